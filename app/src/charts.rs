@@ -1,4 +1,4 @@
-//! The charts of the project: the list, and the upload of a packed chart.
+//! The charts of the project: the list, the upload of a packed chart, and the repositories.
 
 use domain::chart::ChartVersion;
 use leptos::prelude::*;
@@ -9,6 +9,10 @@ use crate::components::{Age, Empty, ErrorBanner, icon, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic, files::LocalFile, files::read_picked_archive};
 use crate::resource::create_resource;
+
+mod repositories;
+
+use repositories::RepositoriesSection;
 
 /// The charts, and what renders them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,24 +51,36 @@ pub async fn chart_upload(archive: String) -> AppResult<ChartVersion> {
     host::into_app_result(hub.upload_chart(&actor, bytes).await)
 }
 
+/// Deletes a version of a chart; rejected while a workload names it.
+#[server(prefix = "/api/fn", endpoint = "chart_delete")]
+pub async fn chart_delete(reference: String, version: String) -> AppResult<()> {
+    use crate::host;
+    let (repository, name) = reference.split_once('/').unwrap_or((&reference, ""));
+    host::into_app_result(host::hub()?.delete_chart(&host::actor()?, repository, name, &version).await)
+}
+
 /// The page.
 #[component]
 pub fn ChartsPage() -> impl IntoView {
     let upload = ServerAction::<ChartUpload>::new();
     // An upload is in the event log, which the fleet's topic covers.
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let data = create_resource(move || (upload.version().get(), version.get()), |_| charts_read());
+    let delete = ServerAction::<ChartDelete>::new();
+    let changes = move || (upload.version().get(), delete.version().get(), version.get());
+    let data = create_resource(changes, |_| charts_read());
     view! {
         <Title text="Charts" />
         <div class="stack">
             <div class="stack-sm">
                 <h1 class="title">"Charts"</h1>
                 <p class="text-2">
-                    "Helm charts of this project. A version never changes once it is uploaded, so a revision always means the same chart."
+                    "Helm charts of this project: uploaded ones, and those that were fetched from a repository. A version never changes once it is stored, so a revision always means the same chart."
                 </p>
             </div>
             {upload_form(upload)}
-            {render_resource(data, show_charts)}
+            {move || delete.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
+            {render_resource(data, move |view| show_charts(view, delete))}
+            <RepositoriesSection />
         </div>
     }
     .into_any()
@@ -112,7 +128,7 @@ fn upload_form(upload: ServerAction<ChartUpload>) -> AnyView {
     .into_any()
 }
 
-fn show_charts(view: ChartsView) -> AnyView {
+fn show_charts(view: ChartsView, delete: ServerAction<ChartDelete>) -> AnyView {
     let ChartsView { charts, helm, read_at } = view;
     let missing = helm.is_none().then(helm_missing);
     if charts.is_empty() {
@@ -124,6 +140,7 @@ fn show_charts(view: ChartsView) -> AnyView {
         .into_any();
     }
     let row = |chart: ChartVersion| {
+        let label = format!("Delete {} {}", chart.reference(), chart.version);
         view! {
             <tr>
                 <th scope="row" class="cell-name name">{chart.reference()}</th>
@@ -131,7 +148,14 @@ fn show_charts(view: ChartsView) -> AnyView {
                 <td data-label="Application" class="mono">{chart.app_version.clone()}</td>
                 <td data-label="Kubernetes" class="mono whitespace-nowrap">{chart.kubernetes_range.clone()}</td>
                 <td data-label="Description">{chart.description.clone()}</td>
-                <td data-label="Uploaded" class="whitespace-nowrap">{chart.created_by.clone()} ", " <Age since=chart.created_at at=read_at suffix=" ago" /></td>
+                <td data-label="Stored" class="whitespace-nowrap">{chart.created_by.clone()} ", " <Age since=chart.created_at at=read_at suffix=" ago" /></td>
+                <td class="right cell-state">
+                    <ActionForm action=delete>
+                        <input type="hidden" name="reference" value=chart.reference() />
+                        <input type="hidden" name="version" value=chart.version.clone() />
+                        <button class="btn btn-sm btn-danger" type="submit" aria-label=label>{icon("trash")} "Delete"</button>
+                    </ActionForm>
+                </td>
             </tr>
         }
     };
@@ -145,7 +169,8 @@ fn show_charts(view: ChartsView) -> AnyView {
                     <th scope="col">"Application"</th>
                     <th scope="col">"Kubernetes"</th>
                     <th scope="col">"Description"</th>
-                    <th scope="col">"Uploaded"</th>
+                    <th scope="col">"Stored"</th>
+                    <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
                 </tr>
             </thead>
             <tbody>{charts.into_iter().map(row).collect_view()}</tbody>

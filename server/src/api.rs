@@ -16,6 +16,7 @@ use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
 
 pub mod chart;
+pub mod chart_repository;
 pub mod cluster;
 pub mod cluster_group;
 pub mod deployment;
@@ -99,6 +100,9 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(chart::list::list_charts))
         .routes(with_large_body(routes!(chart::upload::upload_chart)))
         .routes(routes!(chart::get::get_chart))
+        .routes(routes!(chart::delete::delete_chart))
+        .routes(routes!(chart::search::search_charts))
+        .routes(routes!(chart::versions::list_chart_versions))
         .routes(routes!(placement::decision::get_placement_decision))
         .routes(routes!(placement::preview::preview_placement))
         .routes(routes!(cluster::list::list_clusters))
@@ -128,11 +132,23 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(token::create::create_token))
         .routes(routes!(token::delete::delete_token))
         .routes(routes!(watch::watch_changes));
+    let table = register_repositories(table);
     let table = register_deployment_operations(table);
     match site.fault_controls() {
         Some(_) => table.routes(routes!(cluster::inject_fault::inject_fault)),
         None => table,
     }
+}
+
+/// The operations on repositories of charts.
+fn register_repositories(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
+        .routes(routes!(chart_repository::list::list_chart_repositories))
+        .routes(routes!(chart_repository::create::create_chart_repository))
+        .routes(routes!(chart_repository::get::get_chart_repository))
+        .routes(routes!(chart_repository::put::put_chart_repository))
+        .routes(routes!(chart_repository::delete::delete_chart_repository))
+        .routes(routes!(chart_repository::refresh::refresh_chart_repository))
 }
 
 /// The operations of the multi-cluster deployment API.

@@ -167,12 +167,28 @@ fn parse_limit(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Arguments for the rendering of charts.
+/// Arguments for charts.
 #[derive(Debug, clap::Args)]
 pub struct ChartArgs {
     /// The helm program, 4.2.4 or newer, which renders charts. Default: the first one on PATH; without one, workloads with charts wait.
     #[arg(long, env = "FLOTILLA_HELM", value_name = "FILE")]
     pub helm: Option<PathBuf>,
+    /// Which repositories of charts the server may read.
+    #[arg(long, env = "FLOTILLA_CHART_REPOSITORIES", value_name = "HOW", default_value = "https")]
+    pub chart_repositories: ChartRepositoryArg,
+}
+
+/// Which repositories of charts the server may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ChartRepositoryArg {
+    /// HTTPS, at public addresses
+    Https,
+    /// HTTPS, also at private addresses, for a closed network
+    PrivateHttps,
+    /// HTTPS, also at private addresses, and plain HTTP at private addresses
+    PrivateHttp,
+    /// None: only uploaded charts and those fetched before
+    Off,
 }
 
 /// `flotilla-server serve`

@@ -63,12 +63,15 @@ fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::ClusterRegistered
             | EventKind::ClusterAccepted
             | EventKind::ChartUploaded
+            | EventKind::ChartFetched
             | EventKind::JoinTokenCreated => quiet("plus", "hue-unknown"),
             EventKind::ClusterPending => quiet("pending", "hue-progressing"),
             EventKind::ClusterJoined => quiet("online", "hue-healthy"),
             EventKind::ClusterRejected
             | EventKind::ClusterRevoked
             | EventKind::ClusterDeleted
+            | EventKind::ChartDeleted
+            | EventKind::ChartRepositoryRemoved
             | EventKind::JoinTokenRevoked => quiet("removed", "hue-unknown"),
             EventKind::ClusterRenewed => quiet("refresh", "hue-unknown"),
             EventKind::WorkloadSynced => quiet("refresh", "hue-unknown"),
@@ -76,6 +79,7 @@ fn event_style(event: &EventSummary) -> StatusStyle {
             EventKind::WorkloadEdited
             | EventKind::PlacementDecided
             | EventKind::OverrideSaved
+            | EventKind::ChartRepositorySaved
             | EventKind::ClusterEdited => quiet("edit", "hue-unknown"),
         },
     }

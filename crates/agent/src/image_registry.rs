@@ -148,6 +148,7 @@ impl RegistryClient {
             policy: self.access.policy(),
             accept: MANIFEST_TYPES,
             credentials: None,
+            validators: None,
             max_bytes: MAX_RESPONSE_BYTES,
             max_redirects: 0,
         };

@@ -5,7 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domain::chart::ChartSource;
+use domain::chart::{ChartSource, LOCAL_REPOSITORY};
+use domain::chart_repository::is_stable;
 use domain::manifest::yaml_value::MAX_VALUE_BYTES;
 use domain::workload::Source;
 
@@ -18,7 +19,7 @@ const MAX_ARCHIVE_BYTES: u64 = 12 << 20;
 /// The chart flags.
 #[derive(Args, Debug, Default, Clone)]
 pub struct ChartSourceArgs {
-    /// A chart: local/NAME as "flotilla chart list" shows it, or a packed chart (.tgz) to upload
+    /// A chart: local/NAME, REPOSITORY/NAME as "flotilla chart search" shows it, or a packed chart (.tgz) to upload
     #[arg(long, value_name = "CHART|FILE.tgz", conflicts_with = "filename")]
     pub chart: Option<String>,
     /// Version of the chart [default: unchanged; that of the uploaded file; the newest one for a new workload]
@@ -104,9 +105,19 @@ impl ChartChange {
     }
 }
 
-/// The newest upload of this chart; `None` if there is none, which the server reports.
-async fn find_newest(remote: &ServerConnection, chart: &str) -> Result<Option<String>, Failure> {
-    let name = chart.rsplit('/').next().unwrap_or(chart);
+/// The newest version of this chart that is no pre-release, or the newest upload of an uploaded one; `None` if there is none,
+/// which the server reports.
+pub async fn find_newest(remote: &ServerConnection, chart: &str) -> Result<Option<String>, Failure> {
+    let (repository, name) = chart.split_once('/').unwrap_or((LOCAL_REPOSITORY, chart));
+    if repository != LOCAL_REPOSITORY {
+        let versions = match remote.client.list_chart_versions(repository, name).await {
+            Ok(versions) => versions,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let newest = versions.iter().find(|found| is_stable(&found.version)).or_else(|| versions.first());
+        return Ok(newest.map(|newest| newest.version.clone()));
+    }
     let charts = remote.client.list_charts(Some(name)).await?;
     Ok(charts.into_iter().find(|one| one.reference() == chart).map(|one| one.version))
 }

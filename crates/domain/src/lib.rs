@@ -35,9 +35,9 @@ pub use kubernetes::{
     digest, field_path, id, image, json_path, labels, name, nearest, object, quantity, time,
 };
 pub use model::{
-    api_token, bundle, chart, chart_hook, chart_object, cluster, condition, deployment, event, fleet, health,
-    join, manifest_work, operation, overrides, page, placement, policy, release, report, request, rollout,
-    rollup, values, workload,
+    api_token, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition, deployment,
+    event, fleet, health, join, manifest_work, operation, overrides, page, placement, policy, release,
+    report, request, rollout, rollup, values, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{finding, manifest, name_check, schema, strict_input, template, yaml_edit};

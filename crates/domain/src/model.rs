@@ -6,6 +6,7 @@ pub mod bundle;
 pub mod chart;
 pub mod chart_hook;
 pub mod chart_object;
+pub mod chart_repository;
 pub mod cluster;
 pub mod condition;
 pub mod deployment;

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, LOCATION};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+    LOCATION,
+};
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
@@ -39,6 +42,29 @@ pub struct EgressClient {
     timeout: Duration,
 }
 
+/// What identifies a stored response; a server that has no newer one responds 304 without a body.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheValidators {
+    /// Its `ETag`.
+    pub etag: Option<String>,
+    /// Its `Last-Modified`.
+    pub last_modified: Option<String>,
+}
+
+impl CacheValidators {
+    /// Longest validator that is stored; a longer one is ignored.
+    const MAX_BYTES: usize = 500;
+
+    /// Those of a response.
+    pub fn from_headers(headers: &HeaderMap) -> Self {
+        let text = |name| {
+            let value = headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+            value.filter(|value| value.len() <= Self::MAX_BYTES).map(str::to_owned)
+        };
+        Self { etag: text(ETAG), last_modified: text(LAST_MODIFIED) }
+    }
+}
+
 /// One `GET` request.
 #[derive(Debug, Clone)]
 pub struct FetchRequest<'a> {
@@ -50,6 +76,8 @@ pub struct FetchRequest<'a> {
     pub accept: &'a str,
     /// Sent where they belong to, also after a redirect.
     pub credentials: Option<&'a Credentials>,
+    /// Those of the stored response, if there is one.
+    pub validators: Option<&'a CacheValidators>,
     /// Most bytes of a successful response.
     pub max_bytes: usize,
     /// Redirects that are followed; one more is an error.
@@ -155,6 +183,15 @@ impl EgressClient {
         if let Some(header) = request.credentials.and_then(|credentials| credentials.header_for(&request.url))
         {
             get = get.header(AUTHORIZATION, header);
+        }
+        if let Some(validators) = request.validators {
+            let headers = [(IF_NONE_MATCH, &validators.etag), (IF_MODIFIED_SINCE, &validators.last_modified)];
+            for (name, value) in headers {
+                // A stored validator that is no header value any more only costs the whole response.
+                if let Some(value) = value.as_deref().and_then(|value| HeaderValue::from_str(value).ok()) {
+                    get = get.header(name, value);
+                }
+            }
         }
         get.send().await.map_err(|error| FetchError::from_reqwest(&request.url, &error))
     }

@@ -15,7 +15,9 @@ mod network;
 mod policy;
 mod registry;
 
-pub use client::{EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse};
+pub use client::{
+    CacheValidators, EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse,
+};
 pub use credentials::{Credentials, InvalidCredentials};
 pub use error::{FetchError, FetchErrorKind};
 pub use network::ReachableNetwork;

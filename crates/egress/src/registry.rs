@@ -91,6 +91,7 @@ impl<'a> RegistrySession<'a> {
             policy: unauthorized.policy,
             accept: "",
             credentials: self.credentials,
+            validators: None,
             max_bytes: MAX_TOKEN_RESPONSE_BYTES,
             max_redirects: request.max_redirects,
         };

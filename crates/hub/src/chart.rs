@@ -1,36 +1,62 @@
-//! Charts of the project: upload, lists, and the renderings made by Helm.
+//! Charts of the project: uploads, fetches from repositories, lists, and the renderings made by Helm.
 
 use domain::Finding;
-use domain::chart::{ChartSource, ChartVersion};
+use domain::chart::{ChartRef, ChartSource, ChartVersion, LOCAL_REPOSITORY};
 use domain::nearest::find_nearest;
+use domain::release::Reason;
 use store::Tx;
 
+use crate::manifests::RenderWait;
 use crate::{Error, Hub};
 
+mod catalog;
+mod delete;
+mod fetch;
 mod list;
+mod pin;
 mod rendering;
 mod upload;
 
+pub(crate) use fetch::ChartFetcher;
 pub(crate) use rendering::{ChartRenderer, RenderingFailure, SharedRendering};
 
 impl Hub {
-    /// The chart that a source names, or the findings about why there is none.
-    pub(crate) async fn find_source_chart(
+    /// The chart that a source names, fetched from its repository if it is not stored yet, or why it is not there.
+    pub(crate) async fn load_source_chart(
         &self,
         source: &ChartSource,
-    ) -> Result<Result<ChartVersion, Vec<Finding>>, Error> {
-        let Some(reference) = source.reference() else {
+        wait: RenderWait,
+    ) -> Result<Result<ChartVersion, RenderingFailure>, Error> {
+        let missing = |findings| RenderingFailure { findings, reason: Reason::RenderFailed };
+        let (Some(reference), false) = (source.reference(), source.version.is_empty()) else {
             // The static checks report it.
-            return Ok(Err(Vec::new()));
+            return Ok(Err(missing(Vec::new())));
         };
-        let mut tx = self.read().await?;
-        let found =
-            store::chart::get(&mut tx, self.project(), reference.repository, reference.name, &source.version)
-                .await?;
-        match found {
-            Some(chart) => Ok(Ok(chart)),
-            None => Ok(Err(vec![self.missing_chart_finding(&mut tx, source).await?])),
+        if let Some(chart) = self.find_stored_chart(reference, &source.version).await? {
+            return Ok(Ok(chart));
         }
+        if reference.repository != LOCAL_REPOSITORY
+            && let Some(repository) = self.find_repository(reference.repository).await?
+        {
+            return Ok(self.fetch_within(&repository, reference.name, &source.version, wait).await);
+        }
+        let mut tx = self.read().await?;
+        Ok(Err(missing(vec![self.missing_chart_finding(&mut tx, source).await?])))
+    }
+
+    /// A version of a chart that is stored, with or without a leading `v`.
+    pub(crate) async fn find_stored_chart(
+        &self,
+        reference: ChartRef<'_>,
+        version: &str,
+    ) -> Result<Option<ChartVersion>, Error> {
+        let ChartRef { repository, name } = reference;
+        let mut tx = self.read().await?;
+        if let Some(chart) = store::chart::get(&mut tx, self.project(), repository, name, version).await? {
+            return Ok(Some(chart));
+        }
+        let other = version.strip_prefix('v').map_or_else(|| format!("v{version}"), str::to_owned);
+        Ok(store::chart::get(&mut tx, self.project(), repository, name, &other).await?)
     }
 
     /// G112: the project does not have this version of this chart.
@@ -45,7 +71,8 @@ impl Hub {
             let references: Vec<String> = charts.iter().map(ChartVersion::reference).collect();
             let hint = match find_nearest(&source.chart, references.iter().map(String::as_str)) {
                 Some(near) => format!("Did you mean {near:?}?"),
-                None => "Upload it with `flotilla chart push FILE.tgz`.".to_owned(),
+                None => "Upload it with `flotilla chart push FILE.tgz`, or add its repository with `flotilla chart repo add`."
+                    .to_owned(),
             };
             Finding::error("G112", format!("There is no chart {:?} in this project.", source.chart), hint)
                 .with_path("/source/chart")

@@ -12,7 +12,8 @@ use store::{Outage, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
-use crate::chart::ChartRenderer;
+use crate::chart::{ChartFetcher, ChartRenderer};
+use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::live::LiveNotices;
@@ -62,6 +63,8 @@ struct Inner {
     sign_in_statistics: SignInStatistics,
     schema_cache: SchemaCache,
     chart_renderer: ChartRenderer,
+    chart_fetcher: ChartFetcher,
+    repository_reader: RepositoryReader,
     pause_detector: PauseDetector,
     tasks: TaskRegistry,
     retention: RetentionStatistics,
@@ -96,6 +99,8 @@ impl Hub {
             sign_in_statistics: SignInStatistics::default(),
             schema_cache: SchemaCache::default(),
             chart_renderer: ChartRenderer::default(),
+            chart_fetcher: ChartFetcher::default(),
+            repository_reader: RepositoryReader::default(),
             pause_detector,
             tasks: TaskRegistry::default(),
             retention: RetentionStatistics::default(),
@@ -191,6 +196,14 @@ impl Hub {
 
     pub(crate) fn chart_renderer(&self) -> &ChartRenderer {
         &self.0.chart_renderer
+    }
+
+    pub(crate) fn chart_fetcher(&self) -> &ChartFetcher {
+        &self.0.chart_fetcher
+    }
+
+    pub(crate) fn repository_reader(&self) -> &RepositoryReader {
+        &self.0.repository_reader
     }
 
     pub(crate) fn tasks(&self) -> &TaskRegistry {

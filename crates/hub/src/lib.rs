@@ -8,6 +8,7 @@ mod actor;
 mod authority;
 mod blocking;
 mod chart;
+mod chart_repository;
 mod clock;
 mod cluster;
 mod deployment;

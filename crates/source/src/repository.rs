@@ -9,7 +9,8 @@
 use std::time::Duration;
 
 use domain::Digest;
-use egress::{Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, ReachableNetwork};
+pub use egress::{CacheValidators, EgressUnavailable};
+use egress::{Credentials, EgressClient, EgressOptions, EgressPolicy, ReachableNetwork};
 
 use crate::archive::{ChartArchive, ChartMetadata};
 
@@ -106,6 +107,24 @@ impl RepositoryClient {
                 format!("{repository} is an OCI registry, which has no list of its charts."),
                 "Write the name of the chart.",
             )),
+        }
+    }
+
+    /// All charts of a repository with the validators of the index; `None` if it is unchanged since the one with these
+    /// validators.
+    ///
+    /// # Errors
+    /// As [`Self::fetch_index`].
+    pub async fn fetch_changed_index(
+        &self,
+        repository: &Repository,
+        validators: Option<&CacheValidators>,
+    ) -> Result<Option<(RepositoryIndex, CacheValidators)>, RepositoryError> {
+        match &repository.location {
+            location::Location::Http(url) => {
+                self.fetch_changed_http_index(url, self.scope(repository), validators).await
+            }
+            location::Location::Oci(_) => self.fetch_index(repository).await.map(|_| None),
         }
     }
 

@@ -34,6 +34,40 @@ pub async fn insert(tx: &mut Tx, project: ProjectId, chart: &ChartVersion) -> Re
     .map(drop)
 }
 
+/// Deletes a version of a chart; returns whether it existed. Its archive stays until the retention loop deletes it.
+pub async fn delete(
+    tx: &mut Tx,
+    project: ProjectId,
+    repository: &str,
+    name: &str,
+    version: &str,
+) -> Result<bool, Error> {
+    let deleted =
+        sql("DELETE FROM chart WHERE project_id = $1 AND repository = $2 AND name = $3 AND version = $4")
+            .bind_text(project)
+            .bind(repository.to_owned())
+            .bind(name.to_owned())
+            .bind(version.to_owned())
+            .execute(tx)
+            .await?;
+    Ok(deleted == 1)
+}
+
+/// The charts of a repository.
+pub async fn list_by_repository(
+    tx: &mut Tx,
+    project: ProjectId,
+    repository: &str,
+) -> Result<Vec<ChartVersion>, Error> {
+    let rows = select_chart()
+        .push("AND repository = $2 ORDER BY name, version")
+        .bind_text(project)
+        .bind(repository.to_owned())
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, CHART, read_chart)
+}
+
 /// One version of a chart.
 pub async fn get(
     tx: &mut Tx,

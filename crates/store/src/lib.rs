@@ -14,6 +14,7 @@
 pub mod artifact;
 pub mod certificate;
 pub mod chart;
+pub mod chart_repository;
 pub mod cluster;
 mod cursor;
 pub mod decision;

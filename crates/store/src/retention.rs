@@ -147,6 +147,7 @@ impl RetainedTable {
                   AND NOT EXISTS (SELECT 1 FROM idempotency_record i WHERE i.body_digest = a.digest) \
                   AND NOT EXISTS (SELECT 1 FROM chart c WHERE c.digest = a.digest) \
                   AND NOT EXISTS (SELECT 1 FROM chart_rendering d WHERE d.files_digest = a.digest) \
+                  AND NOT EXISTS (SELECT 1 FROM chart_repository i WHERE i.index_digest = a.digest) \
                   ORDER BY a.last_put_at LIMIT $2)"
             }
             Self::Operation => {

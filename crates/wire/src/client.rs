@@ -17,6 +17,7 @@ use crate::{Error, ServerVersion};
 mod agent;
 mod attempts;
 mod chart;
+mod chart_repository;
 mod cluster;
 mod event;
 mod join;
@@ -30,6 +31,7 @@ mod workload;
 
 pub use agent::{AgentClient, AgentError, DesiredStateStream};
 pub use chart::ValuesQuery;
+pub use chart_repository::CatalogQuery;
 pub use watch::WatchStream;
 
 use send::ApiCall;

@@ -2,9 +2,12 @@
 
 use serde::Deserialize;
 
+pub mod delete;
 pub mod get;
 pub mod list;
+pub mod search;
 pub mod upload;
+pub mod versions;
 
 /// Path parameters of a version of a chart.
 #[derive(Debug, Deserialize)]

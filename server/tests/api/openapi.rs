@@ -50,8 +50,17 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/join-tokens/{id} DELETE revokeJoinToken
     /api/v1/operations/{operation} GET getOperation
     /api/v1/plans/{plan} GET getPlan
+    /api/v1/projects/{project}/chart-catalog GET searchCharts
+    /api/v1/projects/{project}/chart-catalog/{repository}/{chart} GET listChartVersions
+    /api/v1/projects/{project}/chart-repositories GET listChartRepositories
+    /api/v1/projects/{project}/chart-repositories POST createChartRepository
+    /api/v1/projects/{project}/chart-repositories/{repository} DELETE deleteChartRepository
+    /api/v1/projects/{project}/chart-repositories/{repository} GET getChartRepository
+    /api/v1/projects/{project}/chart-repositories/{repository} PUT putChartRepository
+    /api/v1/projects/{project}/chart-repositories/{repository}:refresh POST refreshChartRepository
     /api/v1/projects/{project}/charts GET listCharts
     /api/v1/projects/{project}/charts POST uploadChart
+    /api/v1/projects/{project}/charts/{repository}/{chart}/{version} DELETE deleteChart
     /api/v1/projects/{project}/charts/{repository}/{chart}/{version} GET getChart
     /api/v1/projects/{project}/placements:preview POST previewPlacement
     /api/v1/projects/{project}/workloads GET listWorkloads

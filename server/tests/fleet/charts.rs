@@ -65,14 +65,14 @@ pub(super) async fn set_helm(fleet: &TestFleet) {
     fleet.hub.set_helm(Helm::find(Some(&helm_program()), command).await.unwrap());
 }
 
-fn values_of(fleet: &TestFleet, cluster: usize) -> Value {
+pub(crate) fn values_of(fleet: &TestFleet, cluster: usize) -> Value {
     fleet.clusters[cluster]
         .get(CONFIG_MAP, ("apps", "web"))
         .map(|found| found["data"].clone())
         .unwrap_or_default()
 }
 
-fn chart_workload(version: &str, values: &str) -> NewWorkload {
+pub(crate) fn chart_workload(version: &str, values: &str) -> NewWorkload {
     let mut new = web_workload();
     new.spec.source = Source::Chart(ChartSource {
         chart: "local/web".into(),

@@ -16,6 +16,7 @@ use server::{Site, SiteOptions};
 use tokio_util::sync::CancellationToken;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
 
+mod chart_repositories;
 mod charts;
 mod deployments;
 mod envelopes;

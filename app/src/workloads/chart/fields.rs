@@ -126,7 +126,7 @@ pub fn ChartFields(
                     <label class="field-label" for="chart">"Chart"</label>
                     {select}
                     <p class="field-help" id="chart-help">
-                        <a class="link" href=paths::CHARTS>"Upload a chart"</a>
+                        <a class="link" href=paths::CHARTS>"Upload a chart, or add a repository"</a>
                     </p>
                 </div>
                 <div class="field">

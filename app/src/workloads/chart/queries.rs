@@ -38,10 +38,12 @@ pub struct ChartChoices {
     pub has_helm: bool,
 }
 
-/// Reads the charts to choose from.
+/// Reads the charts to choose from: the stored versions, and the newest version of each chart of the repositories.
 #[server(prefix = "/api/fn", endpoint = "chart_choices_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn chart_choices_read() -> AppResult<ChartChoices> {
     use crate::host;
+    use domain::chart_repository::CatalogChart;
+    use domain::page::{ListQuery, MAX_LIMIT};
     let hub = host::hub_for_reader()?;
     let charts = host::into_app_result(hub.list_charts(None).await)?;
     let mut choices: Vec<ChartChoice> = charts
@@ -52,6 +54,13 @@ pub async fn chart_choices_read() -> AppResult<ChartChoices> {
             description: chart.description,
         })
         .collect();
+    let query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
+    for chart in host::into_app_result(hub.search_charts(&query).await)?.items {
+        let CatalogChart { chart, version, description, .. } = chart;
+        if !choices.iter().any(|choice| choice.chart == chart && choice.version == version) {
+            choices.push(ChartChoice { chart, version, description });
+        }
+    }
     // Stable: the versions of a chart stay in the order of their uploads.
     choices.sort_by(|a, b| a.chart.cmp(&b.chart));
     Ok(ChartChoices { choices, has_helm: hub.helm_version().is_some() })
@@ -66,7 +75,8 @@ pub async fn chart_defaults_read(key: String) -> AppResult<String> {
     let hub = host::hub_for_reader()?;
     match hub.get_chart(reference.repository, reference.name, &source.version).await {
         Ok(details) => Ok(details.default_values),
-        Err(hub::Error::NotFound { .. }) => Ok(String::new()),
+        // The finding about the chart says why it is not there.
+        Err(hub::Error::NotFound { .. } | hub::Error::Invalid(_)) => Ok(String::new()),
         Err(error) => host::into_app_result(Err(error)),
     }
 }

@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use domain::chart::{ChartRef, ChartSource, ChartVersion};
 
-use crate::chart_source::read_archive;
+use crate::chart_source::{find_newest, read_archive};
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
 
+mod repo;
+mod search;
+
 /// The subcommands for charts.
 #[derive(Subcommand)]
 pub enum ChartCommand {
-    /// List the charts and their versions, newest upload first
+    /// List the stored charts and their versions, newest first
     List {
         /// Only versions of this chart
         chart: Option<String>,
@@ -30,6 +33,24 @@ pub enum ChartCommand {
         output: OutputArgs,
     },
     Get(GetChartArgs),
+    Search(search::SearchArgs),
+    /// List the versions of a chart, newest first
+    Versions {
+        /// The chart, such as bitnami/nginx
+        chart: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Delete a stored version of a chart; rejected while a workload names it
+    Delete {
+        /// The chart, such as local/podinfo
+        chart: String,
+        /// The version
+        version: String,
+    },
+    /// Manage the repositories that charts are fetched from
+    #[command(subcommand)]
+    Repo(repo::RepoCommand),
 }
 
 /// Show a version of a chart, its default values or its README
@@ -37,7 +58,7 @@ pub enum ChartCommand {
 pub struct GetChartArgs {
     /// The chart, such as local/podinfo
     chart: String,
-    /// The version [default: the newest upload]
+    /// The version [default: the newest one; of an uploaded chart the newest upload]
     #[arg(long = "chart-version", value_name = "VERSION")]
     version: Option<String>,
     /// Print its values.yaml, with comments
@@ -75,6 +96,18 @@ impl ChartCommand {
                 }
             }
             Self::Get(get) => get.run(remote, out).await?,
+            Self::Search(search) => search.run(remote, out).await?,
+            Self::Versions { chart, output } => {
+                let ChartRef { repository, name } = split_reference(&chart)?;
+                let versions = remote.client.list_chart_versions(repository, name).await?;
+                search::print_versions(&versions, output.format, out)?;
+            }
+            Self::Delete { chart, version } => {
+                let ChartRef { repository, name } = split_reference(&chart)?;
+                remote.client.delete_chart(repository, name, &version).await?;
+                out.print_line(&format!("chart/{chart} {version} deleted"))?;
+            }
+            Self::Repo(repo) => repo.run(remote, out).await?,
         }
         Ok(ExitStatus::Success)
     }
@@ -82,25 +115,18 @@ impl ChartCommand {
 
 impl GetChartArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
-        let source = ChartSource { chart: self.chart.clone(), ..ChartSource::default() };
-        let Some(ChartRef { repository, name }) = source.reference() else {
-            return Err(Failure::usage(
-                format!("{:?} does not name a chart.", self.chart),
-                "Write the repository and the name, such as local/podinfo.",
-            ));
-        };
+        let ChartRef { repository, name } = split_reference(&self.chart)?;
         let version = match self.version {
             Some(version) => version,
             None => {
-                let charts = remote.client.list_charts(Some(name)).await?;
-                let newest = charts.into_iter().find(|chart| chart.reference() == self.chart);
+                let newest = find_newest(remote, &self.chart).await?;
                 let missing = || {
                     Failure::new(
                         format!("There is no chart {:?}.", self.chart),
-                        "List them: flotilla chart list",
+                        "Search for it: flotilla chart search WORD",
                     )
                 };
-                newest.ok_or_else(missing)?.version
+                newest.ok_or_else(missing)?
             }
         };
         let details = remote.client.get_chart(repository, name, &version).await?;
@@ -116,6 +142,18 @@ impl GetChartArgs {
             None => print_list(&[details.chart], self.output.format, out),
         }
     }
+}
+
+/// The parts of a reference.
+fn split_reference(chart: &str) -> Result<ChartRef<'_>, Failure> {
+    let reference = chart.split_once('/').map(|(repository, name)| ChartRef { repository, name });
+    let source = ChartSource { chart: chart.to_owned(), ..ChartSource::default() };
+    reference.filter(|_| source.reference().is_some()).ok_or_else(|| {
+        Failure::usage(
+            format!("{chart:?} does not name a chart."),
+            "Write the repository and the name, such as local/podinfo.",
+        )
+    })
 }
 
 fn print_list(charts: &[ChartVersion], format: Format, out: &Printer) -> Result<(), Failure> {

@@ -104,6 +104,39 @@ pub fn check_delete_group(group: &str, used_by: &[String]) -> ActionCheck {
     }
 }
 
+/// Whether a repository of charts may be removed. `used_by` are the workloads with a draft or a revision that names a chart of it.
+pub fn check_remove_repository(repository: &str, used_by: &[String]) -> ActionCheck {
+    if used_by.is_empty() {
+        return Ok(());
+    }
+    unavailable(format!(
+        "{} with charts of the repository {repository}, in drafts or revisions: delete them first, or leave the repository.",
+        describe_users(used_by)
+    ))
+}
+
+/// Whether a version of a chart may be deleted. `used_by` are the workloads with a draft or a revision that names it.
+pub fn check_delete_chart(chart: &str, version: &str, used_by: &[String]) -> ActionCheck {
+    if used_by.is_empty() {
+        return Ok(());
+    }
+    unavailable(format!(
+        "{} with {chart} {version}, in drafts or revisions: a revision must stay publishable. Delete them first.",
+        describe_users(used_by)
+    ))
+}
+
+/// How many workloads there are, with the names of the first ones.
+fn describe_users(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match (names.len(), names.len().saturating_sub(SHOWN)) {
+        (1, _) => format!("There is 1 workload ({shown})"),
+        (count, 0) => format!("There are {count} workloads ({shown})"),
+        (count, more) => format!("There are {count} workloads ({shown} and {more} more)"),
+    }
+}
+
 /// Whether a release may be abandoned, that is ended without confirmation from its cluster.
 pub fn check_abandon(release: &Release) -> ActionCheck {
     match release.goal() {

@@ -124,14 +124,6 @@ impl ChartSource {
     }
 }
 
-/// The newest of these versions, a stable one if there is any; texts that are no versions are left out.
-pub fn find_newest_version<'a>(versions: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let parsed = versions
-        .into_iter()
-        .filter_map(|text| Some((semver::Version::parse(text.trim_start_matches('v')).ok()?, text)));
-    parsed.max_by(|(a, _), (b, _)| (a.pre.is_empty(), a).cmp(&(b.pre.is_empty(), b))).map(|(_, text)| text)
-}
-
 /// Checks values as text: YAML with one document, which is a map. `what` begins the sentence.
 pub fn check_values(what: &str, text: &str) -> Option<Finding> {
     match yaml_value::read(text) {

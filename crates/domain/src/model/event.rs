@@ -72,6 +72,14 @@ pub enum EventKind {
     ClusterDeleted,
     /// A chart was uploaded.
     ChartUploaded,
+    /// A chart was fetched from its repository.
+    ChartFetched,
+    /// A chart was deleted.
+    ChartDeleted,
+    /// A repository of charts was added or changed.
+    ChartRepositorySaved,
+    /// A repository of charts was removed.
+    ChartRepositoryRemoved,
 }
 
 impl EventKind {

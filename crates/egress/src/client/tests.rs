@@ -25,6 +25,7 @@ fn request(url: &str) -> FetchRequest<'static> {
         policy: CLOSED,
         accept: "",
         credentials: None,
+        validators: None,
         max_bytes: 1_000,
         max_redirects: 3,
     }

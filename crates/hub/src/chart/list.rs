@@ -1,9 +1,11 @@
 //! The charts of the project.
 
-use domain::chart::{ChartDetails, ChartVersion};
+use domain::chart::{ChartDetails, ChartSource, ChartVersion};
+use domain::chart_repository::parse_version;
 use source::archive::ChartArchive;
 
 use crate::blocking::run_blocking;
+use crate::manifests::RenderWait;
 use crate::{Error, Hub};
 
 /// Most charts that a list returns.
@@ -16,20 +18,33 @@ impl Hub {
         Ok(store::chart::list(&mut tx, self.project(), name, MAX_LISTED).await?)
     }
 
-    /// One version of a chart with its default values and README.
+    /// One version of a chart with its default values and README; fetched from its repository if it is not stored yet.
     ///
     /// # Errors
-    /// There is no such chart or version.
+    /// There is no such chart or version, or its repository can't be read now.
     pub async fn get_chart(
         &self,
         repository: &str,
         name: &str,
         version: &str,
     ) -> Result<ChartDetails, Error> {
+        let not_found = || Error::not_found("chart", format!("{repository}/{name} {version}"));
+        let source = ChartSource {
+            chart: format!("{repository}/{name}"),
+            version: version.to_owned(),
+            ..ChartSource::default()
+        };
+        if source.reference().is_none() || parse_version(version).is_none() {
+            return Err(not_found());
+        }
+        let chart = match self.load_source_chart(&source, RenderWait::Request).await? {
+            Ok(chart) => chart,
+            Err(failure) if self.has_repository(repository).await? => {
+                return Err(Error::Invalid(failure.findings));
+            }
+            Err(_) => return Err(not_found()),
+        };
         let mut tx = self.read().await?;
-        let found = store::chart::get(&mut tx, self.project(), repository, name, version).await?;
-        let chart =
-            found.ok_or_else(|| Error::not_found("chart", format!("{repository}/{name} {version}")))?;
         let missing = || store::Error::MissingRow { table: "artifact", id: chart.digest.to_string() };
         let archive = store::artifact::get(&mut tx, &chart.digest).await?.ok_or_else(missing)?;
         drop(tx);
@@ -42,5 +57,9 @@ impl Hub {
             })
         });
         read.await?.map_err(|rejected| Error::Internal(Box::new(rejected)))
+    }
+
+    async fn has_repository(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.find_repository(name).await?.is_some())
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use domain::chart::ChartInputs;
+use domain::release::Reason;
 use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
@@ -24,8 +25,9 @@ pub(crate) type SharedRendering = Shared<BoxFuture<'static, Result<ChartRenderin
 pub(crate) struct RenderingFailure {
     /// What is wrong. Never empty.
     pub findings: Vec<Finding>,
-    /// Whether the same inputs fail again. Otherwise the release waits, and the rendering is tried again.
-    pub is_final: bool,
+    /// Why the release has no manifests. With `WaitingForArtifact` it waits, and the rendering is tried again; otherwise the
+    /// same inputs fail again.
+    pub reason: Reason,
 }
 
 impl RenderingFailure {
@@ -35,8 +37,8 @@ impl RenderingFailure {
         Self::retried(message, "Wait a moment and try again; the rendering goes on.")
     }
 
-    fn retried(message: impl Into<String>, hint: &str) -> Self {
-        Self { findings: vec![Finding::error("G117", message, hint)], is_final: false }
+    pub(super) fn retried(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { findings: vec![Finding::error("G117", message, hint)], reason: Reason::WaitingForArtifact }
     }
 }
 
@@ -190,6 +192,9 @@ fn to_failure(failed: RenderFailed) -> RenderingFailure {
         FailureKind::Limit => ("G111", "Use a smaller chart, or values that make it render less."),
         FailureKind::Server => ("G117", "It is tried again; the log of the server has the details."),
     };
-    let is_final = failed.kind != FailureKind::Server;
-    RenderingFailure { findings: vec![Finding::error(code, failed.message, hint)], is_final }
+    let reason = match failed.kind {
+        FailureKind::Server => Reason::WaitingForArtifact,
+        _ => Reason::RenderFailed,
+    };
+    RenderingFailure { findings: vec![Finding::error(code, failed.message, hint)], reason }
 }

@@ -2,7 +2,7 @@
 
 use domain::chart::{ChartVersion, LOCAL_REPOSITORY};
 use domain::event::{EventKind, NewEvent};
-use domain::{Digest, Finding};
+use domain::{Digest, Finding, Timestamp};
 use source::archive::ChartArchive;
 
 use crate::blocking::run_blocking;
@@ -22,27 +22,9 @@ impl Hub {
         let now = self.clock().now();
         let created_by = actor.name.clone();
         let read = run_blocking(move || {
-            let read = ChartArchive::read(&archive)?;
-            let metadata = read.metadata();
-            let chart = ChartVersion {
-                repository: LOCAL_REPOSITORY.to_owned(),
-                name: metadata.name.clone(),
-                version: metadata.version.clone(),
-                digest: Digest::compute(&archive),
-                size: archive.len() as u64,
-                app_version: metadata.app_version.clone(),
-                description: metadata.description.clone(),
-                kubernetes_range: metadata.kubernetes_range.clone(),
-                uses_capabilities: read.contains_text(CAPABILITIES),
-                created_by,
-                created_at: now,
-            };
-            Ok((chart, archive))
-        })
-        .await?;
-        let (chart, archive) = read.map_err(|rejected: source::archive::ArchiveRejected| {
-            Error::Invalid(vec![Finding::error("G112", rejected.to_string(), rejected.hint)])
-        })?;
+            read_chart(LOCAL_REPOSITORY, &archive, created_by, now).map(|chart| (chart, archive))
+        });
+        let (chart, archive) = read.await?.map_err(|finding| Error::Invalid(vec![finding]))?;
         let mut tx = self.write().await?;
         let stored =
             store::chart::get(&mut tx, self.project(), LOCAL_REPOSITORY, &chart.name, &chart.version).await?;
@@ -59,6 +41,31 @@ impl Hub {
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &chart)).await?;
         Ok(chart)
     }
+}
+
+/// Reads what is stored about an archive.
+pub(super) fn read_chart(
+    repository: &str,
+    archive: &[u8],
+    created_by: String,
+    created_at: Timestamp,
+) -> Result<ChartVersion, Finding> {
+    let read = ChartArchive::read(archive)
+        .map_err(|rejected| Finding::error("G112", rejected.to_string(), rejected.hint))?;
+    let metadata = read.metadata();
+    Ok(ChartVersion {
+        repository: repository.to_owned(),
+        name: metadata.name.clone(),
+        version: metadata.version.clone(),
+        digest: Digest::compute(archive),
+        size: archive.len() as u64,
+        app_version: metadata.app_version.clone(),
+        description: metadata.description.clone(),
+        kubernetes_range: metadata.kubernetes_range.clone(),
+        uses_capabilities: read.contains_text(CAPABILITIES),
+        created_by,
+        created_at,
+    })
 }
 
 fn describe_conflict(stored: &ChartVersion) -> String {

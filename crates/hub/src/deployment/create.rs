@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::Finding;
-use domain::chart::{ChartSource, MAX_RELEASE_NAME, find_newest_version};
+use domain::chart::{ChartSource, MAX_RELEASE_NAME};
 use domain::deployment::{
     DeploymentRequest, DeploymentResult, TargetClusterOutcome, ValuesUpdate, deployment_group,
     format_release_name, group_placement,
@@ -40,8 +40,8 @@ impl Hub {
         check_overrides(&request, group, &targets)?;
         let name = self.choose_release_name(&mut tx, group, &request).await?;
         let mut findings = Vec::new();
-        let spec = self.build_spec(&mut tx, group, &request, &mut findings).await?;
         drop(tx);
+        let spec = self.build_spec(group, &request, &mut findings).await?;
         let new = NewWorkload { name: name.clone(), spec, ..NewWorkload::default() };
         let existing = self.find_draft(&name, group).await?;
         let checked = match existing {
@@ -127,7 +127,6 @@ impl Hub {
 
     async fn build_spec(
         &self,
-        tx: &mut Tx,
         group: &str,
         request: &DeploymentRequest,
         findings: &mut Vec<Finding>,
@@ -140,17 +139,15 @@ impl Hub {
         } else {
             request.namespace.clone()
         };
-        let version = match request.version.is_empty() {
-            true => self.newest_version(tx, &request.name).await?,
-            false => request.version.clone(),
-        };
-        let source = ChartSource { chart: request.name.clone(), version, ..ChartSource::default() };
+        let (chart, version) = (request.name.clone(), request.version.clone());
+        let source = ChartSource { chart, version, ..ChartSource::default() };
         let mut spec = WorkloadSpec {
             namespace,
             source: Source::Chart(source),
             placement: group_placement(group),
             ..WorkloadSpec::default()
         };
+        self.pin_chart_version(&mut spec.source).await?;
         spec.policies.create_namespace = true;
         self.update_values(&mut spec, request, false);
         Ok(spec)
@@ -164,16 +161,6 @@ impl Hub {
             reuse_values: reuse,
         };
         update.apply(spec, || self.ids().generate(OverrideId::from_parts));
-    }
-
-    /// The newest version of a chart that is stored, a stable one if there is any.
-    async fn newest_version(&self, tx: &mut Tx, reference: &str) -> Result<String, Error> {
-        let name = reference.split_once('/').map(|(_, name)| name);
-        let charts = store::chart::list(tx, self.project(), name, 1_000).await?;
-        let versions =
-            charts.iter().filter(|chart| chart.reference() == reference).map(|chart| chart.version.as_str());
-        // Without one, the check reports that there is no such chart.
-        Ok(find_newest_version(versions).unwrap_or_default().to_owned())
     }
 }
 

@@ -36,6 +36,16 @@ pub(crate) enum RenderWait {
     Placer(WorkloadId),
 }
 
+impl RenderWait {
+    /// How long it waits.
+    pub(crate) const fn limit(self) -> Duration {
+        match self {
+            Self::Request => REQUEST_WAIT,
+            Self::Placer(_) => PLACER_WAIT,
+        }
+    }
+}
+
 /// The inputs of all clusters.
 #[derive(Default)]
 struct InputsByCluster {
@@ -54,9 +64,9 @@ impl Hub {
         clusters: &[Cluster],
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
-        let chart = match self.find_source_chart(release.source).await? {
+        let chart = match self.load_source_chart(release.source, wait).await? {
             Ok(chart) => chart,
-            Err(findings) => return Ok(unrendered(clusters, findings)),
+            Err(failure) => return Ok(unrendered(clusters, failure)),
         };
         let inputs = run_blocking_in_place(|| collect_inputs(release, &chart, clusters));
         if inputs.distinct.len() > MAX_RENDERINGS {
@@ -65,7 +75,8 @@ impl Hub {
                 inputs.distinct.len()
             );
             let hint = "Use fewer values that differ per cluster, or split the workload.";
-            return Ok(unrendered(clusters, vec![Finding::error("G111", message, hint)]));
+            let findings = vec![Finding::error("G111", message, hint)];
+            return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
         let renderings = self.load_renderings(&inputs, wait).await?;
         self.collect_manifests(clusters, inputs, renderings).await
@@ -94,12 +105,8 @@ impl Hub {
         if running.is_empty() {
             return Ok(found);
         }
-        let limit = match wait {
-            RenderWait::Request => REQUEST_WAIT,
-            RenderWait::Placer(_) => PLACER_WAIT,
-        };
         let all = futures::future::join_all(running.iter().map(|(_, rendering)| rendering.clone()));
-        let is_complete = tokio::time::timeout(limit, all).await.is_ok();
+        let is_complete = tokio::time::timeout(wait.limit(), all).await.is_ok();
         for (digest, rendering) in &running {
             let result = rendering.clone().peek().cloned();
             found.insert(digest.clone(), result.unwrap_or_else(|| Err(RenderingFailure::in_progress())));
@@ -115,11 +122,16 @@ impl Hub {
         let hub = self.clone();
         tokio::spawn(async move {
             futures::future::join_all(running.into_iter().map(|(_, rendering)| rendering)).await;
-            if let Err(error) = hub.mark_dirty(workload).await {
-                // The full pass of the placer finds it.
-                tracing::warn!(%error, %workload, "a rendered workload could not be marked dirty");
-            }
+            hub.mark_dirty_or_log(workload).await;
         });
+    }
+
+    /// Marks the workload dirty, because what it waits for is there.
+    pub(crate) async fn mark_dirty_or_log(&self, workload: WorkloadId) {
+        if let Err(error) = self.mark_dirty(workload).await {
+            // The full pass of the placer finds it.
+            tracing::warn!(%error, %workload, "a rendered workload could not be marked dirty");
+        }
     }
 
     async fn mark_dirty(&self, workload: WorkloadId) -> Result<(), Error> {
@@ -224,8 +236,8 @@ fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[
 }
 
 /// No cluster has manifests, for one reason.
-fn unrendered(clusters: &[Cluster], findings: Vec<Finding>) -> SourceManifests {
-    let outcome = RenderOutcome::Failed(findings_reason(Reason::RenderFailed, findings.iter()));
+fn unrendered(clusters: &[Cluster], failure: RenderingFailure) -> SourceManifests {
+    let (outcome, findings) = (failure.to_outcome(), failure.findings);
     let by_cluster = clusters.iter().map(|cluster| (cluster.id, ClusterManifests::Missing(outcome.clone())));
     SourceManifests { sets: Vec::new(), by_cluster: Some(by_cluster.collect()), findings }
 }
@@ -233,10 +245,10 @@ fn unrendered(clusters: &[Cluster], findings: Vec<Finding>) -> SourceManifests {
 impl RenderingFailure {
     /// Why a cluster has no manifests.
     fn to_outcome(&self) -> RenderOutcome {
-        if self.is_final {
-            RenderOutcome::Failed(findings_reason(Reason::RenderFailed, self.findings.iter()))
-        } else {
-            RenderOutcome::Waiting(findings_reason(Reason::WaitingForArtifact, self.findings.iter()))
+        let reason = findings_reason(self.reason.clone(), self.findings.iter());
+        match self.reason {
+            Reason::WaitingForArtifact => RenderOutcome::Waiting(reason),
+            _ => RenderOutcome::Failed(reason),
         }
     }
 }

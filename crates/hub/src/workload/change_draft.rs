@@ -87,6 +87,10 @@ impl Hub {
         patch: DraftPatch,
         if_match: i64,
     ) -> Result<Workload, Error> {
+        let mut patch = patch;
+        if let Some(source) = &mut patch.source {
+            self.pin_chart_version(source).await?;
+        }
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         actions::check_edit(&workload)?;

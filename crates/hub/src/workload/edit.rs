@@ -25,6 +25,10 @@ impl Hub {
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
+        let mut edit = edit;
+        if let Some(spec) = &mut edit.spec {
+            self.pin_chart_version(&mut spec.source).await?;
+        }
         let mut tx = self.write().await?;
         let is_mended = self.replace_unreadable_draft(&mut tx, name, &edit).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;

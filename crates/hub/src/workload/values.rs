@@ -8,6 +8,7 @@ use domain::{ClusterId, Finding};
 use store::Tx;
 
 use super::snapshot::load_present_releases;
+use crate::manifests::RenderWait;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -68,7 +69,7 @@ impl Hub {
         &self,
         source: &domain::chart::ChartSource,
     ) -> Result<Option<LayerValues>, Error> {
-        let Ok(chart) = self.find_source_chart(source).await? else { return Ok(None) };
+        let Ok(chart) = self.load_source_chart(source, RenderWait::Request).await? else { return Ok(None) };
         let details = self.get_chart(&chart.repository, &chart.name, &chart.version).await?;
         let values = domain::manifest::yaml_value::read(&details.default_values)
             .map_err(|finding: Finding| Error::Invalid(vec![finding]))?;

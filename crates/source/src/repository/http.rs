@@ -1,6 +1,6 @@
 //! Repositories on HTTP servers: `index.yaml`, and archives at the URLs that it names.
 
-use egress::{FetchRequest, FetchResponse, Url};
+use egress::{CacheValidators, FetchRequest, FetchResponse, StatusCode, Url};
 
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
 use super::index::{MAX_INDEX_BYTES, RepositoryIndex, RepositoryVersion};
@@ -14,21 +14,45 @@ impl RepositoryClient {
         repository: &Url,
         scope: FetchScope<'_>,
     ) -> Result<RepositoryIndex, RepositoryError> {
+        match self.fetch_changed_http_index(repository, scope, None).await? {
+            Some((index, _)) => Ok(index),
+            None => Err(RepositoryError::invalid(format!(
+                "{repository}index.yaml responds that it is unchanged."
+            ))),
+        }
+    }
+
+    /// The index with its validators; `None` if it is the one with these validators.
+    pub(super) async fn fetch_changed_http_index(
+        &self,
+        repository: &Url,
+        scope: FetchScope<'_>,
+        validators: Option<&CacheValidators>,
+    ) -> Result<Option<(RepositoryIndex, CacheValidators)>, RepositoryError> {
         let url = join(repository, "index.yaml")?;
         let request = FetchRequest {
             url,
             policy: scope.policy,
             accept: "",
             credentials: scope.credentials,
+            validators,
             max_bytes: MAX_INDEX_BYTES,
             max_redirects: MAX_REDIRECTS,
         };
-        let response = self.fetch_success(request, "the index").await?;
+        let response = self.egress.fetch(request).await?;
+        if response.status == StatusCode::NOT_MODIFIED && validators.is_some() {
+            return Ok(None);
+        }
+        if !response.status.is_success() {
+            return Err(RepositoryError::from_status(&response, "the index"));
+        }
+        let validators = CacheValidators::from_headers(&response.headers);
         let repository = repository.clone();
         let parsed = tokio::task::spawn_blocking(move || {
             RepositoryIndex::parse(&response.body, repository, response.policy)
         });
-        parsed.await.map_err(|error| RepositoryError::from_task(&error))?
+        let index = parsed.await.map_err(|error| RepositoryError::from_task(&error))??;
+        Ok(Some((index, validators)))
     }
 
     pub(super) async fn fetch_http_chart(
@@ -51,6 +75,7 @@ impl RepositoryClient {
             url,
             accept: "",
             credentials: scope.credentials,
+            validators: None,
             max_bytes: MAX_ARCHIVE_BYTES,
             max_redirects: MAX_REDIRECTS,
         };

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use domain::Digest;
 use domain::chart::is_chart_name;
+pub(super) use domain::chart_repository::{is_same_version, parse_version};
+use domain::{Digest, Timestamp};
 use egress::{EgressPolicy, Url};
 use semver::Version;
 use serde::Deserialize;
@@ -60,6 +61,8 @@ pub struct RepositoryVersion {
     pub is_deprecated: bool,
     /// Digest of the archive, if the repository publishes it.
     pub digest: Option<Digest>,
+    /// When it was published, if the repository says so.
+    pub created_at: Option<Timestamp>,
     /// Where the archive is, as the repository writes it; empty in a registry.
     pub(super) location: String,
 }
@@ -187,16 +190,6 @@ fn yaml_limits(max_nodes: usize) -> Options {
     }
 }
 
-/// The semantic version in a text. Helm accepts a `v` before it.
-pub(super) fn parse_version(text: &str) -> Option<Version> {
-    Version::parse(text.strip_prefix('v').unwrap_or(text)).ok()
-}
-
-/// Whether two texts name the same version.
-pub(super) fn is_same_version(a: &str, b: &str) -> bool {
-    a == b || parse_version(a).is_some_and(|version| parse_version(b) == Some(version))
-}
-
 #[derive(Deserialize)]
 struct IndexFile {
     #[serde(rename = "apiVersion")]
@@ -228,6 +221,7 @@ struct IndexEntry {
     deprecated: Option<bool>,
     r#type: Option<String>,
     digest: Option<String>,
+    created: Option<String>,
     urls: Option<Vec<String>>,
 }
 
@@ -257,6 +251,7 @@ impl IndexEntry {
             kubernetes_range: cut(self.kube_version),
             is_deprecated: self.deprecated.unwrap_or_default(),
             digest,
+            created_at: self.created.and_then(|created| created.trim().parse().ok()),
             location: location.ok_or("has no URL of its archive")?,
         };
         Ok((number, found))

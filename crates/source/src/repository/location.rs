@@ -34,7 +34,7 @@ pub struct RepositoryOptions<'a> {
 /// User name and password.
 #[derive(Clone, Copy)]
 pub struct Login<'a> {
-    /// The user name.
+    /// The user name; empty for a token.
     pub user_name: &'a str,
     /// The password, or a token that takes its place.
     pub password: &'a str,
@@ -91,6 +91,22 @@ impl Repository {
     }
 }
 
+impl Repository {
+    /// Whether it is a registry, which has no list of its charts.
+    pub const fn is_registry(&self) -> bool {
+        matches!(self.location, Location::Oci(_))
+    }
+
+    /// Whether another repository has the same scheme, host and port, so that the same credentials are for it.
+    pub fn has_same_origin(&self, other: &Self) -> bool {
+        match (&self.location, &other.location) {
+            (Location::Http(a), Location::Http(b)) => a.origin() == b.origin(),
+            (Location::Oci(a), Location::Oci(b)) => a.host == b.host && a.plain_http == b.plain_http,
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Repository {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.location {
@@ -139,7 +155,14 @@ impl Location {
                 (registry.base()?, registry_host(&registry.host) == registry_host("docker.io"))
             }
         };
-        let credentials = Credentials::basic(&url, login.user_name, login.password);
+        let is_token = login.user_name.is_empty();
+        if is_token && matches!(self, Self::Oci(_)) {
+            return invalid("a registry needs a user name with the token as its password");
+        }
+        let credentials = match is_token {
+            true => Credentials::bearer(&url, login.password),
+            false => Credentials::basic(&url, login.user_name, login.password),
+        };
         let mut credentials = credentials.map_err(|error| InvalidRepository(error.to_string()))?;
         let endpoint =
             if login.token_endpoint.is_empty() && hub { DOCKER_HUB_TOKENS } else { login.token_endpoint };

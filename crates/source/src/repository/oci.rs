@@ -123,8 +123,15 @@ impl ChartSession<'_> {
             return Err(self.invalid("names a page of its tags on another server"));
         }
         let policy = self.policy;
-        let request =
-            FetchRequest { url, policy, accept, credentials: None, max_bytes, max_redirects: MAX_REDIRECTS };
+        let request = FetchRequest {
+            url,
+            policy,
+            accept,
+            credentials: None,
+            validators: None,
+            max_bytes,
+            max_redirects: MAX_REDIRECTS,
+        };
         Ok(self.session.fetch(request).await?)
     }
 

@@ -1,0 +1,246 @@
+//! Refreshes the cached indexes: on demand, and in the background when they are read and due. A failure keeps the last index.
+
+use std::time::Duration;
+
+use domain::chart_repository::{ChartRepository, IndexedChart, IndexedVersion, RepositoryStatus};
+use domain::{Digest, Timestamp};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use source::repository::{CacheValidators, RepositoryIndex};
+use store::chart_repository::ChartRepositoryRow;
+
+use super::{ReadFailure, to_public, to_source};
+use crate::blocking::run_blocking;
+use crate::hub::CommitEffects;
+use crate::{Error, Hub};
+
+/// A refresh that runs; every requester awaits the same one.
+pub(super) type SharedRefresh = Shared<BoxFuture<'static, ()>>;
+
+/// Age at which an index is due for a refresh in the background.
+const REFRESH_MILLIS: i64 = 10 * 60_000;
+/// Pause after the first failure; it doubles with each further one.
+const RETRY_MILLIS: i64 = 60_000;
+/// Longest pause after failures.
+const MAX_RETRY_MILLIS: i64 = 60 * 60_000;
+/// How long a request waits for a refresh: less than what proxies allow.
+const REQUEST_WAIT: Duration = Duration::from_secs(25);
+/// Most changed versions that the status names.
+const MAX_CHANGED_VERSIONS: usize = 20;
+
+/// The result of a request for the index.
+enum FetchedIndex {
+    /// The stored one is the current one.
+    Unchanged,
+    /// A new one.
+    Changed(ChangedIndex),
+    /// A registry has none.
+    None,
+}
+
+/// An index that is not the stored one.
+struct ChangedIndex {
+    charts: Vec<IndexedChart>,
+    /// The list as it is stored.
+    bytes: Vec<u8>,
+    digest: Digest,
+    /// Entries that are left out.
+    rejected: u32,
+    validators: CacheValidators,
+}
+
+impl Hub {
+    /// Reads the index of a repository now, however old the stored one is.
+    ///
+    /// # Errors
+    /// There is no such repository. A repository that can't be read is no error here: the status says why.
+    pub async fn refresh_chart_repository(&self, name: &str) -> Result<ChartRepository, Error> {
+        let missing = || Error::not_found("chart repository", name);
+        let row = self.find_repository(name).await?.ok_or_else(missing)?;
+        self.refresh_within_request(&row).await;
+        Ok(to_public(self.find_repository(name).await?.ok_or_else(missing)?))
+    }
+
+    pub(super) async fn refresh_within_request(&self, row: &ChartRepositoryRow) {
+        // A refresh that takes longer goes on; its result is in the next list.
+        let _ = tokio::time::timeout(REQUEST_WAIT, self.start_refresh(row)).await;
+    }
+
+    /// Starts a refresh in the background if the index is due.
+    pub(crate) fn refresh_if_due(&self, row: &ChartRepositoryRow) {
+        let now = self.clock().now();
+        let is_new = row.status.refreshed_at.is_none() && row.status.failure.is_none();
+        if is_new || row.status.next_refresh_at.is_some_and(|due| due <= now) {
+            drop(self.start_refresh(row));
+        }
+    }
+
+    /// Starts a refresh, or joins the one that runs.
+    fn start_refresh(&self, row: &ChartRepositoryRow) -> SharedRefresh {
+        let key = (row.name.clone(), row.revision);
+        let mut running = self.repository_reader().refreshes.lock();
+        if let Some(refresh) = running.get(&key) {
+            return refresh.clone();
+        }
+        let (hub, row, ended) = (self.clone(), row.clone(), key.clone());
+        // A task of its own: a refresh goes on when its requester is gone.
+        let task = tokio::spawn(async move {
+            if let Err(error) = refresh(&hub, row).await {
+                tracing::warn!(%error, repository = ended.0, "the refresh of a chart repository could not be stored");
+            }
+            hub.repository_reader().refreshes.lock().remove(&ended);
+        });
+        let shared = task.map(drop).boxed().shared();
+        running.insert(key, shared.clone());
+        shared
+    }
+}
+
+async fn refresh(hub: &Hub, row: ChartRepositoryRow) -> Result<(), Error> {
+    let slots = hub.repository_reader().refresh_slots.clone();
+    // The semaphore is never closed.
+    let Ok(_slot) = slots.acquire_owned().await else { return Ok(()) };
+    let fetched = fetch(hub, &row).await;
+    let now = hub.clock().now();
+    let mut tx = hub.write().await?;
+    let found = store::chart_repository::get(&mut tx, row.project, &row.name).await?;
+    // Changed or removed in the meantime: the result is that of another server.
+    let Some(current) = found.filter(|current| current.revision == row.revision) else { return Ok(()) };
+    let had_failed = current.status.failure.is_some();
+    let mut next = current.clone();
+    match fetched {
+        Ok(FetchedIndex::Unchanged) => next.status = unchanged_status(current.status, now),
+        Ok(FetchedIndex::None) => {
+            next.status = RepositoryStatus { refreshed_at: Some(now), ..RepositoryStatus::default() };
+        }
+        Ok(FetchedIndex::Changed(index)) => {
+            let ChangedIndex { charts, bytes, digest, rejected, validators } = index;
+            store::artifact::put(&mut tx, &digest, &bytes, now).await?;
+            let stored = store::chart::list_by_repository(&mut tx, row.project, &row.name).await?;
+            let stored = stored.iter().map(|chart| (&*chart.name, &*chart.version, &chart.digest));
+            next.status = RepositoryStatus {
+                chart_count: Some(u32::try_from(charts.len()).unwrap_or(u32::MAX)),
+                rejected_entries: rejected,
+                changed_versions: list_changed(&charts, stored),
+                ..unchanged_status(RepositoryStatus::default(), now)
+            };
+            next.index = Some(digest);
+            (next.etag, next.last_modified) = (validators.etag, validators.last_modified);
+        }
+        Err(failure) => next.status = failed_status(current.status, failure, now),
+    }
+    let may_resume = had_failed && next.status.failure.is_none();
+    store::chart_repository::update(&mut tx, &next, row.revision).await?;
+    if may_resume {
+        // Workloads that wait for a chart of it.
+        store::queue::PLACER.mark_all(&mut tx, now).await?;
+    }
+    hub.commit(tx, CommitEffects { wake_placer: may_resume, ..CommitEffects::default() }).await
+}
+
+async fn fetch(hub: &Hub, row: &ChartRepositoryRow) -> Result<FetchedIndex, ReadFailure> {
+    let client = hub.repository_client()?;
+    let invalid = |finding: domain::Finding| ReadFailure { message: finding.message, hint: finding.hint };
+    let repository = to_source(row).map_err(invalid)?;
+    if repository.is_registry() {
+        return Ok(FetchedIndex::None);
+    }
+    let validators = CacheValidators { etag: row.etag.clone(), last_modified: row.last_modified.clone() };
+    let stored = row.index.is_some().then_some(&validators);
+    let Some((index, validators)) = client.fetch_changed_index(&repository, stored).await? else {
+        return Ok(FetchedIndex::Unchanged);
+    };
+    let converted = run_blocking(move || {
+        let rejected = u32::try_from(index.rejected_count()).unwrap_or(u32::MAX);
+        let charts = to_charts(&index);
+        let bytes = serde_json::to_vec(&charts)?;
+        let digest = Digest::compute(&bytes);
+        Ok(ChangedIndex { charts, bytes, digest, rejected, validators })
+    });
+    let failed = |error: &dyn std::fmt::Display| ReadFailure {
+        message: format!("The index could not be read: {error}"),
+        hint: "Try again; if it fails again, look at the log of the server.".to_owned(),
+    };
+    let converted: Result<ChangedIndex, serde_json::Error> =
+        converted.await.map_err(|error| failed(&error))?;
+    converted.map(FetchedIndex::Changed).map_err(|error| failed(&error))
+}
+
+fn to_charts(index: &RepositoryIndex) -> Vec<IndexedChart> {
+    let chart = |chart: source::repository::RepositoryChart<'_>| {
+        let versions = index.versions(chart.name).unwrap_or_default().iter().map(|version| IndexedVersion {
+            version: version.version.clone(),
+            app_version: version.app_version.clone(),
+            kubernetes_range: version.kubernetes_range.clone(),
+            deprecated: version.is_deprecated,
+            digest: version.digest.clone(),
+            created_at: version.created_at,
+        });
+        IndexedChart {
+            name: chart.name.to_owned(),
+            description: chart.newest.description.clone(),
+            versions: versions.collect(),
+        }
+    };
+    index.charts().map(chart).collect()
+}
+
+/// The status after the index was found to be complete.
+fn unchanged_status(before: RepositoryStatus, now: Timestamp) -> RepositoryStatus {
+    RepositoryStatus {
+        refreshed_at: Some(now),
+        failure: None,
+        next_refresh_at: Some(now.plus_millis(REFRESH_MILLIS)),
+        ..before
+    }
+}
+
+/// The status after a failure: the last index stays, with its age.
+fn failed_status(before: RepositoryStatus, failure: ReadFailure, now: Timestamp) -> RepositoryStatus {
+    let attempts = before.failure.as_ref().map_or(0, |failure| failure.attempts).saturating_add(1);
+    let pause = RETRY_MILLIS.saturating_mul(1 << (attempts - 1).min(10)).min(MAX_RETRY_MILLIS);
+    RepositoryStatus {
+        failure: Some(failure.at(now, attempts)),
+        next_refresh_at: Some(now.plus_millis(pause)),
+        ..before
+    }
+}
+
+/// Stored versions for which the index has another digest.
+fn list_changed<'a>(
+    charts: &[IndexedChart],
+    stored: impl Iterator<Item = (&'a str, &'a str, &'a Digest)>,
+) -> Vec<String> {
+    let is_changed = |(name, version, digest): &(&str, &str, &Digest)| {
+        let chart = charts.iter().find(|chart| chart.name == *name);
+        let published = chart.and_then(|chart| chart.find(version)).and_then(|found| found.digest.as_ref());
+        published.is_some_and(|published| published != *digest)
+    };
+    let changed = stored.filter(is_changed).map(|(name, version, _)| format!("{name} {version}"));
+    changed.take(MAX_CHANGED_VERSIONS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure() -> ReadFailure {
+        ReadFailure { message: "The server is down.".into(), hint: String::new() }
+    }
+
+    #[test]
+    fn a_failed_refresh_keeps_the_last_index_and_is_repeated_with_growing_pauses() {
+        let now = Timestamp::from_millis(1_000);
+        let good =
+            RepositoryStatus { chart_count: Some(3), ..unchanged_status(RepositoryStatus::default(), now) };
+        let mut status = good;
+        let mut pauses = Vec::new();
+        for _ in 0..9 {
+            status = failed_status(status, failure(), now);
+            pauses.push(status.next_refresh_at.unwrap().millis_since(now) / 60_000);
+        }
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!((status.chart_count, status.refreshed_at), (Some(3), Some(now)));
+        assert_eq!(unchanged_status(status, now).failure, None);
+    }
+}

@@ -1,0 +1,188 @@
+//! Adds and changes repositories.
+
+use domain::Finding;
+use domain::chart_repository::{
+    ChartRepository, ChartRepositoryPut, NewChartRepository, RepositoryCredentials, RepositoryStatus,
+    check_repository_name,
+};
+use domain::event::{EventKind, NewEvent};
+use store::chart_repository::ChartRepositoryRow;
+
+use super::{to_public, to_source};
+use crate::hub::CommitEffects;
+use crate::{Actor, Error, Hub};
+
+/// Most repositories of a project.
+const MAX_REPOSITORIES: usize = 100;
+/// Longest secret, in bytes.
+const MAX_SECRET_BYTES: usize = 16 << 10;
+
+impl Hub {
+    /// Adds a repository and reads its index. A repository that can't be read now is added, and its status says why.
+    ///
+    /// # Errors
+    /// The name, the URL or the credentials are not valid, or the name is taken.
+    pub async fn create_chart_repository(
+        &self,
+        actor: &Actor,
+        new: NewChartRepository,
+    ) -> Result<ChartRepository, Error> {
+        let row = ChartRepositoryRow {
+            project: self.project(),
+            name: new.name,
+            url: new.url.trim().to_owned(),
+            plain_http: new.plain_http,
+            credentials: to_stored(new.credentials),
+            created_by: actor.name.clone(),
+            created_at: self.clock().now(),
+            revision: 1,
+            index: None,
+            etag: None,
+            last_modified: None,
+            status: RepositoryStatus::default(),
+        };
+        check_row(&row)?;
+        let mut tx = self.write().await?;
+        let existing = store::chart_repository::list(&mut tx, self.project()).await?;
+        if existing.iter().any(|other| other.name == row.name) {
+            return Err(Error::AlreadyExists(format!("Chart repository {:?} already exists.", row.name)));
+        }
+        if existing.len() >= MAX_REPOSITORIES {
+            let message =
+                format!("The project has {MAX_REPOSITORIES} chart repositories, the most possible.");
+            return Err(Error::Invalid(vec![Finding::error(
+                "G112",
+                message,
+                "Remove one that is not used.",
+            )]));
+        }
+        store::chart_repository::insert(&mut tx, &row).await?;
+        // A workload may name the repository already.
+        store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
+        let public = to_public(row.clone());
+        let effects = CommitEffects::with_event_for_placer(saved_event(actor, &row, "added"));
+        self.commit(tx, effects.with_response(actor, 201, &public)).await?;
+        self.refresh_saved(&row, public).await
+    }
+
+    /// Changes a repository and reads its index. With `expected` it must have that revision.
+    ///
+    /// # Errors
+    /// There is no such repository, the URL or the credentials are not valid, or the credentials are omitted although the
+    /// URL leads to another server: they must be entered for it, so that nobody can direct them elsewhere.
+    pub async fn change_chart_repository(
+        &self,
+        actor: &Actor,
+        name: &str,
+        put: ChartRepositoryPut,
+        expected: Option<i64>,
+    ) -> Result<ChartRepository, Error> {
+        let mut tx = self.write().await?;
+        let found = store::chart_repository::get(&mut tx, self.project(), name).await?;
+        let before = found.ok_or_else(|| Error::not_found("chart repository", name))?;
+        if expected.is_some_and(|expected| expected != before.revision) {
+            return Err(Error::RevisionConflict { current: before.revision });
+        }
+        let mut row = ChartRepositoryRow {
+            url: put.url.trim().to_owned(),
+            plain_http: put.plain_http,
+            revision: before.revision + 1,
+            ..before.clone()
+        };
+        match put.credentials {
+            Some(credentials) => row.credentials = to_stored(credentials),
+            None if row.credentials.is_some() => check_same_server(&before, &row)?,
+            None => {}
+        }
+        check_row(&row)?;
+        if (&row.url, row.plain_http) != (&before.url, before.plain_http) {
+            // The index is that of another server.
+            (row.index, row.etag, row.last_modified) = (None, None, None);
+            row.status = RepositoryStatus::default();
+        }
+        if !store::chart_repository::update(&mut tx, &row, before.revision).await? {
+            return Err(Error::RevisionConflict { current: before.revision });
+        }
+        store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
+        let public = to_public(row.clone());
+        let effects = CommitEffects::with_event_for_placer(saved_event(actor, &row, "changed"));
+        self.commit(tx, effects.with_response(actor, 200, &public)).await?;
+        self.refresh_saved(&row, public).await
+    }
+
+    /// The repository after its first refresh; without an index, as it was saved.
+    async fn refresh_saved(
+        &self,
+        row: &ChartRepositoryRow,
+        saved: ChartRepository,
+    ) -> Result<ChartRepository, Error> {
+        self.refresh_within_request(row).await;
+        let found = self.find_repository(&row.name).await?;
+        Ok(found.map_or(saved, to_public))
+    }
+}
+
+fn saved_event(actor: &Actor, row: &ChartRepositoryRow, action: &str) -> NewEvent {
+    let message = format!("Chart repository {} ({}) was {action}.", row.name, row.url);
+    NewEvent::new(EventKind::ChartRepositorySaved, &actor.name, message)
+}
+
+fn to_stored(credentials: RepositoryCredentials) -> Option<RepositoryCredentials> {
+    match credentials {
+        RepositoryCredentials::None => None,
+        RepositoryCredentials::Basic { user_name, password, token_endpoint } => {
+            let user_name = user_name.trim().to_owned();
+            Some(RepositoryCredentials::Basic { user_name, password, token_endpoint })
+        }
+        RepositoryCredentials::Bearer { token } => {
+            Some(RepositoryCredentials::Bearer { token: token.trim().to_owned() })
+        }
+    }
+}
+
+fn check_row(row: &ChartRepositoryRow) -> Result<(), Error> {
+    let mut findings: Vec<Finding> = check_repository_name(&row.name).into_iter().collect();
+    findings.extend(to_source(row).err());
+    let missing = |what: &str, path: &str| {
+        let message = format!("The {what} of the repository is empty.");
+        Finding::error("G112", message, "Write it, or choose no credentials.").with_path(path)
+    };
+    let mut check_secret = |secret: &str, path: &str| {
+        if secret.len() > MAX_SECRET_BYTES {
+            let message = format!("The secret has more than {MAX_SECRET_BYTES} bytes.");
+            findings.push(Finding::error("G112", message, "Use a shorter one.").with_path(path));
+        }
+    };
+    match &row.credentials {
+        Some(RepositoryCredentials::Basic { user_name, password, .. }) => {
+            check_secret(password, "/credentials/password");
+            if user_name.is_empty() {
+                findings.push(missing("user name", "/credentials/userName"));
+            }
+        }
+        Some(RepositoryCredentials::Bearer { token }) => {
+            check_secret(token, "/credentials/token");
+            if token.is_empty() {
+                findings.push(missing("token", "/credentials/token"));
+            }
+        }
+        _ => {}
+    }
+    if findings.is_empty() { Ok(()) } else { Err(Error::Invalid(findings)) }
+}
+
+/// Stored credentials stay with the server that they were entered for.
+fn check_same_server(before: &ChartRepositoryRow, after: &ChartRepositoryRow) -> Result<(), Error> {
+    let public =
+        |row: &ChartRepositoryRow| to_source(&ChartRepositoryRow { credentials: None, ..row.clone() });
+    match (public(before), public(after)) {
+        (Ok(before), Ok(after)) if before.has_same_origin(&after) => Ok(()),
+        (_, Err(finding)) => Err(Error::Invalid(vec![finding])),
+        _ => {
+            let message =
+                "The URL leads to another server, and the stored credentials are for the previous one.";
+            let hint = "Enter the credentials for the new server, or choose none.";
+            Err(Error::Invalid(vec![Finding::error("G112", message, hint).with_path("/credentials")]))
+        }
+    }
+}
