@@ -18,6 +18,7 @@ use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, Workl
 
 mod charts;
 mod deployments;
+mod real_charts;
 mod real_clusters;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
