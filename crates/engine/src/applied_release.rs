@@ -6,10 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::object::ObjectRef;
 use domain::{Digest, ReleaseId, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Options;
@@ -19,9 +17,11 @@ use crate::error::Error;
 mod claims;
 mod definition;
 mod hook_progress;
+mod inventory;
 
 pub(crate) use definition::ensure_definition;
 pub(crate) use hook_progress::{HookBundle, HookPhase, HookProgress};
+pub(crate) use inventory::InventoryEntry;
 
 /// API group of `AppliedRelease`.
 const GROUP: &str = "flotilla.dev";
@@ -31,29 +31,6 @@ const VERSION: &str = "v1alpha1";
 const FINALIZER: &str = "flotilla.dev/applied-cleanup";
 /// Annotation of the definition with the hash of its desired content.
 const HASH_ANNOTATION: &str = crate::desired_object::HASH_ANNOTATION;
-
-/// One recorded object of a release.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct InventoryEntry {
-    #[serde(flatten)]
-    pub object: ObjectRef,
-    /// Plural name in URLs.
-    #[serde(default)]
-    pub resource: String,
-    /// Empty until the object was applied.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub uid: String,
-    /// Hash of the content applied last; empty until the object was applied.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub hash: String,
-    /// The object existed before and may contain foreign objects: it is never deleted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared: bool,
-    /// The object completed: after a cleanup it is not created again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub completed: bool,
-}
 
 /// The content of an `AppliedRelease`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +50,8 @@ pub(crate) struct AppliedRelease {
     pub resources: Vec<InventoryEntry>,
     /// Which hooks have run; `None` as long as no bundle had hooks.
     pub hooks: Option<HookProgress>,
+    /// The hooks of the removal, which have to be known when the bundle is not.
+    pub removal_hooks: Vec<Value>,
     /// Hash of the owning hub's address; empty in records of earlier versions.
     pub hub_hash: String,
     /// The agent that wrote it; informational.
@@ -113,6 +92,7 @@ impl AppliedRelease {
             applied: None,
             resources: Vec::new(),
             hooks: None,
+            removal_hooks: Vec::new(),
             hub_hash: hub_hash.to_owned(),
             agent: String::new(),
             eviction_start: None,
@@ -139,6 +119,11 @@ impl AppliedRelease {
                 Some(hooks) => Some(serde_json::from_value(hooks.clone()).ok()?),
                 None => None,
             },
+            removal_hooks: value
+                .pointer("/spec/removalHooks")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default(),
             hub_hash: text("/spec/hubHash").to_owned(),
             agent: text("/spec/agentId").to_owned(),
             eviction_start: text("/spec/evictionStart").parse().ok(),
@@ -169,6 +154,9 @@ impl AppliedRelease {
         }
         if let Some(hooks) = &self.hooks {
             manifest["spec"]["hooks"] = json!(hooks);
+        }
+        if !self.removal_hooks.is_empty() {
+            manifest["spec"]["removalHooks"] = json!(self.removal_hooks);
         }
         manifest
     }
@@ -428,6 +416,8 @@ impl AppliedReleases {
 
 #[cfg(test)]
 mod tests {
+    use domain::object::ObjectRef;
+
     use super::hook_progress::HookOperation;
     use super::*;
 
@@ -447,6 +437,7 @@ mod tests {
             finished: true,
             installed: true,
         });
+        record.removal_hooks = vec![json!({"kind": "Job", "metadata": {"name": "a"}})];
         record.resources.push(InventoryEntry {
             object: ObjectRef {
                 version: "v1".into(),

@@ -94,6 +94,8 @@ pub(crate) struct DesiredHook {
     pub desired: DesiredObject,
     /// Its annotations.
     pub hook: ChartHook,
+    /// The object as it is in the bundle, if it is a hook of the removal.
+    pub removal_hook: Option<Value>,
 }
 
 /// All objects of one bundle for one release, in the order in which they are applied.
@@ -133,9 +135,16 @@ impl PreparedBundle {
         let first = u32::try_from(bundle.objects.len()).unwrap_or(u32::MAX);
         let hooks = (first..).zip(&bundle.hooks).map(|(ordinal, object)| {
             let desired = prepare_object(desired_release, ordinal, object, false);
-            Arc::new(DesiredHook { desired, hook: ChartHook::from_object(object) })
+            let hook = ChartHook::from_object(object);
+            let removal_hook = hook.is_for_removal().then(|| object.clone());
+            Arc::new(DesiredHook { desired, hook, removal_hook })
         });
         Self { digest, objects, hooks: hooks.collect() }
+    }
+
+    /// The hooks of the removal, as they are in the bundle.
+    pub(crate) fn removal_hooks(&self) -> Vec<Value> {
+        self.hooks.iter().filter_map(|hook| hook.removal_hook.clone()).collect()
     }
 
     /// The objects from the `crds/` folder of a chart.

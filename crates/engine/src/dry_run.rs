@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use domain::bundle::Bundle;
+use domain::chart_hook::HookEvent;
 use domain::finding::Finding;
 use domain::object::ObjectRef;
 use domain::plan::{ClusterPlan, PlannedAction, PlannedChange, diff, find_removed_fields, plan_hooks};
@@ -138,7 +139,7 @@ fn plan_hook_runs(bundle: &Bundle, record: Option<&AppliedRelease>) -> Vec<Plann
     let progress = HookProgress::for_bundle(known, hooks).filter(|progress| !progress.finished);
     progress.map_or_else(Vec::new, |progress| {
         let events = [HookPhase::Before, HookPhase::After].map(|phase| progress.operation.event(phase));
-        plan_hooks(bundle, events).collect()
+        plan_hooks(&bundle.hooks, events).collect()
     })
 }
 
@@ -167,7 +168,10 @@ pub(crate) async fn plan_absent(
     };
     let entries: Vec<&InventoryEntry> = record.resources.iter().collect();
     let removals = dry_run.plan_removals(&entries, deletion).await;
-    let (changes, findings): (Vec<_>, Vec<_>) = removals.into_iter().unzip();
+    let (mut changes, findings): (Vec<_>, Vec<_>) = removals.into_iter().unzip();
+    if deletion != DeletionPolicy::Orphan {
+        changes.extend(plan_hooks(&record.removal_hooks, [HookEvent::PreDelete, HookEvent::PostDelete]));
+    }
     ClusterPlan { findings: findings.into_iter().flatten().collect(), ..ClusterPlan::from_changes(changes) }
 }
 

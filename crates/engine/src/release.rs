@@ -38,6 +38,7 @@ mod preflight;
 mod prune;
 mod reconcile_state;
 mod reconciliation;
+mod removal_hooks;
 mod remove;
 mod replace;
 mod report;

@@ -53,7 +53,13 @@ fn helm_program() -> PathBuf {
         .expect("FLOTILLA_HELM names helm; cargo xtask test sets it")
 }
 
-async fn fleet_with_helm() -> TestFleet {
+/// The archive of a real chart; `None` if `FLOTILLA_CORPUS` is not set.
+pub fn corpus_chart(name: &str) -> Option<Vec<u8>> {
+    let corpus = std::env::var_os("FLOTILLA_CORPUS").map(PathBuf::from)?;
+    Some(std::fs::read(corpus.join("charts").join(format!("{name}.tgz"))).unwrap())
+}
+
+pub async fn fleet_with_helm() -> TestFleet {
     let fleet = TestFleet::start().await;
     set_helm(&fleet).await;
     fleet
@@ -215,10 +221,10 @@ async fn g112_g113_g115_g116_problems_of_charts_and_values_are_findings_with_the
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g118_a_chart_with_a_hook_that_never_runs_is_rejected_with_the_hook_named_and_nothing_is_published() {
+async fn g118_a_chart_with_a_hook_that_cannot_run_is_rejected_with_the_hook_named_and_nothing_is_published() {
     with_timeout(async {
         let fleet = fleet_with_helm().await;
-        let hook = "{{ if .Values.backup }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: backup, annotations: {helm.sh/hook: 'pre-upgrade,pre-delete'}}\n{{ end }}\n";
+        let hook = "{{ if .Values.backup }}\napiVersion: v1\nkind: Secret\nmetadata: {name: backup, annotations: {helm.sh/hook: 'pre-upgrade,pre-delete'}}\n{{ end }}\n";
         let rollback = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: undo, annotations: {helm.sh/hook: pre-rollback}}\n";
         let files = [("templates/job.yaml", hook), ("templates/undo.yaml", rollback)];
         fleet.client.upload_chart(chart("1.0.0", &files)).await.unwrap();
@@ -229,7 +235,7 @@ async fn g118_a_chart_with_a_hook_that_never_runs_is_rejected_with_the_hook_name
         assert_eq!(notes, ["ConfigMap undo is a hook of the chart for pre-rollback. It is not applied."]);
         fleet.client.create_workload(&new).await.unwrap();
         let refused = fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap_err();
-        assert!(refused.to_string().contains("ConfigMap backup is a hook of the chart for pre-delete"), "{refused}");
+        assert!(refused.to_string().contains("Secret backup is a hook of the chart for the removal"), "{refused}");
         update_chart(&fleet, |new| *new = chart_workload("1.0.0", "backup: false\n").spec).await;
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
         assert!(fleet.clusters[0].get(CONFIG_MAP, ("apps", "undo")).is_none());
@@ -239,7 +245,7 @@ async fn g118_a_chart_with_a_hook_that_never_runs_is_rejected_with_the_hook_name
 }
 
 /// Changes the draft and publishes it.
-async fn update_chart(fleet: &TestFleet, change: impl FnOnce(&mut WorkloadSpec)) {
+pub async fn update_chart(fleet: &TestFleet, change: impl FnOnce(&mut WorkloadSpec)) {
     let current = fleet.client.get_workload("web").await.unwrap().workload;
     let mut spec = current.draft.clone();
     change(&mut spec);

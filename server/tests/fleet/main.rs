@@ -20,6 +20,7 @@ mod chart_repositories;
 mod charts;
 mod deployments;
 mod envelopes;
+mod real_charts;
 mod real_clusters;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");

@@ -22,8 +22,8 @@ mod tests;
 mod variants;
 
 pub use blast_radius::{BlastRadius, removal_limit};
-pub use chart_notes::{check_chart_crd, plan_hooks, retained_finding};
-pub use cluster_plan::{ChangeCounts, ClusterPlan, PlannedAction, PlannedChange};
+pub use chart_notes::{check_chart_crd, retained_finding};
+pub use cluster_plan::{ChangeCounts, ClusterPlan, PlannedAction, PlannedChange, plan_hooks};
 pub use diff::diff;
 pub use publish_plan::{
     ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,

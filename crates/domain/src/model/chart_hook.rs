@@ -26,6 +26,10 @@ pub enum HookEvent {
     PreUpgrade,
     /// After it was applied.
     PostUpgrade,
+    /// Before the release is removed from a cluster.
+    PreDelete,
+    /// After its objects are deleted.
+    PostDelete,
 }
 
 /// When the object of a hook is deleted.
@@ -64,6 +68,12 @@ impl ChartHook {
         }
         let weight = annotation(object, HOOK_WEIGHT_ANNOTATION).trim().parse().unwrap_or(0);
         Self { events, weight, delete_policies }
+    }
+
+    /// Whether it runs when the release is removed. The agent stores such a hook on the cluster, since nothing else of the bundle
+    /// is known by then.
+    pub fn is_for_removal(&self) -> bool {
+        self.events.iter().any(|event| matches!(event, HookEvent::PreDelete | HookEvent::PostDelete))
     }
 
     /// Whether its object is deleted in this case.

@@ -90,6 +90,8 @@ fn schema() -> Value {
                 "bundle": text,
                 "applied": text,
                 "resources": {"type": "array", "items": entry},
+                "removalHooks": {"type": "array", "items":
+                    {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
                 "hooks": {"type": "object", "properties": {
                     "bundle": text,
                     "operation": text,

@@ -12,6 +12,8 @@ pub(crate) enum HookOperation {
     Install,
     /// One was.
     Upgrade,
+    /// The release is being removed.
+    Delete,
 }
 
 /// Whether hooks run before or after the objects of the bundle.
@@ -31,6 +33,8 @@ impl HookOperation {
             (Self::Install, HookPhase::After) => HookEvent::PostInstall,
             (Self::Upgrade, HookPhase::Before) => HookEvent::PreUpgrade,
             (Self::Upgrade, HookPhase::After) => HookEvent::PostUpgrade,
+            (Self::Delete, HookPhase::Before) => HookEvent::PreDelete,
+            (Self::Delete, HookPhase::After) => HookEvent::PostDelete,
         }
     }
 }
@@ -81,11 +85,28 @@ impl HookProgress {
         };
         match known {
             Some(known) if known.bundle == *bundle.digest => Some(known.clone()),
+            // The hooks of a removal have run, and those of an installation may have to create again what they deleted.
+            Some(known) if known.operation == HookOperation::Delete => Some(start(HookOperation::Install)),
             Some(known) if known.installed => Some(start(HookOperation::Upgrade)),
             Some(known) => Some(Self { bundle: bundle.digest.clone(), finished: false, ..known.clone() }),
             None if !bundle.has_hooks => None,
             None if bundle.has_objects => Some(start(HookOperation::Upgrade)),
             None => Some(start(HookOperation::Install)),
+        }
+    }
+
+    /// The progress of a removal that is desired since this generation.
+    pub(crate) fn for_removal(known: Option<&Self>, bundle: &Digest, generation: i64) -> Self {
+        match known {
+            Some(known) if known.operation == HookOperation::Delete => known.clone(),
+            _ => Self {
+                bundle: bundle.clone(),
+                operation: HookOperation::Delete,
+                generation,
+                succeeded: Vec::new(),
+                finished: false,
+                installed: false,
+            },
         }
     }
 

@@ -11,6 +11,7 @@ use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
 use domain::release::{StageName, StageState};
+use domain::report::DesiredPhase;
 use serde_json::{Value, json};
 
 use super::finalizers::describe_finalizers;
@@ -24,6 +25,9 @@ use crate::desired_object::{DesiredHook, HOOK_RUN_ANNOTATION};
 use crate::error::Error;
 use crate::health;
 use crate::observe::{CacheState, LiveObject, ObjectCache};
+
+/// Least time for which a finished Job of a hook is left on the cluster: longer than most outages of an agent.
+const MIN_FINISHED_SECONDS: u64 = 86_400;
 
 /// One run of a hook.
 struct HookRun {
@@ -63,6 +67,7 @@ enum RunState {
 /// Runs the hooks of a phase; continues once all have succeeded.
 pub(super) async fn run(pass: &mut Reconciliation<'_>, phase: HookPhase) -> ReconcileFlow {
     let runs = list_runs(pass, phase);
+    let mut has_new = false;
     for run in &runs {
         if pass.is_outdated() {
             return ReconcileFlow::Restart;
@@ -75,11 +80,24 @@ pub(super) async fn run(pass: &mut Reconciliation<'_>, phase: HookPhase) -> Reco
             Ok(()) => {
                 pass.state.object_mut(run.object()).failure = None;
                 pass.hook_progress.iter_mut().for_each(|progress| progress.succeeded.push(run.id.clone()));
+                has_new = true;
             }
             Err(state) => return stop(pass, state),
         }
     }
+    if has_new && let Err(state) = record_success(pass).await {
+        return stop(pass, state);
+    }
     finish(pass, phase, &runs).await
+}
+
+/// Records which hooks have succeeded before their objects are deleted, so that none runs again.
+async fn record_success(pass: &mut Reconciliation<'_>) -> Result<(), StageState> {
+    report::write_record(pass).await;
+    let Some(failure) = &pass.state.record_failure else { return Ok(()) };
+    let (due, state) = (failure.due, failure.stage_state("Record of the release"));
+    pass.wake_at(due);
+    Err(state)
 }
 
 /// The runs of a phase; none if all hooks of the bundle have succeeded.
@@ -94,26 +112,23 @@ fn list_runs(pass: &Reconciliation<'_>, phase: HookPhase) -> Vec<HookRun> {
         .collect()
 }
 
-/// Stops the pass: the hooks are part of the stage that applies the objects, and nothing is applied completely before they end.
+/// Stops the pass: the hooks are part of the stage that applies or removes the objects, which is not over before they are.
 fn stop(pass: &mut Reconciliation<'_>, state: StageState) -> ReconcileFlow {
     pass.stages.retain(|stage| stage.name != StageName::Pruned);
-    pass.set_stage(StageName::Applied, state);
+    let stage = match pass.request.desired.phase {
+        DesiredPhase::Present { .. } => StageName::Applied,
+        DesiredPhase::Absent { .. } => StageName::Pruned,
+    };
+    pass.set_stage(stage, state);
     ReconcileFlow::Stop
 }
 
-/// Records that the phase has ended, then deletes the objects whose policy says so. In this order, so that a hook whose object
-/// is gone does not run again.
+/// Deletes the objects whose policy says so.
 async fn finish(pass: &mut Reconciliation<'_>, phase: HookPhase, runs: &[HookRun]) -> ReconcileFlow {
     if pass.hook_progress.as_ref().is_none_or(|progress| progress.finished) {
         return ReconcileFlow::Continue;
     }
     let is_deleted = |run: &&HookRun| run.hook.hook.has_policy(HookDeletePolicy::HookSucceeded);
-    if runs.iter().any(|run| is_deleted(&run)) {
-        report::write_record(pass).await;
-        if pass.state.record_failure.is_some() {
-            return stop(pass, StageState::Running { message: "The record is written.".to_owned() });
-        }
-    }
     for run in runs.iter().rev().filter(is_deleted) {
         if let Err(error) = delete_succeeded(pass, run).await {
             let state = record_failure(pass, run, error);
@@ -255,6 +270,7 @@ async fn create(
     }
     let mut body = run.hook.desired.value();
     body["metadata"]["annotations"][HOOK_RUN_ANNOTATION] = json!(run.id);
+    retain_finished(&mut body);
     let applied = pass.api().apply(&path, body.to_string().into_bytes(), ForceConflicts::No, false).await?;
     tracing::info!(hook = %run.subject(), release = %pass.release(), "a hook of a chart was created");
     pass.has_written = true;
@@ -263,6 +279,14 @@ async fn create(
     record_entry(pass, run, resource, &live);
     objects.upsert(LiveObject::from_value(&applied.object));
     observe(pass, run, resource, &live).await
+}
+
+/// Raises the time after which a finished Job is deleted: one that is gone before its end was observed would run again.
+fn retain_finished(body: &mut Value) {
+    let ttl = body.pointer_mut("/spec/ttlSecondsAfterFinished");
+    if let Some(ttl) = ttl.filter(|ttl| ttl.as_u64().is_some_and(|seconds| seconds < MIN_FINISHED_SECONDS)) {
+        *ttl = MIN_FINISHED_SECONDS.into();
+    }
 }
 
 /// The state of the object of a run. A failed one is deleted at the next attempt.

@@ -46,6 +46,7 @@ pub(super) async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), S
         applied: pass.state.applied.clone(),
         resources: pass.inventory.clone(),
         hooks: pass.hook_progress.clone(),
+        removal_hooks: pass.prepared.removal_hooks(),
         eviction_start: None,
         ..known.map_or_else(
             || pass.cx.applied_releases.new_record(pass.worker.id, &pass.request.desired.workload),

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::finalizers::describe_finalizers;
 use super::hub_behind;
 use super::reconciliation::{PruneItem, ReconcileFlow, Reconciliation, waiting_stage};
+use super::removal_hooks;
 use super::report;
 use super::retry::{RetryState, failure_message};
 use crate::api::{FIELD_MANAGER, ServedKind};
@@ -64,12 +65,20 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>, deletion: DeletionPolicy)
         return record_failure(pass, error, &record.name);
     }
     add_unrecorded_objects(pass);
-    let entries = pass.inventory.clone();
     let result = match deletion {
         DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => {
-            delete_by_rank(pass, &entries).await
+            match removal_hooks::delete_with_hooks(pass, record.as_deref()).await {
+                Ok(result) => result,
+                Err(flow) => {
+                    report::report_removing(pass);
+                    return flow;
+                }
+            }
         }
-        DeletionPolicy::Orphan => orphan_entries(pass, &entries).await,
+        DeletionPolicy::Orphan => {
+            let entries = pass.inventory.clone();
+            orphan_entries(pass, &entries).await
+        }
     };
     if pass.is_outdated() {
         return ReconcileFlow::Restart;

@@ -258,16 +258,23 @@ pub(crate) async fn write_record(pass: &mut Reconciliation<'_>) {
         }
     }
     let Some(known) = pass.cx.applied_releases.get(pass.worker.id) else { return };
-    let record = AppliedRelease {
-        workload: pass.request.desired.workload.clone(),
-        revision: pass.revision,
-        generation: pass.request.desired.generation,
-        bundle: Some(pass.prepared.digest.clone()),
-        applied: pass.state.applied.clone(),
+    let known = AppliedRelease {
         resources: pass.inventory.clone(),
         hooks: pass.hook_progress.clone(),
-        eviction_start: None,
         ..(*known).clone()
+    };
+    let record = match &pass.request.desired.phase {
+        DesiredPhase::Absent { .. } => known,
+        DesiredPhase::Present { .. } => AppliedRelease {
+            workload: pass.request.desired.workload.clone(),
+            revision: pass.revision,
+            generation: pass.request.desired.generation,
+            bundle: Some(pass.prepared.digest.clone()),
+            applied: pass.state.applied.clone(),
+            removal_hooks: pass.prepared.removal_hooks(),
+            eviction_start: None,
+            ..known
+        },
     };
     if pass.state.record_failure.as_ref().is_some_and(|failure| !failure.is_due()) {
         return;

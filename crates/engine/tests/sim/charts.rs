@@ -31,7 +31,7 @@ fn short_name(cluster: &kubesim::SimCluster) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_4_a_definition_of_a_chart_is_upgraded_only_if_asked_and_is_never_deleted() {
+async fn s4_4_g412_a_definition_of_a_chart_is_upgraded_only_if_asked_and_is_never_deleted() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
     let content = |name: &str| bundle(vec![config_map("a", name), chart_crd(name)]);
@@ -84,7 +84,7 @@ async fn s4_4_a_definition_of_a_chart_is_upgraded_only_if_asked_and_is_never_del
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_4_an_object_that_is_annotated_keep_is_left_on_the_cluster_without_marks_of_ownership() {
+async fn s4_4_g413_an_object_that_is_annotated_keep_is_left_on_the_cluster_without_marks_of_ownership() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
     let with = present_input(1, 1, &bundle(vec![config_map("a", "1"), kept_secret()]), Policies::default());

@@ -278,3 +278,90 @@ async fn s4_4_the_objects_of_hooks_are_removed_with_the_release_and_those_of_oth
     assert_eq!(job_uid(&cluster, "theirs"), before);
     agent.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn s4_4_hooks_of_the_removal_run_before_and_after_the_objects_are_deleted_also_in_another_process() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    let policy = [("helm.sh/hook-delete-policy", "hook-succeeded")];
+    let hooks = vec![
+        hook_job("backup", "pre-delete", "tool:1", &[]),
+        hook_job("clean", "post-delete", "tool:1", &policy),
+        hook_job("farewell", "post-delete", "tool:1", &[("helm.sh/hook-weight", "1")]),
+    ];
+    let content = chart(vec![config_map("a", "1")], hooks);
+    agent.engine.set_desired(vec![present_input(1, 1, &content, Policies::default())]);
+    until_complete(&agent, 1).await;
+    wait_until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
+    assert_eq!(job_uid(&cluster, "backup"), None);
+    agent.stop().await;
+
+    // The successor never sees the bundle.
+    let log = log_changes(&cluster);
+    let successor = start_agent(&cluster).await;
+    let phase = absent_input(1, 2, DeletionPolicy::Foreground);
+    let plan = successor.engine.dry_run("shop1", Some(release_id(1)), &phase.desired.phase, &content).await;
+    let planned: Vec<&str> = plan.objects.iter().map(|change| change.object.name.as_str()).collect();
+    assert_eq!(planned, ["a", "backup", "clean", "farewell"]);
+    successor.engine.set_desired(vec![phase]);
+    successor.wait_for_report(release_id(1), "gone", |report| report.removed).await;
+    let expected = [
+        "backup created",
+        "backup succeeded",
+        "backup deleted",
+        "a deleted",
+        "clean created",
+        "clean succeeded",
+        "farewell created",
+        "farewell succeeded",
+        "clean deleted",
+        "farewell deleted",
+    ];
+    assert_eq!(*log.lock().unwrap(), expected);
+    assert!(cluster.list(RECORD, None).is_empty() && cluster.list(JOB, None).is_empty());
+    successor.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_4_a_failed_hook_of_the_removal_deletes_nothing_and_an_orphaned_release_runs_none() {
+    let cluster = simulated_cluster();
+    cluster.faults().set_crashing_images(vec!["broken".into()]);
+    let agent = start_agent(&cluster).await;
+    let content = chart(vec![config_map("a", "1")], vec![hook_job("backup", "pre-delete", "broken:1", &[])]);
+    agent.engine.set_desired(vec![present_input(1, 1, &content, Policies::default())]);
+    until_complete(&agent, 1).await;
+    agent.engine.set_desired(vec![absent_input(1, 2, DeletionPolicy::Foreground)]);
+    let (_, message) = agent.until_stage_reason(release_id(1), StageName::Pruned, "HookFailed").await;
+    assert!(message.starts_with("Hook pre-delete Job default/backup: "), "{message}");
+    assert!(has_config(&cluster, "1"));
+    agent.engine.set_desired(vec![absent_input(1, 3, DeletionPolicy::Orphan)]);
+    agent.wait_for_report(release_id(1), "gone", |report| report.removed).await;
+    assert!(has_config(&cluster, "1"));
+
+    // Published again, it is an installation.
+    let again = chart(vec![config_map("b", "2")], vec![hook_job("create", "pre-install", "tool:1", &[])]);
+    agent.engine.set_desired(vec![present_input(1, 4, &again, Policies::default())]);
+    until_complete(&agent, 4).await;
+    assert!(job_uid(&cluster, "create").is_some());
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_4_a_hook_whose_job_is_deleted_as_soon_as_it_has_finished_runs_once() {
+    let cluster = simulated_cluster();
+    let uids = Arc::new(Mutex::new(std::collections::BTreeSet::new()));
+    let seen = uids.clone();
+    cluster.observe_changes(move |change| {
+        if change.object["kind"] == "Job" {
+            seen.lock().unwrap().insert(change.object["metadata"]["uid"].to_string());
+        }
+    });
+    let agent = start_agent(&cluster).await;
+    let mut job = hook_job("migrate", "pre-install", "tool:1", &[]);
+    job["spec"]["ttlSecondsAfterFinished"] = 0.into();
+    let input = present_input(1, 1, &chart(vec![config_map("a", "1")], vec![job]), Policies::default());
+    agent.engine.set_desired(vec![input]);
+    until_complete(&agent, 1).await;
+    assert_eq!(uids.lock().unwrap().len(), 1);
+    agent.stop().await;
+}

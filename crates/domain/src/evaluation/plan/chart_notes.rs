@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use super::{FieldChange, PlannedAction, PlannedChange, diff};
-use crate::kubernetes::object::{ObjectRef, object_ref};
-use crate::model::bundle::Bundle;
-use crate::model::chart_hook::{ChartHook, HookEvent};
+use super::{FieldChange, diff};
+use crate::kubernetes::object::ObjectRef;
 use crate::text::finding::Finding;
 
 /// Most fields that a finding names.
@@ -28,18 +26,6 @@ pub fn check_chart_crd(object: &ObjectRef, desired: &Value, live: &Value) -> Opt
     );
     let hint = "Set the policy upgradeCrds to true to change it, after reading what the new version of the chart requires.";
     Some(Finding::warning("G412", message, hint).with_object(object.to_string()))
-}
-
-/// The hooks of these events, which are created when the bundle is applied. There is no dry run of them: they run only once the
-/// objects before them exist.
-pub fn plan_hooks(bundle: &Bundle, events: [HookEvent; 2]) -> impl Iterator<Item = PlannedChange> + '_ {
-    bundle.hooks.iter().filter_map(move |hook| {
-        let own = ChartHook::from_object(hook).events;
-        let running: Vec<String> =
-            events.iter().filter(|event| own.contains(event)).map(ToString::to_string).collect();
-        let why = format!("It is a hook of the chart and runs at {}.", running.join(" and "));
-        (!running.is_empty()).then(|| PlannedChange::unverified(object_ref(hook), PlannedAction::Create, why))
-    })
 }
 
 /// G413: an object stays on the cluster, for the reason of [`crate::model::chart_object::retention_reason`].

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FieldChange, check_chart_crd, diff, find_removed_fields, plan_hooks, retained_finding};
+use super::{FieldChange, check_chart_crd, diff, find_removed_fields, retained_finding};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::object::{ObjectRef, object_ref};
 use crate::model::bundle::Bundle;
-use crate::model::chart_hook::HookEvent;
+use crate::model::chart_hook::{ChartHook, HookEvent};
 use crate::model::chart_object::{is_chart_crd, retention_reason};
 use crate::model::policy::{ChangedJobsPolicy, DeletionPolicy, Policies, UpdateStrategy};
 use crate::text::finding::Finding;
@@ -162,6 +162,21 @@ fn replaces_job(object: &ObjectRef, fields: &[FieldChange], policies: &Policies)
         && fields.iter().any(|change| is_immutable(&change.path))
 }
 
+/// The hooks of these events, which are created when the bundle is applied or removed. There is no dry run of them: they run only once the
+/// objects before them exist.
+pub fn plan_hooks(
+    hooks: &[serde_json::Value],
+    events: [HookEvent; 2],
+) -> impl Iterator<Item = PlannedChange> + '_ {
+    hooks.iter().filter_map(move |hook| {
+        let own = ChartHook::from_object(hook).events;
+        let running: Vec<String> =
+            events.iter().filter(|event| own.contains(event)).map(ToString::to_string).collect();
+        let why = format!("It is a hook of the chart and runs at {}.", running.join(" and "));
+        (!running.is_empty()).then(|| PlannedChange::unverified(object_ref(hook), PlannedAction::Create, why))
+    })
+}
+
 /// What happens to an object that is pruned or removed: some stay on the cluster.
 fn plan_deletion(object: &serde_json::Value, is_orphaned: bool) -> (PlannedAction, Option<Finding>) {
     match (is_orphaned, retention_reason(object)) {
@@ -236,7 +251,7 @@ impl ClusterPlan {
             findings.extend(finding);
             objects.push(PlannedChange::unverified(object_ref(old), outcome, why));
         }
-        objects.extend(hook_events.into_iter().flat_map(|events| plan_hooks(after, events)));
+        objects.extend(hook_events.into_iter().flat_map(|events| plan_hooks(&after.hooks, events)));
         Self { findings, ..Self::from_changes(objects) }
     }
 
@@ -256,6 +271,9 @@ impl ClusterPlan {
             let (outcome, finding) = plan_deletion(old, policies.should_orphan(deletion, &object));
             findings.extend(finding);
             objects.push(PlannedChange::unverified(object, outcome, why));
+        }
+        if deletion != DeletionPolicy::Orphan {
+            objects.extend(plan_hooks(&before.hooks, [HookEvent::PreDelete, HookEvent::PostDelete]));
         }
         Self { findings, ..Self::from_changes(objects) }
     }

@@ -114,7 +114,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G118",
         title: "Hook of a chart",
         severities: &[(Fleet, &[Error, Note]), (Publish, &[Error])],
-        finds: "A chart contains a hook for an event that never runs, such as pre-delete; a note if it is only for a rollback or a test. Or an object has the kind that is reserved for hooks.",
+        finds: "A chart contains a hook for an event that does not exist, or one for the removal that cannot be stored on the cluster; a note if it is only for a rollback or a test. Or an object has the kind that is reserved for hooks.",
         fix: "Turn the hook off by a value of the chart.",
     },
     GuardRail {

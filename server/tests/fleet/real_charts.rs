@@ -1,0 +1,135 @@
+//! Real charts with hooks: on a real control plane, where kwok completes their jobs, and on a simulated cluster.
+
+use kube::Api;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use testkit::{ControlPlane, ControlPlaneOptions};
+
+use super::charts::{corpus_chart, fleet_with_helm, update_chart};
+use super::*;
+use domain::chart::ChartSource;
+
+/// A workload of this chart on these clusters.
+fn chart_workload((chart, version): (&str, &str), values: &str, clusters: &[&str]) -> NewWorkload {
+    let mut new = web_workload();
+    new.spec.source = Source::Chart(ChartSource {
+        chart: format!("local/{chart}"),
+        version: version.into(),
+        values: values.into(),
+        ..ChartSource::default()
+    });
+    new.spec.placement.predicates[0].names = clusters.iter().map(|name| (*name).to_owned()).collect();
+    new
+}
+
+impl TestFleet {
+    /// Adds a real cluster.
+    async fn add_real_cluster(&self, name: &str, plane: &ControlPlane) {
+        let new = NewCluster::new(name, ClusterKind::Agent);
+        let id = self.hub.register_cluster(&Actor::system(), new).await.unwrap().id;
+        let (options, stop) = (server::serve::agent_options(&self.hub), self.stop.clone());
+        tokio::spawn(agent::run(InProcessLink::new(self.site.clone(), id), plane.client(), options, stop));
+    }
+}
+
+/// The objects of a kind on a real cluster whose name begins with that of the release.
+async fn names_of(plane: &ControlPlane, group: &str, kind: &str) -> Vec<String> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    let all = Api::<DynamicObject>::all_with(plane.client(), &kind).list(&Default::default()).await.unwrap();
+    let names = all.items.into_iter().filter_map(|object| object.metadata.name);
+    names.filter(|name| name.starts_with("web")).collect()
+}
+
+async fn hook_progress(plane: &ControlPlane) -> Value {
+    let kind = ApiResource::from_gvk_with_plural(
+        &GroupVersionKind::gvk("flotilla.dev", "v1alpha1", "AppliedRelease"),
+        "appliedreleases",
+    );
+    let records =
+        Api::<DynamicObject>::all_with(plane.client(), &kind).list(&Default::default()).await.unwrap();
+    records.items[0].data["spec"]["hooks"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_4_the_hooks_of_ingress_nginx_run_on_a_real_cluster_and_nothing_of_them_is_left() {
+    let test = "s4_4_the_hooks_of_ingress_nginx_run_on_a_real_cluster";
+    let Some(chart) = corpus_chart("ingress-nginx-4.15.1").filter(|_| testkit::is_available(test)) else {
+        return;
+    };
+    with_timeout(async {
+        let plane = ControlPlane::start(ControlPlaneOptions::with_workloads()).await;
+        let fleet = fleet_with_helm().await;
+        fleet.add_real_cluster("real", &plane).await;
+        fleet.client.upload_chart(chart).await.unwrap();
+        let values = |replicas: u32| {
+            format!("controller: {{replicaCount: {replicas}, service: {{type: ClusterIP}}}}\n")
+        };
+        let name = ("ingress-nginx", "4.15.1");
+        fleet.client.create_workload(&chart_workload(name, &values(1), &["eu-1", "real"])).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 2).await;
+        // An account, two roles, two bindings and a job before the installation, and the same after it.
+        let installed = hook_progress(&plane).await;
+        assert_eq!((&installed["operation"], &installed["finished"]), (&json!("install"), &json!(true)));
+        assert_eq!(installed["succeeded"].as_array().unwrap().len(), 12, "{installed}");
+        assert!(names_of(&plane, "batch", "Job").await.is_empty(), "deleted by hook-succeeded");
+        assert_eq!(names_of(&plane, "", "ServiceAccount").await, ["web-ingress-nginx"]);
+        assert_eq!(names_of(&plane, "apps", "Deployment").await, ["web-ingress-nginx-controller"]);
+
+        update_chart(&fleet, |spec| {
+            *spec = chart_workload(name, &values(2), &["eu-1", "real"]).spec;
+        })
+        .await;
+        fleet
+            .wait_for_web(|status| {
+                status.counts.healthy() == 2
+                    && status.target_clusters.iter().all(|target| target.revision == Some(2))
+            })
+            .await;
+        let upgraded = hook_progress(&plane).await;
+        assert_eq!((&upgraded["operation"], &upgraded["finished"]), (&json!("upgrade"), &json!(true)));
+
+        fleet.client.unpublish_workload("web", &RemovalOptions::default()).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.count(ReleaseState::Removed) == 2).await;
+        for (group, kind) in
+            [("", "ServiceAccount"), ("batch", "Job"), ("rbac.authorization.k8s.io", "ClusterRole")]
+        {
+            assert_eq!(names_of(&plane, group, kind).await, Vec::<String>::new(), "{kind}");
+        }
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_4_the_hooks_of_cockroachdb_run_at_installation_and_removal() {
+    let Some(chart) = corpus_chart("cockroachdb-21.0.1") else { return };
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        fleet.client.upload_chart(chart).await.unwrap();
+        let new = chart_workload(("cockroachdb", "21.0.1"), "", &["eu-1"]);
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 1).await;
+        let jobs = || {
+            let jobs = fleet.clusters[0].list(("batch/v1", "Job"), Some("apps")).into_iter();
+            jobs.map(|job| job["metadata"]["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(jobs(), ["web-cockroachdb-init"], "the job of the certificates is deleted by its policy");
+        let ran = std::sync::Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let log = ran.clone();
+        fleet.clusters[0].observe_changes(move |change| {
+            if change.object["kind"] == "Job"
+                && change.object["status"]["succeeded"] == 1
+                && !change.is_deleted
+            {
+                log.lock().push(change.object["metadata"]["name"].clone());
+            }
+        });
+        fleet.client.unpublish_workload("web", &RemovalOptions::default()).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.count(ReleaseState::Removed) == 1).await;
+        assert!(ran.lock().contains(&json!("web-cockroachdb-self-signer-cleaner")), "{:?}", ran.lock());
+        assert_eq!(jobs(), Vec::<String>::new());
+        fleet.stop().await;
+    })
+    .await;
+}
