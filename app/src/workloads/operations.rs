@@ -14,8 +14,6 @@ use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 
-/// Operations on a page.
-const PAGE_SIZE: u32 = 10;
 /// The query parameter with the id of the operation whose clusters are shown.
 const SELECTED: &str = "operation";
 /// The query parameter with the place in the list.
@@ -41,6 +39,7 @@ pub async fn operations_read(
 ) -> AppResult<OperationList> {
     use crate::host;
     use domain::page::ListQuery;
+    const PAGE_SIZE: u32 = 10;
     let hub = host::hub_for_reader()?;
     let query = ListQuery { cursor, limit: Some(PAGE_SIZE), ..ListQuery::default() };
     let page = host::into_app_result(hub.list_operations(&name, &query).await)?;
