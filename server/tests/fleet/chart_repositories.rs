@@ -190,11 +190,7 @@ async fn s4_9_a_workload_waits_for_a_chart_that_is_gone_and_resumes_when_its_rep
         assert_eq!(values_of(&fleet, 0)["chart"], "1.0.0", "what runs is not touched");
         repository.set(WORKS);
         fleet.client.refresh_chart_repository("acme").await.unwrap();
-        // The placer changes stages without an event that a watch would signal.
-        let mut interval = tokio::time::interval(Duration::from_millis(50));
-        while fleet.client.get_workload_status("web", None).await.unwrap().counts.healthy() < 3 {
-            interval.tick().await;
-        }
+        fleet.wait_for_web(|status| status.counts.healthy() >= 3).await;
         fleet.stop().await;
     })
     .await;

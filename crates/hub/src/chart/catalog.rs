@@ -117,7 +117,7 @@ impl Hub {
                 })
                 .collect());
         }
-        let versions = self.list_registry_versions(&row, reference.name).await.unwrap_or_default();
+        let versions = self.list_registry_versions(&row, reference.name).await?.unwrap_or_default();
         Ok(versions
             .into_iter()
             .map(|version| CatalogVersion {

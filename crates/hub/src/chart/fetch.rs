@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use domain::Finding;
+use domain::actions::ActionUnavailable;
 use domain::chart::ChartVersion;
 use domain::event::{EventKind, NewEvent};
 use domain::release::Reason;
@@ -72,22 +73,28 @@ impl Hub {
         ))
     }
 
-    /// The versions of a chart in a registry, the newest first; `None` if it is no registry or can't be read now.
+    /// The versions of a chart in a registry, the newest first; `None` if the repository is no registry.
+    ///
+    /// # Errors
+    /// The registry can't be read now, so its versions are not known.
     pub(crate) async fn list_registry_versions(
         &self,
         row: &ChartRepositoryRow,
         name: &str,
-    ) -> Option<Vec<RepositoryVersion>> {
-        let repository = to_source(row).ok().filter(source::repository::Repository::is_registry)?;
-        let client = self.repository_client().ok()?;
+    ) -> Result<Option<Vec<RepositoryVersion>>, ActionUnavailable> {
+        let unknown = |why: String| {
+            ActionUnavailable(format!("The versions of {}/{name} are not known now: {why}", row.name))
+        };
+        let repository = to_source(row).map_err(|finding| unknown(finding.message))?;
+        if !repository.is_registry() {
+            return Ok(None);
+        }
+        let client = self.repository_client().map_err(|failure| unknown(failure.message))?;
         let versions = tokio::time::timeout(REGISTRY_WAIT, client.list_versions(&repository, name));
         match versions.await {
-            Ok(Ok(versions)) => Some(versions),
-            Ok(Err(error)) => {
-                tracing::info!(%error, repository = row.name, name, "the versions of a chart are not known");
-                None
-            }
-            Err(_) => None,
+            Ok(Ok(versions)) => Ok(Some(versions)),
+            Ok(Err(error)) => Err(unknown(error.message)),
+            Err(_) => Err(unknown(format!("no response within {} s.", REGISTRY_WAIT.as_secs()))),
         }
     }
 

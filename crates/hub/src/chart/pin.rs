@@ -29,9 +29,17 @@ impl Hub {
                 let chart = index.iter().find(|chart| chart.name == reference.name);
                 return Ok(chart.and_then(|chart| chart.newest()).map(|newest| newest.version.clone()));
             }
-            if let Some(versions) = self.list_registry_versions(&row, reference.name).await {
-                let newest = versions.iter().find(|found| is_stable(&found.version));
-                return Ok(newest.or_else(|| versions.first()).map(|newest| newest.version.clone()));
+            match self.list_registry_versions(&row, reference.name).await {
+                Ok(Some(versions)) => {
+                    let newest = versions.iter().find(|found| is_stable(&found.version));
+                    return Ok(newest.or_else(|| versions.first()).map(|newest| newest.version.clone()));
+                }
+                Ok(None) => {}
+                // The newest stored version may not be the newest one.
+                Err(why) => {
+                    tracing::info!(%why, "the version of a chart is not set");
+                    return Ok(None);
+                }
             }
         }
         let mut tx = self.read().await?;

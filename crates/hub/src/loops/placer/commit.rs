@@ -1,11 +1,11 @@
 //! Writes placer outcomes in chunks, so that 10 000 clusters do not hold the write lock for long. A crash between two
 //! chunks leaves the workload dirty; the next pass finds the first chunks already written.
 
-use domain::ReleaseId;
 use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
-use domain::release::{DesiredRevision, Release, ReleaseGoal};
+use domain::release::{DesiredRevision, Release, ReleaseGoal, StageName};
 use domain::rollout::format_wave;
-use domain::workload::Intent;
+use domain::workload::{Intent, WorkloadHead};
+use domain::{ReleaseId, Severity};
 use store::Tx;
 use store::queue::PLACER;
 use store::retained_cluster::RetainedClusters;
@@ -20,6 +20,8 @@ use crate::{Error, Hub};
 
 /// Maximum clusters written in one transaction.
 const RELEASES_PER_COMMIT: usize = 200;
+/// Maximum characters of a reason in an event.
+const MAX_REASON_CHARS: usize = 400;
 /// Maximum clusters of a workload that shares a transaction with others.
 const MAX_BATCHED_CLUSTERS: usize = 16;
 
@@ -116,10 +118,51 @@ async fn write_targets(
     targets: &[ReleaseTarget],
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
+    let mut changes = RenderingChanges::default();
     for target in targets {
-        write_target(hub, tx, outcome, target, effects).await?;
+        write_target(hub, tx, outcome, target, (effects, &mut changes)).await?;
     }
+    effects.events.extend(changes.into_event(&outcome.workload));
     write_exposures(tx, outcome, targets).await
+}
+
+/// How many releases stopped at their rendering in this transaction, or continued after it. The cluster reports neither, so
+/// without an event open pages would show the state of before.
+#[derive(Default)]
+struct RenderingChanges {
+    stopped: u32,
+    resumed: u32,
+    /// Why one of them stopped.
+    reason: String,
+}
+
+impl RenderingChanges {
+    fn record(&mut self, before: &Release, after: &Release) {
+        let reason = |release: &Release| release.stages().get(StageName::Rendered).state.reason().cloned();
+        match (reason(before), reason(after)) {
+            (None, Some(reason)) => {
+                self.stopped += 1;
+                reason.text().clone_into(&mut self.reason);
+            }
+            (Some(_), None) => self.resumed += 1,
+            _ => {}
+        }
+    }
+
+    fn into_event(self, workload: &WorkloadHead) -> Option<NewEvent> {
+        let clusters = |count: u32| format!("{count} cluster{}", if count == 1 { "" } else { "s" });
+        let name = &workload.name;
+        let (severity, message) = match (self.stopped, self.resumed) {
+            (0, 0) => return None,
+            (0, resumed) => (Severity::Note, format!("{name} is rendered again for {}.", clusters(resumed))),
+            (stopped, _) => {
+                let reason: String = self.reason.chars().take(MAX_REASON_CHARS).collect();
+                (Severity::Warning, format!("{name} is not rendered for {}: {reason}", clusters(stopped)))
+            }
+        };
+        let event = NewEvent::new(EventKind::ReleaseChanged, "flotilla", message);
+        Some(NewEvent { severity, ..event.with_workload(workload.id, name) })
+    }
 }
 
 /// Writes in the order of cluster ids, as a publish of the same workload does, so that the two can't deadlock.
@@ -143,7 +186,7 @@ async fn write_target(
     tx: &mut Tx,
     outcome: &PlacementOutcome,
     target: &ReleaseTarget,
-    effects: &mut CommitEffects,
+    (effects, changes): (&mut CommitEffects, &mut RenderingChanges),
 ) -> Result<(), Error> {
     let now = hub.clock().now();
     let workload = &outcome.workload;
@@ -171,6 +214,7 @@ async fn write_target(
     if is_changed {
         effects.changed_clusters.push(target.cluster);
     }
+    changes.record(&before, &release);
     if matches!(before.goal(), ReleaseGoal::Abandoned { .. }) && release.is_present() {
         // It is desired again.
         store::tombstone::delete(tx, release.id()).await?;
