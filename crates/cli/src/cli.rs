@@ -24,7 +24,7 @@ First steps:
   flotilla publish guestbook --wait
   flotilla status guestbook
 
-Exit codes: 0 done, 1 failed, 2 wrong command line, 3 rejected by a guard rail, 4 some clusters failed or drift, 5 the wait timed out, 6 the plan is stale.";
+Exit codes: 0 done, 1 failed, 2 wrong command line, 3 rejected by a guard rail, 4 some clusters failed or drift, 5 the wait timed out, 6 the plan is stale. \"diff\" exits with 1 for differences and 2 for a failure.";
 
 /// Publish Kubernetes workloads to many clusters and keep them there.
 #[derive(Parser)]
@@ -82,6 +82,7 @@ pub enum Command {
 /// Runs the command and returns the exit status.
 pub async fn run(cli: Cli, out: &mut Printer) -> ExitStatus {
     let Cli { globals, command } = cli;
+    let is_diff = matches!(command, Command::Diff(_));
     let (failure, remote, subject) = match command {
         Command::Validate(command) => (command.run(out), None, CommandTarget::Unspecified),
         Command::Completion(command) => (command.run(Cli::command()), None, CommandTarget::Unspecified),
@@ -98,7 +99,11 @@ pub async fn run(cli: Cli, out: &mut Printer) -> ExitStatus {
     };
     match failure {
         Ok(exit) => exit,
-        Err(failure) => report_failure(failure, remote.as_ref(), subject, out).await,
+        Err(failure) => match report_failure(failure, remote.as_ref(), subject, out).await {
+            // 1 means that there are differences.
+            ExitStatus::Failed if is_diff => ExitStatus::Usage,
+            exit => exit,
+        },
     }
 }
 

@@ -9,6 +9,8 @@ pub enum ExitStatus {
     Success,
     /// It failed.
     Failed,
+    /// "flotilla diff" found differences.
+    Differs,
     /// The command line itself is wrong; clap uses the same number.
     Usage,
     /// Rejected by a guard rail.
@@ -28,7 +30,7 @@ impl ExitStatus {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Failed => 1,
+            Self::Failed | Self::Differs => 1,
             Self::Usage => 2,
             Self::Rejected => 3,
             Self::Partial => 4,

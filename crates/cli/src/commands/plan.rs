@@ -37,6 +37,9 @@ pub struct PlanArgs {
 }
 
 /// Show only the fields that a publish of the draft would change, cluster by cluster
+///
+/// The exit code is that of "kubectl diff": 0 without differences, 1 with differences, 2 or more if they could not be
+/// determined, and 3 if a guard rail would reject the publish.
 #[derive(Args)]
 pub struct DiffArgs {
     /// Name of the workload
@@ -85,7 +88,10 @@ impl DiffArgs {
         } else {
             print_changed_groups(&plan, out)?;
         }
-        Ok(plan_exit(&plan))
+        Ok(match plan_exit(&plan) {
+            ExitStatus::Success if plan.has_changes() => ExitStatus::Differs,
+            other => other,
+        })
     }
 }
 

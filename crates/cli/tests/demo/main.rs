@@ -89,14 +89,16 @@ fn e_2_a_plan_shows_every_change_in_advance_and_binds_the_publish() {
     assert_eq!(published.exit_code, 0, "{published}");
     let stale = server.run_cli(&["publish", "web", "--plan", &hash]);
     assert_eq!(stale.exit_code, 6, "{stale}");
+    let same = server.run_cli(&["diff", "web"]);
+    assert_eq!(same.exit_code, 0, "no differences: {same}");
 
     apply("green", &[]);
     let diff = server.run_cli(&["diff", "web", "--cluster", "eu-west-1"]);
-    assert_eq!(diff.exit_code, 0, "{diff}");
+    assert_eq!(diff.exit_code, 1, "differences: {diff}");
     assert!(diff.stdout.contains("/data/colour\n        - blue\n        + green"), "{diff}");
     assert!(!diff.stdout.contains("eu-west-2"), "{diff}");
     let nowhere = server.run_cli(&["diff", "web", "--cluster", "eu-west-7"]);
-    assert_eq!(nowhere.exit_code, 1, "{nowhere}");
+    assert_eq!(nowhere.exit_code, 2, "a failure: {nowhere}");
     assert!(nowhere.stderr.contains("Did you mean \"eu-west-1\"?"), "{nowhere}");
 
     apply("green", &["--clusters", "eu-west-1"]);
