@@ -249,6 +249,8 @@ mod tests {
         let known = [
             "Save an override: no command",
             "Delete an override: no command",
+            "Change a feature of a group: no console, command",
+            "Annotate a cluster, set its values: no console",
             "Cordon a cluster: no console",
             "Revoke a cluster's certificates: no console",
             "Delete a cluster: no console",

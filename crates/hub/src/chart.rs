@@ -28,10 +28,12 @@ impl Hub {
         wait: RenderWait,
     ) -> Result<Result<ChartVersion, RenderingFailure>, Error> {
         let missing = |findings| RenderingFailure { findings, reason: Reason::RenderFailed };
-        let (Some(reference), false) = (source.reference(), source.version.is_empty()) else {
-            // The static checks report it.
-            return Ok(Err(missing(Vec::new())));
-        };
+        // The static checks report a missing reference or version.
+        let Some(reference) = source.reference() else { return Ok(Err(missing(Vec::new()))) };
+        if source.version.is_empty() {
+            let unknown = self.find_unknown_chart(source).await?;
+            return Ok(Err(missing(unknown.into_iter().collect())));
+        }
         if let Some(chart) = self.find_stored_chart(reference, &source.version).await? {
             return Ok(Ok(chart));
         }
@@ -57,6 +59,17 @@ impl Hub {
         }
         let other = version.strip_prefix('v').map_or_else(|| format!("v{version}"), str::to_owned);
         Ok(store::chart::get(&mut tx, self.project(), repository, name, &other).await?)
+    }
+
+    /// G112: the project has no version of this chart, and no repository of it.
+    async fn find_unknown_chart(&self, source: &ChartSource) -> Result<Option<Finding>, Error> {
+        let repository = source.reference().map_or("", |reference| reference.repository);
+        if repository != LOCAL_REPOSITORY && self.find_repository(repository).await?.is_some() {
+            return Ok(None);
+        }
+        let mut tx = self.read().await?;
+        let finding = self.missing_chart_finding(&mut tx, source).await?;
+        Ok(Some(finding).filter(|finding| finding.path == "/source/chart"))
     }
 
     /// G112: the project does not have this version of this chart.
