@@ -21,7 +21,7 @@ const MAX_GROWTH_KIB: u64 = 40 * 2 * ROUNDS_PER_QUARTER as u64;
 /// Pooled connections come and go.
 const MAX_MORE_DESCRIPTORS: usize = 3;
 /// Tables whose rows the retention loop deletes by age.
-const HISTORY: [&str; 3] = ["event", "artifact", "idempotency_record"];
+const HISTORY: [&str; 4] = ["event", "artifact", "idempotency_record", "operation"];
 
 /// What the server uses at one time.
 #[derive(Debug)]
