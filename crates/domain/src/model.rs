@@ -13,6 +13,7 @@ pub mod deployment;
 pub mod event;
 pub mod fleet;
 pub mod health;
+pub mod helm_release;
 pub mod join;
 pub mod manifest_work;
 pub mod operation;

@@ -47,7 +47,7 @@ fn describe_chart(lines: &str, extra: &[(&str, &str)]) -> Vec<u8> {
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-fn helm_program() -> PathBuf {
+pub(super) fn helm_program() -> PathBuf {
     std::env::var_os("FLOTILLA_HELM")
         .map(PathBuf::from)
         .expect("FLOTILLA_HELM names helm; cargo xtask test sets it")

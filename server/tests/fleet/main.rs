@@ -20,6 +20,7 @@ mod chart_repositories;
 mod charts;
 mod deployments;
 mod envelopes;
+mod helm_releases;
 mod real_charts;
 mod real_clusters;
 
