@@ -23,6 +23,7 @@ mod envelopes;
 mod helm_releases;
 mod real_charts;
 mod real_clusters;
+mod revisions;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB_KEY: (&str, &str) = ("apps", "web");
