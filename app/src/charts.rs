@@ -10,8 +10,10 @@ use crate::errors::AppResult;
 use crate::live::{self, Topic, files::LocalFile, files::read_picked_archive};
 use crate::resource::create_resource;
 
+mod git_repositories;
 mod repositories;
 
+use git_repositories::GitRepositoriesSection;
 use repositories::RepositoriesSection;
 
 /// The charts, and what renders them.
@@ -81,6 +83,7 @@ pub fn ChartsPage() -> impl IntoView {
             {move || delete.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             {render_resource(data, move |view| show_charts(view, delete))}
             <RepositoriesSection />
+            <GitRepositoriesSection />
         </div>
     }
     .into_any()

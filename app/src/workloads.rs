@@ -20,6 +20,7 @@ mod chart;
 mod clusters_tab;
 mod dialogs;
 mod draft_saving;
+mod git;
 mod head;
 mod history_tab;
 mod new;

@@ -21,6 +21,8 @@ mod origin;
 pub enum RouteKind {
     /// No authentication.
     Public,
+    /// The handler authenticates the request by a signature of its body: a webhook.
+    Signed,
     /// The API and the metrics: a session or a token; otherwise 401 as a problem.
     Api,
     /// A server function of the console: a session; otherwise 401 with a serialized `AppError`.
@@ -32,10 +34,15 @@ pub enum RouteKind {
 /// Public paths, besides the static assets and the server functions in [`console::OPEN_CALLS`].
 pub const PUBLIC_PATHS: [&str; 6] = ["/livez", "/readyz", "/healthz", "/version", "/sign-in", "/setup"];
 
+/// Webhooks of Git servers.
+const GIT_WEBHOOKS: &str = "/api/v1/projects/default/git-webhooks/";
+
 /// The authentication class of this path.
 pub fn route_kind(site: &Site, path: &str) -> RouteKind {
     if PUBLIC_PATHS.contains(&path) || site.static_assets().contains(path) {
         RouteKind::Public
+    } else if path.starts_with(GIT_WEBHOOKS) {
+        RouteKind::Signed
     } else if path.starts_with("/api/v1") || path == "/metrics" {
         RouteKind::Api
     } else if console::PUBLIC_SERVER_FNS.contains(&path) {
@@ -56,6 +63,9 @@ pub async fn authenticate(
     next: Next,
 ) -> Response {
     let kind = route_kind(&site, request.uri().path());
+    if kind == RouteKind::Signed {
+        return next.run(request).await;
+    }
     let bearer = match kind {
         RouteKind::Api => bearer_token(request.headers()),
         _ => None,
@@ -83,7 +93,7 @@ pub async fn authenticate(
 /// An error in the form of the route: a page for browsers, an error of the console for its calls, otherwise a problem.
 fn refuse(site: &Site, kind: RouteKind, headers: &HeaderMap, error: ApiError) -> Response {
     match kind {
-        RouteKind::Api => error.into_response(),
+        RouteKind::Api | RouteKind::Signed => error.into_response(),
         _ if error.status() != StatusCode::SERVICE_UNAVAILABLE => error.into_response(),
         RouteKind::ServerFn | RouteKind::Public if !accepts_html(headers) => {
             let body = app::AppError::DatabaseUnavailable(error.detail().to_owned()).ser();

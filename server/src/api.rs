@@ -23,6 +23,7 @@ pub mod deployment;
 mod document;
 pub mod event;
 pub mod fleet;
+pub mod git_repository;
 pub mod group;
 pub mod join_token;
 pub mod operation;
@@ -133,6 +134,7 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(token::delete::delete_token))
         .routes(routes!(watch::watch_changes));
     let table = register_repositories(table);
+    let table = register_git_operations(table);
     let table = register_deployment_operations(table);
     match site.fault_controls() {
         Some(_) => table.routes(routes!(cluster::inject_fault::inject_fault)),
@@ -149,6 +151,20 @@ fn register_repositories(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(chart_repository::put::put_chart_repository))
         .routes(routes!(chart_repository::delete::delete_chart_repository))
         .routes(routes!(chart_repository::refresh::refresh_chart_repository))
+}
+
+/// The operations on Git repositories and Git sources.
+fn register_git_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    let (schemas, paths, webhook) = routes!(git_repository::webhook::receive_git_webhook);
+    let limit = DefaultBodyLimit::max(git_repository::webhook::MAX_WEBHOOK_BYTES);
+    table
+        .routes(routes!(git_repository::list::list_git_repositories))
+        .routes(routes!(git_repository::get::get_git_repository))
+        .routes(routes!(git_repository::put::put_git_repository))
+        .routes(routes!(git_repository::delete::delete_git_repository))
+        .routes((schemas, paths, webhook.layer(limit)))
+        .routes(routes!(workload::git::get_git_source))
+        .routes(routes!(workload::check_git::check_git_source))
 }
 
 /// The operations of the multi-cluster deployment API.

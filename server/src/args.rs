@@ -167,7 +167,7 @@ fn parse_limit(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Arguments for charts.
+/// Arguments for charts and Git.
 #[derive(Debug, clap::Args)]
 pub struct ChartArgs {
     /// The helm program, 4.2.4 or newer, which renders charts. Default: the first one on PATH; without one, workloads with charts wait.
@@ -175,19 +175,25 @@ pub struct ChartArgs {
     pub helm: Option<PathBuf>,
     /// Which repositories of charts the server may read.
     #[arg(long, env = "FLOTILLA_CHART_REPOSITORIES", value_name = "HOW", default_value = "https")]
-    pub chart_repositories: ChartRepositoryArg,
+    pub chart_repositories: RepositoryArg,
+    /// Which Git repositories the server may read.
+    #[arg(long, env = "FLOTILLA_GIT_REPOSITORIES", value_name = "HOW", default_value = "https")]
+    pub git_repositories: RepositoryArg,
+    /// Seconds between two checks of a branch that workloads follow.
+    #[arg(long, env = "FLOTILLA_GIT_CHECK_SECONDS", value_name = "SECONDS", default_value = "180", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub git_check_seconds: u64,
 }
 
-/// Which repositories of charts the server may read.
+/// Which repositories the server may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum ChartRepositoryArg {
+pub enum RepositoryArg {
     /// HTTPS, at public addresses
     Https,
     /// HTTPS, also at private addresses, for a closed network
     PrivateHttps,
     /// HTTPS, also at private addresses, and plain HTTP at private addresses
     PrivateHttp,
-    /// None: only uploaded charts and those fetched before
+    /// None: only what is uploaded or was fetched before
     Off,
 }
 

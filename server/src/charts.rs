@@ -1,11 +1,14 @@
-//! The program that renders charts, and the client that reads their repositories.
+//! The program that renders charts, and the clients that read repositories of charts and of Git.
+
+use std::time::Duration;
 
 use hub::Hub;
+use source::git::{GitAccess, GitClient};
 use source::helm::Helm;
 use source::repository::{RepositoryAccess, RepositoryClient};
 use source::sandbox;
 
-use crate::args::{ChartArgs, ChartRepositoryArg};
+use crate::args::{ChartArgs, RepositoryArg};
 
 /// Finds Helm and gives it to the hub. Without it, workloads with charts wait, the console says why, and everything else works.
 pub async fn find_helm(hub: &Hub, args: &ChartArgs) {
@@ -34,13 +37,28 @@ pub async fn find_helm(hub: &Hub, args: &ChartArgs) {
 /// Gives the hub the client that reads repositories of charts. Without it, only charts that are stored can be used.
 pub fn set_repository_client(hub: &Hub, args: &ChartArgs) {
     let access = match args.chart_repositories {
-        ChartRepositoryArg::Https => RepositoryAccess::Https,
-        ChartRepositoryArg::PrivateHttps => RepositoryAccess::PrivateHttps,
-        ChartRepositoryArg::PrivateHttp => RepositoryAccess::PrivateHttp,
-        ChartRepositoryArg::Off => return,
+        RepositoryArg::Https => RepositoryAccess::Https,
+        RepositoryArg::PrivateHttps => RepositoryAccess::PrivateHttps,
+        RepositoryArg::PrivateHttp => RepositoryAccess::PrivateHttp,
+        RepositoryArg::Off => return,
     };
     match RepositoryClient::new(access) {
         Ok(client) => hub.set_repository_client(client),
         Err(error) => tracing::warn!(%error, "repositories of charts can't be read"),
+    }
+}
+
+/// Gives the hub the client that reads Git repositories. Without it, only commits that are stored can be used.
+pub fn set_git_client(hub: &Hub, args: &ChartArgs) {
+    hub.set_git_check_interval(Duration::from_secs(args.git_check_seconds));
+    let access = match args.git_repositories {
+        RepositoryArg::Https => GitAccess::Https,
+        RepositoryArg::PrivateHttps => GitAccess::PrivateHttps,
+        RepositoryArg::PrivateHttp => GitAccess::PrivateHttp,
+        RepositoryArg::Off => return,
+    };
+    match GitClient::new(access) {
+        Ok(client) => hub.set_git_client(client),
+        Err(error) => tracing::warn!(%error, "Git repositories can't be read"),
     }
 }

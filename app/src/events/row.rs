@@ -72,6 +72,9 @@ fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::ClusterDeleted
             | EventKind::ChartDeleted
             | EventKind::ChartRepositoryRemoved
+            | EventKind::GitRepositorySaved
+            | EventKind::GitRepositoryRemoved
+            | EventKind::GitCommitBlocked
             | EventKind::JoinTokenRevoked => quiet("removed", "hue-unknown"),
             EventKind::ClusterRenewed => quiet("refresh", "hue-unknown"),
             EventKind::WorkloadSynced => quiet("refresh", "hue-unknown"),

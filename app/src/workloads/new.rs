@@ -20,6 +20,8 @@ pub enum StartFrom {
     Files,
     /// A Helm chart.
     Chart,
+    /// A Git repository.
+    Git,
 }
 
 /// The form as it is sent.
@@ -41,6 +43,7 @@ pub async fn workload_create(form: NewForm) -> AppResult<()> {
     use crate::errors::AppError;
     use crate::host;
     use domain::chart::ChartSource;
+    use domain::git::GitSource;
     use domain::workload::{NewWorkload, Source, WorkloadSpec};
     let actor = host::actor()?;
     let (name, namespace) = (form.name.trim().to_owned(), form.namespace.trim().to_owned());
@@ -51,6 +54,7 @@ pub async fn workload_create(form: NewForm) -> AppResult<()> {
         StartFrom::Containers => Source::Yaml { files: vec![super::source::starter::starter_file(&name)] },
         StartFrom::Files => Source::default(),
         StartFrom::Chart => Source::Chart(ChartSource::default()),
+        StartFrom::Git => Source::Git(Box::<GitSource>::default()),
     };
     let spec = WorkloadSpec { namespace, source, ..WorkloadSpec::default() };
     let new = NewWorkload { name, spec, ..NewWorkload::default() };
@@ -78,6 +82,7 @@ pub fn NewPage() -> impl IntoView {
                     {start_option("containers", "A container", "A form for image, ports, environment and resources, next to its YAML.", true)}
                     {start_option("files", "YAML", "Paste manifests or upload files.", false)}
                     {start_option("chart", "Helm chart", "A chart of this project, with values that may differ per cluster.", false)}
+                    {start_option("git", "Git repository", "Manifests or a chart at a path of a branch, followed as it moves.", false)}
                 </fieldset>
             </div>
             <div class="footbar footbar-edge">

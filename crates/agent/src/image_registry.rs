@@ -151,6 +151,8 @@ impl RegistryClient {
             validators: None,
             max_bytes: MAX_RESPONSE_BYTES,
             max_redirects: 0,
+            header: None,
+            body: None,
         };
         let response = RegistrySession::new(&self.client, None).fetch(request).await.ok()?;
         match response.status {

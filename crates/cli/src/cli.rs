@@ -4,7 +4,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use domain::nearest::find_nearest;
 
 use crate::commands::{
-    apply, chart, cluster, completion, context, delete, diagnose, events, explain, get, group, history,
+    apply, chart, cluster, completion, context, delete, diagnose, events, explain, get, git, group, history,
     login, operation, plan, publish, retain, rollback, rollout, status, sync, unpublish, validate, values,
     version,
 };
@@ -64,6 +64,9 @@ pub enum Command {
     /// Named sets of clusters
     #[command(subcommand)]
     Group(group::GroupCommand),
+    /// Git sources and repositories
+    #[command(subcommand)]
+    Git(git::GitCommand),
     /// Charts of the project
     #[command(subcommand)]
     Chart(chart::ChartCommand),
@@ -130,6 +133,7 @@ async fn run_on_server(
         Command::Events(command) => command.run(remote, out).await,
         Command::Cluster(command) => command.run(remote, out).await,
         Command::Group(command) => command.run(remote, out).await,
+        Command::Git(command) => command.run(remote, out).await,
         Command::Chart(command) => command.run(remote, out).await,
         Command::Values(command) => command.run(remote, out).await,
         Command::Explain(command) => command.run(remote, out).await,

@@ -10,6 +10,7 @@ pub mod diagnose;
 pub mod events;
 pub mod explain;
 pub mod get;
+pub mod git;
 pub mod group;
 pub mod history;
 pub mod login;

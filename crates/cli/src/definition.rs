@@ -19,6 +19,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use domain::git::OnNewCommit;
 use domain::manifest::yaml_value;
 use domain::rollout::RolloutStrategy;
 use domain::strict_input;
@@ -27,6 +28,7 @@ use serde_json::Value;
 
 use crate::chart_source::{ChartSourceArgs, is_archive_path};
 use crate::failure::Failure;
+use crate::git_source::GitSourceArgs;
 use crate::placement::PlacementArgs;
 
 /// Upper limit of a definition, in bytes; a larger file is a manifest.
@@ -50,6 +52,10 @@ pub struct WorkloadDefinition {
     values: Option<PathBuf>,
     version: Option<String>,
     release_name: Option<String>,
+    #[serde(rename = "ref")]
+    reference: Option<String>,
+    path: Option<String>,
+    on_new_commit: Option<OnNewCommit>,
     /// Whether it is an addon.
     pub addon: Option<bool>,
     /// The rollout strategy; if absent, the strategy of the draft stays.
@@ -112,17 +118,31 @@ impl WorkloadDefinition {
 
     fn validate(self, path: &Path) -> Result<Self, Failure> {
         let kind = self.kind.as_deref().unwrap_or("Yaml").to_ascii_lowercase();
-        if !matches!(&*kind, "yaml" | "k8syaml" | "nativeyaml" | "helm") {
+        if !matches!(&*kind, "yaml" | "k8syaml" | "nativeyaml" | "helm" | "git") {
             return Err(Failure::new(
                 format!("{} has the unknown type {kind:?}.", path.display()),
-                "The types are Yaml, which is the default, and Helm.",
+                "The types are Yaml, which is the default, Helm and Git.",
             ));
         }
-        if kind != "helm" && (self.values.is_some() || self.version.is_some() || self.release_name.is_some())
+        let has_git_field = self.reference.is_some() || self.path.is_some() || self.on_new_commit.is_some();
+        if kind != "git" && has_git_field {
+            return Err(Failure::new(
+                format!("{} has ref, path or onNewCommit, which only a Git source has.", path.display()),
+                "Add type: Git, or remove them.",
+            ));
+        }
+        if !matches!(&*kind, "helm" | "git")
+            && (self.values.is_some() || self.version.is_some() || self.release_name.is_some())
         {
             return Err(Failure::new(
                 format!("{} has values, version or releaseName, which only a chart has.", path.display()),
                 "Add type: Helm, or remove them.",
+            ));
+        }
+        if kind == "git" && (self.payload.to_names().len() > 1 || self.version.is_some()) {
+            return Err(Failure::new(
+                format!("{} names several repositories, or a version.", path.display()),
+                "A workload has one repository: payload: https://HOST/PATH, with ref and path.",
             ));
         }
         if kind == "helm" && self.payload.to_names().len() > 1 {
@@ -148,10 +168,17 @@ impl WorkloadDefinition {
 
     /// The chart flags that the file stands for; none for manifests.
     pub fn chart_args(&self, path: &Path) -> ChartSourceArgs {
-        if !self.kind.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("helm")) {
+        let base = path.parent().unwrap_or(Path::new("."));
+        if self.has_kind("git") {
+            return ChartSourceArgs {
+                values: self.values.as_ref().map(|file| base.join(file)),
+                release_name: self.release_name.clone(),
+                ..ChartSourceArgs::default()
+            };
+        }
+        if !self.has_kind("helm") {
             return ChartSourceArgs::default();
         }
-        let base = path.parent().unwrap_or(Path::new("."));
         let chart = self.payload.to_names().into_iter().next().map(|chart| {
             if is_archive_path(&chart) { base.join(chart).display().to_string() } else { chart }
         });
@@ -161,6 +188,23 @@ impl WorkloadDefinition {
             values: self.values.as_ref().map(|file| base.join(file)),
             release_name: self.release_name.clone(),
         }
+    }
+
+    /// The Git flags that the file stands for; none for other sources.
+    pub fn git_args(&self) -> GitSourceArgs {
+        if !self.has_kind("git") {
+            return GitSourceArgs::default();
+        }
+        GitSourceArgs {
+            git: self.payload.to_names().into_iter().next(),
+            reference: self.reference.clone(),
+            path: self.path.clone(),
+            on_new_commit: self.on_new_commit,
+        }
+    }
+
+    fn has_kind(&self, kind: &str) -> bool {
+        self.kind.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(kind))
     }
 
     /// The placement flags that the file stands for.
@@ -226,6 +270,20 @@ mod tests {
             (chart.chart.as_deref(), chart.chart_version.as_deref()),
             (Some("local/web"), Some("1.0.0"))
         );
+    }
+
+    #[test]
+    fn a_definition_names_a_path_in_a_git_repository() {
+        let text = "name: shop\ntype: Git\npayload: https://a.test/b.git\nref: main\npath: deploy\nonNewCommit: all\nvalues: ./y.yaml\n";
+        let read = read_definition(text).unwrap().unwrap();
+        let git = read.git_args();
+        assert_eq!(
+            (git.git.as_deref(), git.reference.as_deref()),
+            (Some("https://a.test/b.git"), Some("main"))
+        );
+        assert_eq!((git.path.as_deref(), git.on_new_commit), (Some("deploy"), Some(OnNewCommit::All)));
+        assert_eq!(read.chart_args(Path::new("w/workload.yaml")).values, Some(PathBuf::from("w/./y.yaml")));
+        assert!(read_definition("payload: x\nref: main\n").unwrap_err().contains("only a Git source"));
     }
 
     #[test]

@@ -13,11 +13,13 @@ mod definition;
 mod exit;
 mod failure;
 mod failure_report;
+mod git_source;
 mod globals;
 mod output;
 mod pages;
 mod placement;
 mod resources;
+mod secret;
 mod source;
 mod wait;
 

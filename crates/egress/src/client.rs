@@ -1,12 +1,12 @@
-//! Bounded `GET` requests that follow redirects by the policy.
+//! Bounded requests that follow redirects by the policy.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use reqwest::header::{
-    ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
-    LOCATION,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
 };
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -65,7 +65,16 @@ impl CacheValidators {
     }
 }
 
-/// One `GET` request.
+/// The body of a `POST` request that reads, such as a command of the Git protocol.
+#[derive(Debug, Clone, Copy)]
+pub struct PostBody<'a> {
+    /// Its media type.
+    pub content_type: &'static str,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// One request: a `GET`, or a `POST` with a body.
 #[derive(Debug, Clone)]
 pub struct FetchRequest<'a> {
     /// The URL.
@@ -82,6 +91,10 @@ pub struct FetchRequest<'a> {
     pub max_bytes: usize,
     /// Redirects that are followed; one more is an error.
     pub max_redirects: usize,
+    /// A further header, which contains no secret.
+    pub header: Option<(HeaderName, &'static str)>,
+    /// The body of a `POST`; `None` for a `GET`. A redirect of a `POST` is an error: what is sent is for one server.
+    pub body: Option<PostBody<'a>>,
 }
 
 /// A complete response.
@@ -102,6 +115,9 @@ pub struct FetchResponse {
 impl FetchRequest<'_> {
     /// The request that a redirect leads to, under the policy for URLs that the response names.
     fn redirect(self, headers: &HeaderMap, policy: EgressPolicy) -> Result<Self, FetchError> {
+        if self.body.is_some() {
+            return Err(FetchError::new(FetchErrorKind::Redirect, &self.url, "a POST request is redirected"));
+        }
         let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
         match location.and_then(|location| self.url.join(location).ok()) {
             Some(url) => Ok(Self { url, policy, ..self }),
@@ -176,24 +192,33 @@ impl EgressClient {
             ReachableNetwork::Private => &self.private,
             ReachableNetwork::PublicAndPrivate => &self.public_and_private,
         };
-        let mut get = client.get(request.url.clone());
+        let mut builder = match request.body {
+            None => client.get(request.url.clone()),
+            Some(body) => client
+                .post(request.url.clone())
+                .header(CONTENT_TYPE, body.content_type)
+                .body(body.bytes.to_vec()),
+        };
+        if let Some((name, value)) = &request.header {
+            builder = builder.header(name, *value);
+        }
         if !request.accept.is_empty() {
-            get = get.header(ACCEPT, request.accept);
+            builder = builder.header(ACCEPT, request.accept);
         }
         if let Some(header) = request.credentials.and_then(|credentials| credentials.header_for(&request.url))
         {
-            get = get.header(AUTHORIZATION, header);
+            builder = builder.header(AUTHORIZATION, header);
         }
         if let Some(validators) = request.validators {
             let headers = [(IF_NONE_MATCH, &validators.etag), (IF_MODIFIED_SINCE, &validators.last_modified)];
             for (name, value) in headers {
                 // A stored validator that is no header value any more only costs the whole response.
                 if let Some(value) = value.as_deref().and_then(|value| HeaderValue::from_str(value).ok()) {
-                    get = get.header(name, value);
+                    builder = builder.header(name, value);
                 }
             }
         }
-        get.send().await.map_err(|error| FetchError::from_reqwest(&request.url, &error))
+        builder.send().await.map_err(|error| FetchError::from_reqwest(&request.url, &error))
     }
 }
 

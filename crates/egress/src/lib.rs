@@ -1,10 +1,10 @@
-//! HTTP requests to addresses that users choose: repositories of charts, registries of images.
+//! HTTP requests to addresses that users choose: repositories of charts and of Git, registries of images.
 //!
 //! Whoever writes a manifest or the URL of a repository chooses where this process connects to, from inside its network. Every such
 //! request goes through [`EgressClient`]: the connected address decides, not the spelling of the host ([`ReachableNetwork`]);
 //! redirects and addresses named by a response are decided again, by a policy that only becomes narrower ([`EgressPolicy`]);
-//! credentials are sent to their own origins only ([`Credentials`]); size and time are bounded. Only `GET` is sent, and no
-//! proxy is used, which would resolve names itself.
+//! credentials are sent to their own origins only ([`Credentials`]); size and time are bounded. Requests only read:
+//! `GET`, or a `POST` that a protocol reads with and that is never redirected. No proxy is used, which would resolve names itself.
 //!
 //! The crate depends on no other of this workspace: agent and server use it for different products.
 
@@ -16,7 +16,7 @@ mod policy;
 mod registry;
 
 pub use client::{
-    CacheValidators, EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse,
+    CacheValidators, EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse, PostBody,
 };
 pub use credentials::{Credentials, InvalidCredentials};
 pub use error::{FetchError, FetchErrorKind};

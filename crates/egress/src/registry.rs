@@ -94,6 +94,8 @@ impl<'a> RegistrySession<'a> {
             validators: None,
             max_bytes: MAX_TOKEN_RESPONSE_BYTES,
             max_redirects: request.max_redirects,
+            header: None,
+            body: None,
         };
         let response = self.client.fetch(token_request).await?;
         if response.status != StatusCode::OK {

@@ -19,6 +19,7 @@ mod upload;
 
 pub(crate) use fetch::ChartFetcher;
 pub(crate) use rendering::{ChartRenderer, RenderingFailure, SharedRendering};
+pub(crate) use upload::read_chart;
 
 impl Hub {
     /// The chart that a source names, fetched from its repository if it is not stored yet, or why it is not there.

@@ -16,6 +16,7 @@ use crate::chart::{ChartFetcher, ChartRenderer};
 use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::git::GitReader;
 use crate::live::LiveNotices;
 use crate::loops::{LoopSignals, RetentionStatistics};
 use crate::pauses::PauseDetector;
@@ -65,6 +66,7 @@ struct Inner {
     chart_renderer: ChartRenderer,
     chart_fetcher: ChartFetcher,
     repository_reader: RepositoryReader,
+    git_reader: GitReader,
     pause_detector: PauseDetector,
     tasks: TaskRegistry,
     retention: RetentionStatistics,
@@ -101,6 +103,7 @@ impl Hub {
             chart_renderer: ChartRenderer::default(),
             chart_fetcher: ChartFetcher::default(),
             repository_reader: RepositoryReader::default(),
+            git_reader: GitReader::default(),
             pause_detector,
             tasks: TaskRegistry::default(),
             retention: RetentionStatistics::default(),
@@ -204,6 +207,10 @@ impl Hub {
 
     pub(crate) fn repository_reader(&self) -> &RepositoryReader {
         &self.0.repository_reader
+    }
+
+    pub(crate) fn git_reader(&self) -> &GitReader {
+        &self.0.git_reader
     }
 
     pub(crate) fn tasks(&self) -> &TaskRegistry {

@@ -16,6 +16,8 @@ mod error;
 mod event;
 mod failpoint;
 mod fleet;
+mod git;
+mod git_repository;
 mod group;
 mod hub;
 mod idempotency;
@@ -43,6 +45,7 @@ pub use clock::Clock;
 pub use cluster::NewCluster;
 pub use error::Error;
 pub use failpoint::{FAILPOINTS, arm_panicpoint, failpoint};
+pub use git_repository::WebhookSignature;
 pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::StoredResponse;
 pub use join::{

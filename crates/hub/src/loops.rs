@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::Hub;
 
+mod git;
 mod pass_failures;
 mod placer;
 mod retention;
@@ -27,6 +28,8 @@ pub(crate) struct LoopSignals {
     pub placer: Notify,
     /// Rollouts were marked dirty.
     pub rollouts: Notify,
+    /// Refs of Git repositories became due.
+    pub git: Notify,
 }
 
 /// The running loops; dropping it does not stop them, [`Loops::stop`] does.
@@ -36,7 +39,7 @@ pub struct Loops {
 }
 
 impl Hub {
-    /// Starts placer, rollouts, staleness, retention and, on PostgreSQL, the tail of other servers' writes. Each is restarted
+    /// Starts placer, rollouts, staleness, retention, git and, on PostgreSQL, the tail of other servers' writes. Each is restarted
     /// when it panics.
     pub fn spawn_loops(&self) -> Loops {
         let loops = Loops { cancel: CancellationToken::new(), tasks: TaskTracker::new() };
@@ -44,6 +47,7 @@ impl Hub {
         self.spawn_loop(&loops, "rollouts", rollouts::run);
         self.spawn_loop(&loops, "staleness", staleness::run);
         self.spawn_loop(&loops, "retention", retention::run);
+        self.spawn_loop(&loops, "git", git::run);
         self.spawn_loop(&loops, "tail", tail::run);
         loops.tasks.close();
         loops
@@ -77,7 +81,7 @@ impl Hub {
 }
 
 /// Names of the loops.
-const LOOPS: [&str; 5] = ["placer", "rollouts", "staleness", "retention", "tail"];
+const LOOPS: [&str; 6] = ["placer", "rollouts", "staleness", "retention", "git", "tail"];
 
 impl Loops {
     /// Waits until each loop has finished its current pass, then stops it.

@@ -1,4 +1,5 @@
-//! The manifests of a spec: files as they are written, or a chart rendered for every distinct set of inputs.
+//! The manifests of a spec: files as they are written or as a commit has them, or a chart rendered for every distinct set of
+//! inputs.
 //!
 //! Checks, plans and the placer use the same manifests. A rendering that is not there yet is not an error: the release waits
 //! with the reason `WaitingForArtifact` (S4-9), and the placer runs again when it is.
@@ -19,8 +20,9 @@ use crate::blocking::run_blocking;
 use crate::{Error, Hub};
 
 mod chart;
+mod git;
 
-pub(crate) use chart::RenderWait;
+pub(crate) use chart::{RenderWait, unrendered};
 
 /// The manifests of a spec, by cluster.
 #[derive(Debug, Clone, Default)]
@@ -153,6 +155,7 @@ impl Hub {
                 };
                 self.load_chart_manifests(&release, query.clusters, wait).await
             }
+            Source::Git(source) => Box::pin(self.load_git_manifests(source, query, wait)).await,
         }
     }
 }

@@ -205,11 +205,11 @@ fn add_helm_release(
     cluster: &Cluster,
 ) -> Result<Bundle, RenderOutcome> {
     let &BundleRenderer { workload, revision, spec, groups, targets, .. } = rendering;
-    let (Some(source), Some(chart)) = (spec.source.chart(), chart) else { return Ok(bundle) };
+    let (Some(source), Some(chart)) = (spec.source.helm_source(), chart) else { return Ok(bundle) };
     if spec.policies.helm_release == HelmReleasePolicy::None {
         return Ok(bundle);
     }
-    let release = ChartRelease { workload, revision, spec, source, groups, targets };
+    let release = ChartRelease { workload, revision, spec, source: &source, groups, targets };
     let helm_release = release.helm_release(chart, cluster).map_err(to_outcome)?;
     Ok(Bundle { helm_release: Some(helm_release), ..bundle })
 }

@@ -82,12 +82,22 @@ impl ChartArchive {
             ));
         }
         let (folder, files) = EntryReader::new(archive.len() as u64).read_entries(archive)?;
-        let chart_file = files.get("Chart.yaml").ok_or_else(|| reject("", "has no Chart.yaml"))?;
-        let metadata = ChartMetadata::parse(chart_file)?;
-        if metadata.name != folder {
-            let reason = format!("is named {folder:?}, but Chart.yaml names the chart {:?}", metadata.name);
+        let chart = Self::from_files(files)?;
+        if chart.metadata.name != folder {
+            let reason =
+                format!("is named {folder:?}, but Chart.yaml names the chart {:?}", chart.metadata.name);
             return Err(reject(&folder, reason));
         }
+        Ok(chart)
+    }
+
+    /// The chart with these files, by their path below its folder.
+    ///
+    /// # Errors
+    /// There is no valid `Chart.yaml`.
+    pub fn from_files(files: BTreeMap<String, Vec<u8>>) -> Result<Self, ArchiveRejected> {
+        let chart_file = files.get("Chart.yaml").ok_or_else(|| reject("", "has no Chart.yaml"))?;
+        let metadata = ChartMetadata::parse(chart_file)?;
         Ok(Self { metadata, files })
     }
 

@@ -1,12 +1,14 @@
 //! Sources of manifests other than files: charts, read from untrusted archives and rendered by Helm in a sandbox.
 //!
-//! Charts are fetched from repositories and registries ([`repository`]).
+//! Charts are fetched from repositories and registries ([`repository`]), manifests, charts and kustomizations from Git
+//! ([`git`]).
 //!
 //! Nothing here reads a database or decides where a workload runs. An archive is read into a bounded map and never unpacked
 //! ([`archive`]); Helm is a process without network, without the environment of the server, and with limits on memory, time and
 //! output ([`helm`], [`sandbox`]).
 
 pub mod archive;
+pub mod git;
 pub mod helm;
 pub mod repository;
 pub mod sandbox;

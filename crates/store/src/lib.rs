@@ -22,6 +22,8 @@ mod decode;
 mod error;
 pub mod event;
 pub mod exposure;
+pub mod git;
+pub mod git_repository;
 pub mod group;
 pub mod idempotency;
 #[cfg(debug_assertions)]

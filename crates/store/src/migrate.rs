@@ -27,6 +27,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, text: include_str!("../../../migrations/0004_chart.sql") },
     Migration { version: 5, text: include_str!("../../../migrations/0005_operation.sql") },
     Migration { version: 6, text: include_str!("../../../migrations/0006_chart_repository.sql") },
+    Migration { version: 7, text: include_str!("../../../migrations/0007_git.sql") },
 ];
 
 /// Key of the advisory lock: arbitrary, and unlikely to be used by another program on the same database.

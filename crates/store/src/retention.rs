@@ -31,6 +31,8 @@ pub enum RetainedTable {
     ReleaseTombstone,
     /// Renderings of charts that no published revision was delivered with, by their age.
     ChartRendering,
+    /// Contents of commits that no draft and no revision names, by their age.
+    GitSnapshot,
     /// Bundles, schemas and charts that nothing references, by the time of their last put.
     Artifact,
     /// Operations, by their age.
@@ -42,9 +44,31 @@ pub enum RetainedTable {
 /// How many revisions of a workload never expire.
 pub const REVISIONS_KEPT: u32 = 100;
 
+/// A text that contains the commit counts as a use, also if it can't be read: unknown is not unused.
+const DELETE_GIT_SNAPSHOTS: &str = "DELETE FROM git_snapshot WHERE (project_id, url, path, commit_id) IN \
+     (SELECT s.project_id, s.url, s.path, s.commit_id FROM git_snapshot s WHERE s.created_at < $1 \
+      AND NOT EXISTS (SELECT 1 FROM workload w WHERE w.draft LIKE '%' || s.commit_id || '%') \
+      AND NOT EXISTS (SELECT 1 FROM revision r WHERE r.spec LIKE '%' || s.commit_id || '%') \
+      ORDER BY s.created_at LIMIT $2)";
+
+/// Bundles of releases, schemas of clusters, stored responses, charts, their renderings, their indexes and contents of commits are
+/// referenced by their digest.
+const DELETE_ARTIFACTS: &str = "DELETE FROM artifact WHERE digest IN \
+     (SELECT a.digest FROM artifact a WHERE a.last_put_at < $1 \
+      AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM idempotency_record i WHERE i.body_digest = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM chart c WHERE c.digest = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM chart_rendering d WHERE d.files_digest = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM chart_repository i WHERE i.index_digest = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM git_snapshot g WHERE g.digest = a.digest) \
+      ORDER BY a.last_put_at LIMIT $2)";
+
 impl RetainedTable {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Session,
         Self::SignInAttempt,
         Self::ApiToken,
@@ -56,6 +80,7 @@ impl RetainedTable {
         Self::Revision,
         Self::ReleaseTombstone,
         Self::ChartRendering,
+        Self::GitSnapshot,
         Self::Artifact,
         Self::Operation,
         Self::Event,
@@ -75,6 +100,7 @@ impl RetainedTable {
             Self::Revision => "revision",
             Self::ReleaseTombstone => "release_tombstone",
             Self::ChartRendering => "chart_rendering",
+            Self::GitSnapshot => "git_snapshot",
             Self::Artifact => "artifact",
             Self::Operation => "operation",
             Self::Event => "event",
@@ -136,20 +162,8 @@ impl RetainedTable {
                 "DELETE FROM chart_rendering WHERE inputs_digest IN \
                  (SELECT inputs_digest FROM chart_rendering WHERE used = 0 AND created_at < $1 ORDER BY created_at LIMIT $2)"
             }
-            // Bundles of releases, schemas of clusters, stored responses, charts and their renderings are referenced by their digest.
-            Self::Artifact => {
-                "DELETE FROM artifact WHERE digest IN \
-                 (SELECT a.digest FROM artifact a WHERE a.last_put_at < $1 \
-                  AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = a.digest) \
-                  AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = a.digest) \
-                  AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = a.digest) \
-                  AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = a.digest) \
-                  AND NOT EXISTS (SELECT 1 FROM idempotency_record i WHERE i.body_digest = a.digest) \
-                  AND NOT EXISTS (SELECT 1 FROM chart c WHERE c.digest = a.digest) \
-                  AND NOT EXISTS (SELECT 1 FROM chart_rendering d WHERE d.files_digest = a.digest) \
-                  AND NOT EXISTS (SELECT 1 FROM chart_repository i WHERE i.index_digest = a.digest) \
-                  ORDER BY a.last_put_at LIMIT $2)"
-            }
+            Self::GitSnapshot => DELETE_GIT_SNAPSHOTS,
+            Self::Artifact => DELETE_ARTIFACTS,
             Self::Operation => {
                 "DELETE FROM operation WHERE id IN \
                  (SELECT id FROM operation WHERE started_at < $1 AND closed_at IS NOT NULL ORDER BY started_at LIMIT $2)"

@@ -4,6 +4,7 @@ use domain::workload::{LatestEdit, Workload, WorkloadSpec};
 use domain::{ProjectId, WorkloadId};
 
 use crate::decode::{decode_row, decode_rows};
+use crate::git;
 use crate::label::{self, LabelOwner};
 use crate::queue::PLACER;
 use crate::sql::{Sql, like_pattern, sql, to_json};
@@ -49,6 +50,7 @@ pub async fn insert(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
     let row = WorkloadRow { workload, updated_by: &workload.created_by };
     table::insert(&[row])?.execute(tx).await?;
     PLACER.insert_row(tx, workload.id, workload.created_at).await?;
+    git::track_draft(tx, workload).await?;
     label::replace_labels(tx, LabelOwner::Workload, &workload.id.to_string(), &workload.labels).await
 }
 
@@ -68,6 +70,7 @@ pub async fn update(
         .execute(tx)
         .await?;
     if changed == 1 {
+        git::track_draft(tx, workload).await?;
         label::replace_labels(tx, LabelOwner::Workload, &workload.id.to_string(), &workload.labels).await?;
     }
     Ok(changed == 1)

@@ -20,6 +20,7 @@ mod chart;
 mod chart_repository;
 mod cluster;
 mod event;
+mod git;
 mod join;
 mod operation;
 mod placement;

@@ -1,8 +1,10 @@
 //! Operations on workloads.
 
+pub mod check_git;
 pub mod create;
 pub mod delete;
 pub mod get;
+pub mod git;
 pub mod list;
 pub mod patch;
 pub mod publish;

@@ -116,7 +116,10 @@ async fn a_server_without_running_loops_is_alive_but_not_ready() {
     assert_eq!(server.get("/livez").await.status, StatusCode::OK);
     let answer = server.get("/readyz").await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(answer.text, "these tasks are not running: placer, rollouts, staleness, retention, tail\n");
+    assert_eq!(
+        answer.text,
+        "these tasks are not running: placer, rollouts, staleness, retention, git, tail\n"
+    );
     let metrics = server.get("/metrics").await.text;
     for line in
         ["flotilla_tasks_stopped{task=\"placer\"} 1", "flotilla_task_restarts_total{task=\"placer\"} 0"]

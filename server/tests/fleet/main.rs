@@ -20,6 +20,8 @@ mod chart_repositories;
 mod charts;
 mod deployments;
 mod envelopes;
+mod git_server;
+mod git_sources;
 mod helm_releases;
 mod real_charts;
 mod real_clusters;

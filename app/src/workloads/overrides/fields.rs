@@ -51,7 +51,7 @@ pub(super) fn field_table(state: EditorState) -> AnyView {
     let cluster = move || {
         state.cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone())).unwrap_or_default()
     };
-    let is_chart = state.workload.with_value(|all| all.draft.source.chart().is_some());
+    let is_chart = state.workload.with_value(|all| all.draft.source.is_chart());
     let values = is_chart.then(|| chart_values_editor(state));
     // A chart is rendered by the server, so its objects are not known here.
     let nothing = top.is_empty() && !is_chart;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
+use domain::git::GitSource;
 use domain::overrides::{ClusterSelector, Override, OverrideResult, apply_overrides, check, check_targets};
 use domain::placement::decide;
 use domain::values::{ValueProvenance, trace_values};
@@ -114,7 +115,9 @@ pub fn trace_chart_values(
     cluster: &Cluster,
     fleet: StoredValue<Fleet>,
 ) -> Option<Vec<ValueProvenance>> {
-    let source = workload.draft.source.chart()?;
+    let of_git =
+        workload.draft.source.git().filter(|source| source.is_chart()).map(GitSource::to_chart_source);
+    let source = workload.draft.source.chart().or(of_git.as_ref())?;
     let spec = WorkloadSpec { overrides: overrides.to_vec(), ..WorkloadSpec::default() };
     let layers = fleet.with_value(|fleet| {
         let (groups, targets) = (fleet.groups.as_slice(), &[]);

@@ -13,6 +13,7 @@ use crate::components::age::{format_time_of_day, format_utc};
 use crate::components::icon;
 use crate::errors::AppError;
 use crate::workloads::chart::fields::{ChartDraft, ChartForm};
+use crate::workloads::git::fields::{GitDraft, GitForm};
 
 /// Pause in typing after which the draft is stored.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -33,13 +34,15 @@ enum SaveState {
     Failed(String),
 }
 
-/// The inputs of a source: files, or a chart.
+/// The inputs of a source: files, a chart, or a Git repository.
 #[derive(Debug, Clone, Copy)]
 pub enum SourceDraft {
     /// Files.
     Files(FileDrafts),
     /// A chart.
     Chart(ChartDraft),
+    /// A Git repository.
+    Git(GitDraft),
 }
 
 /// What is stored of them.
@@ -47,6 +50,7 @@ pub enum SourceDraft {
 struct SourceContent {
     files: Vec<SourceFile>,
     chart: ChartForm,
+    git: GitForm,
 }
 
 impl SourceDraft {
@@ -54,6 +58,7 @@ impl SourceDraft {
         match self {
             Self::Files(drafts) => SourceContent { files: drafts.files(), ..SourceContent::default() },
             Self::Chart(draft) => SourceContent { chart: draft.form(), ..SourceContent::default() },
+            Self::Git(draft) => SourceContent { git: draft.form(), ..SourceContent::default() },
         }
     }
 }
@@ -145,6 +150,7 @@ impl Autosave {
             namespace: self.namespace.get_untracked(),
             files: content.files.clone(),
             chart: content.chart.clone(),
+            git: content.git.clone(),
         };
         spawn_local(async move {
             let name = form.name.clone();

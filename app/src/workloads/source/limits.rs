@@ -5,6 +5,7 @@ use domain::workload::{Source, SourceFile};
 
 use crate::errors::{AppError, AppResult};
 use crate::workloads::chart::fields::ChartForm;
+use crate::workloads::git::fields::GitForm;
 
 /// Removes the texts of the files and keeps their names and number.
 pub fn clear_texts(source: &mut Source) {
@@ -15,6 +16,7 @@ pub fn clear_texts(source: &mut Source) {
             }
         }
         Source::Chart(source) => source.values = String::new(),
+        Source::Git(source) => source.values = String::new(),
     }
 }
 
@@ -23,9 +25,12 @@ pub const SOURCE_MAX: usize = 1_048_576;
 /// Most files of a source.
 pub const FILES_MAX: usize = 100;
 
-/// Creates a source from the chart, if one is chosen, or else from the files that are not blank, with line ends normalised to
+/// Creates a source from the repository or the chart, if one is chosen, or else from the files that are not blank, with line ends normalised to
 /// `\n`. Errors: G109 if it exceeds [`SOURCE_MAX`] or [`FILES_MAX`].
-pub fn create_source(files: Vec<SourceFile>, chart: &ChartForm) -> AppResult<Source> {
+pub fn create_source(files: Vec<SourceFile>, chart: &ChartForm, git: &GitForm) -> AppResult<Source> {
+    if git.is_git {
+        return Ok(Source::Git(Box::new(git.to_source())));
+    }
     if *chart != ChartForm::default() {
         return Ok(Source::Chart(chart.to_source()));
     }
@@ -61,6 +66,7 @@ mod tests {
         let source = create_source(
             vec![file("a.yaml", "x: 1\r\ny: 2\r\n"), file("b.yaml", "  \n")],
             &ChartForm::default(),
+            &GitForm::default(),
         )
         .unwrap();
         assert_eq!(source.files(), [file("a.yaml", "x: 1\ny: 2\n")]);
@@ -68,8 +74,15 @@ mod tests {
 
     #[test]
     fn a_source_that_is_too_large_is_rejected_before_it_is_parsed() {
-        let error = create_source(vec![file("a.yaml", &"x".repeat(SOURCE_MAX + 1))], &ChartForm::default())
-            .unwrap_err();
+        let large = vec![file("a.yaml", &"x".repeat(SOURCE_MAX + 1))];
+        let error = create_source(large, &ChartForm::default(), &GitForm::default()).unwrap_err();
         assert_eq!(error.findings()[0].code, "G109");
+    }
+
+    #[test]
+    fn a_git_source_stays_one_also_without_a_repository() {
+        let git = GitForm { is_git: true, ..GitForm::default() };
+        let source = create_source(Vec::new(), &ChartForm::default(), &git).unwrap();
+        assert!(source.git().is_some() && source.is_blank());
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::AppResult;
 use crate::workloads::chart::fields::ChartForm;
+use crate::workloads::git::fields::GitForm;
 
 /// The result of a save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,8 @@ pub struct SourceForm {
     pub files: Vec<SourceFile>,
     /// The chart; its key is empty for files.
     pub chart: ChartForm,
+    /// The Git repository; not set for other sources.
+    pub git: GitForm,
 }
 
 /// Saves the files of the draft. `then` selects where the wizard goes next.
@@ -40,7 +43,7 @@ pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> A
     use crate::host;
     use crate::workloads::wizard::{WizardStep, redirect_after};
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let source = create_source(form.files, &form.chart).map_err(host::with_status)?;
+    let source = create_source(form.files, &form.chart, &form.git).map_err(host::with_status)?;
     let patch = hub::DraftPatch {
         namespace: Some(form.namespace.trim().to_owned()),
         source: Some(source),

@@ -1,6 +1,6 @@
 //! The step for the source.
 
-use domain::workload::Workload;
+use domain::workload::{Source, Workload};
 use leptos::prelude::*;
 use leptos_meta::Title;
 
@@ -11,6 +11,7 @@ use super::save::SourceSave;
 use crate::components::{ErrorBanner, render_resource};
 use crate::resource::create_resource;
 use crate::workloads::chart::fields::{ChartDraft, ChartFields};
+use crate::workloads::git::fields::{GitDraft, GitFields};
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 
@@ -32,8 +33,16 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = Signal::stored(workload.name.clone());
     let base_revision = RwSignal::new(workload.revision);
-    let (draft, findings, fields) = match workload.draft.source.chart() {
-        Some(source) => {
+    let (draft, findings, fields) = match &workload.draft.source {
+        Source::Git(source) => {
+            let draft = GitDraft::new(source);
+            let findings = draft.findings(name, namespace.into());
+            let workload = workload.name.clone();
+            let fields =
+                view! { <GitFields draft=draft findings=findings prefix="form" workload=workload /> };
+            (SourceDraft::Git(draft), findings, fields.into_any())
+        }
+        Source::Chart(source) => {
             let draft = ChartDraft::new(source);
             let findings = draft.findings(name, namespace.into());
             let workload = workload.name.clone();
@@ -41,8 +50,8 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
                 view! { <ChartFields draft=draft findings=findings prefix="form" workload=workload /> };
             (SourceDraft::Chart(draft), findings, fields.into_any())
         }
-        None => {
-            let drafts = FileDrafts::new(workload.draft.source.files());
+        Source::Yaml { files } => {
+            let drafts = FileDrafts::new(files);
             let findings = drafts.findings(name, namespace.into());
             let text = SourceText::new(drafts, findings);
             let fields = view! {

@@ -1,6 +1,6 @@
 //! The draft's files and policies. Saving changes the draft; only a publish changes clusters.
 
-use domain::workload::{SourceFile, Workload};
+use domain::workload::{Source, SourceFile, Workload};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use crate::errors::AppResult;
 use crate::resource::create_resource;
 use crate::workloads::chart::fields::{ChartDraft, ChartFields, ChartForm};
 use crate::workloads::draft_saving::{save_button, save_result};
+use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
 use crate::workloads::queries::draft_read;
@@ -28,6 +29,8 @@ pub struct ConfigForm {
     pub files: Vec<SourceFile>,
     /// The chart; its key is empty for files.
     pub chart: ChartForm,
+    /// The Git repository; not set for other sources.
+    pub git: GitForm,
     /// The policies.
     pub policies: PolicyForm,
 }
@@ -38,7 +41,7 @@ pub async fn config_save(form: ConfigForm) -> AppResult<i64> {
     use super::limits::create_source;
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let source = create_source(form.files, &form.chart).map_err(host::with_status)?;
+    let source = create_source(form.files, &form.chart, &form.git).map_err(host::with_status)?;
     let patch = hub::DraftPatch {
         namespace: Some(form.namespace.trim().to_owned()),
         source: Some(source),
@@ -61,15 +64,21 @@ pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
 fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl IntoView {
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
-    let source_fields = match workload.draft.source.chart() {
-        Some(source) => {
+    let source_fields = match &workload.draft.source {
+        Source::Git(source) => {
+            let draft = GitDraft::new(source);
+            let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
+            view! { <GitFields draft=draft findings=findings prefix="form" workload=name.clone() /> }
+                .into_any()
+        }
+        Source::Chart(source) => {
             let draft = ChartDraft::new(source);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
             view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() /> }
                 .into_any()
         }
-        None => {
-            let drafts = FileDrafts::new(workload.draft.source.files());
+        Source::Yaml { files } => {
+            let drafts = FileDrafts::new(files);
             let findings = drafts.findings(Signal::stored(name.clone()), namespace.into());
             view! { <FilesEditor drafts=drafts findings=findings prefix="form" /> }.into_any()
         }

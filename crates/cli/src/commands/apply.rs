@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use domain::chart::ChartSource;
 use domain::manifest;
 use domain::nearest::find_nearest;
 use domain::placement::Decision;
@@ -13,11 +12,12 @@ use serde::Serialize;
 use serde_json::Value;
 use wire::{ValidateRequest, ValidationResult, WorkloadPut};
 
-use crate::chart_source::{ChartChange, ChartSourceArgs};
+use crate::chart_source::{ChartChange, ChartSourceArgs, read_values};
 use crate::connection::ServerConnection;
 use crate::definition::WorkloadDefinition;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
+use crate::git_source::{GitChange, GitSourceArgs};
 use crate::output::{Format, OutputArgs, Printer, count_findings};
 use crate::placement::PlacementArgs;
 use crate::source::{self, CollectedFiles};
@@ -29,10 +29,12 @@ const MAX_ATTEMPTS: u32 = 3;
 #[derive(Args)]
 pub struct ApplyArgs {
     /// Manifests: a file, a folder (its *.yaml, *.yml, *.json), a workload definition file, or - for stdin
-    #[arg(short = 'f', long = "filename", required_unless_present_any = ["chart", "chart_version", "values", "release_name"], value_name = "FILE|DIR|-")]
+    #[arg(short = 'f', long = "filename", required_unless_present_any = ["chart", "chart_version", "values", "release_name", "git", "reference", "path", "on_new_commit"], value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
     #[command(flatten)]
     chart: ChartSourceArgs,
+    #[command(flatten)]
+    git: GitSourceArgs,
     /// Name of the workload [default: derived from the file or folder name]
     #[arg(long, value_name = "WORKLOAD")]
     name: Option<String>,
@@ -105,7 +107,13 @@ impl ApplyArgs {
 
     /// Collects the source: the chart of the flags or of a definition file, or files.
     async fn collect_source(&mut self, remote: &ServerConnection) -> Result<CollectedSource, Failure> {
-        let files = if self.chart.is_set() { None } else { self.collect_files()? };
+        let is_named = self.chart.is_set() || self.git.is_set();
+        let files = if is_named { None } else { self.collect_files()? };
+        if self.git.is_set() {
+            let values = self.chart.values.as_deref().map(read_values).transpose()?;
+            let change = self.git.clone().into_change(values, self.chart.release_name.clone());
+            return Ok(CollectedSource::Git(change));
+        }
         match files {
             Some(files) => Ok(CollectedSource::Files(files)),
             None => Ok(CollectedSource::Chart(self.chart.resolve(remote, self.dry_run).await?)),
@@ -120,6 +128,7 @@ impl ApplyArgs {
         };
         let paths = definition.payload_paths(&self.filename[0]);
         self.chart = definition.chart_args(&self.filename[0]);
+        self.git = definition.git_args();
         if !self.placement.is_set() {
             self.placement = definition.placement_args();
         }
@@ -129,7 +138,7 @@ impl ApplyArgs {
         self.rollout = definition.rollout;
         // Flags take precedence: a later entry replaces an earlier one.
         self.policies.splice(0..0, definition.policies);
-        if self.chart.is_set() {
+        if self.chart.is_set() || self.git.is_set() {
             return Ok(None);
         }
         source::collect_files(&paths).map(Some)
@@ -166,7 +175,12 @@ impl ApplyArgs {
             let put = WorkloadPut { spec, labels: None };
             match remote.client.put_workload(name, &put, there.workload.revision).await {
                 Err(error) if error.code() == "RevisionConflict" && tried < MAX_ATTEMPTS => {}
-                other => return Ok((ApplyAction::Changed, other?)),
+                other => {
+                    let stored = other?;
+                    let is_same = stored.revision == there.workload.revision;
+                    let action = if is_same { ApplyAction::Unchanged } else { ApplyAction::Changed };
+                    return Ok((action, stored));
+                }
             }
         }
     }
@@ -178,7 +192,7 @@ impl ApplyArgs {
         there: Option<&WorkloadView>,
     ) -> Result<WorkloadSpec, Failure> {
         let mut spec = there.map(|view| view.workload.draft.clone()).unwrap_or_default();
-        spec.source = collected.build_source(spec.source.chart())?;
+        spec.source = collected.build_source(&spec.source)?;
         spec.placement = self.placement.apply_to(spec.placement)?;
         spec.addon = self.addon.unwrap_or(spec.addon);
         spec.rollout = self.rollout.clone().unwrap_or(spec.rollout);
@@ -218,7 +232,10 @@ impl ApplyArgs {
         if spec.placement.predicates.is_empty() {
             let source = match self.filename.first() {
                 Some(file) => format!("-f {}", file.display()),
-                None => format!("--chart {}", spec.source.chart().map_or("", |source| &source.chart)),
+                None => match &spec.source {
+                    Source::Git(source) => format!("--git {}", source.repository),
+                    other => format!("--chart {}", other.chart().map_or("", |source| &source.chart)),
+                },
             };
             out.print_note(&format!(
                 "{name} has no placement yet, so it would go to no cluster. Select clusters: flotilla apply --name {name} {source} \
@@ -267,6 +284,7 @@ async fn find_workload(remote: &ServerConnection, name: &str) -> Result<Option<W
 enum CollectedSource {
     Files(CollectedFiles),
     Chart(ChartChange),
+    Git(GitChange),
 }
 
 impl CollectedSource {
@@ -274,13 +292,15 @@ impl CollectedSource {
         match self {
             Self::Files(files) => files.suggested_name.clone(),
             Self::Chart(change) => change.suggested_name(),
+            Self::Git(change) => change.suggested_name(),
         }
     }
 
-    fn build_source(&self, current: Option<&ChartSource>) -> Result<Source, Failure> {
+    fn build_source(&self, current: &Source) -> Result<Source, Failure> {
         match self {
             Self::Files(files) => Ok(Source::Yaml { files: files.files.clone() }),
-            Self::Chart(change) => change.apply_to(current),
+            Self::Chart(change) => change.apply_to(current.chart()),
+            Self::Git(change) => change.apply_to(current.git()),
         }
     }
 
@@ -288,7 +308,7 @@ impl CollectedSource {
     fn display_path(&self, file: &str) -> String {
         match self {
             Self::Files(files) => files.display_path(file),
-            Self::Chart(_) => file.to_owned(),
+            Self::Chart(_) | Self::Git(_) => file.to_owned(),
         }
     }
 

@@ -94,9 +94,10 @@ pub fn check_static_with(
 }
 
 /// G109: text without any object. Publishing it would delete everything that runs. Blank text has no finding here,
-/// because it is the initial state of the editor; the hub rejects publishing it. Nor has a chart: only the hub renders it.
+/// because it is the initial state of the editor; the hub rejects publishing it. Nor has a chart or a repository: only the hub has
+/// their objects.
 fn check_has_objects(spec: &WorkloadSpec, parsed: &ParsedManifests) -> Option<Finding> {
-    if spec.source.chart().is_some() {
+    if !spec.source.is_inline() {
         return None;
     }
     let unexplained = !parsed.findings.iter().any(Finding::is_blocking);

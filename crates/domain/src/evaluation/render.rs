@@ -14,7 +14,7 @@ use crate::model::chart_object::{CHART_CRD_ANNOTATION, is_crd_file};
 use crate::model::cluster::Cluster;
 use crate::model::overrides;
 use crate::model::placement::ClusterGroup;
-use crate::model::workload::{Source, WorkloadSpec};
+use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::{ParsedManifests, check_rendered};
 use crate::text::name_check;
@@ -96,7 +96,7 @@ impl BundleRenderer<'_> {
         )?;
         let reserved = objects.iter().filter_map(check_reserved_kind);
         reject_blocking(reserved.map(|finding| on_cluster(finding, cluster)).collect())?;
-        if !matches!(spec.source, Source::Chart(_)) {
+        if !spec.source.is_chart() {
             return Ok(Bundle::new(objects));
         }
         let (mut hooks, objects): (Vec<Value>, Vec<Value>) =
@@ -108,7 +108,7 @@ impl BundleRenderer<'_> {
 
     /// Marks the objects from the `crds/` folder of a chart. Overrides keep number and order of the objects.
     fn mark_chart_crds(&self, objects: &mut [Value]) {
-        if !matches!(self.spec.source, Source::Chart(_)) {
+        if !self.spec.source.is_chart() {
             return;
         }
         for (object, manifest) in objects.iter_mut().zip(&self.parsed.manifests) {

@@ -99,7 +99,7 @@ impl ChartSource {
     }
 
     /// G103: Helm's rule for names of releases.
-    fn check_release_name(&self, workload: &str) -> Option<Finding> {
+    pub(crate) fn check_release_name(&self, workload: &str) -> Option<Finding> {
         let release = self.release_name_or(workload);
         let length = release.chars().count();
         // Without a name of its own, an invalid name of the workload is reported there.

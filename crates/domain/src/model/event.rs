@@ -80,6 +80,12 @@ pub enum EventKind {
     ChartRepositorySaved,
     /// A repository of charts was removed.
     ChartRepositoryRemoved,
+    /// A Git repository was added or changed.
+    GitRepositorySaved,
+    /// A Git repository was removed.
+    GitRepositoryRemoved,
+    /// A new commit of a Git source is not used, because it can't be read or published.
+    GitCommitBlocked,
 }
 
 impl EventKind {

@@ -1,8 +1,11 @@
 //! Where the manifests of a workload come from.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::chart::ChartSource;
+use crate::model::git::{GitSource, OnNewCommit, PinnedCommit};
 use crate::text::source_file::SourceFile;
 
 /// Where the manifests come from.
@@ -17,6 +20,8 @@ pub enum Source {
     },
     /// A Helm chart, rendered with values.
     Chart(ChartSource),
+    /// A path in a Git repository: manifests, a chart or a kustomization.
+    Git(Box<GitSource>),
 }
 
 /// The fields of a source as they stand in text: in one struct, so that [`crate::text::strict_input`] finds unknown ones.
@@ -30,6 +35,12 @@ struct SourceFields {
     version: Option<String>,
     release_name: Option<String>,
     values: Option<String>,
+    repository: Option<String>,
+    #[serde(rename = "ref")]
+    reference: Option<String>,
+    path: Option<String>,
+    on_new_commit: Option<OnNewCommit>,
+    pinned: Option<PinnedCommit>,
 }
 
 #[derive(Deserialize)]
@@ -37,13 +48,51 @@ struct SourceFields {
 enum SourceType {
     Yaml,
     Chart,
+    Git,
+}
+
+impl SourceFields {
+    /// The first field that only a source of type git has.
+    fn find_git_field(&self) -> Option<&'static str> {
+        let fields = [
+            ("repository", self.repository.is_some()),
+            ("ref", self.reference.is_some()),
+            ("path", self.path.is_some()),
+            ("onNewCommit", self.on_new_commit.is_some()),
+            ("pinned", self.pinned.is_some()),
+        ];
+        fields.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
+    }
+
+    fn into_git(self) -> Result<GitSource, String> {
+        if self.files.is_some() || self.chart.is_some() || self.version.is_some() {
+            return Err("a source of type git has none of files, chart and version".into());
+        }
+        Ok(GitSource {
+            repository: self.repository.ok_or("missing field `repository`")?,
+            reference: self.reference.unwrap_or_default(),
+            path: self.path.unwrap_or_default(),
+            on_new_commit: self.on_new_commit.unwrap_or_default(),
+            release_name: self.release_name.unwrap_or_default(),
+            values: self.values.unwrap_or_default(),
+            pinned: self.pinned,
+        })
+    }
 }
 
 impl TryFrom<SourceFields> for Source {
     type Error = String;
 
     fn try_from(fields: SourceFields) -> Result<Self, String> {
-        let SourceFields { source_type, files, chart, version, release_name, values } = fields;
+        if let (Some(field), SourceType::Yaml | SourceType::Chart) =
+            (fields.find_git_field(), &fields.source_type)
+        {
+            return Err(format!("only a source of type git has the field `{field}`"));
+        }
+        if let SourceType::Git = fields.source_type {
+            return fields.into_git().map(Box::new).map(Self::Git);
+        }
+        let SourceFields { source_type, files, chart, version, release_name, values, .. } = fields;
         match source_type {
             SourceType::Yaml => {
                 if [chart, version, release_name, values].iter().any(Option::is_some) {
@@ -54,7 +103,7 @@ impl TryFrom<SourceFields> for Source {
                 }
                 Ok(Self::Yaml { files: files.ok_or("missing field `files`")? })
             }
-            SourceType::Chart => {
+            SourceType::Chart | SourceType::Git => {
                 if files.is_some() {
                     return Err("a source of type chart has no files".into());
                 }
@@ -81,6 +130,7 @@ impl Source {
         match self {
             Self::Yaml { files } => files.iter().all(|file| file.text.trim().is_empty()),
             Self::Chart(source) => source.chart.trim().is_empty(),
+            Self::Git(source) => source.repository.trim().is_empty(),
         }
     }
 
@@ -89,14 +139,15 @@ impl Source {
         match self {
             Self::Yaml { files } => files.is_empty(),
             Self::Chart(source) => source.chart.is_empty(),
+            Self::Git(source) => source.repository.is_empty(),
         }
     }
 
-    /// The YAML files of this source; none for a chart.
+    /// The YAML files of this source; none for a chart or a repository.
     pub fn files(&self) -> &[SourceFile] {
         match self {
             Self::Yaml { files } => files,
-            Self::Chart(_) => &[],
+            Self::Chart(_) | Self::Git(_) => &[],
         }
     }
 
@@ -107,14 +158,50 @@ impl Source {
             Self::Yaml { files } => format!("{} YAML files", files.len()),
             Self::Chart(source) if source.chart.is_empty() => "no chart chosen".to_owned(),
             Self::Chart(source) => format!("chart {} {}", source.chart, source.version).trim_end().to_owned(),
+            Self::Git(source) if source.repository.is_empty() => "no repository named".to_owned(),
+            Self::Git(source) => match &source.pinned {
+                Some(pinned) => format!("Git {} at {}", source.reference_label(), pinned.short()),
+                None => format!("Git {}", source.reference_label()),
+            },
         }
     }
 
     /// The chart of this source.
     pub fn chart(&self) -> Option<&ChartSource> {
         match self {
-            Self::Yaml { .. } => None,
+            Self::Yaml { .. } | Self::Git(_) => None,
             Self::Chart(source) => Some(source),
         }
+    }
+
+    /// The Git repository of this source.
+    pub fn git(&self) -> Option<&GitSource> {
+        match self {
+            Self::Yaml { .. } | Self::Chart(_) => None,
+            Self::Git(source) => Some(source),
+        }
+    }
+
+    /// Whether Helm renders it: a chart of a repository of charts, or in Git.
+    pub fn is_chart(&self) -> bool {
+        match self {
+            Self::Yaml { .. } => false,
+            Self::Chart(_) => true,
+            Self::Git(source) => source.is_chart(),
+        }
+    }
+
+    /// What Helm renders: a chart of a repository of charts, or release name and values of one in Git.
+    pub fn helm_source(&self) -> Option<Cow<'_, ChartSource>> {
+        match self {
+            Self::Chart(source) => Some(Cow::Borrowed(source)),
+            Self::Git(source) if source.is_chart() => Some(Cow::Owned(source.to_chart_source())),
+            Self::Yaml { .. } | Self::Git(_) => None,
+        }
+    }
+
+    /// Whether the manifests stand in the source itself. Otherwise only the hub has them.
+    pub const fn is_inline(&self) -> bool {
+        matches!(self, Self::Yaml { .. })
     }
 }

@@ -6,6 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::kubernetes::id::{OperationId, ProjectId, WorkloadId};
 use crate::kubernetes::labels::Labels;
 use crate::kubernetes::time::Timestamp;
+use crate::model::git::OnNewCommit;
 use crate::model::overrides::Override;
 use crate::model::placement::Placement;
 use crate::model::rollout::{Rollout, RolloutStrategy};
@@ -299,11 +300,24 @@ pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
     let mut findings: Vec<Finding> = name_check::check_workload_name(name).into_iter().collect();
     findings.extend(name_check::check_namespace(&spec.namespace));
     findings.extend(spec.source.chart().into_iter().flat_map(|source| source.check(name)));
+    findings.extend(spec.source.git().into_iter().flat_map(|source| source.check(name)));
+    findings.extend(check_first_wave(spec));
     findings.extend(crate::model::placement::check(&spec.placement));
     findings.extend(crate::model::overrides::check(&spec.overrides));
     findings.extend(crate::model::rollout::check(&spec.rollout));
     findings.extend(crate::model::policy::check(&spec.policies));
     findings
+}
+
+/// G121: new commits shall be published to the first wave, but there is only one.
+fn check_first_wave(spec: &WorkloadSpec) -> Option<Finding> {
+    let source = spec.source.git()?;
+    (source.on_new_commit == OnNewCommit::FirstWave && spec.rollout.waves.len() < 2).then(|| {
+        let message =
+            "New commits shall be published to the first wave, but the rollout has fewer than two waves.";
+        let hint = "Add waves to the rollout, or choose another policy for new commits.";
+        Finding::error("G121", message, hint).with_path("/source/onNewCommit")
+    })
 }
 
 /// The fields of a workload to create.

@@ -28,6 +28,8 @@ fn request(url: &str) -> FetchRequest<'static> {
         validators: None,
         max_bytes: 1_000,
         max_redirects: 3,
+        header: None,
+        body: None,
     }
 }
 

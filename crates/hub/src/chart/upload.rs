@@ -44,7 +44,7 @@ impl Hub {
 }
 
 /// Reads what is stored about an archive.
-pub(super) fn read_chart(
+pub(crate) fn read_chart(
     repository: &str,
     archive: &[u8],
     created_by: String,

@@ -21,7 +21,7 @@ const fn retention_millis(table: RetainedTable) -> i64 {
         RetainedTable::IdempotencyRecord => DAY_MILLIS,
         // Twice the interval in which a put renews the time: protects what is not referenced yet by a commit.
         RetainedTable::Artifact => 2 * DAY_MILLIS,
-        RetainedTable::ChartRendering => 7 * DAY_MILLIS,
+        RetainedTable::ChartRendering | RetainedTable::GitSnapshot => 7 * DAY_MILLIS,
         RetainedTable::ApiToken
         | RetainedTable::JoinToken
         | RetainedTable::Registration
@@ -36,7 +36,10 @@ const fn retention_millis(table: RetainedTable) -> i64 {
 const fn batch_rows(table: RetainedTable) -> u32 {
     match table {
         RetainedTable::Plan => 10,
-        RetainedTable::Revision | RetainedTable::Artifact | RetainedTable::Operation => 100,
+        RetainedTable::Revision
+        | RetainedTable::Artifact
+        | RetainedTable::GitSnapshot
+        | RetainedTable::Operation => 100,
         _ => 1_000,
     }
 }

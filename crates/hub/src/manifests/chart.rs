@@ -68,7 +68,18 @@ impl Hub {
             Ok(chart) => chart,
             Err(failure) => return Ok(unrendered(clusters, failure)),
         };
-        let inputs = run_blocking_in_place(|| collect_inputs(release, &chart, clusters));
+        self.render_chart_manifests(release, &chart, clusters, wait).await
+    }
+
+    /// The same for a chart that is there.
+    pub(super) async fn render_chart_manifests(
+        &self,
+        release: &ChartRelease<'_>,
+        chart: &ChartVersion,
+        clusters: &[Cluster],
+        wait: RenderWait,
+    ) -> Result<SourceManifests, Error> {
+        let inputs = run_blocking_in_place(|| collect_inputs(release, chart, clusters));
         if inputs.distinct.len() > MAX_RENDERINGS {
             let message = format!(
                 "The values differ on so many clusters that the chart has to be rendered {} times; at most {MAX_RENDERINGS} are allowed.",
@@ -80,7 +91,7 @@ impl Hub {
         }
         let renderings = self.load_renderings(&inputs, wait).await?;
         let manifests = self.collect_manifests(clusters, inputs, renderings).await?;
-        Ok(SourceManifests { chart: Some(chart), ..manifests })
+        Ok(SourceManifests { chart: Some(chart.clone()), ..manifests })
     }
 
     /// The stored rendering of each of the inputs, or why there is none now.
@@ -237,7 +248,7 @@ fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[
 }
 
 /// No cluster has manifests, for one reason.
-fn unrendered(clusters: &[Cluster], failure: RenderingFailure) -> SourceManifests {
+pub(crate) fn unrendered(clusters: &[Cluster], failure: RenderingFailure) -> SourceManifests {
     let (outcome, findings) = (failure.to_outcome(), failure.findings);
     let by_cluster = clusters.iter().map(|cluster| (cluster.id, ClusterManifests::Missing(outcome.clone())));
     SourceManifests { sets: Vec::new(), by_cluster: Some(by_cluster.collect()), findings, chart: None }

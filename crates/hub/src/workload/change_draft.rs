@@ -10,6 +10,7 @@ use domain::workload::{
 
 use super::check_if_match;
 use super::edit::edited_event;
+use crate::git::keep_pin;
 use crate::{Actor, Error, Hub};
 
 /// New values for parts of a draft; omitted parts stay unchanged.
@@ -92,7 +93,11 @@ impl Hub {
     ) -> Result<Workload, Error> {
         let mut patch = patch;
         if let Some(source) = &mut patch.source {
-            self.pin_chart_version(source).await?;
+            let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
+            // One that can't be read has no commit to keep; the edit reports it.
+            let before = stored.ok().flatten().map(|workload| workload.draft.source);
+            keep_pin(source, before.as_ref());
+            self.pin_source(source, before.as_ref()).await?;
         }
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, name).await?;

@@ -21,7 +21,7 @@ impl Hub {
         }
         check_limits(&[], &new.spec.overrides)?;
         manifest_work::adopt_policies(&mut new.spec);
-        self.pin_chart_version(&mut new.spec.source).await?;
+        self.pin_source(&mut new.spec.source, None).await?;
         let now = self.clock().now();
         let workload = Workload {
             id: self.ids().generate(WorkloadId::from_parts),

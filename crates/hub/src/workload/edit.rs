@@ -27,7 +27,10 @@ impl Hub {
         }
         let mut edit = edit;
         if let Some(spec) = &mut edit.spec {
-            self.pin_chart_version(&mut spec.source).await?;
+            let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
+            // One that can't be read has no commit to keep, and is replaced below.
+            let before = stored.ok().flatten().map(|workload| workload.draft.source);
+            self.pin_source(&mut spec.source, before.as_ref()).await?;
         }
         let mut tx = self.write().await?;
         let is_mended = self.replace_unreadable_draft(&mut tx, name, &edit).await?;

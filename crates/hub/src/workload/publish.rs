@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::operation::OperationKind;
-use domain::rollout::Rollout;
+use domain::rollout::{Rollout, RolloutStrategy};
 use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workload, WorkloadSpec};
 
 use super::check::DraftCheck;
@@ -15,6 +15,7 @@ use super::snapshot::PublishSnapshot;
 use super::{PublishContent, PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
 use crate::failpoint::failpoint;
+use crate::git::adopt_pin;
 use crate::hub::CommitEffects;
 use crate::operation::OperationRequest;
 use crate::plan::{PlanInputs, parse_forced_codes};
@@ -41,7 +42,8 @@ impl Hub {
         message: &str,
         options: PublishOptions,
     ) -> Result<PublishResult, Error> {
-        let PublishCheck { snapshot, checked, validation } = self.check_publish(name, &options).await?;
+        let PublishCheck { snapshot, checked, validation } =
+            Box::pin(self.check_publish(name, &options)).await?;
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write().await?;
@@ -62,7 +64,9 @@ impl Hub {
             Some(edited) if message.is_empty() => edited.message.trim_end_matches('.').to_owned(),
             _ => message.to_owned(),
         };
-        let next = NextRevision { spec: snapshot.draft.spec, message: &message };
+        adopt_pin(&mut workload.draft, &snapshot.draft.spec);
+        let strategy = rollout_strategy(&snapshot.draft.spec, &options.content);
+        let next = NextRevision { spec: snapshot.draft.spec, strategy, message: &message };
         let revision = self.create_revision(&mut tx, actor, &mut workload, next).await?;
         let request = OperationRequest {
             workload: workload.id,
@@ -131,7 +135,7 @@ impl Hub {
         tx: &mut store::Tx,
         actor: &Actor,
         workload: &mut Workload,
-        NextRevision { spec, message }: NextRevision<'_>,
+        NextRevision { spec, strategy, message }: NextRevision<'_>,
     ) -> Result<Revision, Error> {
         let now = self.clock().now();
         let number = store::revision::latest_number(tx, workload.id).await? + 1;
@@ -146,9 +150,9 @@ impl Hub {
         store::revision::insert(tx, &revision).await?;
         self.supersede_rollout(tx, workload.id).await?;
         store::retained_cluster::delete_by_workload(tx, workload.id).await?;
-        if !revision.spec.rollout.is_at_once() {
+        if !strategy.is_at_once() {
             let numbers = (workload.published, number);
-            let rollout = Rollout::new(workload.id, numbers, revision.spec.rollout.clone(), now);
+            let rollout = Rollout::new(workload.id, numbers, strategy, now);
             store::rollout::insert(tx, &rollout).await?;
         }
         workload.intent = Intent::Published;
@@ -158,9 +162,22 @@ impl Hub {
     }
 }
 
+/// How a revision is delivered: as its spec says, with an approval after the first wave if its publish requires one.
+fn rollout_strategy(spec: &WorkloadSpec, content: &PublishContent) -> RolloutStrategy {
+    let mut strategy = spec.rollout.clone();
+    if let PublishContent::Commit { approve_after_first_wave: true, .. } = content
+        && let Some(second) = strategy.waves.get_mut(1)
+    {
+        second.approval = true;
+    }
+    strategy
+}
+
 /// A revision to be stored.
 struct NextRevision<'r> {
     spec: WorkloadSpec,
+    /// How it is delivered.
+    strategy: RolloutStrategy,
     /// The author's message.
     message: &'r str,
 }

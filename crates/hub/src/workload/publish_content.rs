@@ -2,7 +2,8 @@
 
 use domain::OverrideId;
 use domain::actions::{self, ActionUnavailable};
-use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
+use domain::git::PinnedCommit;
+use domain::workload::{Intent, Revision, Source, Workload, WorkloadSpec};
 use store::Tx;
 
 use crate::overrides::{OverrideChange, check_limits};
@@ -20,13 +21,20 @@ pub enum PublishContent {
     Override(OverrideChange),
     /// The published revision with the override of this name as it is in the draft, which may have removed it.
     DraftOverride(String),
+    /// The published revision with another commit of its Git source; the draft gets it too, if it has the same source.
+    Commit {
+        /// The commit.
+        pinned: Box<PinnedCommit>,
+        /// Whether a person has to approve the rollout after its first wave.
+        approve_after_first_wave: bool,
+    },
 }
 
 impl PublishContent {
     /// The name of the override that is published alone.
     pub fn override_name(&self) -> Option<&str> {
         match self {
-            Self::Draft | Self::Spec(_) => None,
+            Self::Draft | Self::Spec(_) | Self::Commit { .. } => None,
             Self::Override(change) => Some(change.name()),
             Self::DraftOverride(name) => Some(name),
         }
@@ -35,7 +43,7 @@ impl PublishContent {
     /// The change of the published revision; `None` for a publish of the draft.
     fn resolve(&self, draft: &WorkloadSpec) -> Option<OverrideChange> {
         match self {
-            Self::Draft | Self::Spec(_) => None,
+            Self::Draft | Self::Spec(_) | Self::Commit { .. } => None,
             Self::Override(change) => Some(change.clone()),
             Self::DraftOverride(name) => Some(OverrideChange::from_spec(draft, name)),
         }
@@ -68,6 +76,10 @@ impl Hub {
             check_limits(&workload.draft.overrides, &spec.overrides)?;
             workload.draft = spec.as_ref().clone();
         }
+        if let PublishContent::Commit { pinned, .. } = content {
+            let spec = resolve_commit(pinned, workload, published)?;
+            return Ok(ResolvedContent { spec, change: None });
+        }
         let Some(change) = content.resolve(&workload.draft) else {
             actions::check_publish(workload)?;
             actions::check_manifests(&workload.draft.source)?;
@@ -96,6 +108,26 @@ impl Hub {
         change.check_limits(&workload.draft)?;
         Ok(ResolvedContent { spec, change: Some(change) })
     }
+}
+
+/// The published spec with this commit, which the draft gets too if it has the same source.
+fn resolve_commit(
+    pinned: &PinnedCommit,
+    workload: &mut Workload,
+    published: Option<&Revision>,
+) -> Result<WorkloadSpec, Error> {
+    actions::check_publish(workload)?;
+    let unavailable =
+        || ActionUnavailable(format!("{} has no published revision with a Git source.", workload.name));
+    let mut spec = published.ok_or_else(unavailable)?.spec.clone();
+    let Source::Git(source) = &mut spec.source else { return Err(unavailable().into()) };
+    source.pinned = Some(pinned.clone());
+    if let Source::Git(draft) = &mut workload.draft.source
+        && draft.has_same_address(source)
+    {
+        draft.pinned = Some(pinned.clone());
+    }
+    Ok(spec)
 }
 
 fn nothing_to_publish(name: &str, revision: u32) -> ActionUnavailable {

@@ -20,7 +20,7 @@ use store::Tx;
 use super::publish_content::{ResolvedContent, load_published};
 use super::{PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
-use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests};
+use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests, unrendered};
 use crate::overrides::OverrideChange;
 use crate::{Error, Hub};
 
@@ -199,7 +199,8 @@ impl Hub {
         let targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
         let schemas = self.load_schemas(&mut tx, &selected).await?;
         drop(tx);
-        let (hub, name, spec) = (self.clone(), source.name.to_owned(), source.spec);
+        let (hub, name, mut spec) = (self.clone(), source.name.to_owned(), source.spec);
+        let pinned = self.pin_for_check(&mut spec).await?;
         let query = ManifestsQuery {
             workload: &name,
             revision: source.revision,
@@ -207,7 +208,10 @@ impl Hub {
             groups: &groups,
             clusters: &targets,
         };
-        let manifests = self.load_manifests(query, RenderWait::Request).await?;
+        let manifests = match pinned {
+            Ok(()) => self.load_manifests(query, RenderWait::Request).await?,
+            Err(failure) => unrendered(&targets, failure),
+        };
         let parse = move || DraftSnapshot {
             manifests,
             schemas: hub.parse_schemas(schemas),

@@ -34,11 +34,13 @@ impl Hub {
             }
             None => (store::revision::latest_number(&mut tx, workload.id).await? + 1, workload.draft.clone()),
         };
-        let Source::Chart(source) = &spec.source else {
-            return Err(domain::actions::ActionUnavailable(format!(
-                "{name} has no values: its source is not a chart."
-            ))
-            .into());
+        let source = match &spec.source {
+            Source::Chart(source) => source.clone(),
+            Source::Git(source) if source.is_chart() => source.to_chart_source(),
+            _ => {
+                let why = format!("{name} has no values: its source is not a chart.");
+                return Err(domain::actions::ActionUnavailable(why).into());
+            }
         };
         let found = store::cluster::get_by_name(&mut tx, cluster).await?;
         let id = found.ok_or_else(|| Error::not_found("cluster", cluster))?.id;
@@ -53,25 +55,33 @@ impl Hub {
             workload: name,
             revision: number,
             spec: &spec,
-            source,
+            source: &source,
             groups: &groups,
             targets: &targets,
         };
         let own = release.layers(&target).map_err(|error| Error::Invalid(error.into_findings()))?;
         let values = merge_layers(&own);
-        let mut layers: Vec<LayerValues> = self.load_chart_defaults(source).await?.into_iter().collect();
+        let mut layers: Vec<LayerValues> =
+            self.load_chart_defaults(&spec.source).await?.into_iter().collect();
         layers.extend(own);
         Ok(EffectiveValues { cluster: target.name.clone(), values, provenance: trace_values(&layers) })
     }
 
     /// The values of the chart itself; `None` if the chart is not there.
-    async fn load_chart_defaults(
-        &self,
-        source: &domain::chart::ChartSource,
-    ) -> Result<Option<LayerValues>, Error> {
-        let Ok(chart) = self.load_source_chart(source, RenderWait::Request).await? else { return Ok(None) };
-        let details = self.get_chart(&chart.repository, &chart.name, &chart.version).await?;
-        let values = domain::manifest::yaml_value::read(&details.default_values)
+    async fn load_chart_defaults(&self, source: &Source) -> Result<Option<LayerValues>, Error> {
+        let text = match source {
+            Source::Chart(source) => {
+                let loaded = self.load_source_chart(source, RenderWait::Request).await?;
+                let Ok(chart) = loaded else { return Ok(None) };
+                self.get_chart(&chart.repository, &chart.name, &chart.version).await?.default_values
+            }
+            Source::Git(source) => {
+                let Some(pinned) = &source.pinned else { return Ok(None) };
+                self.get_git_default_values(&pinned.digest).await?
+            }
+            Source::Yaml { .. } => return Ok(None),
+        };
+        let values = domain::manifest::yaml_value::read(&text)
             .map_err(|finding: Finding| Error::Invalid(vec![finding]))?;
         Ok(values.map(|values| LayerValues { layer: ValuesLayer::ChartDefault, values }))
     }

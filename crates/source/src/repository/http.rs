@@ -38,6 +38,8 @@ impl RepositoryClient {
             validators,
             max_bytes: MAX_INDEX_BYTES,
             max_redirects: MAX_REDIRECTS,
+            header: None,
+            body: None,
         };
         let response = self.egress.fetch(request).await?;
         if response.status == StatusCode::NOT_MODIFIED && validators.is_some() {
@@ -78,6 +80,8 @@ impl RepositoryClient {
             validators: None,
             max_bytes: MAX_ARCHIVE_BYTES,
             max_redirects: MAX_REDIRECTS,
+            header: None,
+            body: None,
         };
         let response = self.fetch_success(request, "the chart").await?;
         Ok(FetchedArchive { archive: response.body, origin, published: version.digest.clone() })

@@ -131,6 +131,8 @@ impl ChartSession<'_> {
             validators: None,
             max_bytes,
             max_redirects: MAX_REDIRECTS,
+            header: None,
+            body: None,
         };
         Ok(self.session.fetch(request).await?)
     }

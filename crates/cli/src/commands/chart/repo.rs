@@ -1,7 +1,6 @@
 //! `flotilla chart repo`: the repositories that charts are fetched from.
 
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use domain::chart_repository::{ChartRepository, NewChartRepository, RepositoryCredentials};
@@ -9,9 +8,7 @@ use domain::chart_repository::{ChartRepository, NewChartRepository, RepositoryCr
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
-
-/// Most bytes of a file with a secret.
-const MAX_SECRET_BYTES: u64 = 16 << 10;
+use crate::secret::read_secret;
 
 /// The subcommands for repositories.
 #[derive(Subcommand)]
@@ -161,24 +158,4 @@ fn print_list(repositories: &[ChartRepository], format: Format, out: &Printer) -
         row.text(updated).text(problem);
     }
     out.print_table(&table, "There are no chart repositories yet: flotilla chart repo add NAME URL")
-}
-
-/// A secret from a file: on a command line, other users of the machine could see it.
-fn read_secret(path: &Path) -> Result<String, Failure> {
-    let shown = path.display();
-    let failed = |error: io::Error| {
-        Failure::new(format!("{shown} can't be read: {error}."), "Name a file that contains only the secret.")
-    };
-    let mut text = String::new();
-    if path.as_os_str() == "-" {
-        io::stdin().lock().take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(failed)?;
-    } else {
-        let file = std::fs::File::open(path).map_err(failed)?;
-        file.take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(failed)?;
-    }
-    let secret = text.trim_end_matches(['\r', '\n']);
-    if secret.is_empty() {
-        return Err(Failure::usage(format!("{shown} is empty."), "Write the secret into it."));
-    }
-    Ok(secret.to_owned())
 }

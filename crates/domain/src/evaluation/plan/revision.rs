@@ -38,7 +38,7 @@ pub struct RevisionView {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedPart {
-    /// `chart`, `values`, `placement`, `overrides`, `rollout`, `policies` or `namespace`.
+    /// `source` (chart or commit), `values`, `placement`, `overrides`, `rollout`, `policies` or `namespace`.
     pub part: String,
     /// The changed lines with three lines around them, as a unified diff.
     pub diff: String,
@@ -59,17 +59,25 @@ pub fn list_spec_parts(spec: &WorkloadSpec) -> Vec<SpecPart> {
         part,
         text: value.map(|value| yaml_value::write(&value)).unwrap_or_default(),
     };
-    let (chart, values) = match &spec.source {
+    let release_name = |name: &str| match name {
+        "" => String::new(),
+        name => format!("releaseName: {name}\n"),
+    };
+    let (source, values) = match &spec.source {
         Source::Chart(chart) => {
             let name = format!("chart: {}\nversion: {}\n", chart.chart, chart.version);
-            let release = format!("releaseName: {}\n", chart.release_name);
-            let release = if chart.release_name.is_empty() { String::new() } else { release };
-            (name + &release, chart.values.clone())
+            (name + &release_name(&chart.release_name), chart.values.clone())
+        }
+        Source::Git(git) => {
+            let commit = git.pinned.as_ref().map(|pinned| format!("commit: {}\n", pinned.commit));
+            let address =
+                format!("repository: {}\nref: {}\npath: {}\n", git.repository, git.reference, git.path);
+            (address + &commit.unwrap_or_default() + &release_name(&git.release_name), git.values.clone())
         }
         Source::Yaml { .. } => (String::new(), String::new()),
     };
     vec![
-        SpecPart { part: "chart", text: chart },
+        SpecPart { part: "source", text: source },
         SpecPart { part: "values", text: values },
         SpecPart { part: "namespace", text: format!("{}\n", spec.namespace) },
         yaml("placement", serde_json::to_value(&spec.placement)),
@@ -126,7 +134,7 @@ mod tests {
         let spec = WorkloadSpec { source: Source::Chart(chart), ..WorkloadSpec::default() };
         let parts = list_spec_parts(&spec);
         let text = |name: &str| parts.iter().find(|part| part.part == name).map(|part| part.text.as_str());
-        assert_eq!(text("chart"), Some("chart: local/web\nversion: 1.0.0\n"));
+        assert_eq!(text("source"), Some("chart: local/web\nversion: 1.0.0\n"));
         assert_eq!(text("values"), Some("replicas: 2 # for the peak\n"));
         assert!(text("policies").is_some_and(|text| text.contains("prune: true")), "{parts:?}");
     }

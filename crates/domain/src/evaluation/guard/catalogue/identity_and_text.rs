@@ -138,4 +138,18 @@ pub(super) const RAILS: &[GuardRail] = &[
         finds: "A ManifestWork of Open Cluster Management has an option that differs from the policy of the workload, or for which there is no policy.",
         fix: "Change the policy, or remove the option.",
     },
+    GuardRail {
+        code: "G121",
+        title: "Git source",
+        severities: &[(Static, &[Error]), (Fleet, &[Error]), (Verb, &[Error])],
+        finds: "The URL, ref or path of a Git source is not valid, the repository does not have it, or the content of the commit at the path is not acceptable: a link, a submodule, a pointer to Git LFS, a file that is too large, or no manifests.",
+        fix: "Correct URL, ref or path, or change the content of the repository.",
+    },
+    GuardRail {
+        code: "G122",
+        title: "Commit not fetched yet",
+        severities: &[(Fleet, &[Error])],
+        finds: "The commit of a Git source is not known or not fetched yet: the repository can't be read now, or the fetch still runs.",
+        fix: "Try again in a moment; if the repository can't be read, correct its address or credentials.",
+    },
 ];

@@ -14,6 +14,7 @@ use crate::model::chart::ChartSource;
 use crate::model::cluster::{
     ApiResource, ClusterFacts, ClusterKind, HelmReleaseFacts, NamespaceFacts, NodePool, Quota,
 };
+use crate::model::git::GitSource;
 use crate::model::policy::HelmReleasePolicy;
 use crate::model::workload::Source;
 use crate::text::schema::kubernetes_schema;
@@ -139,12 +140,14 @@ fn the_static_checks_of_manifests_emit_exactly_the_declared_severities() {
     // A chart has no objects here: only its fields are checked.
     let chart = ChartSource { chart: "web".into(), release_name: "-web".into(), ..ChartSource::default() };
     let charted = WorkloadSpec { source: Source::Chart(chart), ..spec(true) };
+    let git = GitSource { repository: "git@example.com:a/b".into(), ..GitSource::default() };
+    let in_git = WorkloadSpec { source: Source::Git(Box::new(git)), ..spec(true) };
     // An option of an envelope is compared with the policies of the spec.
     let text = "apiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {name: web}\n\
                 spec: {deleteOption: {propagationPolicy: Orphan}}\n";
     let files = vec![SourceFile { name: "work.yaml".into(), text: text.into() }];
     let enveloped = WorkloadSpec { source: Source::Yaml { files }, ..spec(true) };
-    for other in [charted, enveloped] {
+    for other in [charted, in_git, enveloped] {
         let schemas = ClusterSchemas::from_schema(builtin);
         let findings = check_static_with(&schemas, "shop", &other, &ParsedManifests::default());
         assert_eq!(find_undeclared(&findings, Scope::Static), None);

@@ -1,0 +1,58 @@
+//! The commit of a workload, its ref and the last check, with the button that checks now.
+
+use domain::git_status::GitSourceStatus;
+use leptos::prelude::*;
+
+use super::commit::describe_commit;
+use super::queries::{GitSourceCheck, git_source_read};
+use crate::components::{ErrorBanner, render_resource_part};
+use crate::live::{self, Topic};
+use crate::resource::create_resource;
+
+/// The state of the stored Git source; read again after each change.
+#[component]
+pub fn GitStatus(name: String) -> impl IntoView {
+    let check = ServerAction::<GitSourceCheck>::new();
+    let version = live::watch_version(|| Some(Topic::Fleet));
+    let key = StoredValue::new(name.clone());
+    let data = create_resource(
+        move || (key.get_value(), check.version().get(), version.get()),
+        |(name, ..)| git_source_read(name),
+    );
+    view! {
+        <section class="stack-sm" aria-labelledby="git-status">
+            <h2 class="section" id="git-status">"Commit"</h2>
+            {render_resource_part(data, show_status)}
+            {move || check.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
+            <div>
+                <button class="btn btn-sm" type="button" disabled=move || check.pending().get()
+                    on:click=move |_| drop(check.dispatch(GitSourceCheck { name: key.get_value() }))>
+                    {move || if check.pending().get() { "Checking…" } else { "Check now" }}
+                </button>
+            </div>
+        </section>
+    }
+    .into_any()
+}
+
+fn show_status(source: GitSourceStatus) -> AnyView {
+    let is_failed = source.status.failure.is_some() || source.follow.blocked.is_some();
+    let checked = match source.status.checked_at {
+        Some(at) => format!("Checked {at}."),
+        None => "Not checked yet.".to_owned(),
+    };
+    let draft = source.draft.as_ref().map(|pinned| view! { <div>"Draft: " {describe_commit(pinned)}</div> });
+    let published =
+        source.published.as_ref().map(|pinned| view! { <div>"Published: " {describe_commit(pinned)}</div> });
+    view! {
+        <div class="stack-sm" aria-live="polite">
+            {draft}
+            {published}
+            <p class=if is_failed { "hue-degraded" } else { "text-2" }>
+                <span class=if is_failed { "text-ink" } else { "" }>{source.message}</span>
+            </p>
+            <p class="meta">{checked}</p>
+        </div>
+    }
+    .into_any()
+}

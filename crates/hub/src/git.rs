@@ -1,0 +1,207 @@
+//! Git sources: the commit of a ref is pinned in the draft, its content is stored, and a moved ref reaches the workloads that
+//! follow it. What was fetched is used without the repository; a failed read changes nothing that runs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use domain::Finding;
+use domain::git::normalize_url;
+use domain::release::Reason;
+use parking_lot::Mutex;
+use source::git::{GitClient, GitError, GitRef, GitRemote};
+use store::git::GitRefRow;
+use store::git_repository::GitRepositoryRow;
+use tokio::sync::Semaphore;
+
+use crate::chart::RenderingFailure;
+use crate::{Error, Hub};
+
+mod fetch;
+mod follow;
+mod pin;
+mod poll;
+mod status;
+
+use fetch::SharedFetch;
+pub(crate) use fetch::mismatch;
+pub(crate) use pin::{adopt_pin, keep_pin};
+
+/// Repositories that are read at the same time; each may have a pack of 64 MiB in memory.
+const CONCURRENT_FETCHES: usize = 4;
+/// How long a list of refs may take within a request.
+const RESOLVE_WAIT: Duration = Duration::from_secs(20);
+
+/// A commit at a path of a repository.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct FetchKey {
+    url: String,
+    commit: String,
+    path: String,
+}
+
+/// Reads Git repositories on this server.
+pub(crate) struct GitReader {
+    /// The client, once it is set.
+    client: OnceLock<GitClient>,
+    fetches: Mutex<HashMap<FetchKey, SharedFetch>>,
+    slots: Arc<Semaphore>,
+    /// Pause between two checks of a ref, in milliseconds, if it is not the usual one.
+    check_millis: OnceLock<i64>,
+    /// Held while a ref is checked.
+    ref_locks: Mutex<HashMap<RefKey, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// URL and name of a ref.
+type RefKey = (String, String);
+
+impl Default for GitReader {
+    fn default() -> Self {
+        Self {
+            client: OnceLock::new(),
+            fetches: Mutex::default(),
+            slots: Arc::new(Semaphore::new(CONCURRENT_FETCHES)),
+            check_millis: OnceLock::new(),
+            ref_locks: Mutex::default(),
+        }
+    }
+}
+
+impl GitReader {
+    fn ref_lock(&self, row: &GitRefRow) -> Arc<tokio::sync::Mutex<()>> {
+        let key = (row.url.clone(), row.reference.clone());
+        self.ref_locks.lock().entry(key).or_default().clone()
+    }
+
+    fn remove_ref_lock(&self, row: &GitRefRow) {
+        self.ref_locks.lock().remove(&(row.url.clone(), row.reference.clone()));
+    }
+}
+
+impl Hub {
+    /// How many commits a commit is ahead of another one; `None` if the other one is not among its last ancestors.
+    async fn count_commits_ahead(
+        &self,
+        url: &str,
+        tip: &str,
+        base: &str,
+    ) -> Result<Result<Option<u32>, RenderingFailure>, Error> {
+        let client = match self.git_client() {
+            Ok(client) => client,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let repository = self.find_git_repository(url).await?;
+        let remote = match to_remote(url, repository.as_ref()) {
+            Ok(remote) => remote,
+            Err(finding) => return Ok(Err(rejected(finding))),
+        };
+        let counted = client.count_commits_ahead(&remote, tip, base).await;
+        Ok(counted.map_err(|error| to_failure(error, url)))
+    }
+
+    /// Sets the client that reads Git repositories. Without one, only commits that are stored can be used.
+    pub fn set_git_client(&self, client: GitClient) {
+        if self.git_reader().client.set(client).is_err() {
+            tracing::warn!("the client for Git was set before; the first one is used");
+        }
+    }
+
+    /// Sets how often a ref is checked.
+    pub fn set_git_check_interval(&self, interval: Duration) {
+        let millis = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
+        if self.git_reader().check_millis.set(millis).is_err() {
+            tracing::warn!("the interval of the checks of Git was set before; the first one is used");
+        }
+    }
+
+    fn git_client(&self) -> Result<&GitClient, RenderingFailure> {
+        self.git_reader().client.get().ok_or_else(|| {
+            waiting(
+                "This server can't read Git repositories.",
+                "Start it without --git-repositories off, with trusted root certificates.",
+            )
+        })
+    }
+
+    /// The repository of the project with this URL, which has its credentials; with or without `.git` at the end.
+    async fn find_git_repository(&self, url: &str) -> Result<Option<GitRepositoryRow>, Error> {
+        let mut tx = self.read().await?;
+        let rows = store::git_repository::list(&mut tx, self.project()).await?;
+        let key = identity(url);
+        Ok(rows.into_iter().find(|row| identity(&row.url) == key))
+    }
+
+    /// The commit of a ref now.
+    async fn resolve_git_ref(
+        &self,
+        url: &str,
+        reference: &str,
+    ) -> Result<Result<GitRef, RenderingFailure>, Error> {
+        let client = match self.git_client() {
+            Ok(client) => client,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let repository = self.find_git_repository(url).await?;
+        let remote = match to_remote(url, repository.as_ref()) {
+            Ok(remote) => remote,
+            Err(finding) => return Ok(Err(rejected(finding))),
+        };
+        let resolved = tokio::time::timeout(RESOLVE_WAIT, client.resolve_ref(&remote, reference)).await;
+        Ok(match resolved {
+            Ok(resolved) => resolved.map_err(|error| to_failure(error, url)),
+            Err(_) => Err(waiting(
+                format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
+                "Check the address of the repository. It is tried again.",
+            )),
+        })
+    }
+}
+
+/// The URL without what two spellings of the same repository may differ in.
+fn identity(url: &str) -> &str {
+    normalize_url(url).trim_end_matches(".git")
+}
+
+/// The repository with its credentials.
+pub(crate) fn to_remote(url: &str, row: Option<&GitRepositoryRow>) -> Result<GitRemote, Finding> {
+    let credentials = row.and_then(|row| row.credentials.as_ref());
+    let login = credentials.map(|login| (login.user_name.as_str(), login.password.as_str()));
+    GitRemote::new(url, login).map_err(|error| {
+        Finding::error("G121", error.to_string(), "Write https://host/path of the repository.")
+            .with_path("/source/repository")
+    })
+}
+
+/// It may succeed later.
+fn waiting(message: impl Into<String>, hint: impl Into<String>) -> RenderingFailure {
+    let finding = Finding::error("G122", message, hint).with_path("/source/repository");
+    RenderingFailure { findings: vec![finding], reason: Reason::WaitingForArtifact }
+}
+
+/// The commit of a draft is not known.
+pub(crate) fn unpinned() -> RenderingFailure {
+    waiting(
+        "The commit of the source is not known yet.",
+        "It is set when the repository can be read; check it now, or correct URL, ref and credentials.",
+    )
+}
+
+/// It fails until somebody changes something.
+fn rejected(finding: Finding) -> RenderingFailure {
+    RenderingFailure { findings: vec![finding], reason: Reason::RenderFailed }
+}
+
+fn to_failure(error: GitError, url: &str) -> RenderingFailure {
+    let GitError { kind, message, hint } = error;
+    let message = format!("{url} can't be used: {message}");
+    if kind.is_temporary() {
+        return waiting(message, format!("{hint} It is tried again."));
+    }
+    rejected(Finding::error("G121", message, hint).with_path("/source/path"))
+}
+
+/// The first finding of a failure as text.
+fn describe(failure: &RenderingFailure) -> (String, String) {
+    let first = failure.findings.first();
+    first.map(|found| (found.message.clone(), found.hint.clone())).unwrap_or_default()
+}

@@ -1,0 +1,198 @@
+//! Fetches commits. The content of a commit at a path is fetched once and stored by its digest; from then on the repository is not
+//! needed for it.
+
+use std::collections::HashMap;
+
+use domain::git::PinnedCommit;
+use domain::release::Reason;
+use domain::{Digest, Finding};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use source::git::{CommitObjects, GitSnapshot};
+use store::git::GitPath;
+
+use super::{FetchKey, rejected, to_failure, to_remote, waiting};
+use crate::blocking::run_blocking;
+use crate::chart::RenderingFailure;
+use crate::manifests::RenderWait;
+use crate::{Error, Hub};
+
+/// A fetch that runs; every requester awaits the same one.
+pub(super) type SharedFetch = Shared<BoxFuture<'static, Result<PinnedCommit, RenderingFailure>>>;
+
+impl Hub {
+    /// What is stored about a commit at a path.
+    pub(crate) async fn find_git_snapshot(
+        &self,
+        url: &str,
+        path: &str,
+        commit: &str,
+    ) -> Result<Option<PinnedCommit>, Error> {
+        let mut tx = self.read().await?;
+        let at = GitPath { project: self.project(), url, path };
+        Ok(store::git::get_snapshot(&mut tx, &at, commit).await?)
+    }
+
+    /// A commit at a path, fetched if it is not stored, and waits as long as the requester does. When the placer stops waiting,
+    /// the workload is marked dirty once the fetch ends.
+    pub(crate) async fn load_git_snapshot(
+        &self,
+        url: &str,
+        path: &str,
+        commit: &str,
+        wait: RenderWait,
+    ) -> Result<Result<PinnedCommit, RenderingFailure>, Error> {
+        if let Some(stored) = self.find_git_snapshot(url, path, commit).await? {
+            return Ok(Ok(stored));
+        }
+        let key = FetchKey { url: url.to_owned(), commit: commit.to_owned(), path: path.to_owned() };
+        let fetch = self.start_git_fetch(key);
+        if let Ok(fetched) = tokio::time::timeout(wait.limit(), fetch.clone()).await {
+            return Ok(fetched);
+        }
+        if let RenderWait::Placer(workload) = wait {
+            let hub = self.clone();
+            tokio::spawn(async move {
+                // A failure waits for the next check of the ref, so that it is not repeated at once.
+                if fetch.await.is_ok() {
+                    hub.mark_dirty_or_log(workload).await;
+                }
+            });
+        }
+        let message =
+            format!("Commit {} of {url} is still being fetched.", domain::git::short_commit(commit));
+        Ok(Err(waiting(message, "Wait a moment and try again; the fetch goes on.")))
+    }
+
+    /// Starts a fetch, or joins the one that runs.
+    fn start_git_fetch(&self, key: FetchKey) -> SharedFetch {
+        let mut running = self.git_reader().fetches.lock();
+        if let Some(fetch) = running.get(&key) {
+            return fetch.clone();
+        }
+        let (hub, task_key) = (self.clone(), key.clone());
+        // A task of its own: a fetch goes on when its requester is gone.
+        let task = tokio::spawn(async move {
+            let paths = std::slice::from_ref(&task_key.path);
+            let fetched = hub.fetch_git_commit(&task_key.url, &task_key.commit, paths).await;
+            hub.git_reader().fetches.lock().remove(&task_key);
+            let missing = || waiting("The fetch of the commit has no result.", "It is tried again.");
+            match fetched {
+                Ok(mut by_path) => by_path.remove(&task_key.path).unwrap_or_else(|| Err(missing())),
+                Err(error) => {
+                    Err(waiting(format!("The commit could not be stored: {error}"), "It is tried again."))
+                }
+            }
+        });
+        let shared = async move {
+            task.await.unwrap_or_else(|error| {
+                tracing::error!(%error, "a fetch of a commit ended unexpectedly");
+                Err(waiting(
+                    "The fetch of the commit ended unexpectedly.",
+                    "It is tried again; the log has the details.",
+                ))
+            })
+        };
+        let shared = shared.boxed().shared();
+        running.insert(key, shared.clone());
+        shared
+    }
+
+    /// Fetches a commit and stores its content at each of these paths. The result names every path.
+    pub(super) async fn fetch_git_commit(
+        &self,
+        url: &str,
+        commit: &str,
+        paths: &[String],
+    ) -> Result<HashMap<String, Result<PinnedCommit, RenderingFailure>>, Error> {
+        let for_all = |failure: &RenderingFailure| {
+            Ok(paths.iter().map(|path| (path.clone(), Err(failure.clone()))).collect())
+        };
+        let slots = self.git_reader().slots.clone();
+        let Ok(_slot) = slots.acquire_owned().await else {
+            return for_all(&waiting("The server stops.", "It is tried again."));
+        };
+        let client = match self.git_client() {
+            Ok(client) => client,
+            Err(failure) => return for_all(&failure),
+        };
+        let repository = self.find_git_repository(url).await?;
+        let remote = match to_remote(url, repository.as_ref()) {
+            Ok(remote) => remote,
+            Err(finding) => return for_all(&rejected(finding)),
+        };
+        let objects = match client.fetch_commit(&remote, commit).await {
+            Ok(objects) => objects,
+            Err(error) => return for_all(&to_failure(error, url)),
+        };
+        let (wanted, shown) = (paths.to_vec(), url.to_owned());
+        let read = run_blocking(move || {
+            wanted
+                .into_iter()
+                .map(|path| (path.clone(), read_path(&objects, &path, &shown)))
+                .collect::<Vec<_>>()
+        })
+        .await?;
+        let mut results = HashMap::new();
+        for (path, snapshot) in read {
+            let stored = match snapshot {
+                Ok((pinned, bytes)) => Ok(self.store_git_snapshot(url, &path, pinned, &bytes).await?),
+                Err(failure) => Err(failure),
+            };
+            results.insert(path, stored);
+        }
+        Ok(results)
+    }
+
+    async fn store_git_snapshot(
+        &self,
+        url: &str,
+        path: &str,
+        pinned: PinnedCommit,
+        bytes: &[u8],
+    ) -> Result<PinnedCommit, Error> {
+        let now = self.clock().now();
+        let mut tx = self.write().await?;
+        store::artifact::put(&mut tx, &pinned.digest, bytes, now).await?;
+        let at = GitPath { project: self.project(), url, path };
+        store::git::put_snapshot(&mut tx, &at, &pinned, now).await?;
+        tx.commit().await?;
+        Ok(pinned)
+    }
+
+    /// The stored bytes of a pinned commit.
+    ///
+    /// # Errors
+    /// They are missing, which retention never causes.
+    pub(crate) async fn get_git_content(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        let mut tx = self.read().await?;
+        let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
+        Ok(store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?)
+    }
+}
+
+/// What a source pins for a path, with the bytes that are stored.
+fn read_path(
+    objects: &CommitObjects,
+    path: &str,
+    url: &str,
+) -> Result<(PinnedCommit, Vec<u8>), RenderingFailure> {
+    let failed = |error| to_failure(error, url);
+    let snapshot = GitSnapshot::read(objects, path).map_err(failed)?;
+    snapshot.into_pinned(objects, None).map_err(failed)
+}
+
+/// The stored content is not the one that a revision names.
+pub(crate) fn mismatch(url: &str, pinned: &PinnedCommit, stored: &PinnedCommit) -> RenderingFailure {
+    let message = format!(
+        "Commit {} of {url} was published with the content {}, but it is now read as {}.",
+        pinned.short(),
+        pinned.digest.short(),
+        stored.digest.short()
+    );
+    let hint = "Check the workload and publish it again.";
+    RenderingFailure {
+        findings: vec![Finding::error("G121", message, hint).with_path("/source/repository")],
+        reason: Reason::HashMismatch,
+    }
+}

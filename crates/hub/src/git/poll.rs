@@ -1,0 +1,251 @@
+//! Checks a ref once for all workloads that follow it. While it does not move, only the list of refs is read.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use domain::Timestamp;
+use domain::git::PinnedCommit;
+use domain::git_status::{GitFailure, GitRefStatus};
+use rand::Rng;
+use store::git::{GitFollower, GitRefRow};
+
+use super::describe;
+use super::follow::NewCommit;
+use crate::chart::RenderingFailure;
+use crate::{Error, Hub};
+
+/// Pause between two checks of a ref.
+const CHECK_MILLIS: i64 = 3 * 60_000;
+/// Longest pause after failures.
+const MAX_RETRY_MILLIS: i64 = 60 * 60_000;
+/// How long a claim of a check lasts: longer than its requests.
+const CLAIM_MILLIS: i64 = 10 * 60_000;
+/// How long a request waits for a check: less than what proxies allow. The check goes on.
+const REQUEST_WAIT: Duration = Duration::from_secs(25);
+
+/// Who requested a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CheckTrigger {
+    /// It was due.
+    Due,
+    /// A user: what is blocked is tried again, although nothing has moved.
+    User,
+}
+
+impl Hub {
+    /// Checks the refs that are due; returns how many it has checked.
+    pub(crate) async fn check_due_git_refs(&self, limit: u32) -> Result<usize, Error> {
+        let now = self.clock().now();
+        let mut tx = self.read().await?;
+        let due = store::git::list_due_refs(&mut tx, now, limit).await?;
+        drop(tx);
+        let checks = due.into_iter().map(|row| {
+            let hub = self.clone();
+            tokio::spawn(async move { hub.check_git_ref(row, CheckTrigger::Due).await })
+        });
+        let checks: Vec<_> = checks.collect();
+        let count = checks.len();
+        for check in checks {
+            match check.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) if error.is_outage() => return Err(error),
+                Ok(Err(error)) => tracing::warn!(%error, "the check of a Git ref failed; it is repeated"),
+                Err(error) => tracing::error!(%error, "the check of a Git ref ended unexpectedly"),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Makes the refs of a repository due, because it reported a push.
+    pub(crate) async fn make_git_refs_due(&self, url: &str) -> Result<(), Error> {
+        let now = self.clock().now();
+        let mut tx = self.write().await?;
+        let bare = url.trim_end_matches(".git").to_owned();
+        for spelling in [bare.clone(), format!("{bare}.git")] {
+            store::git::make_due(&mut tx, self.project(), &spelling, now).await?;
+        }
+        tx.commit().await?;
+        self.signals().git.notify_one();
+        Ok(())
+    }
+
+    pub(super) async fn check_git_ref_within_request(&self, row: GitRefRow) -> Result<(), Error> {
+        let hub = self.clone();
+        let check = tokio::spawn(async move { hub.check_git_ref(row, CheckTrigger::User).await });
+        match tokio::time::timeout(REQUEST_WAIT, check).await {
+            Ok(Ok(checked)) => checked,
+            Ok(Err(error)) => Err(Error::Internal(Box::new(error))),
+            Err(_) => Ok(()),
+        }
+    }
+
+    async fn check_git_ref(&self, row: GitRefRow, trigger: CheckTrigger) -> Result<(), Error> {
+        // One check of a ref at a time, so that no commit is published twice.
+        let lock = self.git_reader().ref_lock(&row);
+        let _guard = lock.lock().await;
+        let now = self.clock().now();
+        let mut tx = self.write().await?;
+        if store::git::delete_unused_ref(&mut tx, &row).await? {
+            self.git_reader().remove_ref_lock(&row);
+            return Ok(tx.commit().await.map(drop)?);
+        }
+        let until = now.plus_millis(CLAIM_MILLIS);
+        if !store::git::claim_ref(&mut tx, &row, until).await? && trigger == CheckTrigger::Due {
+            return Ok(());
+        }
+        tx.commit().await?;
+        let tip = self.resolve_git_ref(&row.url, &row.reference).await?;
+        let had_failed = row.status.failure.is_some();
+        let next = match tip {
+            Err(failure) => self.failed_ref(&row, &failure),
+            Ok(tip) => {
+                let details = self.follow_tip(&row, &tip.commit, trigger).await?;
+                self.checked_ref(&row, &tip.commit, details)
+            }
+        };
+        let has_recovered = had_failed && next.status.failure.is_none();
+        let mut tx = self.write().await?;
+        store::git::update_ref(&mut tx, &next).await?;
+        if has_recovered {
+            // Workloads that wait for a commit of it.
+            store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
+        }
+        tx.commit().await?;
+        if has_recovered {
+            self.signals().placer.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Fetches the commit of a ref for the workloads that do not have it, and lets each follow it by its policy. Returns what is
+    /// known about the commit.
+    async fn follow_tip(
+        &self,
+        row: &GitRefRow,
+        tip: &str,
+        trigger: CheckTrigger,
+    ) -> Result<Option<PinnedCommit>, Error> {
+        let mut tx = self.read().await?;
+        let followers = store::git::list_followers(&mut tx, row).await?;
+        drop(tx);
+        let mut details = None;
+        let mut pending = Vec::new();
+        for follower in followers {
+            if trigger == CheckTrigger::User || needs_commit(&follower, tip) {
+                pending.push(follower);
+            } else if details.is_none() {
+                details = self.find_git_snapshot(&row.url, &follower.path, tip).await?;
+            }
+        }
+        let by_path = self.load_paths(&row.url, tip, &pending).await?;
+        details = by_path.values().find_map(|loaded| loaded.as_ref().ok().cloned()).or(details);
+        let old = row.status.commit.as_deref();
+        for follower in pending {
+            let loaded = by_path.get(&follower.path).cloned();
+            let Some(loaded) = loaded else { continue };
+            let commit = NewCommit { row, tip, previous: old, loaded };
+            if let Err(error) = self.follow_commit(&follower, commit).await {
+                if error.is_outage() {
+                    return Err(error);
+                }
+                // One workload must not keep the others from following.
+                tracing::warn!(%error, workload = follower.name, "a workload could not follow a commit; it is repeated");
+            }
+        }
+        Ok(details)
+    }
+
+    /// The content of a commit at the path of each workload: stored, or fetched once for all.
+    async fn load_paths(
+        &self,
+        url: &str,
+        tip: &str,
+        followers: &[GitFollower],
+    ) -> Result<HashMap<String, Result<PinnedCommit, RenderingFailure>>, Error> {
+        let mut by_path = HashMap::new();
+        let mut missing: Vec<String> = Vec::new();
+        for follower in followers {
+            match self.find_git_snapshot(url, &follower.path, tip).await? {
+                Some(stored) => drop(by_path.insert(follower.path.clone(), Ok(stored))),
+                None if missing.contains(&follower.path) => {}
+                None => missing.push(follower.path.clone()),
+            }
+        }
+        if !missing.is_empty() {
+            by_path.extend(self.fetch_git_commit(url, tip, &missing).await?);
+        }
+        Ok(by_path)
+    }
+
+    fn checked_ref(&self, row: &GitRefRow, tip: &str, details: Option<PinnedCommit>) -> GitRefRow {
+        let now = self.clock().now();
+        let before = &row.status;
+        let is_same = before.commit.as_deref() == Some(tip);
+        let mut status = GitRefStatus {
+            commit: Some(tip.to_owned()),
+            checked_at: Some(now),
+            moved_at: if is_same { before.moved_at } else { Some(now) },
+            ..if is_same { before.clone() } else { GitRefStatus::default() }
+        };
+        status.failure = None;
+        if let Some(details) = details {
+            (status.author, status.subject) = (details.author, details.subject);
+            status.committed_at = Some(details.committed_at);
+        }
+        let pause = self.git_check_millis();
+        GitRefRow { next_check_at: now.plus_millis(with_jitter(pause)), status, ..row.clone() }
+    }
+
+    /// The last commit stays, with its age; the pause doubles with each failure.
+    fn failed_ref(&self, row: &GitRefRow, failure: &RenderingFailure) -> GitRefRow {
+        let now = self.clock().now();
+        let attempts = row.status.failure.as_ref().map_or(0, |failure| failure.attempts).saturating_add(1);
+        let status =
+            GitRefStatus { failure: Some(to_git_failure(failure, now, attempts)), ..row.status.clone() };
+        let pause = retry_millis(self.git_check_millis(), attempts);
+        GitRefRow { next_check_at: now.plus_millis(with_jitter(pause)), status, ..row.clone() }
+    }
+
+    fn git_check_millis(&self) -> i64 {
+        self.git_reader().check_millis.get().copied().unwrap_or(CHECK_MILLIS)
+    }
+}
+
+/// Whether a workload has not handled this commit, or may succeed now where it failed before.
+fn needs_commit(follower: &GitFollower, tip: &str) -> bool {
+    follower.follow.commit != tip || follower.follow.blocked.is_some()
+}
+
+/// The failure as it is shown.
+pub(super) fn to_git_failure(failure: &RenderingFailure, at: Timestamp, attempts: u32) -> GitFailure {
+    let (message, hint) = describe(failure);
+    GitFailure { message, hint, at, attempts }
+}
+
+/// The pause after this many failures.
+fn retry_millis(check_millis: i64, attempts: u32) -> i64 {
+    let doubled = check_millis.saturating_mul(1 << attempts.saturating_sub(1).min(10));
+    doubled.min(MAX_RETRY_MILLIS.max(check_millis))
+}
+
+/// The pause plus or minus a fifth, so that servers are not read by all clients at once.
+fn with_jitter(millis: i64) -> i64 {
+    let fifth = millis / 5;
+    if fifth == 0 { millis } else { millis + rand::rng().random_range(-fifth..=fifth) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_after_failures_doubles_up_to_an_hour_and_is_never_shorter_than_a_check() {
+        let minutes = |attempts| retry_millis(CHECK_MILLIS, attempts) / 60_000;
+        assert_eq!([1, 2, 3, 4, 5, 6, 40].map(minutes), [3, 6, 12, 24, 48, 60, 60]);
+        assert_eq!(retry_millis(2 * MAX_RETRY_MILLIS, 3), 2 * MAX_RETRY_MILLIS);
+        for _ in 0..100 {
+            assert!((144_000..=216_000).contains(&with_jitter(CHECK_MILLIS)));
+        }
+        assert_eq!(with_jitter(3), 3);
+    }
+}

@@ -1,0 +1,171 @@
+//! Git repositories of the project that need credentials, a webhook or signed commits.
+
+use domain::Finding;
+use domain::event::{EventKind, NewEvent};
+use domain::git::normalize_url;
+use domain::git_repository::{GitCredentials, GitRepository, GitRepositoryPut};
+use store::git_repository::GitRepositoryRow;
+
+use crate::git::to_remote;
+use crate::hub::CommitEffects;
+use crate::{Actor, Error, Hub};
+
+mod webhook;
+
+pub use webhook::WebhookSignature;
+
+/// Most repositories of a project.
+const MAX_REPOSITORIES: usize = 200;
+
+impl Hub {
+    /// The repositories of the project, by name.
+    pub async fn list_git_repositories(&self) -> Result<Vec<GitRepository>, Error> {
+        let mut tx = self.read().await?;
+        let rows = store::git_repository::list(&mut tx, self.project()).await?;
+        Ok(rows.into_iter().map(to_public).collect())
+    }
+
+    /// One repository.
+    ///
+    /// # Errors
+    /// There is no such repository.
+    pub async fn get_git_repository(&self, name: &str) -> Result<GitRepository, Error> {
+        let mut tx = self.read().await?;
+        let row = store::git_repository::get(&mut tx, self.project(), name).await?;
+        Ok(to_public(row.ok_or_else(|| Error::not_found("Git repository", name))?))
+    }
+
+    /// Adds a repository, or changes it. With `expected` it must have that revision.
+    ///
+    /// # Errors
+    /// The name, the URL or the credentials are not valid, another repository has the URL, or secrets are omitted although the URL
+    /// leads to another server: they must be entered for it, so that nobody can direct them elsewhere.
+    pub async fn save_git_repository(
+        &self,
+        actor: &Actor,
+        name: &str,
+        put: GitRepositoryPut,
+        expected: Option<i64>,
+    ) -> Result<GitRepository, Error> {
+        let findings = put.check(name);
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
+        }
+        let mut tx = self.write().await?;
+        let rows = store::git_repository::list(&mut tx, self.project()).await?;
+        let before = rows.iter().find(|row| row.name == name);
+        let current = before.map_or(0, |before| before.revision);
+        if expected.is_some_and(|expected| expected != current) {
+            return Err(Error::RevisionConflict { current });
+        }
+        let url = normalize_url(&put.url);
+        if let Some(other) = rows.iter().find(|row| row.name != name && row.url == url) {
+            let message = format!("Git repository {:?} has the same URL.", other.name);
+            return Err(Error::AlreadyExists(message));
+        }
+        if before.is_none() && rows.len() >= MAX_REPOSITORIES {
+            let message = format!("The project has {MAX_REPOSITORIES} Git repositories, the most possible.");
+            return Err(invalid(message, "Remove one that is not used.", "/name"));
+        }
+        let row = self.build_row(actor, name, put, before)?;
+        match before {
+            Some(before) => {
+                if !store::git_repository::update(&mut tx, &row, before.revision).await? {
+                    return Err(Error::RevisionConflict { current });
+                }
+            }
+            None => store::git_repository::insert(&mut tx, &row).await?,
+        }
+        // What could not be read may be readable now.
+        store::git::make_due(&mut tx, self.project(), &row.url, self.clock().now()).await?;
+        let public = to_public(row);
+        let message = format!("Git repository {} ({}) was saved.", public.name, public.url);
+        let event = NewEvent::new(EventKind::GitRepositorySaved, &actor.name, message);
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &public)).await?;
+        self.signals().git.notify_one();
+        Ok(public)
+    }
+
+    fn build_row(
+        &self,
+        actor: &Actor,
+        name: &str,
+        put: GitRepositoryPut,
+        before: Option<&GitRepositoryRow>,
+    ) -> Result<GitRepositoryRow, Error> {
+        let credentials = put.credentials.map(|login| GitCredentials {
+            user_name: login.user_name.trim().to_owned(),
+            password: login.password.trim().to_owned(),
+        });
+        let mut row = GitRepositoryRow {
+            project: self.project(),
+            name: name.to_owned(),
+            url: normalize_url(&put.url).to_owned(),
+            credentials,
+            webhook_secret: put.webhook_secret,
+            allowed_signers: String::new(),
+            created_by: actor.name.clone(),
+            created_at: self.clock().now(),
+            revision: 1,
+        };
+        let signers = put.allowed_signers.as_deref();
+        let stored = before.map_or("", |before| &before.allowed_signers);
+        signers.unwrap_or(stored).trim().clone_into(&mut row.allowed_signers);
+        if let Some(before) = before {
+            (row.created_by, row.created_at) = (before.created_by.clone(), before.created_at);
+            row.revision = before.revision + 1;
+            row.webhook_secret = row.webhook_secret.or_else(|| before.webhook_secret.clone());
+            if row.credentials.is_none() && before.credentials.is_some() {
+                check_same_server(before, &row)?;
+                row.credentials.clone_from(&before.credentials);
+            }
+        }
+        to_remote(&row.url, Some(&row)).map_err(|finding| Error::Invalid(vec![finding.with_path("/url")]))?;
+        Ok(row)
+    }
+
+    /// Removes a repository with its secrets. Workloads keep the commits that they have.
+    ///
+    /// # Errors
+    /// There is no such repository.
+    pub async fn remove_git_repository(&self, actor: &Actor, name: &str) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        if !store::git_repository::delete(&mut tx, self.project(), name).await? {
+            return Err(Error::not_found("Git repository", name));
+        }
+        let message = format!("Git repository {name} was removed.");
+        let event = NewEvent::new(EventKind::GitRepositoryRemoved, &actor.name, message);
+        self.commit(tx, CommitEffects::with_event(event)).await
+    }
+}
+
+fn invalid(message: String, hint: &str, path: &str) -> Error {
+    Error::Invalid(vec![Finding::error("G121", message, hint).with_path(path)])
+}
+
+/// Stored credentials stay with the server that they were entered for.
+fn check_same_server(before: &GitRepositoryRow, after: &GitRepositoryRow) -> Result<(), Error> {
+    match (to_remote(&before.url, None), to_remote(&after.url, None)) {
+        (Ok(before), Ok(after)) if before.has_same_origin(&after) => Ok(()),
+        _ => Err(invalid(
+            "The URL leads to another server, and the stored credentials are for the previous one."
+                .to_owned(),
+            "Enter the credentials for the new server, or remove the repository first.",
+            "/credentials",
+        )),
+    }
+}
+
+/// What is shown of a repository: everything but the secrets.
+fn to_public(row: GitRepositoryRow) -> GitRepository {
+    GitRepository {
+        name: row.name,
+        url: row.url,
+        user_name: row.credentials.map(|credentials| credentials.user_name).unwrap_or_default(),
+        has_webhook: row.webhook_secret.is_some(),
+        allowed_signers: row.allowed_signers,
+        created_by: row.created_by,
+        created_at: row.created_at,
+        revision: row.revision,
+    }
+}

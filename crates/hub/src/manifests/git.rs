@@ -1,0 +1,112 @@
+//! Manifests of Git sources: the stored content of the pinned commit, fetched again if it is not stored.
+
+use domain::chart_values::ChartRelease;
+use domain::git::{GitContent, GitSource};
+use domain::manifest;
+use domain::workload::SourceFile;
+use domain::{Digest, Finding};
+use source::archive::ChartArchive;
+
+use super::chart::{RenderWait, unrendered};
+use super::{ManifestSet, ManifestsQuery, SourceManifests};
+use crate::blocking::run_blocking;
+use crate::chart::RenderingFailure;
+use crate::git::{mismatch, unpinned};
+use crate::{Error, Hub};
+
+/// The repository in the reference of a chart that is in Git. No repository of charts can have this name.
+const GIT_REPOSITORY: &str = "git:";
+
+impl Hub {
+    /// The manifests of the pinned commit.
+    pub(super) async fn load_git_manifests(
+        &self,
+        source: &GitSource,
+        query: ManifestsQuery<'_>,
+        wait: RenderWait,
+    ) -> Result<SourceManifests, Error> {
+        let Some(pinned) = &source.pinned else {
+            return Ok(unrendered(query.clusters, unpinned()));
+        };
+        let loaded = self.load_git_snapshot(&source.repository, &source.path, &pinned.commit, wait).await?;
+        let stored = match loaded {
+            Ok(stored) if stored.digest == pinned.digest => stored,
+            Ok(stored) => {
+                return Ok(unrendered(query.clusters, mismatch(&source.repository, pinned, &stored)));
+            }
+            Err(failure) => return Ok(unrendered(query.clusters, failure)),
+        };
+        match stored.content {
+            GitContent::Chart => self.load_git_chart(source, &stored.digest, query, wait).await,
+            GitContent::Manifests | GitContent::Kustomize => self.load_git_files(&stored.digest).await,
+        }
+    }
+
+    async fn load_git_files(&self, digest: &Digest) -> Result<SourceManifests, Error> {
+        let bytes = self.get_git_content(digest).await?;
+        let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
+            let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
+            let parsed = manifest::parse(&files);
+            let is_explained = parsed.findings.iter().any(Finding::is_blocking);
+            let findings = (parsed.manifests.is_empty() && !is_explained).then(|| {
+                let message = "The files of the commit contain no Kubernetes object.";
+                Finding::error(
+                    "G109",
+                    message,
+                    "Correct the path, or unpublish the workload if nothing should run.",
+                )
+            });
+            let set = ManifestSet { parsed, inputs: None };
+            Ok(SourceManifests {
+                sets: vec![set],
+                by_cluster: None,
+                findings: findings.into_iter().collect(),
+                chart: None,
+            })
+        })
+        .await?;
+        parsed.map_err(|error| Error::Internal(Box::new(error)))
+    }
+
+    async fn load_git_chart(
+        &self,
+        source: &GitSource,
+        digest: &Digest,
+        query: ManifestsQuery<'_>,
+        wait: RenderWait,
+    ) -> Result<SourceManifests, Error> {
+        let bytes = self.get_git_content(digest).await?;
+        let (created_by, now) = (source.repository.clone(), self.clock().now());
+        let read =
+            run_blocking(move || crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, now)).await?;
+        let chart = match read {
+            Ok(chart) => chart,
+            Err(finding) => {
+                let failure = RenderingFailure {
+                    findings: vec![finding],
+                    reason: domain::release::Reason::RenderFailed,
+                };
+                return Ok(unrendered(query.clusters, failure));
+            }
+        };
+        let chart_source = source.to_chart_source();
+        let targets: Vec<String> = query.clusters.iter().map(|cluster| cluster.name.clone()).collect();
+        let release = ChartRelease {
+            workload: query.workload,
+            revision: query.revision,
+            spec: query.spec,
+            source: &chart_source,
+            groups: query.groups,
+            targets: &targets,
+        };
+        self.render_chart_manifests(&release, &chart, query.clusters, wait).await
+    }
+
+    /// The text of `values.yaml` of a chart in Git; empty without one.
+    pub(crate) async fn get_git_default_values(&self, digest: &Digest) -> Result<String, Error> {
+        let bytes = self.get_git_content(digest).await?;
+        let read =
+            run_blocking(move || ChartArchive::read(&bytes).map(|chart| chart.default_values().to_owned()));
+        read.await?.map_err(|rejected| Error::Internal(Box::new(rejected)))
+    }
+}

@@ -1,0 +1,292 @@
+//! Git repositories over HTTPS: the commit of a ref, and the files of a commit at a path.
+//!
+//! A repository is a server that a user chose. Every request goes through [`egress`], which decides by the connected address and
+//! binds credentials to their origin. Only two commands of version 2 of the Git protocol are sent ([`protocol`]): the list of refs,
+//! and one commit without its history. The pack is bounded, indexed in a folder of its own, and never checked out: the files at the
+//! path are read into a bounded map ([`tree`]), and links, submodules and pointers to Git LFS refuse it.
+
+use std::time::Duration;
+
+use egress::header::HeaderName;
+use egress::{
+    Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, FetchResponse,
+    PostBody, ReachableNetwork, Url,
+};
+
+mod error;
+mod pack;
+mod protocol;
+mod snapshot;
+mod tree;
+
+pub use error::{GitError, GitErrorKind};
+pub use pack::{CommitDetails, CommitObjects};
+pub use protocol::GitRef;
+use protocol::{Capabilities, parse_pack, parse_refs};
+pub use snapshot::{GitSnapshot, SnapshotContent};
+pub use tree::{MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
+
+/// Largest pack of one commit, in bytes.
+pub const MAX_PACK_BYTES: usize = 64 << 20;
+/// Largest list of refs, in bytes.
+const MAX_REFS_BYTES: usize = 2 << 20;
+/// Redirects that are followed to the repository.
+const MAX_REDIRECTS: usize = 3;
+
+/// Which Git repositories can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GitAccess {
+    /// HTTPS, at public addresses.
+    Https,
+    /// HTTPS, also at private and loopback addresses: for repositories of a closed network.
+    PrivateHttps,
+    /// As [`Self::PrivateHttps`], and plain HTTP at private and loopback addresses.
+    PrivateHttp,
+}
+
+impl GitAccess {
+    const fn policy(self) -> EgressPolicy {
+        let https = Some(ReachableNetwork::PublicAndPrivate);
+        match self {
+            Self::Https => EgressPolicy::PUBLIC_HTTPS,
+            Self::PrivateHttps => EgressPolicy { https, http: None },
+            Self::PrivateHttp => EgressPolicy { https, http: Some(ReachableNetwork::Private) },
+        }
+    }
+}
+
+/// Reads Git repositories. Clones share connections.
+#[derive(Debug, Clone)]
+pub struct GitClient {
+    egress: EgressClient,
+    policy: EgressPolicy,
+}
+
+/// A repository, with the credentials for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitRemote {
+    url: Url,
+    credentials: Option<Credentials>,
+}
+
+/// The address or the credentials of a repository are not valid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("The Git repository is not valid: {0}.")]
+pub struct InvalidGitRemote(String);
+
+impl GitRemote {
+    /// Checks the URL, and binds user name and password to its origin.
+    ///
+    /// # Errors
+    /// The URL is not valid, or the credentials can't be sent.
+    pub fn new(url: &str, login: Option<(&str, &str)>) -> Result<Self, InvalidGitRemote> {
+        let shown: String = url.chars().filter(|c| !c.is_control()).take(80).collect();
+        let url = Url::parse(url.trim()).ok().filter(Url::has_host);
+        let mut url = url.ok_or_else(|| InvalidGitRemote(format!("{shown:?} is no URL")))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(InvalidGitRemote("its URL contains a user name or password".to_owned()));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(InvalidGitRemote("its URL contains \"?\" or \"#\"".to_owned()));
+        }
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        let credentials = login.map(|(user, password)| Credentials::basic(&url, user, password));
+        let credentials = credentials.transpose().map_err(|error| InvalidGitRemote(error.to_string()))?;
+        Ok(Self { url, credentials })
+    }
+
+    /// Whether another repository has the same scheme, host and port, so that the same credentials are for it.
+    pub fn has_same_origin(&self, other: &Self) -> bool {
+        self.url.origin() == other.url.origin()
+    }
+}
+
+/// A server that has responded, after its redirects.
+struct Session<'a> {
+    /// The URL of the repository that the commands are sent to.
+    base: Url,
+    policy: EgressPolicy,
+    credentials: Option<&'a Credentials>,
+    capabilities: Capabilities,
+}
+
+impl GitClient {
+    /// A client without connections.
+    ///
+    /// # Errors
+    /// There are no trusted root certificates.
+    pub fn new(access: GitAccess) -> Result<Self, EgressUnavailable> {
+        let egress = EgressClient::new(EgressOptions {
+            // Some servers respond to clients of Git only.
+            user_agent: concat!("git/2 (flotilla/", env!("CARGO_PKG_VERSION"), ")"),
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(30),
+            timeout: Duration::from_secs(120),
+        })?;
+        Ok(Self { egress, policy: access.policy() })
+    }
+
+    /// The commit that a branch or a tag refers to now; of the default branch if `reference` is empty. No object is fetched.
+    ///
+    /// # Errors
+    /// The repository can't be read, or has no such ref.
+    pub async fn resolve_ref(&self, remote: &GitRemote, reference: &str) -> Result<GitRef, GitError> {
+        let session = self.open(remote).await?;
+        let names = list_candidates(reference);
+        let request = session.capabilities.encode_ls_refs(&names);
+        let body = self.command(&session, &request, MAX_REFS_BYTES).await?;
+        let mut found = parse_refs(&body)?;
+        // A prefix also matches longer names.
+        found.retain(|one| names.contains(&one.name));
+        match found.len() {
+            0 => Err(missing_ref(reference)),
+            1 => Ok(found.remove(0)),
+            _ => Err(GitError::new(
+                GitErrorKind::NotFound,
+                format!("{reference:?} is both a branch and a tag of the repository."),
+                format!("Write refs/heads/{reference} or refs/tags/{reference}."),
+            )),
+        }
+    }
+
+    /// Fetches one commit without its history.
+    ///
+    /// # Errors
+    /// The repository can't be read or does not have the commit, or its pack exceeds the limits.
+    pub async fn fetch_commit(&self, remote: &GitRemote, commit: &str) -> Result<CommitObjects, GitError> {
+        let session = self.open(remote).await?;
+        let request = session.capabilities.encode_fetch(commit);
+        let body = self.command(&session, &request, MAX_PACK_BYTES).await?;
+        let commit = commit.to_owned();
+        let read = tokio::task::spawn_blocking(move || {
+            let pack = parse_pack(&body)?;
+            drop(body);
+            CommitObjects::read(&pack, &commit)
+        });
+        read.await.map_err(|error| GitError::from_task(&error))?
+    }
+
+    /// How many commits `tip` has that `base` does not have; `None` if `base` is not among its last ancestors, because the history was
+    /// rewritten or is longer than what is read.
+    ///
+    /// # Errors
+    /// As [`Self::fetch_commit`].
+    pub async fn count_commits_ahead(
+        &self,
+        remote: &GitRemote,
+        tip: &str,
+        base: &str,
+    ) -> Result<Option<u32>, GitError> {
+        let session = self.open(remote).await?;
+        let request = session.capabilities.encode_history(tip);
+        let body = self.command(&session, &request, MAX_PACK_BYTES).await?;
+        let (tip, base) = (tip.to_owned(), base.to_owned());
+        let read = tokio::task::spawn_blocking(move || {
+            let pack = parse_pack(&body)?;
+            drop(body);
+            CommitObjects::read(&pack, &tip)?.count_ahead_of(&base)
+        });
+        read.await.map_err(|error| GitError::from_task(&error))?
+    }
+
+    async fn open<'a>(&self, remote: &'a GitRemote) -> Result<Session<'a>, GitError> {
+        let mut url = remote.url.clone();
+        url.set_path(&format!("{}/info/refs", remote.url.path()));
+        url.set_query(Some("service=git-upload-pack"));
+        let request = self.request(url, self.policy, remote.credentials.as_ref(), MAX_REFS_BYTES);
+        let response =
+            check(self.egress.fetch(request).await?, "application/x-git-upload-pack-advertisement")?;
+        let mut base = response.url.clone();
+        base.set_query(None);
+        let path = base.path().strip_suffix("/info/refs").map(str::to_owned);
+        let path =
+            path.ok_or_else(|| GitError::invalid("The repository redirects to another kind of address."))?;
+        base.set_path(&path);
+        Ok(Session {
+            // The user trusts the origin of the repository; another one was chosen by it.
+            policy: if base.origin() == remote.url.origin() { self.policy } else { response.policy },
+            base,
+            credentials: remote.credentials.as_ref(),
+            capabilities: Capabilities::parse(&response.body)?,
+        })
+    }
+
+    async fn command(
+        &self,
+        session: &Session<'_>,
+        bytes: &[u8],
+        max_bytes: usize,
+    ) -> Result<Vec<u8>, GitError> {
+        let mut url = session.base.clone();
+        url.set_path(&format!("{}/git-upload-pack", session.base.path()));
+        let body = PostBody { content_type: "application/x-git-upload-pack-request", bytes };
+        let request = FetchRequest {
+            body: Some(body),
+            ..self.request(url, session.policy, session.credentials, max_bytes)
+        };
+        Ok(check(self.egress.fetch(request).await?, "application/x-git-upload-pack-result")?.body)
+    }
+
+    fn request<'a>(
+        &self,
+        url: Url,
+        policy: EgressPolicy,
+        credentials: Option<&'a Credentials>,
+        max_bytes: usize,
+    ) -> FetchRequest<'a> {
+        FetchRequest {
+            url,
+            policy,
+            accept: "",
+            credentials,
+            validators: None,
+            max_bytes,
+            max_redirects: MAX_REDIRECTS,
+            header: Some((HeaderName::from_static("git-protocol"), "version=2")),
+            body: None,
+        }
+    }
+}
+
+/// Checks status and media type of a response.
+fn check(response: FetchResponse, content_type: &str) -> Result<FetchResponse, GitError> {
+    if !response.status.is_success() {
+        return Err(GitError::from_status(&response));
+    }
+    let found = response.headers.get(egress::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if found == Some(content_type) {
+        return Ok(response);
+    }
+    Err(GitError::invalid(
+        "The server responds like no Git server: it may be the page of a repository, or need a sign-in.",
+    ))
+}
+
+/// The full names that a ref may stand for.
+fn list_candidates(reference: &str) -> Vec<String> {
+    match reference {
+        "" => vec!["HEAD".to_owned()],
+        full if full.starts_with("refs/") => vec![full.to_owned()],
+        short => vec![format!("refs/heads/{short}"), format!("refs/tags/{short}")],
+    }
+}
+
+fn missing_ref(reference: &str) -> GitError {
+    let is_short_commit =
+        (7..40).contains(&reference.len()) && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (message, hint) = match reference {
+        "" => (
+            "The repository has no default branch: it may be empty.".to_owned(),
+            "Name a branch or a tag, or push a first commit.",
+        ),
+        short if is_short_commit => {
+            (format!("The repository has no branch or tag {short:?}."), "Write a commit with all 40 digits.")
+        }
+        other => (
+            format!("The repository has no branch or tag {other:?}."),
+            "Check the name of the branch or tag.",
+        ),
+    };
+    GitError::new(GitErrorKind::NotFound, message, hint)
+}

@@ -1,0 +1,158 @@
+//! The content of a commit at a path: manifests, a chart or a kustomization, as it is stored and rendered.
+
+use std::collections::BTreeMap;
+
+use domain::git::{GitContent, PinnedCommit};
+use domain::{Digest, workload::SourceFile};
+
+use super::error::{GitError, GitErrorKind};
+use super::pack::CommitObjects;
+use super::tree::PathContent;
+use crate::archive::{ChartArchive, MAX_ARCHIVE_BYTES};
+
+/// The names of the file that makes a folder a kustomization.
+pub(crate) const KUSTOMIZATION_FILES: [&str; 3] =
+    ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// The content of a commit at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitSnapshot {
+    /// Git's id of the tree or file at the path.
+    pub tree: String,
+    /// The content.
+    pub content: SnapshotContent,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SnapshotContent {
+    /// The files with Kubernetes objects, by name.
+    Manifests(Vec<SourceFile>),
+    /// A chart, packed, and the number of its files.
+    Chart(Vec<u8>, usize),
+    /// The text files of the repository, by path: a kustomization may use folders beside its own.
+    Kustomize(BTreeMap<String, Vec<u8>>),
+}
+
+impl GitSnapshot {
+    /// Reads what is at a path of a commit. It blocks: call it off the async threads.
+    ///
+    /// # Errors
+    /// The commit has no such path, or its content is refused, with the entry named.
+    pub fn read(commit: &CommitObjects, path: &str) -> Result<Self, GitError> {
+        let found = commit.find_path(path)?;
+        let tree = found.id().to_string();
+        let content = match found {
+            PathContent::File { id, name } => {
+                if !is_manifest(&name) {
+                    return Err(GitError::rejected(
+                        path,
+                        "is no YAML or JSON file",
+                        "Name a folder, or a file *.yaml, *.yml or *.json.",
+                    ));
+                }
+                SnapshotContent::Manifests(vec![to_file(name, commit.read_file(id, path)?)?])
+            }
+            PathContent::Folder(folder) => {
+                let names: Vec<String> =
+                    commit.list_entries(folder, path)?.into_iter().map(|entry| entry.name).collect();
+                if names.iter().any(|name| name == "Chart.yaml") {
+                    let files = commit.read_folder(folder, path, |_| true)?;
+                    let count = files.len();
+                    SnapshotContent::Chart(pack_chart(files)?, count)
+                } else if names.iter().any(|name| KUSTOMIZATION_FILES.contains(&name.as_str())) {
+                    SnapshotContent::Kustomize(commit.read_folder(commit.tree(), "", |_| true)?)
+                } else {
+                    let files = commit.read_folder(folder, path, is_manifest)?;
+                    SnapshotContent::Manifests(to_files(files, path)?)
+                }
+            }
+        };
+        Ok(Self { tree, content })
+    }
+
+    /// What a source pins, and the bytes that are stored for it. `rendered` are the files of a kustomization.
+    ///
+    /// # Errors
+    /// A kustomization is not rendered.
+    pub fn into_pinned(
+        self,
+        commit: &CommitObjects,
+        rendered: Option<Vec<SourceFile>>,
+    ) -> Result<(PinnedCommit, Vec<u8>), GitError> {
+        let failed =
+            |error: serde_json::Error| GitError::invalid(format!("The files can't be stored: {error}."));
+        let (content, files, bytes) = match (self.content, rendered) {
+            (SnapshotContent::Manifests(files), _) => {
+                (GitContent::Manifests, files.len(), serde_json::to_vec(&files).map_err(failed)?)
+            }
+            (SnapshotContent::Chart(bytes, files), _) => (GitContent::Chart, files, bytes),
+            (SnapshotContent::Kustomize(files), Some(rendered)) => {
+                (GitContent::Kustomize, files.len(), serde_json::to_vec(&rendered).map_err(failed)?)
+            }
+            (SnapshotContent::Kustomize(_), None) => {
+                return Err(GitError::new(
+                    GitErrorKind::RejectedContent,
+                    "The path is a kustomization, which this server can't render.",
+                    "Store rendered manifests in the repository, or a Helm chart.",
+                ));
+            }
+        };
+        let details = commit.details();
+        let pinned = PinnedCommit {
+            commit: details.id.clone(),
+            tree: self.tree,
+            digest: Digest::compute(&bytes),
+            content,
+            files: u32::try_from(files).unwrap_or(u32::MAX),
+            author: details.author.clone(),
+            subject: details.subject.clone(),
+            committed_at: details.committed_at,
+        };
+        Ok((pinned, bytes))
+    }
+}
+
+fn is_manifest(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end))
+}
+
+fn to_file(name: String, bytes: Vec<u8>) -> Result<SourceFile, GitError> {
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(SourceFile { name, text }),
+        Err(_) => Err(GitError::rejected(&name, "is not UTF-8", "Store it as UTF-8.")),
+    }
+}
+
+fn to_files(files: BTreeMap<String, Vec<u8>>, path: &str) -> Result<Vec<SourceFile>, GitError> {
+    if files.is_empty() {
+        let place = if path.is_empty() { "The repository".to_owned() } else { format!("The path {path:?}") };
+        return Err(GitError::new(
+            GitErrorKind::RejectedContent,
+            format!(
+                "{place} contains no manifests: no *.yaml, *.yml or *.json file, no Chart.yaml and no kustomization.yaml."
+            ),
+            "Correct the path; to remove what runs, unpublish the workload.",
+        ));
+    }
+    files.into_iter().map(|(name, bytes)| to_file(name, bytes)).collect()
+}
+
+fn pack_chart(files: BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, GitError> {
+    let rejected = |message: String| {
+        GitError::new(GitErrorKind::RejectedContent, message, "Correct the chart in the repository.")
+    };
+    let chart =
+        ChartArchive::from_files(files).map_err(|why| rejected(format!("The chart is refused: {why}")))?;
+    let packed = chart.pack().map_err(|error| rejected(format!("The chart can't be packed: {error}.")))?;
+    if packed.len() > MAX_ARCHIVE_BYTES {
+        return Err(rejected(format!(
+            "The packed chart has {} bytes; at most {MAX_ARCHIVE_BYTES} are allowed.",
+            packed.len()
+        )));
+    }
+    // As an upload: Helm reads nothing that this has not accepted.
+    ChartArchive::read(&packed).map_err(|why| rejected(format!("The chart is refused: {why}")))?;
+    Ok(packed)
+}

@@ -1,0 +1,222 @@
+//! Reads the files of a commit at a path into a bounded map. What no plain file is refuses the path, with the entry named.
+
+use std::collections::{BTreeMap, HashSet};
+
+use gix_hash::ObjectId;
+use gix_object::tree::EntryKind;
+use gix_object::{Kind, TreeRefIter};
+use unicode_normalization::UnicodeNormalization;
+
+use super::error::{GitError, GitErrorKind, shorten};
+use super::pack::CommitObjects;
+
+/// Most files that are read.
+pub const MAX_FILES: usize = 2_000;
+/// Largest file, in bytes.
+pub const MAX_FILE_BYTES: usize = 10 << 20;
+/// Most bytes of all files.
+pub const MAX_TOTAL_BYTES: usize = 32 << 20;
+/// Most entries that are visited, folders included.
+const MAX_ENTRIES: usize = 20_000;
+/// Deepest nesting of folders below the path.
+const MAX_DEPTH: usize = 32;
+/// How the text begins that Git LFS stores in place of a file.
+const LFS_HEADER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+const NARROW_HINT: &str = "Choose a path without it, or replace it by a plain file.";
+
+/// What is at a path.
+pub(super) enum PathContent {
+    /// A folder.
+    Folder(ObjectId),
+    /// A file.
+    File { id: ObjectId, name: String },
+}
+
+impl PathContent {
+    /// Git's id of it.
+    pub(super) fn id(&self) -> ObjectId {
+        match self {
+            Self::Folder(id) | Self::File { id, .. } => *id,
+        }
+    }
+}
+
+/// An entry of a folder.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) id: ObjectId,
+    pub(super) kind: EntryKind,
+}
+
+impl CommitObjects {
+    /// The entries of a folder.
+    pub(super) fn list_entries(&self, folder: ObjectId, path: &str) -> Result<Vec<Entry>, GitError> {
+        let bytes = self.find(folder, Kind::Tree)?;
+        let mut entries = Vec::new();
+        for entry in TreeRefIter::from_bytes(&bytes, folder.kind()) {
+            let entry = entry.map_err(|_| {
+                GitError::invalid(format!("The folder {:?} of the repository is damaged.", shorten(path)))
+            })?;
+            let raw: &[u8] = entry.filename.as_ref();
+            let name = std::str::from_utf8(raw).map_err(|_| {
+                let shown = join(path, &String::from_utf8_lossy(raw));
+                GitError::rejected(&shown, "has a name that is not UTF-8", "Rename it.")
+            })?;
+            let is_refused = name.is_empty()
+                || matches!(name, "." | "..")
+                || name.eq_ignore_ascii_case(".git")
+                || name.contains(['/', '\\', ':'])
+                || name.chars().any(char::is_control);
+            if is_refused {
+                return Err(GitError::rejected(
+                    &join(path, name),
+                    "has a name that is not allowed",
+                    "Rename it.",
+                ));
+            }
+            entries.push(Entry { name: name.to_owned(), id: entry.oid.to_owned(), kind: entry.mode.kind() });
+        }
+        Ok(entries)
+    }
+
+    /// Finds a path, which is empty for the root.
+    pub(super) fn find_path(&self, path: &str) -> Result<PathContent, GitError> {
+        let mut content = PathContent::Folder(self.tree());
+        let mut walked = String::new();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            let missing = || {
+                let commit = domain::git::short_commit(&self.details().id);
+                GitError::new(
+                    GitErrorKind::NotFound,
+                    format!("Commit {commit} has no {:?}.", shorten(path)),
+                    "Correct the path, or the ref if the path is in another branch.",
+                )
+            };
+            let PathContent::Folder(folder) = content else { return Err(missing()) };
+            let entries = self.list_entries(folder, &walked)?;
+            let entry = entries.into_iter().find(|entry| entry.name == part).ok_or_else(missing)?;
+            walked = join(&walked, part);
+            content = match entry.kind {
+                EntryKind::Tree => PathContent::Folder(entry.id),
+                EntryKind::Blob | EntryKind::BlobExecutable => {
+                    PathContent::File { id: entry.id, name: entry.name }
+                }
+                EntryKind::Link | EntryKind::Commit => return Err(refuse_kind(&walked, entry.kind)),
+            };
+        }
+        Ok(content)
+    }
+
+    /// One file.
+    pub(super) fn read_file(&self, id: ObjectId, path: &str) -> Result<Vec<u8>, GitError> {
+        if !self.has(id) {
+            return Err(too_large(path));
+        }
+        let bytes = self.find(id, Kind::Blob)?;
+        if bytes.len() > MAX_FILE_BYTES {
+            return Err(too_large(path));
+        }
+        if bytes.starts_with(LFS_HEADER) {
+            return Err(GitError::rejected(
+                path,
+                "is a pointer to Git LFS, not the file",
+                "Store the file itself in the repository.",
+            ));
+        }
+        Ok(bytes)
+    }
+
+    /// The files below a folder for which `is_read` is true, by their path below it. `shown` is the path of the folder.
+    pub(super) fn read_folder(
+        &self,
+        folder: ObjectId,
+        shown: &str,
+        is_read: impl Fn(&str) -> bool,
+    ) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
+        let mut reader = FolderReader::default();
+        let mut pending = vec![(folder, String::new(), 0_usize)];
+        while let Some((folder, below, depth)) = pending.pop() {
+            if depth > MAX_DEPTH {
+                let reason = format!("is nested deeper than {MAX_DEPTH} folders");
+                return Err(GitError::rejected(&join(shown, &below), &reason, "Choose a narrower path."));
+            }
+            for entry in self.list_entries(folder, &join(shown, &below))? {
+                let path = join(&below, &entry.name);
+                let full = join(shown, &path);
+                reader.count(&path, &full)?;
+                match entry.kind {
+                    EntryKind::Tree => pending.push((entry.id, path, depth + 1)),
+                    EntryKind::Blob | EntryKind::BlobExecutable if is_read(&path) => {
+                        reader.insert(path, self.read_file(entry.id, &full)?, &full)?;
+                    }
+                    EntryKind::Blob | EntryKind::BlobExecutable => {}
+                    kind @ (EntryKind::Link | EntryKind::Commit) => return Err(refuse_kind(&full, kind)),
+                }
+            }
+        }
+        Ok(reader.files)
+    }
+}
+
+/// What has been read of a folder.
+#[derive(Default)]
+struct FolderReader {
+    files: BTreeMap<String, Vec<u8>>,
+    entries: usize,
+    total: usize,
+    /// The paths as a file system sees them that ignores case and normalizes names.
+    folded: HashSet<String>,
+}
+
+impl FolderReader {
+    fn count(&mut self, path: &str, full: &str) -> Result<(), GitError> {
+        self.entries += 1;
+        if self.entries > MAX_ENTRIES {
+            let reason = format!("is one more than the {MAX_ENTRIES} entries that are allowed");
+            return Err(GitError::rejected(full, &reason, "Choose a narrower path."));
+        }
+        if !self.folded.insert(path.to_lowercase().nfc().collect()) {
+            let reason = "differs from another one only by case or by its encoding";
+            return Err(GitError::rejected(full, reason, "Rename one of them."));
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, path: String, bytes: Vec<u8>, full: &str) -> Result<(), GitError> {
+        self.total += bytes.len();
+        let reason = if self.files.len() >= MAX_FILES {
+            format!("is one more than the {MAX_FILES} files that are allowed")
+        } else if self.total > MAX_TOTAL_BYTES {
+            format!("exceeds the limit of {MAX_TOTAL_BYTES} bytes of all files")
+        } else {
+            self.files.insert(path, bytes);
+            return Ok(());
+        };
+        Err(GitError::rejected(full, &reason, "Choose a narrower path."))
+    }
+}
+
+fn refuse_kind(path: &str, kind: EntryKind) -> GitError {
+    let reason = match kind {
+        EntryKind::Commit => "is a submodule, whose repository is not read",
+        _ => "is a symbolic link, not a plain file",
+    };
+    GitError::rejected(path, reason, NARROW_HINT)
+}
+
+fn too_large(path: &str) -> GitError {
+    let reason = format!("has more than {MAX_FILE_BYTES} bytes");
+    GitError {
+        kind: GitErrorKind::TooLarge,
+        ..GitError::rejected(path, &reason, "Choose a path without it.")
+    }
+}
+
+fn join(folder: &str, name: &str) -> String {
+    match (folder, name) {
+        ("", name) => name.to_owned(),
+        (folder, "") => folder.to_owned(),
+        (folder, name) => format!("{folder}/{name}"),
+    }
+}

@@ -1,0 +1,252 @@
+//! Git sources: stored contents of commits, the refs that drafts follow, and which draft follows which.
+
+use domain::git::PinnedCommit;
+use domain::git_status::{GitFollowStatus, GitRefStatus};
+use domain::workload::Workload;
+use domain::{ProjectId, Timestamp, WorkloadId};
+
+use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::sql::{sql, to_json};
+use crate::{Error, Tx};
+
+/// A path of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitPath<'a> {
+    /// The project.
+    pub project: ProjectId,
+    /// URL of the repository.
+    pub url: &'a str,
+    /// The path in it.
+    pub path: &'a str,
+}
+
+/// What is stored about a commit at a path.
+pub async fn get_snapshot(
+    tx: &mut Tx,
+    at: &GitPath<'_>,
+    commit: &str,
+) -> Result<Option<PinnedCommit>, Error> {
+    let row = sql("SELECT pinned, commit_id FROM git_snapshot WHERE project_id = $1 AND url = $2 AND path = $3 AND commit_id = $4")
+        .bind_text(at.project)
+        .bind_text(at.url)
+        .bind_text(at.path)
+        .bind_text(commit)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "git_snapshot", |row| row.json("pinned"))
+}
+
+/// Stores what is known about a commit at a path, unless it is stored. The caller has put its artifact.
+pub async fn put_snapshot(
+    tx: &mut Tx,
+    at: &GitPath<'_>,
+    pinned: &PinnedCommit,
+    now: Timestamp,
+) -> Result<(), Error> {
+    sql("INSERT INTO git_snapshot (project_id, url, path, commit_id, digest, pinned, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (project_id, url, path, commit_id) DO NOTHING")
+    .bind_text(at.project)
+    .bind_text(at.url)
+    .bind_text(at.path)
+    .bind_text(&pinned.commit)
+    .bind_text(&pinned.digest)
+    .bind(to_json(pinned)?)
+    .bind(now.millis())
+    .execute(tx)
+    .await
+    .map(drop)
+}
+
+/// A ref that drafts follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitRefRow {
+    /// The project.
+    pub project: ProjectId,
+    /// URL of the repository.
+    pub url: String,
+    /// The ref; empty for the default branch.
+    pub reference: String,
+    /// When it is due.
+    pub next_check_at: Timestamp,
+    /// What is known about it.
+    pub status: GitRefStatus,
+}
+
+const REF: &str = "git_ref";
+
+fn read_ref(row: &RowReader<'_>) -> Result<GitRefRow, DecodeError> {
+    Ok(GitRefRow {
+        project: row.parse("project_id")?,
+        url: row.text("url")?,
+        reference: row.text("ref")?,
+        next_check_at: row.timestamp("next_check_at")?,
+        status: row.json("status")?,
+    })
+}
+
+/// The refs that are due, those that waited longest first.
+pub async fn list_due_refs(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<Vec<GitRefRow>, Error> {
+    let rows =
+        sql("SELECT project_id, url, ref, next_check_at, status FROM git_ref WHERE next_check_at <= $1 \
+                    ORDER BY next_check_at LIMIT $2")
+        .bind(now.millis())
+        .bind(i64::from(limit))
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, REF, read_ref)
+}
+
+/// One ref.
+pub async fn get_ref(
+    tx: &mut Tx,
+    project: ProjectId,
+    url: &str,
+    reference: &str,
+) -> Result<Option<GitRefRow>, Error> {
+    let row = sql("SELECT project_id, url, ref, next_check_at, status FROM git_ref WHERE project_id = $1 AND url = $2 AND ref = $3")
+        .bind_text(project)
+        .bind_text(url)
+        .bind_text(reference)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, REF, read_ref)
+}
+
+/// Moves the due time of a ref that still has the one that was read; returns whether it had, so that one server checks it.
+pub async fn claim_ref(tx: &mut Tx, row: &GitRefRow, until: Timestamp) -> Result<bool, Error> {
+    let changed = sql("UPDATE git_ref SET next_check_at = $1 WHERE project_id = $2 AND url = $3 AND ref = $4 AND next_check_at = $5")
+        .bind(until.millis())
+        .bind_text(row.project)
+        .bind_text(&row.url)
+        .bind_text(&row.reference)
+        .bind(row.next_check_at.millis())
+        .execute(tx)
+        .await?;
+    Ok(changed == 1)
+}
+
+/// Writes status and due time of a ref.
+pub async fn update_ref(tx: &mut Tx, row: &GitRefRow) -> Result<(), Error> {
+    sql("UPDATE git_ref SET next_check_at = $1, status = $2 WHERE project_id = $3 AND url = $4 AND ref = $5")
+        .bind(row.next_check_at.millis())
+        .bind(to_json(&row.status)?)
+        .bind_text(row.project)
+        .bind_text(&row.url)
+        .bind_text(&row.reference)
+        .execute(tx)
+        .await
+        .map(drop)
+}
+
+/// Makes all refs of a repository due; returns how many there are.
+pub async fn make_due(tx: &mut Tx, project: ProjectId, url: &str, now: Timestamp) -> Result<u64, Error> {
+    sql("UPDATE git_ref SET next_check_at = $1 WHERE project_id = $2 AND url = $3")
+        .bind(now.millis())
+        .bind_text(project)
+        .bind_text(url)
+        .execute(tx)
+        .await
+}
+
+/// Deletes a ref that no draft follows; returns whether it did.
+pub async fn delete_unused_ref(tx: &mut Tx, row: &GitRefRow) -> Result<bool, Error> {
+    let deleted = sql("DELETE FROM git_ref WHERE project_id = $1 AND url = $2 AND ref = $3 AND NOT EXISTS \
+         (SELECT 1 FROM git_source s WHERE s.project_id = $1 AND s.url = $2 AND s.ref = $3)")
+    .bind_text(row.project)
+    .bind_text(&row.url)
+    .bind_text(&row.reference)
+    .execute(tx)
+    .await?;
+    Ok(deleted == 1)
+}
+
+/// A workload whose draft follows a ref.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitFollower {
+    /// Its id.
+    pub workload: WorkloadId,
+    /// Its name.
+    pub name: String,
+    /// The path in the repository.
+    pub path: String,
+    /// What the last new commit led to.
+    pub follow: GitFollowStatus,
+}
+
+/// The workloads whose drafts follow a ref, by name.
+pub async fn list_followers(tx: &mut Tx, row: &GitRefRow) -> Result<Vec<GitFollower>, Error> {
+    let rows = sql("SELECT s.workload_id AS id, w.name, s.path, s.follow_status FROM git_source s JOIN workload w ON w.id = s.workload_id \
+                    WHERE s.project_id = $1 AND s.url = $2 AND s.ref = $3 ORDER BY w.name")
+    .bind_text(row.project)
+    .bind_text(&row.url)
+    .bind_text(&row.reference)
+    .fetch_all(tx)
+    .await?;
+    decode_rows(&rows, "git_source", |row| {
+        Ok(GitFollower {
+            workload: row.parse("id")?,
+            name: row.text("name")?,
+            path: row.text("path")?,
+            follow: row.json("follow_status")?,
+        })
+    })
+}
+
+/// What the last new commit led to for a workload.
+pub async fn get_follow_status(tx: &mut Tx, workload: WorkloadId) -> Result<GitFollowStatus, Error> {
+    let row = sql("SELECT workload_id AS id, follow_status FROM git_source WHERE workload_id = $1")
+        .bind_text(workload)
+        .fetch_optional(tx)
+        .await?;
+    Ok(decode_row(row, "git_source", |row| row.json("follow_status"))?.unwrap_or_default())
+}
+
+/// Stores what the last new commit led to for a workload.
+pub async fn set_follow_status(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    follow: &GitFollowStatus,
+) -> Result<(), Error> {
+    sql("UPDATE git_source SET follow_status = $1 WHERE workload_id = $2")
+        .bind(to_json(follow)?)
+        .bind_text(workload)
+        .execute(tx)
+        .await
+        .map(drop)
+}
+
+/// Stores which ref the draft of a workload follows. A new ref is due at once.
+pub(crate) async fn track_draft(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
+    let Some(source) = workload.draft.source.git().filter(|source| !source.repository.is_empty()) else {
+        return sql("DELETE FROM git_source WHERE workload_id = $1")
+            .bind_text(workload.id)
+            .execute(tx)
+            .await
+            .map(drop);
+    };
+    sql("INSERT INTO git_source (workload_id, project_id, url, ref, path, follow_status) VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (workload_id) DO UPDATE SET url = excluded.url, ref = excluded.ref, path = excluded.path, \
+         follow_status = CASE WHEN git_source.url = excluded.url AND git_source.ref = excluded.ref AND git_source.path = excluded.path \
+         THEN git_source.follow_status ELSE excluded.follow_status END")
+    .bind_text(workload.id)
+    .bind_text(workload.project)
+    .bind_text(&source.repository)
+    .bind_text(&source.reference)
+    .bind_text(&source.path)
+    .bind(to_json(&GitFollowStatus::default())?)
+    .execute(tx)
+    .await?;
+    if !source.can_move() && source.pinned.is_some() {
+        return Ok(());
+    }
+    sql("INSERT INTO git_ref (project_id, url, ref, next_check_at, status) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (project_id, url, ref) DO NOTHING")
+    .bind_text(workload.project)
+    .bind_text(&source.repository)
+    .bind_text(&source.reference)
+    .bind(workload.updated_at.millis())
+    .bind(to_json(&GitRefStatus::default())?)
+    .execute(tx)
+    .await
+    .map(drop)
+}

@@ -1,0 +1,97 @@
+//! Git repositories with credentials, webhooks or allowed signers.
+
+use domain::git_repository::GitCredentials;
+use domain::{ProjectId, Timestamp};
+
+use crate::decode::{decode_row, decode_rows};
+use crate::sql::{sql, to_json};
+use crate::table::{self, table_row};
+use crate::{Error, Tx};
+
+const TABLE: &str = "git_repository";
+
+/// How secrets are stored. Another format, such as an encrypted one, gets another name.
+const PLAIN: &str = "plain";
+
+/// A repository with its secrets. It is never shown as a whole.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GitRepositoryRow {
+    /// The project.
+    pub project: ProjectId,
+    /// Its name.
+    pub name: String,
+    /// Its URL.
+    pub url: String,
+    /// The credentials; `None` for a public repository.
+    pub credentials: Option<GitCredentials>,
+    /// The secret of its webhook.
+    pub webhook_secret: Option<String>,
+    /// SSH public keys that commits must be signed with, one a line.
+    pub allowed_signers: String,
+    /// Who added it.
+    pub created_by: String,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// Its revision.
+    pub revision: i64,
+}
+
+table_row! {
+    GitRepositoryRow as row in "git_repository" => GitRepositoryRow;
+    Key project_id = row.project.to_string() => project: parse;
+    Key name = &row.name => name: text;
+    Mutable url = &row.url => url: text;
+    Mutable credentials = row.credentials.as_ref().map(to_json).transpose()? => credentials: opt_json;
+    Mutable credentials_format = PLAIN;
+    Mutable webhook_secret = row.webhook_secret.as_ref().map(to_json).transpose()? => webhook_secret: opt_json;
+    Mutable allowed_signers = &row.allowed_signers => allowed_signers: text;
+    Fixed created_by = &row.created_by => created_by: text;
+    Fixed created_at = row.created_at => created_at: timestamp;
+    Mutable resource_version = row.revision => revision: int;
+}
+
+/// Adds a repository. [`Error::AlreadyExists`] if its name is taken in its project.
+pub async fn insert(tx: &mut Tx, row: &GitRepositoryRow) -> Result<(), Error> {
+    table::insert(std::slice::from_ref(row))?.execute(tx).await.map(drop)
+}
+
+/// Writes a repository, if it still has `expected_version`; returns whether it had.
+pub async fn update(tx: &mut Tx, row: &GitRepositoryRow, expected_version: i64) -> Result<bool, Error> {
+    let changed = table::update(row)?
+        .push(" WHERE project_id = ")
+        .push_bind(row.project.to_string())
+        .push(" AND name = ")
+        .push_bind(row.name.clone())
+        .push(" AND resource_version = ")
+        .push_bind(expected_version)
+        .execute(tx)
+        .await?;
+    Ok(changed == 1)
+}
+
+/// The repository with this name.
+pub async fn get(tx: &mut Tx, project: ProjectId, name: &str) -> Result<Option<GitRepositoryRow>, Error> {
+    let row = table::select_from::<GitRepositoryRow>()
+        .push(" WHERE project_id = $1 AND name = $2")
+        .bind_text(project)
+        .bind_text(name)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, TABLE, read_row)
+}
+
+/// The repositories of a project, by name.
+pub async fn list(tx: &mut Tx, project: ProjectId) -> Result<Vec<GitRepositoryRow>, Error> {
+    let rows = table::select_from::<GitRepositoryRow>()
+        .push(" WHERE project_id = $1 ORDER BY name")
+        .bind_text(project)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, TABLE, read_row)
+}
+
+/// Deletes a repository; returns whether it existed.
+pub async fn delete(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, Error> {
+    let delete = sql("DELETE FROM git_repository WHERE project_id = $1 AND name = $2");
+    Ok(delete.bind_text(project).bind_text(name).execute(tx).await? == 1)
+}

@@ -1,0 +1,40 @@
+//! REST operation: receive the webhook of a Git repository.
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use hub::{Hub, WebhookSignature};
+
+use super::GitRepositoryPath;
+use crate::input::Path;
+use crate::problem::ApiError;
+
+/// Largest body of a webhook, in bytes.
+pub const MAX_WEBHOOK_BYTES: usize = 1 << 20;
+
+/// Checks the refs of a Git repository now, because its server reports a push. The request is authenticated by its signature
+/// (`X-Hub-Signature-256` with HMAC-SHA256, or `X-Gitlab-Token`) with the secret of the repository; its body is not read.
+#[utoipa::path(
+    post,
+    path = "/api/v1/projects/{project}/git-webhooks/{repository}",
+    tag = "git",
+    params(
+        ("X-Hub-Signature-256" = Option<String>, Header, description = "sha256= and the HMAC-SHA256 of the body in hex"),
+        ("X-Gitlab-Token" = Option<String>, Header, description = "The secret"),
+    ),
+    request_body(content = serde_json::Value, description = "Any; it is verified and not read"),
+    security(()),
+    responses((status = 202, description = "The refs are checked"))
+)]
+pub async fn receive_git_webhook(
+    State(hub): State<Hub>,
+    Path(path): Path<GitRepositoryPath>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<StatusCode, ApiError> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let hmac = header("x-hub-signature-256").map(WebhookSignature::Hmac);
+    let signature = hmac.or_else(|| header("x-gitlab-token").map(WebhookSignature::Token));
+    hub.receive_git_webhook(&path.repository, signature, &body).await?;
+    Ok(StatusCode::ACCEPTED)
+}
