@@ -47,6 +47,6 @@ fn playwright_command(paths: &Paths, database: &PostgresServer) -> Result<Comman
     playwright.env("FLOTILLA_ASSETS", paths.site());
     playwright.env("FLOTILLA_DATA", data);
     playwright.env("FLOTILLA_TEST_POSTGRES", &database.url);
-    playwright.env(setup::helm::PATH_VAR, setup::helm::ensure(paths)?);
+    setup::renderer::set_all(paths, &mut playwright)?;
     Ok(playwright)
 }

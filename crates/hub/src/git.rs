@@ -10,6 +10,7 @@ use domain::git::normalize_url;
 use domain::release::Reason;
 use parking_lot::Mutex;
 use source::git::{GitClient, GitError, GitRef, GitRemote};
+use source::kustomize::Kustomize;
 use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
 use tokio::sync::Semaphore;
@@ -44,6 +45,8 @@ struct FetchKey {
 pub(crate) struct GitReader {
     /// The client, once it is set.
     client: OnceLock<GitClient>,
+    /// The program that renders kustomizations, once it was found.
+    kustomize: OnceLock<Kustomize>,
     fetches: Mutex<HashMap<FetchKey, SharedFetch>>,
     slots: Arc<Semaphore>,
     /// Pause between two checks of a ref, in milliseconds, if it is not the usual one.
@@ -59,6 +62,7 @@ impl Default for GitReader {
     fn default() -> Self {
         Self {
             client: OnceLock::new(),
+            kustomize: OnceLock::new(),
             fetches: Mutex::default(),
             slots: Arc::new(Semaphore::new(CONCURRENT_FETCHES)),
             check_millis: OnceLock::new(),
@@ -104,6 +108,18 @@ impl Hub {
         if self.git_reader().client.set(client).is_err() {
             tracing::warn!("the client for Git was set before; the first one is used");
         }
+    }
+
+    /// Sets the program that renders kustomizations. Without one, sources with a kustomization wait and everything else works.
+    pub fn set_kustomize(&self, kustomize: Kustomize) {
+        if self.git_reader().kustomize.set(kustomize).is_err() {
+            tracing::warn!("kustomize was set before; the first one is used");
+        }
+    }
+
+    /// The version of kustomize; `None` if it is not available.
+    pub fn kustomize_version(&self) -> Option<&str> {
+        self.git_reader().kustomize.get().map(Kustomize::version)
     }
 
     /// Sets how often a ref is checked.

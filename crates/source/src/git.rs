@@ -14,6 +14,7 @@ use egress::{
 };
 
 mod error;
+mod kustomization;
 mod pack;
 mod protocol;
 mod snapshot;
