@@ -6,10 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use domain::Finding;
-use domain::git::normalize_url;
 use domain::release::Reason;
 use parking_lot::Mutex;
-use source::git::{GitClient, GitError, GitRef, GitRemote};
+use source::git::{GitClient, GitError, GitRef, GitRemote, InvalidSigner};
 use source::kustomize::Kustomize;
 use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
@@ -144,7 +143,7 @@ impl Hub {
         let mut tx = self.read().await?;
         let rows = store::git_repository::list(&mut tx, self.project()).await?;
         let key = identity(url);
-        Ok(rows.into_iter().find(|row| identity(&row.url) == key))
+        Ok(rows.into_iter().find(|row| key.is_some() && identity(&row.url) == key))
     }
 
     /// The commit of a ref now.
@@ -173,9 +172,15 @@ impl Hub {
     }
 }
 
-/// The URL without what two spellings of the same repository may differ in.
-fn identity(url: &str) -> &str {
-    normalize_url(url).trim_end_matches(".git")
+/// The URL without what two spellings of the same repository may differ in; `None` if it is not valid.
+fn identity(url: &str) -> Option<String> {
+    GitRemote::new(url, None).ok().map(|remote| remote.identity())
+}
+
+/// A line of the allowed signers is not usable.
+pub(crate) fn invalid_signers(error: &InvalidSigner) -> Finding {
+    let hint = "Write SSH public keys, one a line: ssh-ed25519 AAAA… name.";
+    Finding::error("G121", error.to_string(), hint).with_path("/allowedSigners")
 }
 
 /// The repository with its credentials.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use domain::git::{GitContent, OnNewCommit};
+use domain::git_repository::GitRepositoryPut;
 use source::git::{GitAccess, GitClient};
 use source::kustomize::Kustomize;
 use wire::ValuesQuery;
@@ -169,4 +170,66 @@ async fn set_kustomize(fleet: &TestFleet) {
     let program = program.expect("FLOTILLA_KUSTOMIZE names kustomize; cargo xtask test sets it");
     let command = vec![env!("CARGO_BIN_EXE_flotilla-server").into(), source::sandbox::COMMAND.into()];
     fleet.hub.set_kustomize(Kustomize::find(Some(&program), command).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_commits_that_an_allowed_signer_signed_are_used() {
+    with_timeout(Box::pin(async {
+        let server = GitServer::start().await;
+        let keys = tempfile::tempdir().unwrap();
+        let key = |name: &str| {
+            let path = keys.path().join(name).display().to_string();
+            let made = std::process::Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", &path])
+                .status();
+            assert!(made.unwrap().success());
+            path
+        };
+        let (ada, mallory) = (key("ada"), key("mallory"));
+        let sign = |key: &str| {
+            for (name, value) in [("gpg.format", "ssh"), ("user.signingkey", key), ("commit.gpgsign", "true")]
+            {
+                server.git(&["config", name, value]);
+            }
+        };
+        sign(&ada);
+        server.commit("deploy/web.yaml", &manifest(2), "Signed by Ada");
+        let fleet = git_fleet().await;
+        let put = GitRepositoryPut {
+            // Another spelling of the same repository.
+            url: server.url().replace("/deploy.git", "/Deploy"),
+            allowed_signers: Some(std::fs::read_to_string(format!("{ada}.pub")).unwrap()),
+            ..GitRepositoryPut::default()
+        };
+        fleet.client.put_git_repository("deploy", &put).await.unwrap();
+        publish(&fleet, &git_workload(&server, OnNewCommit::All)).await;
+
+        sign(&mallory);
+        server.commit("deploy/web.yaml", &manifest(3), "Signed by Mallory");
+        let blocked = fleet.client.check_git_source("web").await.unwrap().follow.blocked.unwrap();
+        assert!(blocked.message.contains("is not signed by one of the allowed signers"), "{blocked:?}");
+        server.git(&["config", "commit.gpgsign", "false"]);
+        server.commit("deploy/web.yaml", &manifest(4), "Not signed");
+        let blocked = fleet.client.check_git_source("web").await.unwrap().follow.blocked.unwrap();
+        assert!(blocked.message.contains("is not signed."), "{blocked:?}");
+        // A signature of another commit is no signature of this one.
+        sign(&ada);
+        server.commit("deploy/web.yaml", &manifest(5), "Signed by Ada again");
+        let raw = server.git(&["cat-file", "commit", "HEAD"]).replace("Signed by Ada again", "Changed later");
+        std::fs::write(server.path("../forged"), format!("{raw}\n")).unwrap();
+        let forged = server.git(&["hash-object", "-t", "commit", "-w", "../forged"]);
+        server.git(&["reset", "--quiet", "--hard", &forged]);
+        let blocked = fleet.client.check_git_source("web").await.unwrap().follow.blocked.unwrap();
+        assert!(blocked.message.contains("is not signed by one of the allowed signers"), "{blocked:?}");
+        assert_eq!(replicas(&fleet, 0), 2, "what runs is not changed");
+        server.commit("deploy/web.yaml", &manifest(1), "Signed by Ada at last");
+        assert_eq!(fleet.client.check_git_source("web").await.unwrap().follow.blocked, None);
+        wait_for_replicas(&fleet, &[0, 1, 2], 1).await;
+
+        let invalid = GitRepositoryPut { allowed_signers: Some("hello".into()), ..put };
+        let refused = fleet.client.put_git_repository("deploy", &invalid).await.unwrap_err();
+        assert!(refused.to_string().contains("Line 1"), "{refused}");
+        fleet.stop().await;
+    }))
+    .await;
 }

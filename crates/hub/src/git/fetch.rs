@@ -9,11 +9,11 @@ use domain::workload::SourceFile;
 use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use source::git::{CommitDetails, GitSnapshot, SnapshotContent};
+use source::git::{AllowedSigners, CommitDetails, GitSnapshot, SnapshotContent};
 use source::kustomize::KustomizeFailed;
 use store::git::GitPath;
 
-use super::{FetchKey, rejected, to_failure, to_remote, waiting};
+use super::{FetchKey, invalid_signers, rejected, to_failure, to_remote, waiting};
 use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
 use crate::manifests::RenderWait;
@@ -127,6 +127,15 @@ impl Hub {
             Ok(objects) => objects,
             Err(error) => return for_all(&to_failure(error, url)),
         };
+        let signers = repository.as_ref().map_or("", |row| &row.allowed_signers);
+        // Keys that can't be read any more accept nothing.
+        let verified = match AllowedSigners::parse(signers) {
+            Ok(signers) => signers.verify(&objects).map_err(|error| to_failure(error, url)),
+            Err(invalid) => Err(rejected(invalid_signers(&invalid))),
+        };
+        if let Err(failure) = verified {
+            return for_all(&failure);
+        }
         let details = objects.details().clone();
         let wanted = paths.to_vec();
         let read = run_blocking(move || {
