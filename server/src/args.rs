@@ -173,6 +173,9 @@ pub struct ChartArgs {
     /// The helm program, 4.2.4 or newer, which renders charts. Default: the first one on PATH; without one, workloads with charts wait.
     #[arg(long, env = "FLOTILLA_HELM", value_name = "FILE")]
     pub helm: Option<PathBuf>,
+    /// The kustomize program, 5.4 or newer, which renders kustomizations in Git. Default: the first one on PATH.
+    #[arg(long, env = "FLOTILLA_KUSTOMIZE", value_name = "FILE")]
+    pub kustomize: Option<PathBuf>,
     /// Which repositories of charts the server may read.
     #[arg(long, env = "FLOTILLA_CHART_REPOSITORIES", value_name = "HOW", default_value = "https")]
     pub chart_repositories: RepositoryArg,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use hub::Hub;
 use source::git::{GitAccess, GitClient};
 use source::helm::Helm;
+use source::kustomize::Kustomize;
 use source::repository::{RepositoryAccess, RepositoryClient};
 use source::sandbox;
 
@@ -31,6 +32,24 @@ pub async fn find_helm(hub: &Hub, args: &ChartArgs) {
             hub.set_helm(helm);
         }
         Err(unavailable) => tracing::warn!("charts can't be rendered: {unavailable}"),
+    }
+}
+
+/// Finds kustomize and gives it to the hub. Without it, sources with a kustomization wait, and everything else works.
+pub async fn find_kustomize(hub: &Hub, args: &ChartArgs) {
+    let server = match std::env::current_exe() {
+        Ok(server) => server,
+        Err(error) => {
+            tracing::warn!(%error, "kustomizations can't be rendered: the path of this program is unknown");
+            return;
+        }
+    };
+    match Kustomize::find(args.kustomize.as_deref(), vec![server.into(), sandbox::COMMAND.into()]).await {
+        Ok(kustomize) => {
+            tracing::info!(version = kustomize.version(), "kustomizations are rendered by kustomize");
+            hub.set_kustomize(kustomize);
+        }
+        Err(unavailable) => tracing::warn!("kustomizations can't be rendered: {unavailable}"),
     }
 }
 

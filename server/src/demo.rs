@@ -34,6 +34,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
     charts::find_helm(&hub, &args.charts).await;
     charts::set_repository_client(&hub, &args.charts);
     charts::set_git_client(&hub, &args.charts);
+    charts::find_kustomize(&hub, &args.charts).await;
     let clusters = fleet::start_clusters(&args.data.join("clusters"))?;
     let controls = Arc::new(FaultControls::new(clusters.clone()));
     let any_port = SocketAddr::from(([127, 0, 0, 1], 0));

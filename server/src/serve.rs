@@ -22,6 +22,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     charts::find_helm(&hub, &args.charts).await;
     charts::set_repository_client(&hub, &args.charts);
     charts::set_git_client(&hub, &args.charts);
+    charts::find_kustomize(&hub, &args.charts).await;
     let home = args.database.database.is_none().then_some(args.database.data.as_path());
     let agents = agent_endpoint::listen(&args.agent_endpoint, home, &hub).await?;
     if let Some((_, access)) = &agents {

@@ -30,7 +30,7 @@ pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     cargo.args(args);
     cargo.env("FLOTILLA_ASSETS", paths.site());
     if name == "chart" {
-        cargo.env("FLOTILLA_HELM", setup::helm::ensure(paths)?);
+        setup::renderer::set_all(paths, &mut cargo)?;
     }
     let status = cargo.status()?;
     ensure!(status.success(), "the benchmark {name} failed ({status})");

@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: builds everything, then replaces itself by the server, which prints the ready line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -9,12 +9,15 @@ use crate::DemoArgs;
 use crate::paths::Paths;
 use crate::{program, setup, site, step};
 
+/// The environment variables with the programs that render.
+pub type Renderers = Vec<(&'static str, PathBuf)>;
+
 /// Builds the console and the programs, then starts the server.
 pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
     site::build(paths)?;
     build_server(paths, args.release)?;
-    let helm = setup::helm::find_or_build(paths);
-    exec(&mut server_command(paths, args, helm.as_deref()))
+    let renderers = setup::renderer::find_or_build_all(paths);
+    exec(&mut server_command(paths, args, &renderers))
 }
 
 /// Builds the server and the command line.
@@ -27,8 +30,8 @@ pub fn build_server(paths: &Paths, release: bool) -> Result<()> {
     step::run(paths, "server", &mut cargo).map(drop)
 }
 
-/// The command that starts the demo server, with the program that renders charts.
-pub fn server_command(paths: &Paths, args: &DemoArgs, helm: Option<&Path>) -> Command {
+/// The command that starts the demo server, with the programs that render charts and kustomizations.
+pub fn server_command(paths: &Paths, args: &DemoArgs, renderers: &Renderers) -> Command {
     let mut server = paths.command(paths.binary("flotilla-server", args.release));
     let data = args.data.clone().map_or_else(|| paths.root.join(".flotilla"), resolve_from_cwd);
     server
@@ -36,9 +39,7 @@ pub fn server_command(paths: &Paths, args: &DemoArgs, helm: Option<&Path>) -> Co
         .arg(data)
         .arg("--assets")
         .arg(paths.site());
-    if let Some(helm) = helm {
-        server.env(setup::helm::PATH_VAR, helm);
-    }
+    server.envs(renderers.iter().map(|(variable, program)| (variable, program)));
     server
 }
 

@@ -52,7 +52,7 @@ fn playwright_command(paths: &Paths, database: &PostgresServer) -> Result<Comman
     playwright.env("FLOTILLA_ASSETS", paths.site());
     playwright.env("FLOTILLA_DATA", data);
     playwright.env("FLOTILLA_TEST_POSTGRES", &database.url);
-    playwright.env(setup::helm::PATH_VAR, setup::helm::ensure(paths)?);
+    setup::renderer::set_all(paths, &mut playwright)?;
     playwright.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
     playwright.env("FLOTILLA_CONTROL_PLANES", paths.binary("control-planes", false));
     Ok(playwright)

@@ -3,10 +3,10 @@
 pub mod chromium;
 pub mod debian;
 pub mod deny;
-pub mod helm;
 pub mod kube;
 pub mod npm;
 pub mod postgres;
+pub mod renderer;
 pub mod wasm;
 
 use std::env;
@@ -24,7 +24,7 @@ pub fn run(paths: &Paths, tests: bool, kube: bool) -> Result<()> {
     if tests {
         self::ensure_test_tools(paths)?;
     } else {
-        helm::find_or_build(paths);
+        renderer::find_or_build_all(paths);
     }
     if kube {
         kube::ensure(paths)?;
@@ -40,8 +40,7 @@ pub fn ensure_test_tools(paths: &Paths) -> Result<()> {
     chromium::ensure(paths)?;
     postgres::ensure(paths)?;
     deny::ensure(paths)?;
-    helm::ensure(paths)?;
-    Ok(())
+    renderer::ensure_all(paths)
 }
 
 /// Installs rustfmt and clippy, which the minimal profile of rustup lacks.

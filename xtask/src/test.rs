@@ -123,9 +123,8 @@ fn run_unit_tests(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
     }
     cargo.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
     used.extend(setup::kube::program_versions(paths));
-    let helm = setup::helm::ensure(paths)?;
-    used.extend(setup::helm::program_version(&helm));
-    cargo.env(setup::helm::PATH_VAR, helm);
+    setup::renderer::set_all(paths, &mut cargo)?;
+    used.extend(setup::renderer::program_versions(paths)?);
     let output = step::run(paths, "tests", &mut cargo)?;
     let (passed, ignored) = count_tests(&output);
     used.push(format!("{passed} tests passed, {ignored} ignored"));

@@ -3,7 +3,7 @@
 //! File times are polled twice a second, which needs no library and works on every system. After a failed build the old
 //! server keeps running.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 
 use crate::DemoArgs;
+use crate::demo::Renderers;
 use crate::paths::Paths;
 use crate::stamp::list_files;
 use crate::{demo, setup, site, step};
@@ -24,9 +25,9 @@ type SourceSnapshot = Vec<(PathBuf, Option<SystemTime>, u64)>;
 
 /// Runs until it is interrupted.
 pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
-    let helm = setup::helm::find_or_build(paths);
+    let renderers = setup::renderer::find_or_build_all(paths);
     let mut last = snapshot_sources(paths)?;
-    let mut server = restart(paths, args, helm.as_deref(), None);
+    let mut server = restart(paths, args, &renderers, None);
     loop {
         thread::sleep(Duration::from_millis(500));
         let now = snapshot_sources(paths)?;
@@ -36,11 +37,11 @@ pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
         // An editor may save several files in sequence.
         thread::sleep(Duration::from_millis(150));
         last = snapshot_sources(paths)?;
-        server = restart(paths, args, helm.as_deref(), server);
+        server = restart(paths, args, &renderers, server);
     }
 }
 
-fn restart(paths: &Paths, args: &DemoArgs, helm: Option<&Path>, old: Option<Child>) -> Option<Child> {
+fn restart(paths: &Paths, args: &DemoArgs, renderers: &Renderers, old: Option<Child>) -> Option<Child> {
     match site::build(paths).and_then(|()| demo::build_server(paths, args.release)) {
         Ok(()) => {
             if let Some(mut old) = old {
@@ -48,7 +49,7 @@ fn restart(paths: &Paths, args: &DemoArgs, helm: Option<&Path>, old: Option<Chil
                 let _ = old.kill();
                 let _ = old.wait();
             }
-            match demo::server_command(paths, args, helm).spawn() {
+            match demo::server_command(paths, args, renderers).spawn() {
                 Ok(server) => Some(server),
                 Err(error) => {
                     step::print_line(&format!("{} the server does not start: {error}", step::failure_mark()));

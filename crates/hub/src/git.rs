@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use domain::Finding;
-use domain::git::normalize_url;
 use domain::release::Reason;
 use parking_lot::Mutex;
-use source::git::{GitClient, GitError, GitRef, GitRemote};
+use source::git::{GitClient, GitError, GitRef, GitRemote, InvalidSigner};
+use source::kustomize::Kustomize;
 use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
 use tokio::sync::Semaphore;
@@ -44,6 +44,8 @@ struct FetchKey {
 pub(crate) struct GitReader {
     /// The client, once it is set.
     client: OnceLock<GitClient>,
+    /// The program that renders kustomizations, once it was found.
+    kustomize: OnceLock<Kustomize>,
     fetches: Mutex<HashMap<FetchKey, SharedFetch>>,
     slots: Arc<Semaphore>,
     /// Pause between two checks of a ref, in milliseconds, if it is not the usual one.
@@ -59,6 +61,7 @@ impl Default for GitReader {
     fn default() -> Self {
         Self {
             client: OnceLock::new(),
+            kustomize: OnceLock::new(),
             fetches: Mutex::default(),
             slots: Arc::new(Semaphore::new(CONCURRENT_FETCHES)),
             check_millis: OnceLock::new(),
@@ -106,6 +109,18 @@ impl Hub {
         }
     }
 
+    /// Sets the program that renders kustomizations. Without one, sources with a kustomization wait and everything else works.
+    pub fn set_kustomize(&self, kustomize: Kustomize) {
+        if self.git_reader().kustomize.set(kustomize).is_err() {
+            tracing::warn!("kustomize was set before; the first one is used");
+        }
+    }
+
+    /// The version of kustomize; `None` if it is not available.
+    pub fn kustomize_version(&self) -> Option<&str> {
+        self.git_reader().kustomize.get().map(Kustomize::version)
+    }
+
     /// Sets how often a ref is checked.
     pub fn set_git_check_interval(&self, interval: Duration) {
         let millis = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
@@ -128,7 +143,7 @@ impl Hub {
         let mut tx = self.read().await?;
         let rows = store::git_repository::list(&mut tx, self.project()).await?;
         let key = identity(url);
-        Ok(rows.into_iter().find(|row| identity(&row.url) == key))
+        Ok(rows.into_iter().find(|row| key.is_some() && identity(&row.url) == key))
     }
 
     /// The commit of a ref now.
@@ -157,9 +172,15 @@ impl Hub {
     }
 }
 
-/// The URL without what two spellings of the same repository may differ in.
-fn identity(url: &str) -> &str {
-    normalize_url(url).trim_end_matches(".git")
+/// The URL without what two spellings of the same repository may differ in; `None` if it is not valid.
+fn identity(url: &str) -> Option<String> {
+    GitRemote::new(url, None).ok().map(|remote| remote.identity())
+}
+
+/// A line of the allowed signers is not usable.
+pub(crate) fn invalid_signers(error: &InvalidSigner) -> Finding {
+    let hint = "Write SSH public keys, one a line: ssh-ed25519 AAAA… name.";
+    Finding::error("G121", error.to_string(), hint).with_path("/allowedSigners")
 }
 
 /// The repository with its credentials.

@@ -4,9 +4,10 @@ use domain::Finding;
 use domain::event::{EventKind, NewEvent};
 use domain::git::normalize_url;
 use domain::git_repository::{GitCredentials, GitRepository, GitRepositoryPut};
+use source::git::AllowedSigners;
 use store::git_repository::GitRepositoryRow;
 
-use crate::git::to_remote;
+use crate::git::{invalid_signers, to_remote};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -120,6 +121,8 @@ impl Hub {
                 row.credentials.clone_from(&before.credentials);
             }
         }
+        AllowedSigners::parse(&row.allowed_signers)
+            .map_err(|error| Error::Invalid(vec![invalid_signers(&error)]))?;
         to_remote(&row.url, Some(&row)).map_err(|finding| Error::Invalid(vec![finding.with_path("/url")]))?;
         Ok(row)
     }

@@ -14,8 +14,10 @@ use egress::{
 };
 
 mod error;
+mod kustomization;
 mod pack;
 mod protocol;
+mod signature;
 mod snapshot;
 mod tree;
 
@@ -23,6 +25,7 @@ pub use error::{GitError, GitErrorKind};
 pub use pack::{CommitDetails, CommitObjects};
 pub use protocol::GitRef;
 use protocol::{Capabilities, parse_pack, parse_refs};
+pub use signature::{AllowedSigners, InvalidSigner};
 pub use snapshot::{GitSnapshot, SnapshotContent};
 pub use tree::{MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
 
@@ -94,6 +97,11 @@ impl GitRemote {
         let credentials = login.map(|(user, password)| Credentials::basic(&url, user, password));
         let credentials = credentials.transpose().map_err(|error| InvalidGitRemote(error.to_string()))?;
         Ok(Self { url, credentials })
+    }
+
+    /// The URL in the form that all spellings of a repository share: scheme and host in lower case, without the usual port and `.git`.
+    pub fn identity(&self) -> String {
+        self.url.as_str().to_ascii_lowercase().trim_end_matches('/').trim_end_matches(".git").to_owned()
     }
 
     /// Whether another repository has the same scheme, host and port, so that the same credentials are for it.

@@ -10,5 +10,6 @@
 pub mod archive;
 pub mod git;
 pub mod helm;
+pub mod kustomize;
 pub mod repository;
 pub mod sandbox;

@@ -20,6 +20,7 @@ mod chart_repositories;
 mod charts;
 mod deployments;
 mod envelopes;
+mod git_content;
 mod git_server;
 mod git_sources;
 mod helm_releases;

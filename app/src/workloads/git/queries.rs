@@ -1,6 +1,6 @@
 //! What the fields of a Git source show and do.
 
-use domain::git::{GitSource, PinnedCommit};
+use domain::git::PinnedCommit;
 use domain::git_status::GitSourceStatus;
 use leptos::prelude::*;
 
@@ -14,7 +14,7 @@ pub async fn git_preview_read(
     path: String,
 ) -> AppResult<PinnedCommit> {
     use crate::host;
-    let source = GitSource { repository, reference, path, ..GitSource::default() };
+    let source = domain::git::GitSource { repository, reference, path, ..domain::git::GitSource::default() };
     host::into_app_result(host::hub_for_reader()?.preview_git_source(source).await)
 }
 

@@ -233,6 +233,13 @@ pub fn check_url(url: &str, path: &str) -> Option<Finding> {
             "Remove it from the URL and add it to the project: flotilla git repo add URL --username NAME --password-file FILE.",
         );
     }
+    // One repository must not have several spellings: its credentials and allowed signers are found by the URL.
+    if rest.contains(['%', '\\']) || rest.contains("//") {
+        return refuse(
+            format!("{:?} contains \"%\", \"\\\" or an empty part.", shorten(url)),
+            "Write the URL as the server shows it.",
+        );
+    }
     if host.is_empty() || rest.contains(['?', '#', ' ']) || rest.chars().any(char::is_control) {
         return refuse(format!("{:?} is no URL of a Git repository.", shorten(url)), example);
     }
@@ -302,6 +309,8 @@ mod tests {
             "https://a/b?c",
             "https://u:p@a/b",
             "-oProxyCommand=x",
+            "https://a.test//b",
+            "https://a.test/%62",
         ] {
             let found = first(source(refused, "", ""));
             assert_eq!((&*found.code, &*found.path), ("G121", "/source/repository"), "{refused}");

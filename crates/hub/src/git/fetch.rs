@@ -1,17 +1,19 @@
 //! Fetches commits. The content of a commit at a path is fetched once and stored by its digest; from then on the repository is not
 //! needed for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use domain::git::PinnedCommit;
 use domain::release::Reason;
+use domain::workload::SourceFile;
 use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use source::git::{CommitObjects, GitSnapshot};
+use source::git::{AllowedSigners, CommitDetails, GitSnapshot, SnapshotContent};
+use source::kustomize::KustomizeFailed;
 use store::git::GitPath;
 
-use super::{FetchKey, rejected, to_failure, to_remote, waiting};
+use super::{FetchKey, invalid_signers, rejected, to_failure, to_remote, waiting};
 use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
 use crate::manifests::RenderWait;
@@ -125,23 +127,70 @@ impl Hub {
             Ok(objects) => objects,
             Err(error) => return for_all(&to_failure(error, url)),
         };
-        let (wanted, shown) = (paths.to_vec(), url.to_owned());
+        let signers = repository.as_ref().map_or("", |row| &row.allowed_signers);
+        // Keys that can't be read any more accept nothing.
+        let verified = match AllowedSigners::parse(signers) {
+            Ok(signers) => signers.verify(&objects).map_err(|error| to_failure(error, url)),
+            Err(invalid) => Err(rejected(invalid_signers(&invalid))),
+        };
+        if let Err(failure) = verified {
+            return for_all(&failure);
+        }
+        let details = objects.details().clone();
+        let wanted = paths.to_vec();
         let read = run_blocking(move || {
-            wanted
-                .into_iter()
-                .map(|path| (path.clone(), read_path(&objects, &path, &shown)))
-                .collect::<Vec<_>>()
+            let read = |path: String| (path.clone(), GitSnapshot::read(&objects, &path));
+            wanted.into_iter().map(read).collect::<Vec<_>>()
         })
         .await?;
         let mut results = HashMap::new();
         for (path, snapshot) in read {
-            let stored = match snapshot {
+            let pinned = match snapshot {
+                Ok(snapshot) => self.pin_snapshot(&details, snapshot, &path, url).await,
+                Err(error) => Err(to_failure(error, url)),
+            };
+            let stored = match pinned {
                 Ok((pinned, bytes)) => Ok(self.store_git_snapshot(url, &path, pinned, &bytes).await?),
                 Err(failure) => Err(failure),
             };
             results.insert(path, stored);
         }
         Ok(results)
+    }
+
+    /// What a source pins for a path, with the bytes that are stored; a kustomization is rendered.
+    async fn pin_snapshot(
+        &self,
+        details: &CommitDetails,
+        snapshot: GitSnapshot,
+        path: &str,
+        url: &str,
+    ) -> Result<(PinnedCommit, Vec<u8>), RenderingFailure> {
+        let rendered = match &snapshot.content {
+            SnapshotContent::Kustomize(files) => Some(self.render_kustomization(files.clone(), path).await?),
+            SnapshotContent::Manifests(_) | SnapshotContent::Chart(..) => None,
+        };
+        snapshot.into_pinned(details, rendered).map_err(|error| to_failure(error, url))
+    }
+
+    async fn render_kustomization(
+        &self,
+        files: BTreeMap<String, Vec<u8>>,
+        path: &str,
+    ) -> Result<Vec<SourceFile>, RenderingFailure> {
+        let Some(kustomize) = self.git_reader().kustomize.get() else {
+            return Err(waiting(
+                "Kustomize is not available on the server, so kustomizations can't be rendered.",
+                "Install kustomize 5.4 or newer on the server, or set --kustomize; `cargo xtask setup` installs it.",
+            ));
+        };
+        kustomize.build(files, path).await.map_err(|failed| {
+            let KustomizeFailed { message, hint, is_temporary } = failed;
+            match is_temporary {
+                true => waiting(message, hint),
+                false => rejected(Finding::error("G121", message, hint).with_path("/source/path")),
+            }
+        })
     }
 
     async fn store_git_snapshot(
@@ -169,17 +218,6 @@ impl Hub {
         let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
         Ok(store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?)
     }
-}
-
-/// What a source pins for a path, with the bytes that are stored.
-fn read_path(
-    objects: &CommitObjects,
-    path: &str,
-    url: &str,
-) -> Result<(PinnedCommit, Vec<u8>), RenderingFailure> {
-    let failed = |error| to_failure(error, url);
-    let snapshot = GitSnapshot::read(objects, path).map_err(failed)?;
-    snapshot.into_pinned(objects, None).map_err(failed)
 }
 
 /// The stored content is not the one that a revision names.

@@ -6,13 +6,10 @@ use domain::git::{GitContent, PinnedCommit};
 use domain::{Digest, workload::SourceFile};
 
 use super::error::{GitError, GitErrorKind};
-use super::pack::CommitObjects;
+use super::kustomization::KUSTOMIZATION_FILES;
+use super::pack::{CommitDetails, CommitObjects};
 use super::tree::PathContent;
 use crate::archive::{ChartArchive, MAX_ARCHIVE_BYTES};
-
-/// The names of the file that makes a folder a kustomization.
-pub(crate) const KUSTOMIZATION_FILES: [&str; 3] =
-    ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The content of a commit at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +27,7 @@ pub enum SnapshotContent {
     Manifests(Vec<SourceFile>),
     /// A chart, packed, and the number of its files.
     Chart(Vec<u8>, usize),
-    /// The text files of the repository, by path: a kustomization may use folders beside its own.
+    /// The files of a kustomization and of the folders that it refers to, by their path in the repository.
     Kustomize(BTreeMap<String, Vec<u8>>),
 }
 
@@ -61,7 +58,7 @@ impl GitSnapshot {
                     let count = files.len();
                     SnapshotContent::Chart(pack_chart(files)?, count)
                 } else if names.iter().any(|name| KUSTOMIZATION_FILES.contains(&name.as_str())) {
-                    SnapshotContent::Kustomize(commit.read_folder(commit.tree(), "", |_| true)?)
+                    SnapshotContent::Kustomize(commit.read_kustomization(path)?)
                 } else {
                     let files = commit.read_folder(folder, path, is_manifest)?;
                     SnapshotContent::Manifests(to_files(files, path)?)
@@ -77,7 +74,7 @@ impl GitSnapshot {
     /// A kustomization is not rendered.
     pub fn into_pinned(
         self,
-        commit: &CommitObjects,
+        details: &CommitDetails,
         rendered: Option<Vec<SourceFile>>,
     ) -> Result<(PinnedCommit, Vec<u8>), GitError> {
         let failed =
@@ -93,12 +90,11 @@ impl GitSnapshot {
             (SnapshotContent::Kustomize(_), None) => {
                 return Err(GitError::new(
                     GitErrorKind::RejectedContent,
-                    "The path is a kustomization, which this server can't render.",
-                    "Store rendered manifests in the repository, or a Helm chart.",
+                    "The kustomization was not rendered.",
+                    "Try again.",
                 ));
             }
         };
-        let details = commit.details();
         let pinned = PinnedCommit {
             commit: details.id.clone(),
             tree: self.tree,

@@ -213,7 +213,7 @@ fn too_large(path: &str) -> GitError {
     }
 }
 
-fn join(folder: &str, name: &str) -> String {
+pub(super) fn join(folder: &str, name: &str) -> String {
     match (folder, name) {
         ("", name) => name.to_owned(),
         (folder, "") => folder.to_owned(),

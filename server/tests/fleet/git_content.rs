@@ -1,0 +1,235 @@
+//! What a Git source accepts: manifests, charts and kustomizations of allowed servers, and nothing that leaves the commit.
+
+use std::path::PathBuf;
+
+use domain::git::{GitContent, OnNewCommit};
+use domain::git_repository::GitRepositoryPut;
+use source::git::{GitAccess, GitClient};
+use source::kustomize::Kustomize;
+use wire::ValuesQuery;
+
+use super::charts::{set_helm, values_of};
+use super::git_server::{GitServer, is_link};
+use super::git_sources::{
+    draft_source, find_problems, git_fleet, git_workload, manifest, publish, replicas, repository,
+    wait_for_replicas,
+};
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g121_hostile_repositories_are_refused_with_the_entry_named() {
+    with_timeout(Box::pin(async {
+        let (server, _) = repository().await;
+        let fleet = git_fleet().await;
+        let new = git_workload(&server, OnNewCommit::Draft);
+        let refuse = async |expected: [&str; 2]| {
+            server.commit_all("Change it");
+            let problems = find_problems(&fleet, &new).await;
+            let is_found = |(code, text): &(String, String)| {
+                code == "G121" && expected.iter().all(|part| text.contains(part))
+            };
+            assert!(problems.iter().any(is_found), "{expected:?}: {problems:?}");
+            server.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+        };
+        std::os::unix::fs::symlink("/etc/passwd", server.path("deploy/passwd.yaml")).unwrap();
+        assert!(is_link(&server.path("deploy/passwd.yaml")));
+        refuse(["deploy/passwd.yaml", "symbolic link"]).await;
+        let head = server.git(&["rev-parse", "HEAD"]);
+        server.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},deploy/module")]);
+        std::fs::create_dir_all(server.path("deploy/module")).unwrap();
+        refuse(["deploy/module", "submodule"]).await;
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n";
+        std::fs::write(server.path("deploy/big.yaml"), pointer).unwrap();
+        refuse(["deploy/big.yaml", "Git LFS"]).await;
+        std::fs::write(server.path("deploy/huge.yaml"), vec![b'#'; 11 << 20]).unwrap();
+        refuse(["deploy/huge.yaml", "more than 10485760 bytes"]).await;
+        std::fs::write(server.path("deploy/WEB.yaml"), manifest(1)).unwrap();
+        refuse(["differs from another one only by case", "deploy/"]).await;
+        std::fs::write(server.path("deploy/latin.yaml"), b"a: \xe4\n").unwrap();
+        refuse(["latin.yaml", "not UTF-8"]).await;
+        // A large file elsewhere is no obstacle: it is not even fetched.
+        std::fs::write(server.path("video.bin"), vec![7; 11 << 20]).unwrap();
+        server.commit_all("Add a video");
+        publish(&fleet, &new).await;
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_that_the_server_does_not_allow_and_ssh_are_refused() {
+    with_timeout(Box::pin(async {
+        let (server, _) = repository().await;
+        let fleet = TestFleet::start().await;
+        fleet.hub.set_git_client(GitClient::new(GitAccess::Https).unwrap());
+        let at = |url: &str| {
+            let mut new = git_workload(&server, OnNewCommit::Draft);
+            let Source::Git(source) = &mut new.spec.source else { unreachable!() };
+            url.clone_into(&mut source.repository);
+            new
+        };
+        let own = server.url();
+        for url in [&*own, "https://127.0.0.1/a.git", "https://169.254.169.254/a", "https://2130706433/a.git"]
+        {
+            let problems = find_problems(&fleet, &at(url)).await;
+            assert!(problems.iter().any(|(code, _)| code == "G122"), "{url}: {problems:?}");
+        }
+        let ssh = find_problems(&fleet, &at("git@github.com:acme/deploy.git")).await;
+        assert!(
+            ssh.iter().any(|(code, text)| code == "G121" && text.contains("SSH") && text.contains("token")),
+            "{ssh:?}"
+        );
+        assert_eq!(server.fetches(), 0, "nothing was requested");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_10_a_chart_in_a_repository_is_rendered_with_values_per_cluster() {
+    with_timeout(Box::pin(async {
+        let server = GitServer::start().await;
+        let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {chart: '{{ .Chart.Version }}', replicas: '{{ .Values.replicas }}'}\n";
+        server.commit("charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.2.3\n", "Begin");
+        server.commit("charts/web/values.yaml", "replicas: 1\n", "Add values");
+        server.commit("charts/web/templates/web.yaml", template, "Add the template");
+        let fleet = git_fleet().await;
+        set_helm(&fleet).await;
+        let mut new = git_workload(&server, OnNewCommit::Draft);
+        if let Source::Git(source) = &mut new.spec.source {
+            source.path = "charts/web".into();
+            source.values = "replicas: 7\n".into();
+        }
+        publish(&fleet, &new).await;
+        let pinned = draft_source(&fleet).await.pinned.unwrap();
+        assert_eq!((pinned.content, pinned.files), (GitContent::Chart, 3));
+        assert_eq!((&values_of(&fleet, 0)["chart"], &values_of(&fleet, 0)["replicas"]), (&json!("1.2.3"), &json!("7")));
+        let query = ValuesQuery { cluster: "eu-1".into(), ..ValuesQuery::default() };
+        let values = fleet.client.get_values("web", &query).await.unwrap();
+        assert_eq!(values.values["replicas"], 7);
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r6_a_kustomization_is_rendered_in_the_sandbox_and_a_change_of_its_base_is_followed() {
+    with_timeout(Box::pin(async {
+        let server = GitServer::start().await;
+        server.commit("base/web.yaml", &manifest(2), "Begin");
+        server.commit("base/kustomization.yaml", "resources: [web.yaml]\n", "Add the base");
+        let overlay = "resources: [../../base]\nlabels: [{pairs: {team: shop}}]\n";
+        server.commit("overlays/eu/kustomization.yaml", overlay, "Add the overlay");
+        let fleet = git_fleet().await;
+        let mut new = git_workload(&server, OnNewCommit::All);
+        if let Source::Git(source) = &mut new.spec.source {
+            source.path = "overlays/eu".into();
+        }
+        // Without the program the console and the API say so, and the draft is kept.
+        let problems = find_problems(&fleet, &new).await;
+        assert!(
+            problems.iter().any(|(code, text)| code == "G122" && text.contains("--kustomize")),
+            "{problems:?}"
+        );
+        set_kustomize(&fleet).await;
+        publish(&fleet, &new).await;
+        assert_eq!(draft_source(&fleet).await.pinned.unwrap().content, GitContent::Kustomize);
+        assert_eq!(fleet.deployment(0).unwrap()["metadata"]["labels"]["team"], "shop");
+
+        server.commit("base/web.yaml", &manifest(3), "Run three replicas");
+        let status = fleet.client.check_git_source("web").await.unwrap();
+        assert_eq!((status.follow.blocked, status.follow.revision), (None, Some(2)));
+        wait_for_replicas(&fleet, &[0, 1, 2], 3).await;
+
+        // What would be fetched is refused by name; what kustomize rejects is shown.
+        for (text, expected) in [
+            ("resources: ['https://example.com/a.yaml']\n", "would be fetched"),
+            (
+                "resources: [../../base]\nhelmCharts: [{name: a, repo: 'https://example.com'}]\n",
+                "fetches charts",
+            ),
+            ("resources: [../../base]\npatches: [{path: missing.yaml}]\n", "kustomize build fails"),
+            (
+                "resources: [../../base]\nconfigMapGenerator: [{name: a, files: [/etc/passwd]}]\n",
+                "kustomize build fails",
+            ),
+        ] {
+            server.commit("overlays/eu/kustomization.yaml", text, "Break it");
+            let blocked = fleet.client.check_git_source("web").await.unwrap().follow.blocked.unwrap();
+            assert!(blocked.message.contains(expected), "{text}: {blocked:?}");
+            assert!(!blocked.message.contains("root:"), "{blocked:?}");
+        }
+        assert_eq!(replicas(&fleet, 0), 3);
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+async fn set_kustomize(fleet: &TestFleet) {
+    let program = std::env::var_os("FLOTILLA_KUSTOMIZE").map(PathBuf::from);
+    let program = program.expect("FLOTILLA_KUSTOMIZE names kustomize; cargo xtask test sets it");
+    let command = vec![env!("CARGO_BIN_EXE_flotilla-server").into(), source::sandbox::COMMAND.into()];
+    fleet.hub.set_kustomize(Kustomize::find(Some(&program), command).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_commits_that_an_allowed_signer_signed_are_used() {
+    with_timeout(Box::pin(async {
+        let server = GitServer::start().await;
+        let keys = tempfile::tempdir().unwrap();
+        let key = |name: &str| {
+            let path = keys.path().join(name).display().to_string();
+            let made = std::process::Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", &path])
+                .status();
+            assert!(made.unwrap().success());
+            path
+        };
+        let (ada, mallory) = (key("ada"), key("mallory"));
+        let sign = |key: &str| {
+            for (name, value) in [("gpg.format", "ssh"), ("user.signingkey", key), ("commit.gpgsign", "true")]
+            {
+                server.git(&["config", name, value]);
+            }
+        };
+        sign(&ada);
+        server.commit("deploy/web.yaml", &manifest(2), "Signed by Ada");
+        let fleet = git_fleet().await;
+        let put = GitRepositoryPut {
+            // Another spelling of the same repository.
+            url: server.url().replace("/deploy.git", "/Deploy"),
+            allowed_signers: Some(std::fs::read_to_string(format!("{ada}.pub")).unwrap()),
+            ..GitRepositoryPut::default()
+        };
+        fleet.client.put_git_repository("deploy", &put).await.unwrap();
+        publish(&fleet, &git_workload(&server, OnNewCommit::All)).await;
+
+        sign(&mallory);
+        server.commit("deploy/web.yaml", &manifest(3), "Signed by Mallory");
+        let blocked = fleet.client.check_git_source("web").await.unwrap().follow.blocked.unwrap();
+        assert!(blocked.message.contains("is not signed by one of the allowed signers"), "{blocked:?}");
+        server.git(&["config", "commit.gpgsign", "false"]);
+        server.commit("deploy/web.yaml", &manifest(4), "Not signed");
+        let blocked = fleet.client.check_git_source("web").await.unwrap().follow.blocked.unwrap();
+        assert!(blocked.message.contains("is not signed."), "{blocked:?}");
+        // A signature of another commit is no signature of this one.
+        sign(&ada);
+        server.commit("deploy/web.yaml", &manifest(5), "Signed by Ada again");
+        let raw = server.git(&["cat-file", "commit", "HEAD"]).replace("Signed by Ada again", "Changed later");
+        std::fs::write(server.path("../forged"), format!("{raw}\n")).unwrap();
+        let forged = server.git(&["hash-object", "-t", "commit", "-w", "../forged"]);
+        server.git(&["reset", "--quiet", "--hard", &forged]);
+        let blocked = fleet.client.check_git_source("web").await.unwrap().follow.blocked.unwrap();
+        assert!(blocked.message.contains("is not signed by one of the allowed signers"), "{blocked:?}");
+        assert_eq!(replicas(&fleet, 0), 2, "what runs is not changed");
+        server.commit("deploy/web.yaml", &manifest(1), "Signed by Ada at last");
+        assert_eq!(fleet.client.check_git_source("web").await.unwrap().follow.blocked, None);
+        wait_for_replicas(&fleet, &[0, 1, 2], 1).await;
+
+        let invalid = GitRepositoryPut { allowed_signers: Some("hello".into()), ..put };
+        let refused = fleet.client.put_git_repository("deploy", &invalid).await.unwrap_err();
+        assert!(refused.to_string().contains("Line 1"), "{refused}");
+        fleet.stop().await;
+    }))
+    .await;
+}
