@@ -144,7 +144,9 @@ fn print_source(source: &GitSourceStatus, format: Format, out: &Printer) -> Resu
         pinned.as_ref().map_or_else(|| "-".to_owned(), text)
     };
     let mut table = Table::new(&["FIELD", "VALUE"]);
-    let mut add = |field: &str, value: String| drop(table.add_row().text(field).text(value));
+    let mut add = |field: &str, value: String| {
+        table.add_row().text(field).text(value);
+    };
     add("repository", source.repository.clone());
     add(
         "ref",
