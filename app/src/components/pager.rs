@@ -18,7 +18,7 @@ pub fn Pager(
 ) -> impl IntoView {
     let total = if total > 10_000 { "10 000+".to_owned() } else { total.to_string() };
     view! {
-        <nav class="table-foot" aria-label="Pages">
+        <nav class="table-foot" aria-label=format!("Pages of {noun}")>
             <span>{format!("{shown} of {total} {noun}")}</span>
             <span class="flex gap-4">
                 {first.map(|href| view! { <a class="link" href=href>"Back to the start"</a> })}

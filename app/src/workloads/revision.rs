@@ -3,19 +3,22 @@
 use domain::Timestamp;
 use domain::plan::RevisionView;
 use domain::rollout::Rollout;
-use domain::workload::{Intent, WorkloadView};
+use domain::workload::{Intent, Source, WorkloadView};
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::hooks::use_params_map;
+use leptos_router::hooks::{use_params_map, use_query_map};
 use serde::{Deserialize, Serialize};
 
 use super::history_tab::{WorkloadRestore, roll_back_button};
-use super::publish::changes::changed_objects;
 use crate::components::{Age, CopyBlock, ErrorBanner, StateCounts, StateStrip, pluralize, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
+
+mod comparison;
+
+use comparison::{AGAINST, CLUSTER, show_comparison};
 
 /// Data of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,21 +29,37 @@ pub struct RevisionData {
     pub workload: WorkloadView,
     /// Its rollout, if it had waves.
     pub rollout: Option<Rollout>,
+    /// The newest other revisions, which it can be compared with.
+    pub others: Vec<u32>,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
 }
 
 /// Reads the page.
 #[server(prefix = "/api/fn", endpoint = "revision_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn revision_read(name: String, number: u32) -> AppResult<RevisionData> {
+pub async fn revision_read(
+    name: String,
+    number: u32,
+    against: Option<u32>,
+    cluster: Option<String>,
+) -> AppResult<RevisionData> {
     use super::source::limits::clear_texts;
     use crate::host;
+    use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
+    let cluster = cluster.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    let comparison = hub::RevisionComparison { against, cluster };
     let hub::RevisionDetails { view, mut workload, rollout } =
-        host::into_app_result(hub.get_revision_details(&name, number).await)?;
+        host::into_app_result(hub.get_revision_details(&name, number, &comparison).await)?;
+    let newest = host::into_app_result(hub.list_revisions(&name, &ListQuery::default()).await)?;
+    let mut others: Vec<u32> = newest.items.iter().map(|revision| revision.number).collect();
+    others.extend(view.against);
+    others.retain(|other| *other != number);
+    others.sort_unstable_by(|a, b| b.cmp(a));
+    others.dedup();
     clear_texts(&mut workload.workload.draft.source);
     workload.published_revision = None;
-    Ok(RevisionData { view, workload, rollout, read_at: hub.clock().now() })
+    Ok(RevisionData { view, workload, rollout, others, read_at: hub.clock().now() })
 }
 
 /// The page of a revision.
@@ -52,11 +71,14 @@ pub fn RevisionPage() -> impl IntoView {
     let number = Memo::new(move |_| {
         params.read().get("number").and_then(|number| number.parse::<u32>().ok()).unwrap_or_default()
     });
+    let query = use_query_map();
+    let against = Memo::new(move |_| query.read().get(AGAINST).and_then(|number| number.parse::<u32>().ok()));
+    let cluster = Memo::new(move |_| query.read().get(CLUSTER));
     let id = RwSignal::new(None);
     let version = live::watch_version(move || id.get().map(Topic::Workload));
     let data = create_resource(
-        move || (name.get(), number.get(), version.get()),
-        |(name, number, _)| revision_read(name, number),
+        move || (name.get(), number.get(), against.get(), cluster.get(), version.get()),
+        |(name, number, against, cluster, _)| revision_read(name, number, against, cluster),
     );
     Effect::new(move |_| id.set(data.get().and_then(Result::ok).map(|data| data.workload.workload.id)));
     let restore = ServerAction::<WorkloadRestore>::new();
@@ -69,25 +91,10 @@ pub fn RevisionPage() -> impl IntoView {
 }
 
 fn show_revision(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
-    let RevisionData { view, workload, rollout, read_at: at } = data;
+    let RevisionData { view, workload, rollout, others, read_at: at } = data;
     let name = workload.workload.name.clone();
-    let RevisionView { revision, previous: before, changes: effect, changed_parts: also } = view;
-    let against = match before {
-        Some(before) => format!("Changed against r{before}"),
-        None => "The first revision".to_owned(),
-    };
-    let nothing = effect.is_no_op();
-    let also = (!also.is_empty()).then(|| {
-        view! { <p class="text-2">{format!("Changed as well: {}.", also.join(", "))}</p> }
-    });
-    let files = revision.spec.source.files().iter().map(|file| {
-        view! {
-            <details class="fold">
-                <summary class="name">{file.name.clone()}</summary>
-                <CopyBlock text=file.text.clone() label=file.name.clone() />
-            </details>
-        }
-    });
+    let comparison = show_comparison(&name, &view, &others);
+    let revision = view.revision;
     view! {
         <div class="stack-md">
             <div class="head">
@@ -109,21 +116,43 @@ fn show_revision(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> 
             {(!revision.message.is_empty()).then(|| view! { <p>{format!("“{}”", revision.message)}</p> })}
             {revision_status(&workload, revision.number)}
             {rollout.map(|rollout| rollout_summary(&rollout, at))}
-            <section class="stack-sm" aria-labelledby="changed">
-                <h2 class="section" id="changed">
-                    {against}
-                </h2>
-                {nothing.then(|| view! { <p class="text-2">"The manifests are the same."</p> })}
-                {changed_objects(&effect, &[])}
-                {also}
-            </section>
-            <section class="stack-sm" aria-labelledby="files">
-                <h2 class="section" id="files">
-                    "Files"
-                </h2>
-                {files.collect_view()}
-            </section>
+            {comparison}
+            {show_source(&revision.spec.source)}
         </div>
+    }
+    .into_any()
+}
+
+/// The files, or the chart with its values.
+fn show_source(source: &Source) -> AnyView {
+    let text = |name: String, text: String| {
+        view! {
+            <details class="fold">
+                <summary class="name">{name.clone()}</summary>
+                <CopyBlock text=text label=name />
+            </details>
+        }
+        .into_any()
+    };
+    let (title, texts) = match source {
+        Source::Yaml { files } => {
+            ("Files", files.iter().map(|file| text(file.name.clone(), file.text.clone())).collect::<Vec<_>>())
+        }
+        Source::Chart(chart) if chart.values.trim().is_empty() => ("Source", Vec::new()),
+        Source::Chart(chart) => ("Source", vec![text("values.yaml".to_owned(), chart.values.clone())]),
+        Source::Git(git) if git.values.trim().is_empty() => ("Source", Vec::new()),
+        Source::Git(git) => ("Source", vec![text("values.yaml".to_owned(), git.values.clone())]),
+    };
+    let summary =
+        (!source.is_inline()).then_some(()).map(|_| view! { <p class="text-2">{source.summary()}</p> });
+    view! {
+        <section class="stack-sm" aria-labelledby="files">
+            <h2 class="section" id="files">
+                {title}
+            </h2>
+            {summary}
+            {texts}
+        </section>
     }
     .into_any()
 }

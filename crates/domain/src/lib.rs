@@ -36,8 +36,8 @@ pub use kubernetes::{
 };
 pub use model::{
     api_token, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition, deployment,
-    event, fleet, git, git_repository, git_status, health, join, manifest_work, operation, overrides, page,
-    placement, policy, release, report, request, rollout, rollup, values, workload,
+    event, fleet, git, git_repository, git_status, health, helm_release, join, manifest_work, operation,
+    overrides, page, placement, policy, release, report, request, rollout, rollup, values, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{finding, manifest, name_check, schema, strict_input, template, yaml_edit};

@@ -16,6 +16,7 @@ pub mod git;
 pub mod git_repository;
 pub mod git_status;
 pub mod health;
+pub mod helm_release;
 pub mod join;
 pub mod manifest_work;
 pub mod operation;

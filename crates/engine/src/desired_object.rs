@@ -10,6 +10,7 @@ use domain::Digest;
 use domain::bundle::{Bundle, apply_rank};
 use domain::chart_hook::ChartHook;
 use domain::chart_object::is_chart_crd;
+use domain::helm_release::HelmRelease;
 use domain::object::{ObjectRef, object_ref};
 use domain::report::DesiredRelease;
 use serde_json::{Map, Value};
@@ -75,6 +76,21 @@ impl DesiredObject {
         value.to_string().into_bytes()
     }
 
+    /// The object as the bundle has it, without label and annotations of Flotilla.
+    pub(crate) fn source_value(&self) -> Value {
+        let mut value = self.value();
+        for field in ["labels", "annotations"] {
+            let Some(Value::Object(map)) = value.pointer_mut(&format!("/metadata/{field}")) else { continue };
+            map.retain(|key, _| !OWNERSHIP_KEYS.contains(&key.as_str()));
+            if map.is_empty()
+                && let Some(Value::Object(metadata)) = value.get_mut("metadata")
+            {
+                metadata.shift_remove(field);
+            }
+        }
+        value
+    }
+
     /// The object as compared for drift: without ignored fields and autoscaled replicas.
     pub(crate) fn comparable_value(&self, rule: &ObjectPolicy<'_>) -> Value {
         let mut value = self.value();
@@ -105,6 +121,8 @@ pub(crate) struct PreparedBundle {
     pub objects: Vec<Arc<DesiredObject>>,
     /// The hooks of a chart, in the order in which they run.
     pub hooks: Vec<Arc<DesiredHook>>,
+    /// The record of the Helm release, if one is kept.
+    pub helm_release: Option<HelmRelease>,
 }
 
 impl PreparedBundle {
@@ -139,7 +157,7 @@ impl PreparedBundle {
             let removal_hook = hook.is_for_removal().then(|| object.clone());
             Arc::new(DesiredHook { desired, hook, removal_hook })
         });
-        Self { digest, objects, hooks: hooks.collect() }
+        Self { digest, objects, hooks: hooks.collect(), helm_release: bundle.helm_release.clone() }
     }
 
     /// The hooks of the removal, as they are in the bundle.
@@ -162,7 +180,7 @@ fn prepare_object(
     let name = object_ref(object);
     let mut body = object.clone();
     remove_server_fields(&mut body);
-    let hash = Bundle { objects: vec![hash_input(&body, autoscaled)], hooks: Vec::new() }
+    let hash = Bundle { objects: vec![hash_input(&body, autoscaled)], ..Bundle::default() }
         .digest()
         .as_str()
         .to_owned();

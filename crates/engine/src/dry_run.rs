@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use domain::bundle::Bundle;
 use domain::chart_hook::HookEvent;
 use domain::finding::Finding;
+use domain::helm_release::HelmRelease;
 use domain::object::ObjectRef;
 use domain::plan::{ClusterPlan, PlannedAction, PlannedChange, diff, find_removed_fields, plan_hooks};
-use domain::policy::{ConflictPolicy, DeletionPolicy, Policies, UpdateStrategy};
+use domain::policy::{ConflictPolicy, DeletionPolicy, HelmReleasePolicy, Policies, UpdateStrategy};
 use domain::report::{DesiredPhase, DesiredRelease};
 use domain::{Digest, ReleaseId};
 use futures::StreamExt;
@@ -67,6 +68,8 @@ struct DryRunContext<'a> {
     workload: &'a str,
     record: Option<&'a AppliedRelease>,
     policies: &'a Policies,
+    /// The record of the Helm release, if one is kept.
+    helm_release: Option<&'a HelmRelease>,
     /// Whether the reconciliation would create this namespace first.
     creates_namespace: &'a (dyn Fn(&str) -> bool + Sync),
 }
@@ -97,6 +100,7 @@ pub(crate) async fn plan_present(
         workload,
         record: record.as_deref(),
         policies,
+        helm_release: bundle.helm_release.as_ref(),
         creates_namespace: &made,
     };
     let all: Vec<_> = prepared
@@ -112,7 +116,9 @@ pub(crate) async fn plan_present(
     if let Some(record) = record.as_deref().filter(|_| policies.prune) {
         let is_desired = |entry: &&InventoryEntry| {
             let mut desired = bundle.object_refs().chain(bundle.hook_refs());
+            let mut release = bundle.helm_release.iter();
             desired.any(|object| object.is_same_object(&entry.object))
+                || release.any(|release| release.is_revision(&entry.object))
         };
         let obsolete: Vec<&InventoryEntry> =
             record.resources.iter().filter(|entry| !is_desired(entry)).collect();
@@ -164,6 +170,7 @@ pub(crate) async fn plan_absent(
         workload: &record.workload,
         record: Some(&record),
         policies,
+        helm_release: None,
         creates_namespace: &made,
     };
     let entries: Vec<&InventoryEntry> = record.resources.iter().collect();
@@ -261,12 +268,16 @@ impl DryRunContext<'_> {
         if let Some(other) = owner.filter(|owner| Some(*owner) != self.release) {
             self.check_owner(other)?;
         }
-        let force = if self.policies.conflict == ConflictPolicy::Force {
+        let is_adopted = self.policies.helm_release == HelmReleasePolicy::Adopt
+            && live.as_ref().is_some_and(|live| self.helm_release.is_some_and(|release| release.owns(live)));
+        let force = if self.policies.conflict == ConflictPolicy::Force || is_adopted {
             ForceConflicts::Yes
         } else {
             ForceConflicts::No
         };
-        if let (Some(live), None, ConflictPolicy::IfIdentical) = (&live, owner, self.policies.conflict) {
+        if let (Some(live), None, ConflictPolicy::IfIdentical, false) =
+            (&live, owner, self.policies.conflict, is_adopted)
+        {
             check_identical(ObjectInput { desired, policy: rule }, live)?;
         }
         let body = desired.apply_body(live.as_ref(), rule, false);

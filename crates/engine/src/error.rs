@@ -90,6 +90,14 @@ pub enum Error {
     /// A job whose immutable fields change has not ended.
     #[error("the job still runs with the content of an earlier revision")]
     JobRunning,
+    /// Helm or another tool has a release of the same name, which is not adopted.
+    #[error("it exists already (revision {revision}, {status}), and Flotilla did not install it")]
+    ReleaseConflict {
+        /// Its newest revision.
+        revision: u32,
+        /// Helm's status of this revision.
+        status: String,
+    },
     /// A hook of a chart has failed, or cannot run.
     #[error("{0}")]
     HookFailed(String),
@@ -136,6 +144,7 @@ impl Error {
             Self::AdmissionUnavailable(_) => Reason::AdmissionUnavailable,
             Self::ImmutableField { .. } => Reason::ImmutableField,
             Self::JobRunning => Reason::JobRunning,
+            Self::ReleaseConflict { .. } => Reason::ReleaseConflict,
             Self::HookFailed(_) => Reason::HookFailed,
             Self::Invalid(_) => Reason::Invalid,
             Self::Gone => Reason::Gone,
@@ -179,6 +188,9 @@ impl Error {
             Self::AdmissionUnavailable(_) => {
                 "Restore the webhook or delete its configuration; the request is retried automatically."
             }
+            Self::ReleaseConflict { .. } => {
+                "Choose another release name or namespace, or set the policy helmRelease to adopt to take over its objects."
+            }
             Self::HookFailed(_) => {
                 "Correct the cause on the cluster, or change the workload and publish it; the hook is run again automatically."
             }
@@ -210,6 +222,7 @@ impl Error {
             | Self::ImmutableField { .. }
             | Self::Invalid(_)
             | Self::ApplyConflict { .. }
+            | Self::ReleaseConflict { .. }
             | Self::Unreadable(_) => RetryClass::Slow,
             _ => RetryClass::Soon,
         }
@@ -223,6 +236,7 @@ impl Error {
                 | Self::Invalid(_)
                 | Self::NotIdentical(_)
                 | Self::ApplyConflict { .. }
+                | Self::ReleaseConflict { .. }
                 | Self::PermissionDenied(_)
         )
     }

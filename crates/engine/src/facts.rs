@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domain::cluster::{ApiResource, ClusterFacts, NamespaceFacts, NodePool, Quota, facts};
+use domain::cluster::{ApiResource, ClusterFacts, HelmReleaseFacts, NamespaceFacts, NodePool, Quota, facts};
 
 use crate::api::{ApiClient, ServedKind};
 use crate::discovery::Discovery;
 use crate::error::Error;
-use crate::observe::{ClusterResources, ClusterState, NodeSummary, list_nodes};
+use crate::observe::{ClusterResources, ClusterState, HelmRevision, NodeSummary, list_nodes};
 use crate::options::Options;
 use crate::permissions::{PermissionCache, Permissions};
 
@@ -154,6 +154,12 @@ fn namespace_facts(
         quotas.entry(namespace).or_default().push(quota);
     }
     let mut pulling = BTreeMap::<String, Vec<String>>::new();
+    let helm_revisions = land.helm_revisions.rows();
+    let are_releases_known = helm_revisions.is_some();
+    let mut helm_releases = BTreeMap::<String, Vec<HelmReleaseFacts>>::new();
+    for ((namespace, _), revision) in helm_revisions.unwrap_or_default() {
+        add_helm_revision(helm_releases.entry(namespace).or_default(), revision);
+    }
     let accounts = land.pull_accounts.rows();
     let is_known = accounts.is_some();
     for ((namespace, name), ()) in accounts.unwrap_or_default() {
@@ -169,10 +175,24 @@ fn namespace_facts(
             pull_accounts: is_known
                 .then(|| pulling.remove(&name).unwrap_or_default())
                 .filter(|names| names.len() <= facts::MAX_PULL_ACCOUNTS),
+            helm_releases: are_releases_known
+                .then(|| helm_releases.remove(&name).unwrap_or_default())
+                .filter(|releases| releases.len() <= facts::MAX_HELM_RELEASES),
             name,
             pod_security,
         })
         .collect()
+}
+
+/// Adds a revision to the releases of its namespace, sorted by name; of a release, the newest one stays.
+fn add_helm_revision(releases: &mut Vec<HelmReleaseFacts>, found: HelmRevision) {
+    let HelmRevision { release: name, revision, status, workload } = found;
+    let facts = HelmReleaseFacts { name, revision, status, workload };
+    match releases.binary_search_by(|other| other.name.cmp(&facts.name)) {
+        Ok(at) if releases[at].revision < facts.revision => releases[at] = facts,
+        Ok(_) => {}
+        Err(at) => releases.insert(at, facts),
+    }
 }
 
 #[cfg(test)]

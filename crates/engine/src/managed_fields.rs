@@ -39,6 +39,14 @@ pub(crate) fn changing_manager(live: &Value, paths: &[String]) -> String {
         .unwrap_or_else(|| UNKNOWN_MANAGER.to_owned())
 }
 
+/// The entries without those of `manager` for the object itself; `None` if it has none.
+pub(crate) fn without_manager(live: &Value, manager: &str) -> Option<Vec<Value>> {
+    let entries = manager_entries(live);
+    let is_other = |entry: &&Value| entry["manager"] != manager || entry["subresource"].is_string();
+    let others: Vec<Value> = entries.iter().filter(is_other).cloned().collect();
+    (others.len() < entries.len()).then_some(others)
+}
+
 fn manager_entries(live: &Value) -> &[Value] {
     live.pointer("/metadata/managedFields").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

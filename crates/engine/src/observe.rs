@@ -22,7 +22,7 @@ mod object_cache;
 mod pod_cache;
 mod watcher;
 
-pub(crate) use cluster_resources::{ClusterResources, NodeSummary, list_nodes};
+pub(crate) use cluster_resources::{ClusterResources, HelmRevision, NodeSummary, list_nodes};
 pub(crate) use cluster_state::ClusterState;
 pub(crate) use live_object::LiveObject;
 pub(crate) use object_cache::{CacheState, ObjectCache};

@@ -30,6 +30,7 @@ mod custom_kind;
 mod drift;
 mod expire;
 mod finalizers;
+mod helm_release;
 mod hooks;
 mod hub_behind;
 mod intent;

@@ -60,6 +60,6 @@ pub use sign_in::{Session, SignInClient, SignInStatistics};
 pub use store::Outage;
 pub use supervise::TaskStatus;
 pub use workload::{
-    CheckResult, ContentCheck, DraftPatch, PolicyPatch, PublishContent, PublishOptions, RevisionDetails,
-    WorkloadEdit,
+    CheckResult, ContentCheck, DraftPatch, PolicyPatch, PublishContent, PublishOptions, RevisionComparison,
+    RevisionDetails, WorkloadEdit,
 };

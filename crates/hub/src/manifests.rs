@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::manifest::{self, ParsedManifests};
@@ -32,6 +33,8 @@ pub(crate) struct SourceManifests {
     by_cluster: Option<HashMap<ClusterId, ClusterManifests>>,
     /// What was found while a chart was rendered.
     findings: Vec<Finding>,
+    /// The chart; `None` for files and for a chart that is not there yet.
+    chart: Option<ChartVersion>,
 }
 
 /// Manifests that some clusters have in common.
@@ -55,7 +58,7 @@ impl SourceManifests {
     /// The manifests of files. It parses: call it off the async threads.
     pub fn parse_files(source: &Source) -> Self {
         let set = ManifestSet { parsed: manifest::parse(source.files()), inputs: None };
-        Self { sets: vec![set], by_cluster: None, findings: Vec::new() }
+        Self { sets: vec![set], by_cluster: None, findings: Vec::new(), chart: None }
     }
 
     /// The set that pages count and locate: that of the first cluster; empty if nothing is rendered.
@@ -78,6 +81,11 @@ impl SourceManifests {
     /// What was found while a chart was rendered.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    /// The chart that was rendered.
+    pub fn chart(&self) -> Option<&ChartVersion> {
+        self.chart.as_ref()
     }
 
     /// The manifests of a cluster, or why there are none now.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
+use domain::chart::ChartVersion;
+use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::exposure::collect_exposures;
 use domain::placement::{ClusterGroup, Decision};
@@ -11,7 +13,7 @@ use domain::release::stage::StageReason;
 use domain::release::{Reason, RenderOutcome};
 use domain::render::{BundleRenderer, RenderError};
 use domain::rollout::RolloutStrategy;
-use domain::workload::{Policies, Revision};
+use domain::workload::{HelmReleasePolicy, Policies, Revision};
 use domain::{ClusterId, Digest, Finding, rollout};
 
 use crate::blocking::run_blocking;
@@ -105,7 +107,8 @@ pub(crate) fn render_clusters(
     let render = |(cluster, wave): (&&Cluster, Option<u32>)| {
         let rendered = manifests
             .get(cluster.id)
-            .and_then(|parsed| render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster));
+            .and_then(|parsed| render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster))
+            .and_then(|bundle| add_helm_release(bundle, rendering, manifests.chart(), cluster));
         to_target(rendering, cluster, wave, rendered.map(|bundle| bundles.insert(&bundle)))
     };
     clusters.iter().zip(waves).map(render).collect()
@@ -192,6 +195,23 @@ fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bu
         )));
     }
     rendering.render_bundle(cluster).map_err(to_outcome)
+}
+
+/// Adds what Helm's record says of the release, if the policy is to keep one.
+fn add_helm_release(
+    bundle: Bundle,
+    rendering: &BundleRenderer<'_>,
+    chart: Option<&ChartVersion>,
+    cluster: &Cluster,
+) -> Result<Bundle, RenderOutcome> {
+    let &BundleRenderer { workload, revision, spec, groups, targets, .. } = rendering;
+    let (Some(source), Some(chart)) = (spec.source.to_chart_source(), chart) else { return Ok(bundle) };
+    if spec.policies.helm_release == HelmReleasePolicy::None {
+        return Ok(bundle);
+    }
+    let release = ChartRelease { workload, revision, spec, source: &source, groups, targets };
+    let helm_release = release.helm_release(chart, cluster).map_err(to_outcome)?;
+    Ok(Bundle { helm_release: Some(helm_release), ..bundle })
 }
 
 /// The outcome of a rendering without a bundle.

@@ -34,7 +34,7 @@ pub use change_draft::{DraftPatch, PolicyPatch};
 pub use check::ContentCheck;
 pub(crate) use check::trim_passed_filters;
 pub use publish_content::PublishContent;
-pub use revision::RevisionDetails;
+pub use revision::{RevisionComparison, RevisionDetails};
 pub(crate) use snapshot::{PublishSnapshot, PublishableWorkload, in_decision_order, load_present_releases};
 
 /// An edit of a workload; omitted fields stay unchanged.

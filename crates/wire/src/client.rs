@@ -34,6 +34,7 @@ pub use agent::{AgentClient, AgentError, DesiredStateStream};
 pub use chart::ValuesQuery;
 pub use chart_repository::CatalogQuery;
 pub use watch::WatchStream;
+pub use workload::RevisionQuery;
 
 use send::ApiCall;
 

@@ -19,7 +19,7 @@ pub mod version;
 pub mod watch;
 pub mod workload;
 
-pub use client::{AgentClient, AgentError, CatalogQuery, Client, ValuesQuery};
+pub use client::{AgentClient, AgentError, CatalogQuery, Client, RevisionQuery, ValuesQuery};
 pub use cluster::{ClusterFault, ClusterPatch, FaultRequest};
 pub use error::Error;
 pub use event::{EventPage, EventQuery};

@@ -38,13 +38,15 @@ async fn assert_lifecycle(server: TestServer, member: MemberCluster) {
 #[tokio::test(flavor = "multi_thread")]
 async fn p10_a_hub_whose_clock_is_an_hour_ahead_or_behind_serves_its_agents() {
     for off in [HOUR, -HOUR] {
-        assert_lifecycle(TestServer::start_with_clock_offset(off).await, MemberCluster::new("eu-1")).await;
+        let server = TestServer::start_with_clock_offset(off).await;
+        Box::pin(assert_lifecycle(server, MemberCluster::new("eu-1"))).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn p10_an_agent_whose_clock_is_an_hour_ahead_or_behind_is_served() {
     for off in [HOUR, -HOUR] {
-        assert_lifecycle(TestServer::open().await, MemberCluster::new("eu-1").with_clock_offset(off)).await;
+        let cluster = MemberCluster::new("eu-1").with_clock_offset(off);
+        Box::pin(assert_lifecycle(TestServer::open().await, cluster)).await;
     }
 }

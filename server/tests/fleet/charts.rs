@@ -47,7 +47,7 @@ fn describe_chart(lines: &str, extra: &[(&str, &str)]) -> Vec<u8> {
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-fn helm_program() -> PathBuf {
+pub(super) fn helm_program() -> PathBuf {
     std::env::var_os("FLOTILLA_HELM")
         .map(PathBuf::from)
         .expect("FLOTILLA_HELM names helm; cargo xtask test sets it")
@@ -89,7 +89,7 @@ pub(crate) fn chart_workload(version: &str, values: &str) -> NewWorkload {
     new
 }
 
-fn override_for(name: &str, target: ClusterSelector, values: &str) -> Override {
+pub(super) fn override_for(name: &str, target: ClusterSelector, values: &str) -> Override {
     Override {
         id: domain::OverrideId::from_parts(1, name.len() as u128),
         name: name.into(),
@@ -100,7 +100,7 @@ fn override_for(name: &str, target: ClusterSelector, values: &str) -> Override {
     }
 }
 
-fn cluster_named(name: &str) -> ClusterSelector {
+pub(super) fn cluster_named(name: &str) -> ClusterSelector {
     ClusterSelector { clusters: vec![name.into()], ..ClusterSelector::default() }
 }
 

@@ -6,7 +6,7 @@ use domain::git_repository::{GitCredentials, GitRepositoryPut};
 use domain::rollout::{RolloutAction, RolloutStrategy, Wave};
 use source::git::{GitAccess, GitClient};
 use sqlx::{ConnectOptions as _, Executor as _};
-use wire::{RestoreRevisionRequest, ValidateRequest};
+use wire::{RestoreRevisionRequest, RevisionQuery, ValidateRequest};
 
 use super::git_server::GitServer;
 use super::*;
@@ -83,7 +83,7 @@ async fn a_branch_is_pinned_when_the_draft_is_saved_and_runs_without_its_reposit
         let pinned = draft_source(&fleet).await.pinned.unwrap();
         assert_eq!((&*pinned.commit, pinned.content, pinned.files), (&*commit, GitContent::Manifests, 1));
         assert_eq!((&*pinned.author, &*pinned.subject), ("Ada", "Run two replicas"));
-        let revision = fleet.client.get_revision("web", 1).await.unwrap();
+        let revision = fleet.client.get_revision("web", 1, &RevisionQuery::default()).await.unwrap();
         assert_eq!(
             revision.revision.spec.source.git().unwrap().pinned.as_ref(),
             Some(&pinned),
@@ -160,7 +160,7 @@ async fn a_moved_branch_is_published_by_policy_and_a_rollback_stays() {
         let status = fleet.client.check_git_source("web").await.unwrap();
         assert_eq!((status.follow.revision, status.follow.blocked), (Some(2), None));
         wait_for_replicas(&fleet, &[0, 1, 2], 3).await;
-        let revision = fleet.client.get_revision("web", 2).await.unwrap();
+        let revision = fleet.client.get_revision("web", 2, &RevisionQuery::default()).await.unwrap();
         assert_eq!(revision.revision.spec.source.git().unwrap().pinned.as_ref().unwrap().commit, second);
         assert!(revision.revision.message.contains("Run three replicas"), "{}", revision.revision.message);
         assert!(!fleet.client.get_workload("web").await.unwrap().workload.draft_changed);

@@ -23,8 +23,10 @@ mod envelopes;
 mod git_content;
 mod git_server;
 mod git_sources;
+mod helm_releases;
 mod real_charts;
 mod real_clusters;
+mod revisions;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB_KEY: (&str, &str) = ("apps", "web");

@@ -12,7 +12,7 @@ use super::charts::{chart, set_helm};
 use super::deployments::{DEPLOYMENTS, EU, WEB, outcomes};
 use super::*;
 
-const DEPLOYMENT_TEMPLATE: &str = "apiVersion: apps/v1
+pub(super) const DEPLOYMENT_TEMPLATE: &str = "apiVersion: apps/v1
 kind: Deployment
 metadata: {name: {{ .Release.Name }}}
 spec:

@@ -28,6 +28,7 @@ pub fn PolicyFields(
         </div>
         {select_field("drift", "On drift", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
         {select_field("conflict", "On conflict with another owner", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
+        {select_field("helm_release", "Helm release of a chart", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
         {select_field("deletion", "Deletion policy", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects that the policy names")], policies.deletion as usize)}
     }
     .into_any()

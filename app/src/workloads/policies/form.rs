@@ -1,6 +1,6 @@
 //! The policies of a workload as a form. Pure.
 
-use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy};
+use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy};
 use serde::{Deserialize, Serialize};
 
 /// The fields as they are sent under `form[policies]`. Browsers do not send unticked boxes, so every field has a default.
@@ -21,6 +21,8 @@ pub struct PolicyForm {
     pub deletion: DeletionPolicy,
     /// Change the custom resource definitions of a chart.
     pub upgrade_crds: bool,
+    /// Whether Helm's record of a chart's release is kept.
+    pub helm_release: HelmReleasePolicy,
 }
 
 #[cfg(feature = "ssr")]
@@ -34,6 +36,7 @@ impl PolicyForm {
             conflict: self.conflict,
             deletion: self.deletion,
             upgrade_crds: self.upgrade_crds,
+            helm_release: self.helm_release,
         };
         hub::DraftPatch { addon: Some(self.addon), policies: Some(policies), ..Default::default() }
     }

@@ -2,8 +2,9 @@
 
 use clap::Args;
 use domain::page::{ListQuery, MAX_LIMIT};
-use domain::plan::RevisionView;
+use domain::plan::{ChangedPart, RevisionView};
 use domain::workload::Revision;
+use wire::RevisionQuery;
 
 use crate::clock;
 use crate::commands::plan::{format_counts, print_changes};
@@ -23,6 +24,12 @@ pub struct HistoryArgs {
     /// Show the changes of one revision
     #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..))]
     revision: Option<u32>,
+    /// Compare it with this revision instead of the previous one
+    #[arg(long, value_name = "REVISION", requires = "revision", value_parser = clap::value_parser!(u32).range(1..))]
+    against: Option<u32>,
+    /// Compare what the two revisions are on this cluster, with its overrides and values
+    #[arg(long, requires = "revision")]
+    cluster: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -31,7 +38,8 @@ impl HistoryArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         if let Some(number) = self.revision {
-            let view = remote.client.get_revision(&self.workload, number).await?;
+            let query = RevisionQuery { against: self.against, cluster: self.cluster };
+            let view = remote.client.get_revision(&self.workload, number, &query).await?;
             if self.output.format.is_machine() {
                 out.print_value(&view, self.output.format)?;
             } else {
@@ -63,13 +71,25 @@ fn print_revision(workload: &str, view: &RevisionView, out: &Printer) -> Result<
     if !revision.message.is_empty() {
         out.print_line(&sanitize(&revision.message))?;
     }
-    out.print_line(&match view.previous {
-        Some(before) => format!("Compared with r{before}: {}", format_counts(view.changes.counts())),
-        None => format!("First revision: {}", format_counts(view.changes.counts())),
-    })?;
-    print_changes(&view.changes, &[], out)?;
-    if !view.changed_parts.is_empty() {
-        out.print_line(&format!("Also changed: {}", view.changed_parts.join(", ")))?;
+    let on_cluster = if view.cluster.is_empty() { String::new() } else { format!(" on {}", view.cluster) };
+    let subject = match view.against {
+        Some(other) => format!("Compared with r{other}{on_cluster}"),
+        None => format!("First revision{on_cluster}"),
+    };
+    match &view.changes {
+        Some(changes) => {
+            out.print_line(&format!("{subject}: {}", format_counts(changes.counts())))?;
+            print_changes(changes, &[], out)?;
+        }
+        None => {
+            out.print_line(&format!("{subject}: the objects can't be compared."))?;
+            out.print_findings(&view.findings, &str::to_owned)?;
+        }
+    }
+    for ChangedPart { part, diff } in &view.changed_parts {
+        out.print_line("")?;
+        out.print_line(&format!("{part}:"))?;
+        diff.lines().try_for_each(|line| out.print_line(&format!("  {}", sanitize(line))))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::evaluation::render::{RenderError, TemplateValues, should_wait_on};
 use crate::model::bundle::canonical_json;
 use crate::model::chart::{ChartInputs, ChartSource, ChartVersion, SAMPLE_KUBERNETES_VERSION};
 use crate::model::cluster::{Cluster, ClusterFacts};
+use crate::model::helm_release::{HelmChart, HelmRelease};
 use crate::model::overrides::list_applicable;
 use crate::model::placement::ClusterGroup;
 use crate::model::values::{LayerValues, LockViolation, ValuesLayer, find_lock_violations, merge_layers};
@@ -117,6 +118,25 @@ impl ChartRelease<'_> {
             return Err(RenderError::Rejected(filler.rejected));
         }
         Ok(self.build_inputs(chart, &merge_layers([&layer]), SAMPLE_KUBERNETES_VERSION, Vec::new()))
+    }
+
+    /// What Helm's record says of the release on `cluster`.
+    ///
+    /// # Errors
+    /// As [`Self::layers`].
+    pub fn helm_release(&self, chart: &ChartVersion, cluster: &Cluster) -> Result<HelmRelease, RenderError> {
+        let chart = HelmChart {
+            name: chart.name.clone(),
+            version: chart.version.clone(),
+            app_version: chart.app_version.clone(),
+            description: chart.description.clone(),
+        };
+        Ok(HelmRelease {
+            name: self.source.release_name_or(self.workload).to_owned(),
+            namespace: self.spec.namespace.clone(),
+            chart,
+            values: merge_layers(&self.layers(cluster)?),
+        })
     }
 
     fn build_inputs(

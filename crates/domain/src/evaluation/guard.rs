@@ -24,6 +24,7 @@ mod credentials;
 mod deletion;
 mod exposure;
 mod fleet;
+mod helm_release;
 mod identity;
 mod image;
 mod ingress;

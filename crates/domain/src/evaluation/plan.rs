@@ -29,7 +29,7 @@ pub use publish_plan::{
     ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,
 };
 pub use removed_fields::find_removed_fields;
-pub use revision::RevisionView;
+pub use revision::{ChangedPart, RevisionView, SpecPart, compare_bundles, list_spec_parts};
 pub use secret::HIDDEN_VALUE;
 pub use variants::{Distinction, FieldValue, PlanVariants, VariedObject};
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::kubernetes::name;
 use crate::kubernetes::object::{ObjectRef, object_ref};
-use crate::model::bundle::{Bundle, is_hook_envelope};
+use crate::model::bundle::{Bundle, is_envelope};
 use crate::model::chart_hook::{ChartHook, hook_events, sort_hooks};
 use crate::model::chart_object::{CHART_CRD_ANNOTATION, is_crd_file};
 use crate::model::cluster::Cluster;
@@ -217,15 +217,15 @@ fn check_namespace(object: &Value) -> Option<Finding> {
         .map(|finding| finding.with_object(name.to_string()).with_path(path))
 }
 
-/// G118: the kind is reserved, and an agent would take the object in it for a hook, without any check.
+/// G118: the kind is reserved, and an agent would take the object in it for a hook or a record, without any check.
 fn check_reserved_kind(object: &Value) -> Option<Finding> {
-    is_hook_envelope(object).then(|| {
+    is_envelope(object).then(|| {
         let name = object_ref(object);
-        let message = format!("{name} has a kind that is reserved for the hooks of charts.");
+        let message = format!("{name} has a kind that is reserved for parts of a bundle.");
         Finding::error(
             "G118",
             message,
-            "Remove it; a hook is an object of a chart with the annotation helm.sh/hook.",
+            "Remove it: no cluster serves this kind. A hook is an object of a chart with the annotation helm.sh/hook.",
         )
         .with_object(name.to_string())
         .with_path("/kind")

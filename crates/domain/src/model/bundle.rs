@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::object::{ObjectRef, object_ref};
 use crate::model::chart_object::is_chart_crd;
+use crate::model::helm_release::HelmRelease;
 
 /// Rendered manifests in apply order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -19,16 +20,25 @@ pub struct Bundle {
     /// The hooks of a chart, in the order in which they run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Value>,
+    /// The record of the Helm release, if one is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm_release: Option<HelmRelease>,
 }
 
-/// API version of the envelope of a hook in the bytes of a bundle.
-const HOOK_API_VERSION: &str = "flotilla.dev/v1alpha1";
+/// API version of the envelopes in the bytes of a bundle.
+const ENVELOPE_API_VERSION: &str = "flotilla.dev/v1alpha1";
 /// Kind of the envelope of a hook.
 const HOOK_KIND: &str = "ChartHook";
+/// Kind of the envelope of the record of a Helm release.
+const HELM_RELEASE_KIND: &str = "HelmRelease";
 
-/// Whether an object has the kind that is reserved for the envelope of a hook.
-pub fn is_hook_envelope(object: &Value) -> bool {
-    object["apiVersion"] == HOOK_API_VERSION && object["kind"] == HOOK_KIND
+/// Whether an object has a kind that is reserved for an envelope.
+pub fn is_envelope(object: &Value) -> bool {
+    is_envelope_of(object, HOOK_KIND) || is_envelope_of(object, HELM_RELEASE_KIND)
+}
+
+fn is_envelope_of(object: &Value, kind: &str) -> bool {
+    object["apiVersion"] == ENVELOPE_API_VERSION && object["kind"] == kind
 }
 
 /// The bytes are not a bundle.
@@ -40,7 +50,7 @@ impl Bundle {
     /// A bundle of these objects, sorted into apply order (stable within one rank).
     pub fn new(mut objects: Vec<Value>) -> Self {
         objects.sort_by_key(|object| apply_rank(object["kind"].as_str().unwrap_or_default()));
-        Self { objects, hooks: Vec::new() }
+        Self { objects, hooks: Vec::new(), helm_release: None }
     }
 
     /// The same bundle with these hooks of a chart, in the order in which they run.
@@ -49,23 +59,29 @@ impl Bundle {
         Self { hooks, ..self }
     }
 
-    /// The canonical bytes. Hooks are in envelopes of a kind that no cluster serves: an agent that does not know hooks applies
-    /// nothing of the bundle, instead of all at once.
+    /// The canonical bytes. Hooks and the record of a Helm release are in envelopes of kinds that no cluster serves: an agent that
+    /// does not know them applies nothing of the bundle, instead of all at once.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let envelope = |hook: &Value| {
+        let hook = |hook: &Value| {
             let name = &hook["metadata"]["name"];
-            json!({"apiVersion": HOOK_API_VERSION, "kind": HOOK_KIND, "metadata": {"name": name}, "object": hook})
+            json!({"apiVersion": ENVELOPE_API_VERSION, "kind": HOOK_KIND, "metadata": {"name": name}, "object": hook})
         };
-        let all = self.objects.iter().cloned().chain(self.hooks.iter().map(envelope)).collect();
-        canonical_json(&Value::Array(all))
+        let helm_release = self.helm_release.iter().map(|release| {
+            json!({"apiVersion": ENVELOPE_API_VERSION, "kind": HELM_RELEASE_KIND, "metadata": {"name": release.name},
+                "release": release})
+        });
+        let all = self.objects.iter().cloned().chain(self.hooks.iter().map(hook)).chain(helm_release);
+        canonical_json(&Value::Array(all.collect()))
     }
 
     /// Parses the output of [`Bundle::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidBundle> {
         let mut bundle = Self::default();
         for mut object in serde_json::from_slice::<Vec<Value>>(bytes)? {
-            if is_hook_envelope(&object) {
+            if is_envelope_of(&object, HOOK_KIND) {
                 bundle.hooks.push(object["object"].take());
+            } else if is_envelope_of(&object, HELM_RELEASE_KIND) {
+                bundle.helm_release = Some(serde_json::from_value(object["release"].take())?);
             } else {
                 bundle.objects.push(object);
             }

@@ -17,7 +17,7 @@ pub mod facts;
 mod summary;
 
 pub use confirmed_facts::{ConfirmableFact, ConfirmedFacts, PendingFact, format_pending_facts};
-pub use facts::{NamespaceFacts, NodePool, Quota};
+pub use facts::{HelmReleaseFacts, NamespaceFacts, NodePool, Quota};
 pub use summary::ClusterSummary;
 
 /// Default lease of a cluster: seconds without a heartbeat after which it is late.

@@ -83,6 +83,21 @@ pub enum NotAssessedPolicy {
     Wait,
 }
 
+/// Whether Helm's own record of the release of a chart is kept on the clusters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum HelmReleasePolicy {
+    /// No record: Helm does not list the release.
+    #[default]
+    None,
+    /// A record of every applied revision, so that `helm list` and `helm history` show it. Rejected where Helm or another tool
+    /// has a release of this name.
+    Record,
+    /// Like `Record`, and an existing release of this name is continued: its objects are taken over, whoever owns their fields.
+    Adopt,
+}
+
 /// How an object is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -179,6 +194,9 @@ pub struct Policies {
     /// Change the custom resource definitions from the `crds/` folder of a chart; otherwise they are only created.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub upgrade_crds: bool,
+    /// Whether Helm's record of the release of a chart is kept.
+    #[serde(skip_serializing_if = "HelmReleasePolicy::is_default")]
+    pub helm_release: HelmReleasePolicy,
 }
 
 impl Default for Policies {
@@ -198,11 +216,19 @@ impl Default for Policies {
             feedback: Vec::new(),
             executor: String::new(),
             upgrade_crds: false,
+            helm_release: HelmReleasePolicy::default(),
         }
     }
 }
 
 impl ChangedJobsPolicy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl HelmReleasePolicy {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_default(&self) -> bool {
         *self == Self::default()
@@ -230,7 +256,7 @@ impl ObjectSelector {
 }
 
 /// The names of the policies in files and in the API.
-pub const POLICY_NAMES: [&str; 14] = [
+pub const POLICY_NAMES: [&str; 15] = [
     "createNamespace",
     "prune",
     "drift",
@@ -245,6 +271,7 @@ pub const POLICY_NAMES: [&str; 14] = [
     "feedback",
     "executor",
     "upgradeCrds",
+    "helmRelease",
 ];
 
 impl Policies {

@@ -189,6 +189,26 @@ impl Source {
         }
     }
 
+    /// The chart with its values, for a source that Helm renders. In Git, path and commit name the chart.
+    pub fn to_chart_source(&self) -> Option<ChartSource> {
+        match self {
+            Self::Yaml { .. } => None,
+            Self::Chart(source) => Some(source.clone()),
+            Self::Git(source) => source.is_chart().then(|| source.to_chart_source()),
+        }
+    }
+
+    /// The name of the Helm release of this workload, for a source that Helm renders.
+    pub fn helm_release_name<'a>(&'a self, workload: &'a str) -> Option<&'a str> {
+        match self {
+            Self::Yaml { .. } => None,
+            Self::Chart(source) => Some(source.release_name_or(workload)),
+            Self::Git(source) if !source.is_chart() => None,
+            Self::Git(source) if source.release_name.is_empty() => Some(workload),
+            Self::Git(source) => Some(&source.release_name),
+        }
+    }
+
     /// Whether the manifests stand in the source itself. Otherwise only the hub has them.
     pub const fn is_inline(&self) -> bool {
         matches!(self, Self::Yaml { .. })

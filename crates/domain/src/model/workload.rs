@@ -14,7 +14,7 @@ use crate::model::rollup::ReleaseCounts;
 use crate::text::finding::Finding;
 use crate::text::name_check;
 
-pub use crate::model::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
+pub use crate::model::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, Policies};
 pub use crate::model::source::Source;
 pub use crate::text::source_file::SourceFile;
 

@@ -1,4 +1,4 @@
-//! Cluster resources: nodes, quotas, classes and service accounts with pull secrets, reduced to the reported facts.
+//! Cluster resources: nodes, quotas, classes, service accounts with pull secrets and Helm releases, reduced to the reported facts.
 //!
 //! A resource that the agent may not list is retried rarely: it only refines findings.
 
@@ -15,6 +15,7 @@ use tokio::sync::{Notify, watch};
 use super::cluster_state::{ClusterState, text};
 use super::watcher::{self, WatchTarget, WatcherEvent};
 use crate::api::ApiClient;
+use crate::desired_object::WORKLOAD_ANNOTATION;
 use crate::error::Error;
 
 /// Longest back-off: a rejected list is a missing permission, which changes rarely.
@@ -87,6 +88,34 @@ fn is_default_class(annotation: &'static str) -> impl Fn(&Value) -> Option<bool>
 fn pull_account(account: &Value) -> Option<()> {
     let secrets = account["imagePullSecrets"].as_array();
     secrets.is_some_and(|secrets| !secrets.is_empty()).then_some(())
+}
+
+/// Selects the Secrets in which Helm keeps the revisions of its releases, without those that a newer one replaced.
+const HELM_REVISIONS: &str = "owner=helm,status!=superseded,status!=uninstalled";
+
+/// A revision of a Helm release, from the labels of its Secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HelmRevision {
+    /// Name of the release.
+    pub release: String,
+    pub revision: u32,
+    pub status: String,
+    /// The workload that recorded it; empty if Helm or another tool did.
+    pub workload: String,
+}
+
+impl HelmRevision {
+    fn from_secret(secret: &Value) -> Option<Self> {
+        let metadata = &secret["metadata"];
+        let label = |key: &str| metadata["labels"][key].as_str().unwrap_or_default().to_owned();
+        let release = label("name");
+        (!release.is_empty()).then(|| Self {
+            release,
+            revision: label("version").parse().unwrap_or_default(),
+            status: label("status"),
+            workload: metadata["annotations"][WORKLOAD_ANNOTATION].as_str().unwrap_or_default().to_owned(),
+        })
+    }
 }
 
 /// The objects of one kind, reduced to `T`, by namespace and name.
@@ -168,6 +197,8 @@ pub(crate) struct ClusterResources {
     pub ingress_classes: SummaryTable<bool>,
     /// Service accounts with pull secrets, by namespace and name.
     pub pull_accounts: SummaryTable<()>,
+    /// The revisions of Helm releases that are not superseded, by namespace and name of their Secret.
+    pub helm_revisions: SummaryTable<HelmRevision>,
     /// Notified when any of them changed.
     pub changed: Notify,
 }
@@ -180,7 +211,8 @@ impl ClusterResources {
             self.quotas.wait_until_settled(),
             self.storage_classes.wait_until_settled(),
             self.ingress_classes.wait_until_settled(),
-            self.pull_accounts.wait_until_settled()
+            self.pull_accounts.wait_until_settled(),
+            self.helm_revisions.wait_until_settled()
         );
     }
 }
@@ -206,6 +238,16 @@ pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: Api
             &land.changed
         ),
         watch_table(&api, "/api/v1/serviceaccounts", &land.pull_accounts, pull_account, &land.changed),
+        watch_target(
+            &api,
+            WatchTarget {
+                label_selector: HELM_REVISIONS.to_owned(),
+                ..WatchTarget::new_metadata_only("/api/v1/secrets".to_owned())
+            },
+            &land.helm_revisions,
+            HelmRevision::from_secret,
+            &land.changed
+        ),
         watch_table(
             &api,
             "/apis/storage.k8s.io/v1/storageclasses",
@@ -239,7 +281,17 @@ async fn watch_table<T: Clone + PartialEq + Send + Sync>(
     reduce: impl Fn(&Value) -> Option<T> + Send + Sync,
     changed: &Notify,
 ) {
-    let target = WatchTarget { max_backoff: MAX_BACKOFF, ..WatchTarget::new(path.to_owned()) };
+    watch_target(api, WatchTarget::new(path.to_owned()), table, reduce, changed).await;
+}
+
+async fn watch_target<T: Clone + PartialEq + Send + Sync>(
+    api: &ApiClient,
+    target: WatchTarget,
+    table: &SummaryTable<T>,
+    reduce: impl Fn(&Value) -> Option<T> + Send + Sync,
+    changed: &Notify,
+) {
+    let target = WatchTarget { max_backoff: MAX_BACKOFF, ..target };
     watcher::list_and_watch(api.clone(), target, |event| {
         if table.handle_event(event, &reduce) {
             changed.notify_one();

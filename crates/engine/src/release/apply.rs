@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use domain::field_path::escape_pointer_token;
 use domain::finding::Finding;
-use domain::policy::{ConflictPolicy, UpdateStrategy};
+use domain::policy::{ConflictPolicy, HelmReleasePolicy, Policies, UpdateStrategy};
 use domain::release::{Reason, StageName, StageState};
 use futures::StreamExt;
 use futures::stream;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::custom_kind::{await_chart_crds, ensure_established};
 use super::drift::{self, DriftAction};
@@ -28,12 +28,16 @@ use super::retry::{RetryState, failure_message};
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::HookPhase;
 use crate::error::Error;
+use crate::managed_fields;
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
 
 /// Kinds whose pre-existing objects may contain foreign objects or data: these are never deleted.
 const SHARED_KINDS: [&str; 4] =
     ["Namespace", "CustomResourceDefinition", "PersistentVolume", "PersistentVolumeClaim"];
+
+/// The field manager of Helm.
+const HELM_MANAGER: &str = "helm";
 
 /// One pending write.
 struct ObjectWrite {
@@ -57,16 +61,21 @@ enum ReadReason {
     AdoptIfIdentical,
     /// Its ignored fields keep their live values.
     RetainFields,
+    /// It is taken over if it is of the Helm release that is adopted.
+    AdoptHelmRelease,
 }
 
 impl ReadReason {
-    fn before_write(
-        action: &ObjectAction,
-        conflict: ConflictPolicy,
-        rule: &ObjectPolicy<'_>,
-    ) -> Option<Self> {
+    fn before_write(action: &ObjectAction, policies: &Policies, rule: &ObjectPolicy<'_>) -> Option<Self> {
+        let conflict = policies.conflict;
         match action {
             ObjectAction::Create if rule.strategy == UpdateStrategy::CreateOnly => Some(Self::LeaveExisting),
+            // Helm may have taken the fields back since.
+            ObjectAction::Create | ObjectAction::Update
+                if policies.helm_release == HelmReleasePolicy::Adopt =>
+            {
+                Some(Self::AdoptHelmRelease)
+            }
             ObjectAction::Create | ObjectAction::Foreign(_) if conflict == ConflictPolicy::IfIdentical => {
                 Some(Self::AdoptIfIdentical)
             }
@@ -230,7 +239,7 @@ fn plan_write(
     let rule = pass.object_policy(&desired.object);
     let heal = matches!(step, ObjectAction::Drifted(_));
     let body = desired.apply_body(value.as_ref(), &rule, heal);
-    let read_first = ReadReason::before_write(&step, pass.policies.conflict, &rule);
+    let read_first = ReadReason::before_write(&step, &pass.policies, &rule);
     Some(ObjectWrite { at, action: step, force, uid, live: value, read_first, body })
 }
 
@@ -294,7 +303,7 @@ async fn run_write(
     let input = ObjectInput { desired, policy: &rule };
     let result = match &target.kind {
         Some(resource) => {
-            let result = apply_object(api, resource, input, &job).await;
+            let result = apply_object(pass, api, resource, input, &job).await;
             replace::replace_if_immutable(pass, api, ReplaceInput { resource, input, uid: &job.uid }, result)
                 .await
         }
@@ -305,6 +314,7 @@ async fn run_write(
 }
 
 async fn apply_object(
+    pass: &Reconciliation<'_>,
     api: &ApiClient,
     resource: &ServedKind,
     input: ObjectInput<'_>,
@@ -320,6 +330,7 @@ async fn apply_object(
             Err(error) => return Err(error),
         },
     };
+    let mut adopts = false;
     let body = match (job.read_first, existing) {
         (Some(ReadReason::LeaveExisting), Some(object)) => {
             return Ok(ApplyResponse { object, created: false });
@@ -328,9 +339,21 @@ async fn apply_object(
             check_identical(input, &existing)?;
             desired.apply_body(Some(&existing), rule, false)
         }
+        (Some(ReadReason::AdoptHelmRelease), Some(existing)) => {
+            adopts = pass.prepared.helm_release.as_ref().is_some_and(|release| release.owns(&existing));
+            let is_new = job.action == ObjectAction::Create;
+            if !adopts && is_new && pass.policies.conflict == ConflictPolicy::IfIdentical {
+                check_identical(input, &existing)?;
+            }
+            desired.apply_body(Some(&existing), rule, false)
+        }
         (Some(ReadReason::RetainFields), Some(existing)) => desired.apply_body(Some(&existing), rule, false),
         _ => job.body.clone(),
     };
+    if adopts {
+        let applied = api.apply(&path, body, ForceConflicts::Yes, false).await?;
+        return release_helm_fields(api, &path, applied).await;
+    }
     let result = api.apply(&path, body, job.force, false).await;
     if !matches!(result, Err(Error::ApplyConflict { .. }))
         || job.action != ObjectAction::Missing
@@ -345,6 +368,20 @@ async fn apply_object(
         return result;
     }
     api.apply(&path, desired.apply_body(Some(&existing), rule, true), ForceConflicts::Yes, false).await
+}
+
+/// Ends Helm's ownership of the fields of an adopted object; otherwise a field that a later revision no longer has would stay.
+async fn release_helm_fields(
+    api: &ApiClient,
+    path: &str,
+    applied: ApplyResponse,
+) -> Result<ApplyResponse, Error> {
+    let Some(others) = managed_fields::without_manager(&applied.object, HELM_MANAGER) else {
+        return Ok(applied);
+    };
+    let version = &applied.object["metadata"]["resourceVersion"];
+    let patch = json!({"metadata": {"managedFields": others, "resourceVersion": version}});
+    Ok(ApplyResponse { object: api.merge_patch(path, &patch).await?, ..applied })
 }
 
 /// Checks that an apply would change nothing of an existing object except Flotilla's label and annotations.

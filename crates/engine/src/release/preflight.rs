@@ -10,6 +10,7 @@ use domain::release::{Reason, StageName, StageState};
 use serde_json::{Value, json};
 
 use super::finalizers::describe_finalizers;
+use super::helm_release;
 use super::hub_behind;
 use super::reconciliation::{ReconcileFlow, Reconciliation};
 use super::retry::{RetryState, failure_message};
@@ -78,12 +79,14 @@ fn record_failure(pass: &mut Reconciliation<'_>, error: Error, subject: &str) ->
     ReconcileFlow::Stop
 }
 
-type PreflightFailure = (Error, String);
+/// The error and the subject of its message.
+pub(super) type PreflightFailure = (Error, String);
 
 async fn check(pass: &mut Reconciliation<'_>) -> Result<ReconcileFlow, PreflightFailure> {
     resolve_kinds(pass).await?;
     start_watches(pass).await?;
     ensure_namespaces(pass).await?;
+    helm_release::check_name(pass).await?;
     Ok(check_ownership(pass))
 }
 

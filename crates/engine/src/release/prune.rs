@@ -46,7 +46,9 @@ fn obsolete_entries(pass: &Reconciliation<'_>) -> Vec<InventoryEntry> {
         let is_it = |object: &ObjectRef| object.is_same_object(&entry.object) && !pass.is_read_only(object);
         let is_hook =
             pass.prepared.hooks.iter().any(|hook| hook.desired.object.is_same_object(&entry.object));
-        is_hook || pass.prepared.objects.iter().any(|desired| is_it(&desired.object))
+        let is_revision =
+            pass.prepared.helm_release.as_ref().is_some_and(|release| release.is_revision(&entry.object));
+        is_hook || is_revision || pass.prepared.objects.iter().any(|desired| is_it(&desired.object))
     };
     pass.inventory.iter().filter(|entry| !is_desired(entry)).cloned().collect()
 }

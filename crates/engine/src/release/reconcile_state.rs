@@ -107,6 +107,10 @@ pub(crate) struct ReconcileState {
     pub hub_behind_request: Option<(i64, i64)>,
     /// Latest failure to write the record.
     pub record_failure: Option<RetryState>,
+    /// The bundle that Helm's record of the release is about.
+    pub recorded_bundle: Option<Digest>,
+    /// Latest failure to write Helm's record.
+    pub helm_failure: Option<RetryState>,
     /// Generation that last pruned objects.
     pub pruned_generation: Option<i64>,
     /// Objects of this generation that are left on the cluster because of their annotation, with the reason.
@@ -148,6 +152,8 @@ impl ReconcileState {
         (self.generation, self.sync_nonce) = (desired_release.generation, desired_release.sync_nonce);
         self.preflight_failure = None;
         self.record_failure = None;
+        self.helm_failure = None;
+        self.recorded_bundle = None;
         self.deletion_requested.clear();
         self.retained.clear();
         for object in self.objects.values_mut() {

@@ -119,6 +119,7 @@ impl<'a> Reconciliation<'a> {
             digest: digest.unwrap_or_else(|| domain::Digest::compute(b"")),
             objects: Vec::new(),
             hooks: Vec::new(),
+            helm_release: None,
         };
         let prepared = request.prepared.clone().unwrap_or_else(|| Arc::new(empty()));
         let policies = policies.with_chart_crds(prepared.chart_crds());

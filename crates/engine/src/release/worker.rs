@@ -7,7 +7,10 @@ use tokio::time::Instant;
 
 use super::reconcile_state::ReconcileState;
 use super::reconciliation::{ReconcileFlow, Reconciliation};
-use super::{EngineContext, ReleaseWorker, apply, expire, hooks, preflight, prune, remove, report, status};
+use super::{
+    EngineContext, ReleaseWorker, apply, expire, helm_release, hooks, preflight, prune, remove, report,
+    status,
+};
 use crate::applied_release::HookPhase;
 
 /// When the next pass runs.
@@ -78,6 +81,9 @@ async fn reconcile_present(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     }
     if flow == ReconcileFlow::Continue {
         flow = hooks::run(pass, HookPhase::After).await;
+    }
+    if flow == ReconcileFlow::Continue {
+        flow = helm_release::run(pass).await;
     }
     if flow == ReconcileFlow::Restart {
         return flow;

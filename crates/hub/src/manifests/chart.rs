@@ -90,7 +90,8 @@ impl Hub {
             return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
         let renderings = self.load_renderings(&inputs, wait).await?;
-        self.collect_manifests(clusters, inputs, renderings).await
+        let manifests = self.collect_manifests(clusters, inputs, renderings).await?;
+        Ok(SourceManifests { chart: Some(chart.clone()), ..manifests })
     }
 
     /// The stored rendering of each of the inputs, or why there is none now.
@@ -209,7 +210,7 @@ impl Hub {
                 sets.push(ManifestSet { parsed, inputs: Some(inputs) });
             }
             let findings = merge_clusters(findings);
-            Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings })
+            Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None })
         };
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(parse).await?;
         parsed.map_err(|error| Error::Internal(Box::new(error)))
@@ -250,7 +251,7 @@ fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[
 pub(crate) fn unrendered(clusters: &[Cluster], failure: RenderingFailure) -> SourceManifests {
     let (outcome, findings) = (failure.to_outcome(), failure.findings);
     let by_cluster = clusters.iter().map(|cluster| (cluster.id, ClusterManifests::Missing(outcome.clone())));
-    SourceManifests { sets: Vec::new(), by_cluster: Some(by_cluster.collect()), findings }
+    SourceManifests { sets: Vec::new(), by_cluster: Some(by_cluster.collect()), findings, chart: None }
 }
 
 impl RenderingFailure {

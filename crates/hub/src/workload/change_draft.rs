@@ -5,7 +5,7 @@ use domain::manifest_work;
 use domain::placement::Placement;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{
-    ConflictPolicy, DeletionPolicy, DriftPolicy, Policies, Source, Workload, WorkloadSpec,
+    ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, Policies, Source, Workload, WorkloadSpec,
 };
 
 use super::check_if_match;
@@ -45,6 +45,8 @@ pub struct PolicyPatch {
     pub deletion: DeletionPolicy,
     /// Change the custom resource definitions of a chart.
     pub upgrade_crds: bool,
+    /// Whether Helm's record of a chart's release is kept.
+    pub helm_release: HelmReleasePolicy,
 }
 
 impl DraftPatch {
@@ -67,6 +69,7 @@ impl DraftPatch {
                 conflict: patch.conflict,
                 deletion: patch.deletion,
                 upgrade_crds: patch.upgrade_crds,
+                helm_release: patch.helm_release,
                 ..std::mem::take(&mut draft.policies)
             };
         }

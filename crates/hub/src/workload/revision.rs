@@ -1,18 +1,40 @@
-//! One revision and its changes.
+//! One revision and its changes against another one.
 
-use domain::manifest;
-use domain::plan::RevisionView;
+use std::time::Duration;
+
+use domain::Finding;
+use domain::bundle::Bundle;
+use domain::cluster::Cluster;
+use domain::placement::ClusterGroup;
+use domain::plan::{ChangedPart, RevisionView, compare_bundles, list_spec_parts};
+use domain::render::BundleRenderer;
 use domain::rollout::Rollout;
-use domain::workload::{Revision, Workload, WorkloadView};
+use domain::workload::{Revision, Workload, WorkloadSpec, WorkloadView};
+use similar::TextDiff;
 use store::Tx;
 
 use crate::blocking::run_blocking;
+use crate::manifests::{ManifestsQuery, RenderWait};
 use crate::{Error, Hub};
+
+/// Lines around a changed one.
+const CONTEXT_LINES: usize = 3;
+/// How long the shortest diff of a part is searched; after that a longer one is accepted.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// What a revision is compared with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RevisionComparison {
+    /// Number of the other revision; the previous one if `None`.
+    pub against: Option<u32>,
+    /// Name of the cluster that both are rendered for; without overrides if `None`.
+    pub cluster: Option<String>,
+}
 
 /// A revision, with what is now of its workload and its rollout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RevisionDetails {
-    /// The revision and its changes since the previous one.
+    /// The revision and its changes.
     pub view: RevisionView,
     /// The workload now.
     pub workload: WorkloadView,
@@ -20,54 +42,155 @@ pub struct RevisionDetails {
     pub rollout: Option<Rollout>,
 }
 
+/// Two revisions and what both are rendered with.
+struct RevisionPair {
+    workload: String,
+    revision: Revision,
+    before: Option<Revision>,
+    groups: Vec<ClusterGroup>,
+    cluster: Option<Cluster>,
+}
+
 impl Hub {
     /// A revision with its rollout and the current state of its workload, from one read transaction.
     ///
     /// # Errors
-    /// There is no such workload or revision.
-    pub async fn get_revision_details(&self, name: &str, number: u32) -> Result<RevisionDetails, Error> {
+    /// There is no such workload, revision or cluster.
+    pub async fn get_revision_details(
+        &self,
+        name: &str,
+        number: u32,
+        comparison: &RevisionComparison,
+    ) -> Result<RevisionDetails, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload_view(&mut tx, name).await?;
-        let revisions = load_revision(&mut tx, &workload.workload, number).await?;
+        let pair = load_pair(&mut tx, &workload.workload, number, comparison).await?;
         let rollout = self.load_rollout(&mut tx, workload.workload.id, number).await?;
         drop(tx);
-        let view = compare_revisions(revisions).await?;
+        let view = self.compare_revisions(pair).await?;
         Ok(RevisionDetails { view, workload, rollout })
     }
 
-    /// A revision with its changes since the previous one (S1-11).
+    /// A revision with its changes against the previous or another one (S1-11).
     ///
     /// # Errors
-    /// There is no such workload or revision.
-    pub async fn get_revision(&self, name: &str, number: u32) -> Result<RevisionView, Error> {
+    /// There is no such workload, revision or cluster.
+    pub async fn get_revision(
+        &self,
+        name: &str,
+        number: u32,
+        comparison: &RevisionComparison,
+    ) -> Result<RevisionView, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload(&mut tx, name).await?;
-        let revisions = load_revision(&mut tx, &workload, number).await?;
+        let pair = load_pair(&mut tx, &workload, number, comparison).await?;
         drop(tx);
-        compare_revisions(revisions).await
+        self.compare_revisions(pair).await
+    }
+
+    async fn compare_revisions(&self, pair: RevisionPair) -> Result<RevisionView, Error> {
+        let after = self.render_revision(&pair, &pair.revision).await?;
+        let before = match &pair.before {
+            Some(before) => Some(self.render_revision(&pair, before).await?),
+            None => None,
+        };
+        let RevisionPair { revision, before: other, cluster, .. } = pair;
+        let compare = move || {
+            let (changes, findings) = match (before.transpose(), after) {
+                (Ok(before), Ok(after)) => (Some(compare_bundles(before.as_ref(), &after)), Vec::new()),
+                (Err(findings), _) | (_, Err(findings)) => (None, findings),
+            };
+            let changed_parts = other.as_ref().map(|other| list_changed_parts(&other.spec, &revision.spec));
+            RevisionView {
+                against: other.map(|other| other.number),
+                cluster: cluster.map(|cluster| cluster.name).unwrap_or_default(),
+                changes,
+                findings,
+                changed_parts: changed_parts.unwrap_or_default(),
+                revision,
+            }
+        };
+        run_blocking(compare).await
+    }
+
+    /// The objects of a revision, or why they can't be rendered. For one cluster, the names of all targets in its templates are
+    /// that cluster alone, in both revisions.
+    async fn render_revision(
+        &self,
+        pair: &RevisionPair,
+        revision: &Revision,
+    ) -> Result<Result<Bundle, Vec<Finding>>, Error> {
+        let clusters = pair.cluster.as_slice();
+        let query = ManifestsQuery {
+            workload: &pair.workload,
+            revision: revision.number,
+            spec: &revision.spec,
+            groups: &pair.groups,
+            clusters,
+        };
+        let manifests = self.load_manifests(query, RenderWait::Request).await?;
+        let blocking = |finding: &&Finding| finding.is_blocking();
+        let findings: Vec<Finding> = manifests.findings().iter().filter(blocking).cloned().collect();
+        if !findings.is_empty() {
+            return Ok(Err(findings));
+        }
+        let Some(cluster) = &pair.cluster else {
+            return Ok(Ok(Bundle::new(manifests.sample().objects())));
+        };
+        let Ok(parsed) = manifests.get(cluster.id) else {
+            let message = format!("r{} is not rendered for {} yet.", revision.number, cluster.name);
+            let finding = Finding::warning("G115", message, "Repeat this in a moment.");
+            return Ok(Err(vec![finding]));
+        };
+        let targets = [cluster.name.clone()];
+        let renderer = BundleRenderer {
+            workload: &pair.workload,
+            revision: revision.number,
+            spec: &revision.spec,
+            parsed,
+            groups: &pair.groups,
+            targets: &targets,
+        };
+        Ok(renderer.render_bundle(cluster).map_err(domain::render::RenderError::into_findings))
     }
 }
 
-/// A revision and the previous one, if there is one.
-async fn load_revision(
+/// A revision, the one that it is compared with if there is one, and the cluster that both are rendered for.
+async fn load_pair(
     tx: &mut Tx,
     workload: &Workload,
     number: u32,
-) -> Result<(Revision, Option<Revision>), Error> {
-    let found = store::revision::get(tx, workload.id, number).await?;
-    let revision = found.ok_or_else(|| Error::revision_not_found(&workload.name, number))?;
-    let before = match number.checked_sub(1) {
-        Some(before) => store::revision::get(tx, workload.id, before).await?,
+    comparison: &RevisionComparison,
+) -> Result<RevisionPair, Error> {
+    let revision = load_revision(tx, workload, number).await?;
+    let before = match (comparison.against, number.checked_sub(1)) {
+        (Some(other), _) => Some(load_revision(tx, workload, other).await?),
+        (None, Some(previous)) => store::revision::get(tx, workload.id, previous).await?,
+        (None, None) => None,
+    };
+    let cluster = match &comparison.cluster {
+        Some(name) => {
+            let found = store::cluster::get_by_name(tx, name).await?;
+            Some(found.ok_or_else(|| Error::not_found("cluster", name))?)
+        }
         None => None,
     };
-    Ok((revision, before))
+    let groups = store::group::list(tx).await?;
+    Ok(RevisionPair { workload: workload.name.clone(), revision, before, groups, cluster })
 }
 
-async fn compare_revisions((revision, before): (Revision, Option<Revision>)) -> Result<RevisionView, Error> {
-    let compare = move || {
-        let parsed = manifest::parse(revision.spec.source.files());
-        let old = before.map(|before| (manifest::parse(before.spec.source.files()), before));
-        RevisionView::compare((revision, &parsed), old.as_ref().map(|(parsed, before)| (before, parsed)))
+async fn load_revision(tx: &mut Tx, workload: &Workload, number: u32) -> Result<Revision, Error> {
+    let found = store::revision::get(tx, workload.id, number).await?;
+    found.ok_or_else(|| Error::revision_not_found(&workload.name, number))
+}
+
+fn list_changed_parts(before: &WorkloadSpec, after: &WorkloadSpec) -> Vec<ChangedPart> {
+    let parts = list_spec_parts(before).into_iter().zip(list_spec_parts(after));
+    let changed = parts.filter(|(before, after)| before.text != after.text);
+    let compare = |(before, after): (domain::plan::SpecPart, domain::plan::SpecPart)| {
+        let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(&before.text, &after.text);
+        let diff = diff.unified_diff().context_radius(CONTEXT_LINES).missing_newline_hint(false).to_string();
+        ChangedPart { part: after.part.to_owned(), diff }
     };
-    run_blocking(compare).await
+    changed.map(compare).collect()
 }

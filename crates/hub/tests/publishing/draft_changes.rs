@@ -3,7 +3,7 @@
 use domain::overrides::ClusterSelector;
 use domain::placement::{Placement, Predicate};
 use domain::request::OverridePut;
-use domain::workload::{DriftPolicy, Workload};
+use domain::workload::{DriftPolicy, HelmReleasePolicy, Workload};
 use hub::{DraftPatch, Error, OverrideChange, PolicyPatch, WorkloadEdit};
 
 use crate::test_hub::{CONFIG, TestHub, everywhere, source};
@@ -37,6 +37,7 @@ async fn a_change_of_a_part_keeps_the_other_parts_of_the_draft() {
         conflict: before.draft.policies.conflict,
         deletion: before.draft.policies.deletion,
         upgrade_crds: true,
+        helm_release: HelmReleasePolicy::Record,
     };
     let patch = DraftPatch { policies: Some(policies), addon: Some(true), ..DraftPatch::default() };
     test.hub.change_draft(&test.actor, "web", patch, changed.revision).await.unwrap();
@@ -44,6 +45,7 @@ async fn a_change_of_a_part_keeps_the_other_parts_of_the_draft() {
     assert_eq!((draft.addon, draft.policies.prune, draft.policies.drift), (true, false, DriftPolicy::Notify));
     assert_eq!(draft.policies.executor, "deployer");
     assert!(draft.policies.upgrade_crds);
+    assert_eq!(draft.policies.helm_release, HelmReleasePolicy::Record);
     assert_eq!(draft.placement, changed.draft.placement);
     test.close().await;
 }

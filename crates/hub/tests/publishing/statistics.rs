@@ -39,7 +39,7 @@ async fn count<T>(test: &TestHub, operation: impl Future<Output = Result<T, hub:
 
 /// The counts of a check, a plan, a publish with the plan, and a publish without one.
 async fn count_operations(text: &str, clusters: usize) -> [Counts; 4] {
-    let (test, spec) = changed_workload(text, clusters).await;
+    let (test, spec) = Box::pin(changed_workload(text, clusters)).await;
     let (hub, actor) = (&test.hub, &test.actor);
     let (_, check) = count(&test, Box::pin(hub.check_workload("web", &spec))).await;
     let (planned, plan) =

@@ -88,7 +88,7 @@ fn parse_key(line: &str) -> Result<PublicKey, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_kind =
         |word: &&str| ["ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-"].iter().any(|kind| word.starts_with(kind));
-    let at = match words.iter().position(|word| is_kind(word)) {
+    let at = match words.iter().position(is_kind) {
         Some(at) if at <= 1 => at,
         Some(_) => return Err("has options, which are not supported".to_owned()),
         None => return Err("is no SSH public key".to_owned()),

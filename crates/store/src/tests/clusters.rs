@@ -1,7 +1,8 @@
 //! Clusters and their heartbeats.
 
 use domain::cluster::{
-    ApiResource, Cluster, ClusterFacts, Connectivity, NamespaceFacts, Quota, Taint, TaintEffect,
+    ApiResource, Cluster, ClusterFacts, Connectivity, HelmReleaseFacts, NamespaceFacts, Quota, Taint,
+    TaintEffect,
 };
 use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
@@ -29,6 +30,10 @@ fn facts() -> ClusterFacts {
             pod_security: "baseline".to_owned(),
             pull_accounts: Some(vec!["default".to_owned()]),
             granted: None,
+            helm_releases: Some(vec![HelmReleaseFacts {
+                name: "web".to_owned(),
+                ..HelmReleaseFacts::default()
+            }]),
             quotas: vec![Quota { name: "web".to_owned(), ..Quota::default() }],
         }],
         ..ClusterFacts::default()

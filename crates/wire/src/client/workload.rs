@@ -9,6 +9,7 @@ use domain::workload::{
     WorkloadView,
 };
 use http::{HeaderName, HeaderValue, Method};
+use serde::Serialize;
 
 use super::send::ApiCall;
 use super::{Client, decode, if_match};
@@ -17,6 +18,17 @@ use crate::{
     RetainResponse, SyncRequest, SyncResponse, ValidateRequest, ValidationResult, WorkloadPatch, WorkloadPut,
     WorkloadStatus,
 };
+
+/// What a revision is compared with.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RevisionQuery {
+    /// Number of another revision; the previous one if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<u32>,
+    /// The cluster that both are rendered for; their manifests without overrides if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+}
 
 impl Client {
     /// One page of workloads, by name.
@@ -181,9 +193,17 @@ impl Client {
     }
 
     /// One revision and its changes.
-    pub async fn get_revision(&self, name: &str, number: u32) -> Result<RevisionView, Error> {
+    pub async fn get_revision(
+        &self,
+        name: &str,
+        number: u32,
+        query: &RevisionQuery,
+    ) -> Result<RevisionView, Error> {
         let number = number.to_string();
-        self.project_call(Method::GET, &["workloads", name, "revisions", &number]).send_json().await
+        self.project_call(Method::GET, &["workloads", name, "revisions", &number])
+            .query(query)
+            .send_json()
+            .await
     }
 
     /// One page of its releases, worst first; without resources.

@@ -38,9 +38,9 @@ pub async fn create_deployment(
     Body(request): Body<DeploymentRequest>,
 ) -> Result<(StatusCode, Json<DeploymentResult>), ApiError> {
     if request.dry_run {
-        let checked = hub.create_deployment(&actor, &path.clustergroup, request, wait).await;
+        let checked = Box::pin(hub.create_deployment(&actor, &path.clustergroup, request, wait)).await;
         return Ok((StatusCode::OK, Json(checked.map_err(reject)?)));
     }
-    let result = hub.create_deployment(&actor, &path.clustergroup, request, wait).await;
+    let result = Box::pin(hub.create_deployment(&actor, &path.clustergroup, request, wait)).await;
     Ok(respond(result.map_err(reject)?, StatusCode::CREATED))
 }

@@ -17,6 +17,8 @@ use crate::text::manifest::{ParsedManifests, check_rendered};
 /// A selected cluster, and the objects that it would receive.
 pub(super) struct ClusterContext<'a> {
     pub cluster: &'a Cluster,
+    /// Name of the workload.
+    pub workload: &'a str,
     pub rule_context: &'a RuleContext<'a>,
     pub spec: &'a WorkloadSpec,
     pub violations: &'a ViolationCache,

@@ -4,9 +4,9 @@ use super::catalogue::{Scope, declared, find_foreign};
 use super::cluster_context::{self, ClusterContext, ClusterRule, EffectiveObjects, ViolationCache};
 use super::rule_context::{self, RuleContext};
 use super::{
-    api_versions, autoscale, batch, capacity, classes, container, credentials, deletion, identity, image,
-    ingress, labels, namespace, network, permission, pod_admission, ports, probes, pull, rbac, references,
-    replicas, resources, secret, security, selector, service, volumes, webhook,
+    api_versions, autoscale, batch, capacity, classes, container, credentials, deletion, helm_release,
+    identity, image, ingress, labels, namespace, network, permission, pod_admission, ports, probes, pull,
+    rbac, references, replicas, resources, secret, security, selector, service, volumes, webhook,
 };
 use crate::evaluation::render::BundleRenderer;
 use crate::model::cluster::Cluster;
@@ -64,6 +64,8 @@ pub(super) const STATIC_RULES: &[(&str, StaticRule)] = &[
 
 /// The rules of scope [`Scope::Fleet`] about one cluster, by code.
 pub(super) const CLUSTER_RULES: &[(&str, ClusterRule)] = &[
+    (declared("G105"), helm_release::names_in_use),
+    (declared("G106"), helm_release::unchecked_names),
     (declared("G108"), namespace::missing),
     (declared("G203"), pull::digests),
     (declared("G205"), credentials::missing),
@@ -98,6 +100,7 @@ pub(super) fn run_cluster_rules(rendering: &BundleRenderer<'_>, selected: &[&Clu
         for cluster in clusters {
             let context = ClusterContext {
                 cluster,
+                workload: rendering.workload,
                 rule_context: &rule_context,
                 spec: rendering.spec,
                 violations: &violations,

@@ -1,108 +1,151 @@
-//! Comparison of a revision with the previous one: what its author changed, before overrides and templates.
+//! The changes between two revisions, for the history.
 
 use serde::{Deserialize, Serialize};
 
 use super::ClusterPlan;
 use crate::model::bundle::Bundle;
-use crate::model::workload::{Policies, Revision};
-use crate::text::manifest::ParsedManifests;
+use crate::model::git::GitSource;
+use crate::model::policy::Policies;
+use crate::model::workload::{Revision, Source, WorkloadSpec};
+use crate::text::finding::Finding;
+use crate::text::manifest::yaml_value;
 
-/// A revision with its changes.
+/// A revision and its changes against another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RevisionView {
     /// The revision.
     pub revision: Revision,
-    /// Number of the previous revision; `None` for the first.
+    /// Number of the revision that it is compared with; `None` for the first, which is compared with nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previous: Option<u32>,
-    /// Changes of its manifests as they are written: without overrides, templates not filled in.
-    pub changes: ClusterPlan,
-    /// Other parts that differ from the previous revision: `placement`, `overrides`, `rollout`, `policies`, `namespace`.
+    pub against: Option<u32>,
+    /// The cluster that both are rendered for; empty for the manifests without overrides.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cluster: String,
+    /// Changes of its objects; `None` if one of the two can't be rendered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ClusterPlan>,
+    /// Why there are no changes of objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changed_parts: Vec<String>,
+    pub findings: Vec<Finding>,
+    /// Other parts that differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_parts: Vec<ChangedPart>,
 }
 
-impl RevisionView {
-    /// Compares a revision with the previous one; each with its manifests.
-    pub fn compare(
-        revision: (Revision, &ParsedManifests),
-        before: Option<(&Revision, &ParsedManifests)>,
-    ) -> Self {
-        let bundle = |parsed: &ParsedManifests| Bundle::new(parsed.objects());
-        let (revision, parsed) = revision;
-        let old = before.map(|(_, parsed)| bundle(parsed));
-        let changes = ClusterPlan::estimate(old.as_ref(), &bundle(parsed), &Policies::default(), "");
-        let changed_parts =
-            before.map(|(before, _)| list_changed_parts(before, &revision)).unwrap_or_default();
-        Self { previous: before.map(|(before, _)| before.number), changes, changed_parts, revision }
-    }
+/// A part of a spec that differs between two revisions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedPart {
+    /// `chart`, `values`, `placement`, `overrides`, `rollout`, `policies` or `namespace`.
+    pub part: String,
+    /// The changed lines with three lines around them, as a unified diff.
+    pub diff: String,
 }
 
-fn list_changed_parts(before: &Revision, after: &Revision) -> Vec<String> {
-    let (before, after) = (&before.spec, &after.spec);
-    let parts = [
-        ("placement", before.placement != after.placement),
-        ("overrides", before.overrides != after.overrides),
-        ("rollout", before.rollout != after.rollout),
-        ("policies", before.policies != after.policies),
-        ("namespace", before.namespace != after.namespace),
+/// A part of a spec as text, before it is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpecPart {
+    /// Name of the part.
+    pub part: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// Repository, ref, path and commit of a Git source, a line each.
+fn describe_git(git: &GitSource) -> String {
+    let commit = git.pinned.as_ref().map(|pinned| pinned.commit.as_str()).unwrap_or_default();
+    let lines = [
+        ("repository", git.repository.as_str()),
+        ("ref", git.reference.as_str()),
+        ("path", git.path.as_str()),
+        ("commit", commit),
+        ("onNewCommit", git.on_new_commit.as_str()),
+        ("releaseName", git.release_name.as_str()),
     ];
-    parts.into_iter().filter(|(_, differs)| *differs).map(|(part, _)| part.to_owned()).collect()
+    let set = lines.iter().filter(|(_, value)| !value.is_empty());
+    set.map(|(name, value)| format!("{name}: {value}\n")).collect()
+}
+
+/// The parts of a spec beside its manifests, as text. Values keep their comments; the others are written as YAML.
+pub fn list_spec_parts(spec: &WorkloadSpec) -> Vec<SpecPart> {
+    let yaml = |part: &'static str, value: serde_json::Result<serde_json::Value>| SpecPart {
+        part,
+        text: value.map(|value| yaml_value::write(&value)).unwrap_or_default(),
+    };
+    let (chart, values) = match &spec.source {
+        Source::Chart(chart) => {
+            let name = format!("chart: {}\nversion: {}\n", chart.chart, chart.version);
+            let release = format!("releaseName: {}\n", chart.release_name);
+            let release = if chart.release_name.is_empty() { String::new() } else { release };
+            (name + &release, chart.values.clone())
+        }
+        Source::Git(git) => (String::new(), git.values.clone()),
+        Source::Yaml { .. } => (String::new(), String::new()),
+    };
+    vec![
+        SpecPart { part: "chart", text: chart },
+        SpecPart { part: "git", text: spec.source.git().map(describe_git).unwrap_or_default() },
+        SpecPart { part: "values", text: values },
+        SpecPart { part: "namespace", text: format!("{}\n", spec.namespace) },
+        yaml("placement", serde_json::to_value(&spec.placement)),
+        yaml("overrides", serde_json::to_value(&spec.overrides)),
+        yaml("rollout", serde_json::to_value(&spec.rollout)),
+        yaml("policies", serde_json::to_value(&spec.policies)),
+    ]
+}
+
+/// The changes of the objects from one bundle to another; everything is created if there is no other.
+pub fn compare_bundles(before: Option<&Bundle>, after: &Bundle) -> ClusterPlan {
+    ClusterPlan::estimate(before, after, &Policies::default(), "")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::evaluation::plan::PlannedAction;
-    use crate::kubernetes::id::WorkloadId;
-    use crate::kubernetes::time::Timestamp;
-    use crate::model::workload::{SourceFile, WorkloadSpec};
+    use crate::model::chart::ChartSource;
+    use crate::model::workload::SourceFile;
     use crate::text::manifest;
 
-    fn revision(number: u32, namespace: &str) -> Revision {
-        Revision {
-            workload: WorkloadId::from_parts(1, 1),
-            number,
-            spec: WorkloadSpec { namespace: namespace.into(), ..WorkloadSpec::default() },
-            author: "ann".into(),
-            message: String::new(),
-            created_at: Timestamp::from_millis(0),
-        }
-    }
-
-    fn parsed(text: &str) -> ParsedManifests {
-        manifest::parse(&[SourceFile { name: "a.yaml".into(), text: text.into() }])
+    fn bundle(text: &str) -> Bundle {
+        Bundle::new(manifest::parse(&[SourceFile { name: "a.yaml".into(), text: text.into() }]).objects())
     }
 
     #[test]
     fn s1_11_a_revision_lists_its_changes_and_never_the_value_of_a_secret() {
         let secret = |value: &str| {
-            format!(
+            bundle(&format!(
                 "apiVersion: v1\nkind: Secret\nmetadata: {{name: key}}\nstringData: {{password: {value}}}\n"
-            )
+            ))
         };
-        let mut second = revision(2, "shop");
-        second.spec.rollout.fail_after = "90s".parse().ok();
-        let view = RevisionView::compare(
-            (second, &parsed(&secret("second"))),
-            Some((&revision(1, "web"), &parsed(&secret("first")))),
-        );
-        assert_eq!((view.previous, view.changed_parts.join(" ").as_str()), (Some(1), "rollout namespace"));
-        assert!(
-            matches!(view.changes.objects[0].action, PlannedAction::Change { .. }),
-            "{:#?}",
-            view.changes
-        );
-        let json = serde_json::to_string(&view.changes).unwrap();
+        let changes = compare_bundles(Some(&secret("first")), &secret("second"));
+        assert!(matches!(changes.objects[0].action, PlannedAction::Change { .. }), "{changes:#?}");
+        let json = serde_json::to_string(&changes).unwrap();
         assert!(!json.contains("first") && !json.contains("second"), "{json}");
     }
 
     #[test]
     fn the_first_revision_creates_everything() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
-        let view = RevisionView::compare((revision(1, "shop"), &parsed(text)), None);
-        assert_eq!((view.previous, view.changed_parts.len(), view.changes.counts().create), (None, 0, 1));
+        assert_eq!(compare_bundles(None, &bundle(text)).counts().create, 1);
+    }
+
+    #[test]
+    fn the_values_of_a_chart_keep_their_comments_and_other_parts_are_yaml() {
+        let chart = ChartSource {
+            chart: "local/web".into(),
+            version: "1.0.0".into(),
+            values: "replicas: 2 # for the peak\n".into(),
+            ..ChartSource::default()
+        };
+        let spec = WorkloadSpec { source: Source::Chart(chart), ..WorkloadSpec::default() };
+        let parts = list_spec_parts(&spec);
+        let text = |name: &str| parts.iter().find(|part| part.part == name).map(|part| part.text.as_str());
+        assert_eq!(text("chart"), Some("chart: local/web\nversion: 1.0.0\n"));
+        assert_eq!(text("values"), Some("replicas: 2 # for the peak\n"));
+        assert!(text("policies").is_some_and(|text| text.contains("prune: true")), "{parts:?}");
     }
 }

@@ -12,6 +12,9 @@ pub const MAX_NAMESPACES: usize = 2_000;
 /// Most service accounts with pull secrets reported per namespace; a namespace with more reports none.
 pub const MAX_PULL_ACCOUNTS: usize = 100;
 
+/// Most Helm releases reported per namespace; a namespace with more reports none.
+pub const MAX_HELM_RELEASES: usize = 500;
+
 /// Nodes of one architecture and operating system. Capacity covers only schedulable nodes: ready and not cordoned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -58,6 +61,25 @@ pub struct NamespaceFacts {
     /// Kinds that the agent may write here without cluster-wide permission, as [`qualified_kind`]; `None` when unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<Vec<String>>,
+    /// Its Helm releases by name; `None` when unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm_releases: Option<Vec<HelmReleaseFacts>>,
+}
+
+/// A release of Helm in a namespace of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HelmReleaseFacts {
+    /// Its name.
+    pub name: String,
+    /// Its newest revision.
+    pub revision: u32,
+    /// Helm's status of this revision: `deployed`, `failed`, `pending-upgrade` …
+    pub status: String,
+    /// The workload that recorded this revision; empty if Helm or another tool did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub workload: String,
 }
 
 /// A kind with its group, as in `ClusterRole.rbac.authorization.k8s.io`.

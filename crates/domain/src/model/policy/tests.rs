@@ -57,6 +57,7 @@ fn every_policy_is_known_by_its_stored_name() {
         feedback: vec![FeedbackRule::default()],
         executor: "a/b".into(),
         upgrade_crds: true,
+        helm_release: HelmReleasePolicy::Adopt,
         ..Policies::default()
     };
     let stored = serde_json::to_value(&full).unwrap();

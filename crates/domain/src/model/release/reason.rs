@@ -55,6 +55,8 @@ reasons! {
     HubBehind,
     /// Another release owns an object.
     ResourceConflict,
+    /// Helm or another tool has a release of the same name.
+    ReleaseConflict,
     /// Objects wait for their finalizers.
     FinalizerPending,
     /// An image cannot be pulled.
@@ -126,7 +128,14 @@ impl Reason {
     /// Whether only an action of a person resolves it; it makes a release
     /// [`Blocked`](super::ReleaseState::Blocked).
     pub const fn needs_person(&self) -> bool {
-        matches!(self, Self::ResourceConflict | Self::ApplyConflict | Self::NotIdentical | Self::HubBehind)
+        matches!(
+            self,
+            Self::ResourceConflict
+                | Self::ReleaseConflict
+                | Self::ApplyConflict
+                | Self::NotIdentical
+                | Self::HubBehind
+        )
     }
 
     /// The name; `None` if no reason was reported.

@@ -38,6 +38,7 @@ const MAX_CLASSES: usize = 500;
 /// About ten times the kinds of a cluster with many operators.
 const MAX_APIS: usize = 10_000;
 const MAX_NAMESPACES: usize = crate::model::cluster::facts::MAX_NAMESPACES;
+const MAX_HELM_RELEASES: usize = crate::model::cluster::facts::MAX_HELM_RELEASES;
 const MAX_QUOTAS: usize = 50;
 const MAX_GRANTED: usize = 1_000;
 
@@ -220,6 +221,11 @@ fn truncate_namespace(namespace: &mut NamespaceFacts) {
             *names = None;
         }
         names.iter_mut().for_each(|names| truncate_names(names, MAX_GRANTED));
+    }
+    // A list that is not complete is not known.
+    namespace.helm_releases = namespace.helm_releases.take().filter(|list| list.len() <= MAX_HELM_RELEASES);
+    for release in namespace.helm_releases.iter_mut().flatten() {
+        shorten_names([&mut release.name, &mut release.status, &mut release.workload]);
     }
     namespace.quotas.truncate(MAX_QUOTAS);
     for quota in &mut namespace.quotas {

@@ -36,9 +36,16 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G105",
         title: "Release name in use",
-        severities: &[(Verb, &[Error])],
-        finds: "A deployment to be created has the release name of a workload of the project.",
-        fix: "Choose another release name.",
+        severities: &[(Fleet, &[Error, Note]), (Verb, &[Error])],
+        finds: "A Helm release that this workload did not record has the name on a selected cluster, in the same namespace, or a deployment to be created has the release name of a workload of the project; a note if the release is taken over.",
+        fix: "Choose another release name, or set the policy helmRelease to adopt.",
+    },
+    GuardRail {
+        code: "G106",
+        title: "Release name not checked",
+        severities: &[(Fleet, &[Warning])],
+        finds: "A selected cluster is offline or its agent can't list Secrets, so it is unknown whether the name of the Helm release is in use there.",
+        fix: "No action is needed; if another release has objects of the same names, that cluster alone stops with a conflict.",
     },
     GuardRail {
         code: "G107",

@@ -7,6 +7,7 @@ use crate::model::cluster::{ApiResource, ClusterFacts, ClusterKind, Connectivity
 use crate::text::source_file::SourceFile;
 
 mod capacity;
+mod helm_release;
 
 fn cluster(name: &str, facts: ClusterFacts) -> Cluster {
     Cluster {

@@ -11,8 +11,12 @@ use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::quantity::Quantity;
 use crate::kubernetes::time::Timestamp;
 use crate::model::chart::ChartSource;
-use crate::model::cluster::{ApiResource, ClusterFacts, ClusterKind, NamespaceFacts, NodePool, Quota};
+use crate::model::cluster::{
+    ApiResource, ClusterFacts, ClusterKind, HelmReleaseFacts, NamespaceFacts, NodePool, Quota,
+};
 use crate::model::git::GitSource;
+use crate::model::policy::HelmReleasePolicy;
+use crate::model::workload::Source;
 use crate::text::schema::kubernetes_schema;
 
 /// All manifests below a folder.
@@ -41,6 +45,13 @@ fn spec(create_namespace: bool) -> WorkloadSpec {
     spec
 }
 
+fn chart_spec(helm_release: HelmReleasePolicy) -> WorkloadSpec {
+    let chart = ChartSource { chart: "local/web".into(), version: "1.0.0".into(), ..ChartSource::default() };
+    let mut spec = WorkloadSpec { source: Source::Chart(chart), ..spec(true) };
+    spec.policies.helm_release = helm_release;
+    spec
+}
+
 fn cluster(name: &str, facts: ClusterFacts) -> Cluster {
     let mut cluster =
         Cluster::new(ClusterId::from_parts(1, 1), name, ClusterKind::Agent, Timestamp::from_millis(0));
@@ -58,6 +69,7 @@ fn strict_facts() -> ClusterFacts {
         quotas: vec![quota("1", "1"), quota("0", "0")],
         pull_accounts: Some(Vec::new()),
         granted: Some(Vec::new()),
+        helm_releases: Some(vec![HelmReleaseFacts { name: "shop".into(), ..HelmReleaseFacts::default() }]),
     };
     let service = ApiResource {
         group: String::new(),
@@ -152,11 +164,14 @@ fn the_rules_about_one_cluster_emit_exactly_the_declared_severities() {
         namespaces: vec![NamespaceFacts { name: "default".into(), ..NamespaceFacts::default() }],
         ..ClusterFacts::default()
     };
-    let clusters = [cluster("strict", strict_facts()), cluster("empty", without_namespace)];
+    let unreported = cluster("unreported", ClusterFacts::default());
+    let clusters = [cluster("strict", strict_facts()), cluster("empty", without_namespace), unreported];
     let selected: Vec<&Cluster> = clusters.iter().collect();
     let is_cluster_rule = |code: &str| CLUSTER_RULES.iter().any(|(other, _)| *other == code);
     let mut found = Emitted::new();
-    for spec in [spec(true), spec(false)] {
+    let specs =
+        [spec(true), spec(false), chart_spec(HelmReleasePolicy::None), chart_spec(HelmReleasePolicy::Adopt)];
+    for spec in specs {
         for parsed in corpus() {
             let rendering = BundleRenderer {
                 workload: "shop",

@@ -1,0 +1,173 @@
+//! Releases that the real Helm installed on a real control plane: their names are in use, they are adopted without a restart, and
+//! Helm lists what Flotilla records (S1-6, S1-16, G105).
+
+use std::path::Path;
+
+use domain::chart::ChartSource;
+use domain::workload::HelmReleasePolicy;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::Api;
+use reqwest::{Method, StatusCode};
+use testkit::{ControlPlane, ControlPlaneOptions};
+
+use super::charts::{chart, helm_program, set_helm};
+use super::deployments::DEPLOYMENTS;
+use super::real_clusters::DEPLOYMENT_TEMPLATE;
+use super::*;
+
+/// An object with a field that version 1.1.0 no longer has.
+const LIMITS_TEMPLATE: &str = "apiVersion: v1
+kind: ConfigMap
+metadata: {name: limits}
+data:
+  kept: yes it is
+{{- if eq .Chart.Version \"1.0.0\" }}
+  dropped: soon
+{{- end }}
+";
+
+/// Runs Helm against a control plane; returns what it prints as JSON.
+fn helm(plane: &ControlPlane, arguments: &[&str]) -> Value {
+    let output = std::process::Command::new(helm_program())
+        .args(arguments)
+        .args(["--namespace", "shop"])
+        .env("KUBECONFIG", plane.kubeconfig_path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+}
+
+/// Revision, status and chart of every revision of the release, as Helm lists them.
+fn history(plane: &ControlPlane) -> Vec<String> {
+    let revisions = helm(plane, &["history", "web", "-o", "json"]);
+    let text = |revision: &Value| {
+        format!("{} {} {}", revision["revision"], revision["status"].as_str().unwrap(), revision["chart"])
+    };
+    revisions.as_array().unwrap().iter().map(text).collect()
+}
+
+fn write_chart(folder: &Path, version: &str) -> (Vec<u8>, String) {
+    let files =
+        [("templates/deployment.yaml", DEPLOYMENT_TEMPLATE), ("templates/limits.yaml", LIMITS_TEMPLATE)];
+    let archive = chart(version, &files);
+    let path = folder.join(format!("web-{version}.tgz"));
+    std::fs::write(&path, &archive).unwrap();
+    (archive, path.display().to_string())
+}
+
+async fn deployment(plane: &ControlPlane) -> Deployment {
+    Api::namespaced(plane.client(), "shop").get("web").await.unwrap()
+}
+
+/// The uids of the pods.
+async fn pods(plane: &ControlPlane) -> Vec<String> {
+    let pods = Api::<Pod>::namespaced(plane.client(), "shop").list(&Default::default()).await.unwrap();
+    let mut uids: Vec<String> = pods.items.into_iter().filter_map(|pod| pod.metadata.uid).collect();
+    uids.sort();
+    uids
+}
+
+fn chart_workload(version: &str, policy: HelmReleasePolicy) -> NewWorkload {
+    let mut new = web_workload();
+    new.spec.namespace = "shop".into();
+    new.spec.source = Source::Chart(ChartSource {
+        chart: "local/web".into(),
+        version: version.into(),
+        values: "replicas: 2\n".into(),
+        ..ChartSource::default()
+    });
+    new.spec.policies.helm_release = policy;
+    new.spec.placement.predicates[0].names = vec!["eu-1".into()];
+    new
+}
+
+impl TestFleet {
+    async fn publish_chart(&self, version: &str, policy: HelmReleasePolicy) {
+        let current = self.client.get_workload("web").await.unwrap().workload.revision;
+        let put = WorkloadPut { spec: chart_workload(version, policy).spec, labels: None };
+        self.client.put_workload("web", &put, current).await.unwrap();
+        self.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_16_s1_6_g105_a_release_of_helm_blocks_its_name_is_adopted_without_a_restart_and_stays_listed() {
+    if !testkit::is_available("a release of helm is adopted") {
+        return;
+    }
+    let scenario = async {
+        let plane = ControlPlane::start(ControlPlaneOptions::with_workloads()).await;
+        let folder = tempfile::tempdir().unwrap();
+        let (first, path) = write_chart(folder.path(), "1.0.0");
+        helm(&plane, &["install", "web", &path, "--create-namespace", "--set", "replicas=2"]);
+        let wait = ["wait", "deployment/web", "-n", "shop", "--for=condition=Available", "--timeout=60s"];
+        assert!(plane.command("kubectl").args(wait).output().unwrap().status.success());
+        let installed = deployment(&plane).await;
+
+        let mut fleet = TestFleet::start_with(&[]).await;
+        set_helm(&fleet).await;
+        fleet.join_cluster("eu-1", plane.client(), 3).await;
+        fleet.client.upload_chart(first).await.unwrap();
+        fleet.client.upload_chart(write_chart(folder.path(), "1.1.0").0).await.unwrap();
+        let has_release = async || {
+            let cluster = fleet.client.get_cluster("eu-1").await.unwrap().cluster;
+            let shop = cluster.facts.namespace("shop").and_then(|shop| shop.helm_releases.clone());
+            shop.is_some_and(|releases| {
+                releases.iter().any(|release| release.name == "web" && release.status == "deployed")
+            })
+        };
+        fleet.wait_until(has_release).await;
+        let running = pods(&plane).await;
+
+        // The name is in use: in the deployment API, and in a plan.
+        fleet.create_europe(&[0]).await;
+        let body =
+            json!({"name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "web"});
+        let (status, rejected) = fleet.send(Method::POST, DEPLOYMENTS, body).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{rejected}");
+        let text = rejected.to_string();
+        assert!(text.contains("G105") && text.contains("revision 1, deployed, not managed here"), "{text}");
+        let new = chart_workload("1.0.0", HelmReleasePolicy::Record);
+        fleet.client.create_workload(&new).await.unwrap();
+        let refused = fleet.client.publish_workload("web", &PublishRequest::default(), None).await;
+        let refused = format!("{:?}", refused.unwrap_err());
+        assert!(refused.contains("G105"), "{refused}");
+
+        // Adopted: nothing of the objects changes that would restart a pod.
+        fleet.publish_chart("1.0.0", HelmReleasePolicy::Adopt).await;
+        fleet.wait_for_status("web", |status| status.counts.healthy() == 1).await;
+        let adopted = deployment(&plane).await;
+        assert_eq!((&adopted.metadata.uid, &adopted.spec), (&installed.metadata.uid, &installed.spec));
+        assert_eq!(pods(&plane).await, running, "no pod was restarted");
+        let chart = |version: &str| format!("\"web-{version}\"");
+        assert_eq!(
+            history(&plane),
+            [format!("1 superseded {}", chart("1.0.0")), format!("2 deployed {}", chart("1.0.0"))]
+        );
+
+        // Upgraded, with other values than the chart has by default.
+        fleet.publish_chart("1.1.0", HelmReleasePolicy::Adopt).await;
+        let upgraded =
+            || history(&plane).last().is_some_and(|last| *last == format!("3 deployed {}", chart("1.1.0")));
+        fleet.wait_until(async || upgraded()).await;
+        let limits: ConfigMap = Api::namespaced(plane.client(), "shop").get("limits").await.unwrap();
+        assert_eq!(limits.data.unwrap().into_keys().collect::<Vec<_>>(), ["kept"], "Helm keeps no field");
+        let listed = helm(&plane, &["list", "-o", "json"]);
+        assert_eq!(listed[0]["name"], "web");
+        assert_eq!(listed[0]["revision"], "3");
+        assert_eq!(helm(&plane, &["get", "values", "web", "-o", "json"]), json!({"replicas": 2}));
+        fleet.wait_for_status("web", |status| status.counts.healthy() == 1).await;
+
+        // Removed with all its revisions.
+        fleet.client.unpublish_workload("web", &RemovalOptions::default()).await.unwrap();
+        fleet.wait_for_status("web", |status| status.counts.count(ReleaseState::Removed) == 1).await;
+        assert_eq!(helm(&plane, &["list", "-o", "json"]), json!([]));
+        let secrets = Api::<Secret>::namespaced(plane.client(), "shop");
+        assert_eq!(secrets.list(&Default::default()).await.unwrap().items, []);
+        fleet.stop().await;
+    };
+    with_timeout(Box::pin(scenario)).await;
+}
