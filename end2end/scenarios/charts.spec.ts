@@ -2,25 +2,7 @@
 
 import { gzipSync } from "node:zlib";
 
-import { accessible, expect, open, publish, remove, row, step, test, toStep } from "./kit.js";
-
-/** A packed chart with these files, as `helm package` writes it. */
-function packChart(name: string, files: Record<string, string>): Buffer {
-  const blocks = Object.entries(files).flatMap(([path, text]) => {
-    const body = Buffer.from(text);
-    const head = Buffer.alloc(512);
-    head.write(`${name}/${path}`, 0);
-    head.write("0000644\0", 100);
-    head.write(body.length.toString(8).padStart(11, "0") + " ", 124);
-    head.write("00000000000 ", 136);
-    head.write("        0", 148);
-    head.write("ustar\x0000", 257);
-    const sum = head.reduce((total, byte) => total + byte, 0);
-    head.write(sum.toString(8).padStart(6, "0") + "\0 ", 148);
-    return [head, body, Buffer.alloc((512 - (body.length % 512)) % 512)];
-  });
-  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]));
-}
+import { accessible, expect, open, packChart, publish, remove, row, step, test, toStep } from "./kit.js";
 
 const CHART = packChart("beacon", {
   "Chart.yaml": "apiVersion: v2\nname: beacon\nversion: 1.0.0\ndescription: Shows a message\n",

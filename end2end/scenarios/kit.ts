@@ -4,6 +4,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Browser, type Locator, type Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { Server } from "./server.js";
 
 export { expect };
@@ -17,6 +18,24 @@ export const CLUSTERS = ["eu-west-1", "eu-west-2", "eu-west-3", "us-east-1", "us
 /** The text of a fixture. */
 export function fixture(...path: string[]): string {
   return readFileSync(join(import.meta.dirname, "../fixtures", ...path), "utf8");
+}
+
+/** A packed chart with these files, as `helm package` writes it. */
+export function packChart(name: string, files: Record<string, string>): Buffer {
+  const blocks = Object.entries(files).flatMap(([path, text]) => {
+    const body = Buffer.from(text);
+    const head = Buffer.alloc(512);
+    head.write(`${name}/${path}`, 0);
+    head.write("0000644\0", 100);
+    head.write(body.length.toString(8).padStart(11, "0") + " ", 124);
+    head.write("00000000000 ", 136);
+    head.write("        0", 148);
+    head.write("ustar\x0000", 257);
+    const sum = head.reduce((total, byte) => total + byte, 0);
+    head.write(sum.toString(8).padStart(6, "0") + "\0 ", 148);
+    return [head, body, Buffer.alloc((512 - (body.length % 512)) % 512)];
+  });
+  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]));
 }
 
 /** Collects the errors of pages: console messages, exceptions, failed requests. */
@@ -109,6 +128,15 @@ export async function signIn(page: Page, password: string): Promise<void> {
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page).not.toHaveURL(/sign-in/);
+}
+
+/** Signs the first user of a new server up. */
+export async function signUp(page: Page, server: Server): Promise<void> {
+  await page.goto(server.setupAddress());
+  await page.getByLabel("Your name").fill("owner");
+  await page.getByLabel(/^Password/).fill("a long enough password");
+  await page.getByRole("button", { name: "Set up and sign in" }).click();
+  await expect(page).not.toHaveURL(/setup/);
 }
 
 /** Opens a page and waits until it is live: before hydration, clicks act as without script. */

@@ -1,7 +1,6 @@
 // What the console does in an outage of the database: a real PostgreSQL whose connections are cut.
 
-import { type Page } from "@playwright/test";
-import { alive, describe, expect, open, paste, row, step, test } from "./kit.js";
+import { alive, describe, expect, open, paste, row, signUp, step, test } from "./kit.js";
 import { Proxy } from "./proxy.js";
 import { Server } from "./server.js";
 
@@ -13,14 +12,6 @@ async function start(): Promise<{ server: Server; proxy: Proxy }> {
   const proxy = await Proxy.start(Number(database.port));
   database.port = String(proxy.port);
   return { server: await Server.startOn("outage", database.href), proxy };
-}
-
-async function signUp(page: Page, server: Server): Promise<void> {
-  await page.goto(server.setupAddress());
-  await page.getByLabel("Your name").fill("owner");
-  await page.getByLabel(/^Password/).fill("a long enough password");
-  await page.getByRole("button", { name: "Set up and sign in" }).click();
-  await expect(page).not.toHaveURL(/setup/);
 }
 
 const configMap = (value: string): string => `apiVersion: v1

@@ -38,6 +38,12 @@ export class Server {
     return Server.start(join(DATA, name), ["serve", "--database", database]);
   }
 
+  /** Starts a server with a new database and the clusters of this kubeconfig. */
+  static async startWith(name: string, kubeconfig: string): Promise<Server> {
+    const folder = join(DATA, name);
+    return Server.start(folder, ["serve", "--data", folder, "--kubeconfig", kubeconfig]);
+  }
+
   private static async start(folder: string, args: string[]): Promise<Server> {
     mkdirSync(folder, { recursive: true });
     const log = openSync(`${folder}.log`, "w");

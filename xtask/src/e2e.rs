@@ -7,11 +7,11 @@ use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
 use crate::postgres::PostgresServer;
-use crate::{demo, postgres, setup, site, step};
+use crate::{postgres, program, setup, site, step};
 
 /// `cargo xtask e2e`: the output of Playwright is not redirected to a log.
 pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
-    demo::build_server(paths, false)?;
+    build_programs(paths)?;
     let database = start_database(paths)?;
     let mut playwright = playwright_command(paths, &database)?;
     let status = playwright.args(args).status()?;
@@ -21,10 +21,15 @@ pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
 
 /// Runs the scenarios as a step of `cargo xtask test`.
 pub fn run_as_step(paths: &Paths) -> Result<()> {
-    demo::build_server(paths, false)?;
+    build_programs(paths)?;
     let database = start_database(paths)?;
     let mut playwright = playwright_command(paths, &database)?;
     step::run(paths, "scenarios", playwright.arg("--reporter=line")).map(drop)
+}
+
+/// The server, and the program that starts real control planes.
+fn build_programs(paths: &Paths) -> Result<()> {
+    program::build(paths, "server", &["server", "cli", "testkit"])
 }
 
 /// The database of the scenarios in which it fails; the demo's is SQLite.
@@ -48,5 +53,7 @@ fn playwright_command(paths: &Paths, database: &PostgresServer) -> Result<Comman
     playwright.env("FLOTILLA_DATA", data);
     playwright.env("FLOTILLA_TEST_POSTGRES", &database.url);
     setup::renderer::set_all(paths, &mut playwright)?;
+    playwright.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
+    playwright.env("FLOTILLA_CONTROL_PLANES", paths.binary("control-planes", false));
     Ok(playwright)
 }

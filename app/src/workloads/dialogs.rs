@@ -86,10 +86,8 @@ pub fn WorkloadDialogs(head: WorkloadHead) -> impl IntoView {
 
 /// States in one sentence what is removed and what remains.
 fn describe_removal(head: &WorkloadHead) -> String {
-    let counts = &head.counts;
-    let unknown = counts.count(domain::release::ReleaseState::Unknown);
-    let there = counts.targeted() - unknown;
-    let later = match unknown {
+    let there = head.counts.targeted().saturating_sub(head.unreachable);
+    let later = match head.unreachable {
         0 => String::new(),
         n => format!(
             " {} can't be reached now; it is removed there when they reconnect.",
@@ -162,7 +160,7 @@ fn UnpublishDialog(head: WorkloadHead) -> impl IntoView {
     let name = head.name.clone();
     let back = paths::workload(&name);
     let title = format!("Unpublish {name} from {}?", pluralize(head.counts.targeted(), "cluster"));
-    let unreachable = head.counts.count(domain::release::ReleaseState::Unknown);
+    let unreachable = head.unreachable;
     view! {
         <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
@@ -189,7 +187,7 @@ fn DeleteDialog(head: WorkloadHead) -> impl IntoView {
         0 => format!("Delete {name}?"),
         n => format!("Delete {name} from {}?", pluralize(n, "cluster")),
     };
-    let unreachable = head.counts.count(domain::release::ReleaseState::Unknown);
+    let unreachable = head.unreachable;
     let words = if head.counts.targeted() == 0 {
         "It runs on no cluster. Its draft and its revisions are deleted.".to_owned()
     } else {

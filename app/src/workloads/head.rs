@@ -56,6 +56,8 @@ pub struct WorkloadHead {
     pub actions: UnavailableActions,
     /// Clusters that no longer match and lose the workload after the removal notice.
     pub pending_removals: Vec<PendingRemoval>,
+    /// Number of its clusters that are not online.
+    pub unreachable: u32,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
 }
@@ -111,7 +113,8 @@ impl UnavailableActions {
 
 #[cfg(feature = "ssr")]
 impl WorkloadHead {
-    fn from_view(view: WorkloadView, pending_removals: Vec<PendingRemoval>, read_at: Timestamp) -> Self {
+    fn from_details(details: hub::WorkloadDetails, read_at: Timestamp) -> Self {
+        let hub::WorkloadDetails { view, pending_removals, unreachable } = details;
         let WorkloadView { workload, phase, counts, published_revision, rollout, failures } = view;
         let actions = UnavailableActions::from_workload(&workload);
         let draft = workload.draft;
@@ -132,6 +135,7 @@ impl WorkloadHead {
             failures,
             actions,
             pending_removals,
+            unreachable,
             read_at,
         }
     }
@@ -142,8 +146,8 @@ impl WorkloadHead {
 pub async fn workload_head_read(name: String) -> AppResult<WorkloadHead> {
     use crate::host;
     let hub = host::hub_for_reader()?;
-    let (view, pending_removals) = host::into_app_result(hub.get_workload_with_removals(&name).await)?;
-    Ok(WorkloadHead::from_view(view, pending_removals, hub.clock().now()))
+    let details = host::into_app_result(hub.get_workload_details(&name).await)?;
+    Ok(WorkloadHead::from_details(details, hub.clock().now()))
 }
 
 /// Name, revision, author and time, then the actions. An unavailable action shows its reason.

@@ -138,13 +138,13 @@ fn show_source(source: &Source) -> AnyView {
         Source::Yaml { files } => {
             ("Files", files.iter().map(|file| text(file.name.clone(), file.text.clone())).collect::<Vec<_>>())
         }
-        Source::Chart(chart) if chart.values.trim().is_empty() => ("Source", Vec::new()),
-        Source::Chart(chart) => ("Source", vec![text("values.yaml".to_owned(), chart.values.clone())]),
-        Source::Git(git) if git.values.trim().is_empty() => ("Source", Vec::new()),
-        Source::Git(git) => ("Source", vec![text("values.yaml".to_owned(), git.values.clone())]),
+        Source::Chart(_) | Source::Git(_) => {
+            let values = source.helm_source().map(|chart| chart.values.clone()).unwrap_or_default();
+            let shown = (!values.trim().is_empty()).then(|| text("values.yaml".to_owned(), values));
+            ("Source", shown.into_iter().collect())
+        }
     };
-    let summary =
-        (!source.is_inline()).then_some(()).map(|_| view! { <p class="text-2">{source.summary()}</p> });
+    let summary = (!source.is_inline()).then(|| view! { <p class="text-2">{source.summary()}</p> });
     view! {
         <section class="stack-sm" aria-labelledby="files">
             <h2 class="section" id="files">

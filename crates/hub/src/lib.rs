@@ -61,5 +61,5 @@ pub use store::Outage;
 pub use supervise::TaskStatus;
 pub use workload::{
     CheckResult, ContentCheck, DraftPatch, PolicyPatch, PublishContent, PublishOptions, RevisionComparison,
-    RevisionDetails, WorkloadEdit,
+    RevisionDetails, WorkloadDetails, WorkloadEdit,
 };

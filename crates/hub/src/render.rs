@@ -205,7 +205,7 @@ fn add_helm_release(
     cluster: &Cluster,
 ) -> Result<Bundle, RenderOutcome> {
     let &BundleRenderer { workload, revision, spec, groups, targets, .. } = rendering;
-    let (Some(source), Some(chart)) = (spec.source.to_chart_source(), chart) else { return Ok(bundle) };
+    let (Some(source), Some(chart)) = (spec.source.helm_source(), chart) else { return Ok(bundle) };
     if spec.policies.helm_release == HelmReleasePolicy::None {
         return Ok(bundle);
     }

@@ -36,6 +36,7 @@ pub(crate) use check::trim_passed_filters;
 pub use publish_content::PublishContent;
 pub use revision::{RevisionComparison, RevisionDetails};
 pub(crate) use snapshot::{PublishSnapshot, PublishableWorkload, in_decision_order, load_present_releases};
+pub use view::WorkloadDetails;
 
 /// An edit of a workload; omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]

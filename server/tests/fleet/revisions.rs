@@ -68,7 +68,7 @@ async fn any_two_revisions_of_a_chart_are_compared_as_source_values_and_objects(
 
         // With any other one, also as it is on one cluster.
         let first = fleet.compare(3, Some(1), None).await;
-        assert_eq!(parts(&first), ["chart", "values", "overrides", "policies"]);
+        assert_eq!(parts(&first), ["source", "values", "overrides", "policies"]);
         assert!(first.changed_parts[0].diff.contains("-version: 1.0.0\n+version: 1.1.0\n"), "{first:?}");
         assert_eq!(changed_fields(&first), ["/data/chart: 1.1.0", "/data/replicas: 5"]);
         let on_cluster = fleet.compare(3, Some(1), Some("us-1")).await;

@@ -143,20 +143,20 @@ fn print_source(source: &GitSourceStatus, format: Format, out: &Printer) -> Resu
         };
         pinned.as_ref().map_or_else(|| "-".to_owned(), text)
     };
-    let or = |text: &str, empty: &str| if text.is_empty() { empty.to_owned() } else { text.to_owned() };
-    let rows = [
-        ("repository", source.repository.clone()),
-        ("ref", or(&source.reference, "default branch")),
-        ("path", or(&source.path, ".")),
-        ("on new commit", source.on_new_commit.as_str().to_owned()),
-        ("draft", commit(&source.draft)),
-        ("published", commit(&source.published)),
-        ("checked", source.status.checked_at.map_or_else(|| "never".to_owned(), |at| at.to_string())),
-    ];
     let mut table = Table::new(&["FIELD", "VALUE"]);
-    for (field, value) in rows {
+    let mut add = |field: &str, value: String| {
         table.add_row().text(field).text(value);
-    }
+    };
+    add("repository", source.repository.clone());
+    add(
+        "ref",
+        if source.reference.is_empty() { "default branch".to_owned() } else { source.reference.clone() },
+    );
+    add("path", if source.path.is_empty() { ".".to_owned() } else { source.path.clone() });
+    add("on new commit", source.on_new_commit.as_str().to_owned());
+    add("draft", commit(&source.draft));
+    add("published", commit(&source.published));
+    add("checked", source.status.checked_at.map_or_else(|| "never".to_owned(), |at| at.to_string()));
     out.print_table(&table, "")?;
     out.print_line(&source.message)?;
     Ok(status)

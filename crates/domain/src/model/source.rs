@@ -1,5 +1,7 @@
 //! Where the manifests of a workload come from.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::model::chart::ChartSource;
@@ -189,23 +191,12 @@ impl Source {
         }
     }
 
-    /// The chart with its values, for a source that Helm renders. In Git, path and commit name the chart.
-    pub fn to_chart_source(&self) -> Option<ChartSource> {
+    /// What Helm renders: a chart of a repository of charts, or release name and values of one in Git.
+    pub fn helm_source(&self) -> Option<Cow<'_, ChartSource>> {
         match self {
-            Self::Yaml { .. } => None,
-            Self::Chart(source) => Some(source.clone()),
-            Self::Git(source) => source.is_chart().then(|| source.to_chart_source()),
-        }
-    }
-
-    /// The name of the Helm release of this workload, for a source that Helm renders.
-    pub fn helm_release_name<'a>(&'a self, workload: &'a str) -> Option<&'a str> {
-        match self {
-            Self::Yaml { .. } => None,
-            Self::Chart(source) => Some(source.release_name_or(workload)),
-            Self::Git(source) if !source.is_chart() => None,
-            Self::Git(source) if source.release_name.is_empty() => Some(workload),
-            Self::Git(source) => Some(&source.release_name),
+            Self::Chart(source) => Some(Cow::Borrowed(source)),
+            Self::Git(source) if source.is_chart() => Some(Cow::Owned(source.to_chart_source())),
+            Self::Yaml { .. } | Self::Git(_) => None,
         }
     }
 

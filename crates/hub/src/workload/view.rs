@@ -8,6 +8,17 @@ use store::queue::{PLACER, ROLLOUTS};
 
 use crate::{Error, Hub};
 
+/// A workload with what is pending on its clusters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkloadDetails {
+    /// The workload with its counts and published revision.
+    pub view: WorkloadView,
+    /// The clusters that no longer match and from which it will be removed (E-6).
+    pub pending_removals: Vec<PendingRemoval>,
+    /// Number of its clusters that are not online: a removal by force abandons them (S1-23).
+    pub unreachable: u32,
+}
+
 impl Hub {
     /// One workload with its counts and published revision.
     pub async fn get_workload(&self, name: &str) -> Result<WorkloadView, Error> {
@@ -22,15 +33,14 @@ impl Hub {
         found.ok_or_else(|| Error::not_found("workload", name))
     }
 
-    /// One workload, and the clusters that no longer match and from which it will be removed (E-6).
-    pub async fn get_workload_with_removals(
-        &self,
-        name: &str,
-    ) -> Result<(WorkloadView, Vec<PendingRemoval>), Error> {
+    /// One workload with what is pending on its clusters.
+    pub async fn get_workload_details(&self, name: &str) -> Result<WorkloadDetails, Error> {
         let mut tx = self.read().await?;
         let view = self.load_workload_view(&mut tx, name).await?;
-        let removals = store::pending_removal::list(&mut tx, view.workload.id).await?;
-        Ok((view, removals))
+        let pending_removals = store::pending_removal::list(&mut tx, view.workload.id).await?;
+        let unreachable = store::release::count_unreachable(&mut tx, view.workload.id).await?;
+        let unreachable = u32::try_from(unreachable).unwrap_or(u32::MAX);
+        Ok(WorkloadDetails { view, pending_removals, unreachable })
     }
 
     /// What the loops failed to do for a workload.

@@ -168,7 +168,7 @@ async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_compu
     }
     relabel(&test, "east", Some("dev")).await;
     wait_for_pending_removals(&test, &["east"]).await;
-    let before = test.hub.get_workload_with_removals("web").await.unwrap().1;
+    let before = test.hub.get_workload_details("web").await.unwrap().pending_removals;
     test.advance_clock(600);
     test.execute_sql("DELETE FROM decision").await;
     test.run_placer().await;
@@ -177,7 +177,7 @@ async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_compu
     })
     .await;
     assert_eq!(
-        test.hub.get_workload_with_removals("web").await.unwrap().1,
+        test.hub.get_workload_details("web").await.unwrap().pending_removals,
         before,
         "the notice is neither lost nor extended"
     );
@@ -270,7 +270,7 @@ async fn p28_a_publish_that_moves_a_workload_adds_it_before_it_removes_it() {
     test.hub.publish_workload(&test.actor, "web", "", options).await.unwrap();
     let desired = west.wait_for_release().await;
     wait_for_pending_removals(&test, &["east"]).await;
-    let waiting = test.hub.get_workload_with_removals("web").await.unwrap().1.remove(0);
+    let waiting = test.hub.get_workload_details("web").await.unwrap().pending_removals.remove(0);
     assert_eq!((waiting.is_requested, waiting.waiting_for), (true, Some(RemovalWait::Replacement)));
     // Further passes change nothing while the replacement is not operational.
     test.run_placer().await;

@@ -48,8 +48,9 @@ pub(super) fn unchecked_names(context: &ClusterContext<'_>) -> Vec<Finding> {
 }
 
 /// The name of the Helm release, for a chart.
-fn release_name<'a>(context: &ClusterContext<'a>) -> Option<&'a str> {
-    context.spec.source.helm_release_name(context.workload)
+fn release_name(context: &ClusterContext<'_>) -> Option<String> {
+    let chart = context.spec.source.helm_source()?;
+    Some(chart.release_name_or(context.workload).to_owned())
 }
 
 /// The Helm releases of a namespace; `None` when unknown.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::ClusterPlan;
 use crate::model::bundle::Bundle;
-use crate::model::git::GitSource;
 use crate::model::policy::Policies;
 use crate::model::workload::{Revision, Source, WorkloadSpec};
 use crate::text::finding::Finding;
@@ -39,7 +38,7 @@ pub struct RevisionView {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedPart {
-    /// `chart`, `values`, `placement`, `overrides`, `rollout`, `policies` or `namespace`.
+    /// `source` (chart or commit), `values`, `placement`, `overrides`, `rollout`, `policies` or `namespace`.
     pub part: String,
     /// The changed lines with three lines around them, as a unified diff.
     pub diff: String,
@@ -54,40 +53,31 @@ pub struct SpecPart {
     pub text: String,
 }
 
-/// Repository, ref, path and commit of a Git source, a line each.
-fn describe_git(git: &GitSource) -> String {
-    let commit = git.pinned.as_ref().map(|pinned| pinned.commit.as_str()).unwrap_or_default();
-    let lines = [
-        ("repository", git.repository.as_str()),
-        ("ref", git.reference.as_str()),
-        ("path", git.path.as_str()),
-        ("commit", commit),
-        ("onNewCommit", git.on_new_commit.as_str()),
-        ("releaseName", git.release_name.as_str()),
-    ];
-    let set = lines.iter().filter(|(_, value)| !value.is_empty());
-    set.map(|(name, value)| format!("{name}: {value}\n")).collect()
-}
-
 /// The parts of a spec beside its manifests, as text. Values keep their comments; the others are written as YAML.
 pub fn list_spec_parts(spec: &WorkloadSpec) -> Vec<SpecPart> {
     let yaml = |part: &'static str, value: serde_json::Result<serde_json::Value>| SpecPart {
         part,
         text: value.map(|value| yaml_value::write(&value)).unwrap_or_default(),
     };
-    let (chart, values) = match &spec.source {
+    let release_name = |name: &str| match name {
+        "" => String::new(),
+        name => format!("releaseName: {name}\n"),
+    };
+    let (source, values) = match &spec.source {
         Source::Chart(chart) => {
             let name = format!("chart: {}\nversion: {}\n", chart.chart, chart.version);
-            let release = format!("releaseName: {}\n", chart.release_name);
-            let release = if chart.release_name.is_empty() { String::new() } else { release };
-            (name + &release, chart.values.clone())
+            (name + &release_name(&chart.release_name), chart.values.clone())
         }
-        Source::Git(git) => (String::new(), git.values.clone()),
+        Source::Git(git) => {
+            let commit = git.pinned.as_ref().map(|pinned| format!("commit: {}\n", pinned.commit));
+            let address =
+                format!("repository: {}\nref: {}\npath: {}\n", git.repository, git.reference, git.path);
+            (address + &commit.unwrap_or_default() + &release_name(&git.release_name), git.values.clone())
+        }
         Source::Yaml { .. } => (String::new(), String::new()),
     };
     vec![
-        SpecPart { part: "chart", text: chart },
-        SpecPart { part: "git", text: spec.source.git().map(describe_git).unwrap_or_default() },
+        SpecPart { part: "source", text: source },
         SpecPart { part: "values", text: values },
         SpecPart { part: "namespace", text: format!("{}\n", spec.namespace) },
         yaml("placement", serde_json::to_value(&spec.placement)),
@@ -144,7 +134,7 @@ mod tests {
         let spec = WorkloadSpec { source: Source::Chart(chart), ..WorkloadSpec::default() };
         let parts = list_spec_parts(&spec);
         let text = |name: &str| parts.iter().find(|part| part.part == name).map(|part| part.text.as_str());
-        assert_eq!(text("chart"), Some("chart: local/web\nversion: 1.0.0\n"));
+        assert_eq!(text("source"), Some("chart: local/web\nversion: 1.0.0\n"));
         assert_eq!(text("values"), Some("replicas: 2 # for the peak\n"));
         assert!(text("policies").is_some_and(|text| text.contains("prune: true")), "{parts:?}");
     }
