@@ -113,7 +113,7 @@ async fn s1_10_a_chart_in_a_repository_is_rendered_with_values_per_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r6_a_kustomization_is_rendered_in_the_sandbox_and_a_change_of_its_base_is_followed() {
+async fn a_kustomization_is_rendered_in_the_sandbox_and_a_change_of_its_base_is_followed() {
     with_timeout(Box::pin(async {
         let server = GitServer::start().await;
         server.commit("base/web.yaml", &manifest(2), "Begin");

@@ -4,7 +4,7 @@ use domain::chart_values::ChartRelease;
 use domain::git::{GitContent, GitSource};
 use domain::manifest;
 use domain::workload::SourceFile;
-use domain::{Digest, Finding};
+use domain::{Digest, Finding, Timestamp};
 use source::archive::ChartArchive;
 
 use super::chart::{RenderWait, unrendered};
@@ -76,9 +76,13 @@ impl Hub {
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
         let bytes = self.get_git_content(digest).await?;
-        let (created_by, now) = (source.repository.clone(), self.clock().now());
+        // What is made of the chart must depend on the commit alone.
+        let committed_at =
+            source.pinned.as_ref().map_or(Timestamp::from_millis(0), |pinned| pinned.committed_at);
+        let created_by = source.repository.clone();
         let read =
-            run_blocking(move || crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, now)).await?;
+            run_blocking(move || crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, committed_at))
+                .await?;
         let chart = match read {
             Ok(chart) => chart,
             Err(finding) => {
