@@ -3,6 +3,7 @@
 mod bad_inputs;
 mod charts;
 mod facts;
+mod overrides;
 mod plans;
 mod test_server;
 
