@@ -59,6 +59,20 @@ fn s0_3_an_override_field_that_several_objects_have_needs_its_object() {
 }
 
 #[test]
+fn s0_3_an_override_of_a_chart_sets_values_also_if_it_has_none_yet() {
+    let server = TestServer::start_new();
+    let applied = server.run_cli(&["apply", "--chart", "local/web", "--all-clusters", "-n", "shop"]);
+    assert!(applied.stderr.contains("The draft is stored"), "the chart does not exist yet: {applied}");
+    let set =
+        server.run_cli(&["override", "set", "web", "--cluster", "eu-west-1", "image.tag=x", "replicas=4"]);
+    assert_eq!(set.exit_code, 0, "{set}");
+    let stored = server.run_cli_json(&["override", "get", "web", "eu-west-1", "-o", "json"]);
+    assert_eq!(stored["values"], "image:\n  tag: \"x\"\nreplicas: 4\n", "{stored}");
+    let unset = server.run_cli(&["override", "unset", "web", "--cluster", "eu-west-1", "image", "replicas"]);
+    assert_eq!(unset.stdout, "workload/web override eu-west-1 deleted (draft)\n", "{unset}");
+}
+
+#[test]
 fn s0_3_api_tokens_are_created_listed_and_revoked_by_the_command_line() {
     let server = TestServer::start_new();
     let created = server.run_cli_json(&["token", "create", "ci", "--days", "7", "-o", "json"]);

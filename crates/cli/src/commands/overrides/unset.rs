@@ -1,9 +1,11 @@
 //! `flotilla override unset`: removes fields from an override, or the whole override.
 
 use clap::Args;
+use domain::field_path::{FieldPath, PathSegment};
 use domain::overrides::Patch;
 use domain::request::OverridePut;
 use domain::{manifest, yaml_edit};
+use serde_json::Value;
 
 use super::assignment::{ObjectFlag, is_field_of, value_path};
 use super::set::patch_path;
@@ -79,6 +81,10 @@ impl UnsetArgs {
             )
         };
         let path = value_path(field).map_err(|_| not_set())?;
+        if is_only_value(&content.values, &path) {
+            content.values.clear();
+            return Ok(());
+        }
         let changed = yaml_edit::remove(&content.values, 0, &path).map_err(|_| not_set())?;
         if changed == content.values {
             return Err(not_set());
@@ -86,6 +92,12 @@ impl UnsetArgs {
         content.values = changed;
         Ok(())
     }
+}
+
+/// Whether the path is that of the only key of a text of values.
+fn is_only_value(text: &str, path: &FieldPath) -> bool {
+    let Ok(Some(Value::Object(map))) = manifest::yaml_value::read(text) else { return false };
+    matches!(&*path.0, [PathSegment::Key(key)] if map.len() == 1 && map.contains_key(key))
 }
 
 /// Whether a text of values contains none.
