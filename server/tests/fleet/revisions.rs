@@ -39,7 +39,7 @@ fn parts(view: &RevisionView) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_two_revisions_of_a_chart_are_compared_as_source_values_and_objects() {
-    with_timeout(async {
+    let scenario = async {
         let fleet = fleet_with_helm().await;
         for version in ["1.0.0", "1.1.0"] {
             fleet.client.upload_chart(chart(version, &[])).await.unwrap();
@@ -87,13 +87,13 @@ async fn any_two_revisions_of_a_chart_are_compared_as_source_values_and_objects(
         let error = fleet.client.get_revision("web", 3, &unknown).await.unwrap_err();
         assert!(error.is_not_found() && error.to_string().contains("mars"), "{error}");
         fleet.stop().await;
-    })
-    .await;
+    };
+    with_timeout(Box::pin(scenario)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_of_a_revision_whose_chart_can_not_be_rendered_are_unknown_and_not_the_same() {
-    with_timeout(async {
+    let scenario = async {
         let fleet = fleet_with_helm().await;
         fleet.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
         let broken = "{{ if eq (int .Values.replicas) 3 }}{{ fail \"three is not allowed\" }}{{ end }}";
@@ -121,6 +121,6 @@ async fn objects_of_a_revision_whose_chart_can_not_be_rendered_are_unknown_and_n
             ["/data/chart: 2.0.0", "/data/replicas: 2"]
         );
         fleet.stop().await;
-    })
-    .await;
+    };
+    with_timeout(Box::pin(scenario)).await;
 }
