@@ -95,6 +95,8 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(release::list::list_releases))
         .routes(routes!(release::get::get_release))
         .route(release::RELEASE_PATH, release::reject_writes())
+        .routes(routes!(overrides::list::list_overrides))
+        .routes(routes!(overrides::get::get_override))
         .routes(with_large_body(routes!(overrides::put::put_override)))
         .routes(routes!(overrides::delete::delete_override))
         .routes(routes!(workload::values::get_values))

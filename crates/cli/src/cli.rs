@@ -5,8 +5,8 @@ use domain::nearest::find_nearest;
 
 use crate::commands::{
     apply, chart, cluster, completion, context, delete, diagnose, events, explain, get, git, group, history,
-    login, operation, plan, publish, retain, rollback, rollout, status, sync, unpublish, validate, values,
-    version,
+    login, operation, overrides, plan, publish, retain, rollback, rollout, status, sync, token, unpublish,
+    validate, values, version,
 };
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -67,6 +67,12 @@ pub enum Command {
     /// Git sources and repositories
     #[command(subcommand)]
     Git(git::GitCommand),
+    /// Changes of a workload on some clusters
+    #[command(subcommand)]
+    Override(overrides::OverrideCommand),
+    /// Your API tokens
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     /// Charts of the project
     #[command(subcommand)]
     Chart(chart::ChartCommand),
@@ -134,6 +140,8 @@ async fn run_on_server(
         Command::Cluster(command) => command.run(remote, out).await,
         Command::Group(command) => command.run(remote, out).await,
         Command::Git(command) => command.run(remote, out).await,
+        Command::Override(command) => command.run(remote, out).await,
+        Command::Token(command) => command.run(remote, out).await,
         Command::Chart(command) => command.run(remote, out).await,
         Command::Values(command) => command.run(remote, out).await,
         Command::Explain(command) => command.run(remote, out).await,
@@ -162,6 +170,7 @@ fn command_target(command: &Command) -> CommandTarget {
         Command::Operation(operation::OperationCommand::List(command)) => workload(&command.workload),
         Command::Rollback(command) => workload(command.workload()),
         Command::Rollout(command) => workload(command.workload()),
+        Command::Override(command) => workload(command.workload()),
         Command::Explain(explain::ExplainCommand::Placement(command)) => workload(&command.workload),
         Command::Get(command) => command.target(),
         Command::Diagnose(command) => command.target(),
@@ -251,17 +260,13 @@ mod tests {
             format!("{}: no {}", cells[0].trim(), names.collect::<Vec<_>>().join(", "))
         });
         let known = [
-            "Save an override: no command",
-            "Delete an override: no command",
-            "Change a feature of a group: no console, command",
+            "Change a feature of a group: no console",
             "Annotate a cluster, set its values: no console",
             "Cordon a cluster: no console",
             "Revoke a cluster's certificates: no console",
             "Delete a cluster: no console",
             "Create a join token: no console",
             "Revoke a join token: no console",
-            "Create an API token: no command",
-            "Delete an API token: no command",
         ];
         assert_eq!(missing.collect::<Vec<_>>(), known);
     }

@@ -8,6 +8,7 @@ mod cli;
 mod clock;
 mod commands;
 mod config;
+mod confirm;
 mod connection;
 mod definition;
 mod exit;

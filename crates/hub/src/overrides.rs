@@ -138,6 +138,16 @@ fn new_override(name: &str, content: &OverridePut, id: OverrideId) -> Override {
 }
 
 impl Hub {
+    /// One override of the draft, with the revision of the workload.
+    ///
+    /// # Errors
+    /// There is no such workload, or it has no such override.
+    pub async fn get_override(&self, workload: &str, name: &str) -> Result<(i64, Override), Error> {
+        let workload = self.get_workload(workload).await?.workload;
+        let found = find(&workload.draft, name).ok_or_else(|| Error::not_found("override", name))?;
+        Ok((workload.revision, found.clone()))
+    }
+
     /// Saves or removes an override in the draft. `if_match` is the revision of the draft that the change is based on. A
     /// change without effect is not stored.
     ///

@@ -40,6 +40,8 @@ use send::ApiCall;
 
 /// The only project so far.
 const PROJECT: &str = "default";
+/// The only organization.
+const ORGANIZATION: &str = "default";
 
 /// Timeout of one response; above the longest `wait` that the API accepts.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(75);

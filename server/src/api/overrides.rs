@@ -19,6 +19,8 @@ use crate::input::{PROJECT, Query};
 use crate::problem::ApiError;
 
 pub mod delete;
+pub mod get;
+pub mod list;
 pub mod put;
 
 /// How long a dry run waits for the clusters' results.

@@ -71,7 +71,9 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/projects/{project}/workloads/{workload} PATCH patchWorkload
     /api/v1/projects/{project}/workloads/{workload} PUT putWorkload
     /api/v1/projects/{project}/workloads/{workload}/operations GET listOperations
+    /api/v1/projects/{project}/workloads/{workload}/overrides GET listOverrides
     /api/v1/projects/{project}/workloads/{workload}/overrides/{name} DELETE deleteOverride
+    /api/v1/projects/{project}/workloads/{workload}/overrides/{name} GET getOverride
     /api/v1/projects/{project}/workloads/{workload}/overrides/{name} PUT putOverride
     /api/v1/projects/{project}/workloads/{workload}/placement GET getPlacementDecision
     /api/v1/projects/{project}/workloads/{workload}/releases GET listReleases

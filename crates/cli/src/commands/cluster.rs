@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
@@ -48,6 +49,8 @@ pub enum ClusterCommand {
     Revoke {
         /// Name of the cluster
         cluster: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
     Delete(join::DeleteClusterArgs),
     /// Mark a cluster as unschedulable: it gets no new workloads, existing ones stay
@@ -74,7 +77,7 @@ impl ClusterCommand {
             Self::Get { cluster, .. }
             | Self::Cordon { cluster }
             | Self::Uncordon { cluster }
-            | Self::Revoke { cluster } => CommandTarget::Cluster(cluster.clone()),
+            | Self::Revoke { cluster, .. } => CommandTarget::Cluster(cluster.clone()),
             Self::ConfirmFacts(confirm) => CommandTarget::Cluster(confirm.cluster.clone()),
             Self::Delete(delete) => CommandTarget::Cluster(delete.cluster.clone()),
             Self::Label(label) => CommandTarget::Cluster(label.cluster.clone()),
@@ -98,7 +101,7 @@ impl ClusterCommand {
             Self::Accept(accept) => accept.run(remote, out).await?,
             Self::ConfirmFacts(confirm) => confirm.run(remote, out).await?,
             Self::Reject { cluster } => join::reject(remote, &cluster, out).await?,
-            Self::Revoke { cluster } => join::revoke(remote, &cluster, out).await?,
+            Self::Revoke { cluster, confirm } => join::revoke(remote, &cluster, confirm, out).await?,
             Self::Delete(delete) => delete.run(remote, out).await?,
             Self::Cordon { cluster } => cordon::set_schedulable(remote, &cluster, false, out).await?,
             Self::Uncordon { cluster } => cordon::set_schedulable(remote, &cluster, true, out).await?,

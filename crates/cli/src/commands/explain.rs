@@ -106,7 +106,11 @@ const fn trigger_text(trigger: DecisionTrigger) -> &'static str {
 fn format_evaluation(evaluation: &ClusterEvaluation, every_filter: bool, paint: ColourMode) -> String {
     let word = if evaluation.selected { paint.bold("selected") } else { "not selected".to_owned() };
     let mut text = format!("\n{}: {word}", sanitize(&evaluation.name));
-    for result in evaluation.filters.iter().filter(|result| every_filter || !result.passed) {
+    // What selected the cluster is its reason; the other filters that it passed are not.
+    let is_reason = |result: &FilterResult| {
+        !result.passed || (evaluation.selected && result.filter == PlacementFilter::Predicate)
+    };
+    for result in evaluation.filters.iter().filter(|result| every_filter || is_reason(result)) {
         text.push_str(&format!(
             "\n  {} {}: required {}; found {}",
             if result.passed { "passed" } else { "failed" },

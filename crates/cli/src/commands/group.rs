@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use domain::labels::LabelSelector;
+use domain::placement::ClusterGroup;
 use wire::ClusterGroupPut;
 
 use crate::chart_source::read_values;
@@ -11,6 +12,8 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
+
+mod feature;
 
 /// The subcommands for cluster groups.
 #[derive(Subcommand)]
@@ -20,7 +23,17 @@ pub enum GroupCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Show one group
+    Get {
+        /// Name of the group
+        group: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     Set(SetGroupArgs),
+    /// Features of a group
+    #[command(subcommand)]
+    Feature(feature::FeatureCommand),
     /// Delete a group; rejected while a workload refers to it
     Delete {
         /// Name of the group
@@ -53,6 +66,15 @@ impl GroupCommand {
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         match self {
             Self::List { output } => print_list(remote, output.format, out).await?,
+            Self::Get { group, output } => {
+                let group = remote.client.get_group(&group).await?;
+                if output.format.is_machine() {
+                    out.print_value(&group, output.format)?;
+                } else {
+                    print_groups(&[group], out)?;
+                }
+            }
+            Self::Feature(feature) => feature.run(remote, out).await?,
             Self::Set(set) => set.run(remote, out).await?,
             Self::Delete { group } => {
                 remote.client.delete_group(&group).await?;
@@ -93,8 +115,12 @@ async fn print_list(remote: &ServerConnection, format: Format, out: &Printer) ->
     if format.is_machine() {
         return out.print_value(&groups, format);
     }
+    print_groups(&groups, out)
+}
+
+fn print_groups(groups: &[ClusterGroup], out: &Printer) -> Result<(), Failure> {
     let mut table = Table::new(&["NAME", "CLUSTERS", "SELECTOR"]);
-    for group in &groups {
+    for group in groups {
         let selector = group.selector.as_ref().map(LabelSelector::to_string).unwrap_or_default();
         table.add_row().text(&group.name).text(group.members.join(",")).text(selector);
     }

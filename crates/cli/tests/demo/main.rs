@@ -3,6 +3,7 @@
 mod bad_inputs;
 mod charts;
 mod facts;
+mod overrides;
 mod plans;
 mod test_server;
 
@@ -280,6 +281,8 @@ fn e3_placement_is_explained_per_cluster_and_follows_labels() {
     assert_eq!(server.run_cli(&["cluster", "label", "eu-west-1", "team=a"]).exit_code, 0);
     let one = server.run_cli_json(&["explain", "placement", "jobs", "--cluster", "eu-west-1", "-o", "json"]);
     assert_eq!(one["evaluations"][0]["selected"], true, "{one}");
+    let every = server.run_cli(&["explain", "placement", "jobs"]);
+    assert!(every.stdout.contains("eu-west-1: selected\n  passed selection: required team=a"), "{every}");
     assert_eq!(server.run_cli(&["cluster", "cordon", "eu-west-1"]).exit_code, 0);
     let cluster = server.run_cli_json(&["cluster", "get", "eu-west-1", "-o", "json"]);
     assert_eq!(cluster["schedulable"], false);

@@ -1,9 +1,10 @@
 //! Operations on placement and cluster groups.
 
-use domain::placement::{ClusterGroup, Decision};
+use domain::placement::{ClusterGroup, Decision, FeatureProperties, FeatureStatus};
 use http::Method;
 
-use super::Client;
+use super::send::ApiCall;
+use super::{Client, ORGANIZATION};
 use crate::{ClusterGroupPut, Error, PreviewRequest};
 
 impl Client {
@@ -20,6 +21,37 @@ impl Client {
     /// All cluster groups, by name.
     pub async fn list_groups(&self) -> Result<Vec<ClusterGroup>, Error> {
         self.api_call(Method::GET, &["cluster-groups"]).send_json().await
+    }
+
+    /// One cluster group.
+    pub async fn get_group(&self, name: &str) -> Result<ClusterGroup, Error> {
+        self.api_call(Method::GET, &["cluster-groups", name]).send_json().await
+    }
+
+    /// The features of a cluster group, with their reconcile state.
+    pub async fn list_group_features(&self, group: &str) -> Result<Vec<FeatureStatus>, Error> {
+        let path = ["orgs", ORGANIZATION, "clustergroups", group, "features"];
+        self.api_call(Method::GET, &path).send_json().await
+    }
+
+    /// Enables a feature of a cluster group with these properties, or replaces its properties.
+    pub async fn enable_group_feature(
+        &self,
+        group: &str,
+        feature: &str,
+        properties: &FeatureProperties,
+    ) -> Result<FeatureStatus, Error> {
+        self.feature_call(Method::PUT, group, feature).body(properties).send_json().await
+    }
+
+    /// Disables a feature of a cluster group.
+    pub async fn disable_group_feature(&self, group: &str, feature: &str) -> Result<FeatureStatus, Error> {
+        self.feature_call(Method::DELETE, group, feature).send_json().await
+    }
+
+    fn feature_call(&self, method: Method, group: &str, feature: &str) -> ApiCall<'_> {
+        let path = ["orgs", ORGANIZATION, "clustergroups", group, "features", feature];
+        self.api_call(method, &path)
     }
 
     /// Creates or replaces a cluster group.

@@ -1,5 +1,6 @@
 //! Operations on workloads, their releases, revisions, rollouts and overrides.
 
+use domain::overrides::Override;
 use domain::page::{ListQuery, Page};
 use domain::plan::{Plan, RevisionView};
 use domain::release::ReleaseView;
@@ -214,6 +215,16 @@ impl Client {
     /// One release with its resources.
     pub async fn get_release(&self, workload: &str, cluster: &str) -> Result<ReleaseView, Error> {
         self.project_call(Method::GET, &["workloads", workload, "releases", cluster]).send_json().await
+    }
+
+    /// The overrides of the draft.
+    pub async fn list_overrides(&self, workload: &str) -> Result<Vec<Override>, Error> {
+        self.project_call(Method::GET, &["workloads", workload, "overrides"]).send_json().await
+    }
+
+    /// One override of the draft.
+    pub async fn get_override(&self, workload: &str, name: &str) -> Result<Override, Error> {
+        self.project_call(Method::GET, &["workloads", workload, "overrides", name]).send_json().await
     }
 
     /// Saves an override by name in the draft; rejected if the revision of the workload is not `revision`.

@@ -6,6 +6,7 @@ use domain::labels::{Labels, is_label_key, is_label_value};
 use domain::rollout::TimeSpan;
 use wire::{AcceptRequest, InstallRequest};
 
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::{Printer, sanitize};
@@ -28,6 +29,8 @@ pub struct DeleteClusterArgs {
     /// Also if it has workloads or is unreachable; its objects are left on the cluster
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 /// Print manifests for "kubectl apply -f -" on a cluster that shall join; they contain a new join token
@@ -86,6 +89,8 @@ impl AcceptArgs {
 impl DeleteClusterArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let cluster = &self.cluster;
+        self.confirm.confirm(&format!("The cluster {cluster} will be deleted from this hub."))?;
         remote.client.delete_cluster(&self.cluster, self.force).await?;
         out.print_line(&format!("cluster/{} deleted", self.cluster))
     }
@@ -116,7 +121,14 @@ pub async fn reject(remote: &ServerConnection, cluster: &str, out: &Printer) -> 
 }
 
 /// Revokes the certificates of a cluster.
-pub async fn revoke(remote: &ServerConnection, cluster: &str, out: &Printer) -> Result<(), Failure> {
+pub async fn revoke(
+    remote: &ServerConnection,
+    cluster: &str,
+    confirm: ConfirmArgs,
+    out: &Printer,
+) -> Result<(), Failure> {
+    let effect = "is disconnected and can't connect again; its workloads keep running.";
+    confirm.confirm(&format!("The agent of {cluster} {effect}"))?;
     remote.client.revoke_cluster(cluster).await?;
     out.print_line(&format!("cluster/{cluster} revoked"))
 }

@@ -1,0 +1,115 @@
+//! Overrides, API tokens and groups by the command line alone (S0-3).
+
+use serde_json::json;
+
+use super::test_server::{TestServer, fixture_path};
+
+#[test]
+fn s0_3_an_override_is_set_listed_published_and_removed_by_the_command_line() {
+    let server = TestServer::start_new();
+    let path = server.folder().join("web.yaml");
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  \
+                      selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    \
+                      spec: {containers: [{name: web, image: registry.k8s.io/pause:3.9}]}\n";
+    std::fs::write(&path, deployment).unwrap();
+    let file = path.display().to_string();
+    let applied = server.run_cli(&["apply", "--name", "web", "-n", "shop", "-f", &file, "--all-clusters"]);
+    assert_eq!(applied.exit_code, 0, "{applied}");
+
+    let set = server.run_cli(&["override", "set", "web", "--cluster", "eu-west-1", "replicas=4"]);
+    assert_eq!(set.exit_code, 0, "{set}");
+    assert_eq!(set.stdout, "workload/web override eu-west-1 saved (draft)\n");
+    let again =
+        server.run_cli(&["override", "set", "web", "--cluster", "eu-west-1", "replicas=3", "web.image=a:2"]);
+    assert_eq!(again.exit_code, 0, "{again}");
+    let stored = server.run_cli_json(&["override", "get", "web", "eu-west-1", "-o", "json"]);
+    assert_eq!(stored["target"], json!({"clusters": ["eu-west-1"]}), "{stored}");
+    assert_eq!(stored["patches"].as_array().unwrap().len(), 2, "{stored}");
+    let plan = server.run_cli(&["plan", "web"]);
+    assert!(plan.stdout.contains("/spec/replicas\n        + 3"), "{plan}");
+
+    let unset = server.run_cli(&["override", "unset", "web", "--cluster", "eu-west-1", "web.image"]);
+    assert_eq!(unset.exit_code, 0, "{unset}");
+    let list = server.run_cli(&["override", "list", "web"]);
+    assert!(
+        list.stdout.contains("eu-west-1") && list.stdout.contains("Deployment web /spec/replicas=3"),
+        "{list}"
+    );
+    assert!(!list.stdout.contains("image"), "{list}");
+    let unknown = server.run_cli(&["override", "unset", "web", "--name", "eu-west-1", "image"]);
+    assert_eq!(unknown.exit_code, 2, "{unknown}");
+    let deleted = server.run_cli(&["override", "unset", "web", "--cluster", "eu-west-1", "replicas"]);
+    assert_eq!(deleted.stdout, "workload/web override eu-west-1 deleted (draft)\n", "{deleted}");
+    assert_eq!(server.run_cli_json(&["override", "list", "web", "-o", "json"]), json!([]));
+    let missing = server.run_cli(&["override", "get", "web", "eu-west-1"]);
+    assert_eq!(missing.exit_code, 1, "{missing}");
+}
+
+#[test]
+fn s0_3_an_override_field_that_several_objects_have_needs_its_object() {
+    let server = TestServer::start_new();
+    let applied =
+        server.run_cli(&["apply", "-f", &fixture_path("three-tier"), "--all-clusters", "-n", "shop"]);
+    assert_eq!(applied.exit_code, 0, "{applied}");
+    let several = server.run_cli(&["override", "set", "three-tier", "--cluster", "eu-west-1", "image=a:1"]);
+    assert_eq!(several.exit_code, 2, "{several}");
+    assert!(several.stderr.contains("fields: ") && several.stderr.contains("--object "), "{several}");
+    let unnamed = server.run_cli(&["override", "set", "three-tier", "--selector", "a=b", "/kind=x"]);
+    assert!(unnamed.stderr.contains("--name NAME"), "{unnamed}");
+}
+
+#[test]
+fn s0_3_an_override_of_a_chart_sets_values_also_if_it_has_none_yet() {
+    let server = TestServer::start_new();
+    let applied = server.run_cli(&["apply", "--chart", "local/web", "--all-clusters", "-n", "shop"]);
+    assert!(applied.stderr.contains("The draft is stored"), "the chart does not exist yet: {applied}");
+    let set =
+        server.run_cli(&["override", "set", "web", "--cluster", "eu-west-1", "image.tag=x", "replicas=4"]);
+    assert_eq!(set.exit_code, 0, "{set}");
+    let stored = server.run_cli_json(&["override", "get", "web", "eu-west-1", "-o", "json"]);
+    assert_eq!(stored["values"], "image:\n  tag: \"x\"\nreplicas: 4\n", "{stored}");
+    let unset = server.run_cli(&["override", "unset", "web", "--cluster", "eu-west-1", "image", "replicas"]);
+    assert_eq!(unset.stdout, "workload/web override eu-west-1 deleted (draft)\n", "{unset}");
+}
+
+#[test]
+fn s0_3_api_tokens_are_created_listed_and_revoked_by_the_command_line() {
+    let server = TestServer::start_new();
+    let created = server.run_cli_json(&["token", "create", "ci", "--days", "7", "-o", "json"]);
+    let (id, secret) = (created["id"].as_str().unwrap(), created["secret"].as_str().unwrap());
+    let list = || server.run_cli(&["token", "list"]);
+    assert!(list().stdout.contains("ci") && !list().stdout.contains(secret), "{}", list());
+    let works = server.run_cli(&["cluster", "list", "--token", secret]);
+    assert_eq!(works.exit_code, 0, "{works}");
+
+    let unconfirmed = server.run_cli(&["token", "revoke", id]);
+    assert_eq!(unconfirmed.exit_code, 2, "{unconfirmed}");
+    assert!(unconfirmed.stderr.contains("--yes"), "{unconfirmed}");
+    let revoked = server.run_cli(&["token", "revoke", id, "--yes"]);
+    assert_eq!(revoked.exit_code, 0, "{revoked}");
+    let rejected = server.run_cli(&["cluster", "list", "--token", secret]);
+    assert_eq!(rejected.exit_code, 1, "{rejected}");
+}
+
+#[test]
+fn s0_3_a_group_and_its_features_are_shown_and_changed_by_the_command_line() {
+    let server = TestServer::start_new();
+    let set = server.run_cli(&["group", "set", "edge", "--clusters", "eu-west-1"]);
+    assert_eq!(set.exit_code, 0, "{set}");
+    let group = server.run_cli_json(&["group", "get", "edge", "-o", "json"]);
+    assert_eq!(group["members"], json!(["eu-west-1"]));
+    let locked = server.run_cli(&["group", "feature", "enable", "edge", "membershipLock"]);
+    assert_eq!(locked.exit_code, 0, "{locked}");
+    let rejected = server.run_cli(&["group", "set", "edge", "--clusters", "eu-west-2"]);
+    assert_eq!(rejected.exit_code, 1, "{rejected}");
+    let features = server.run_cli(&["group", "feature", "list", "edge"]);
+    assert!(features.stdout.contains("membershipLock  yes"), "{features}");
+    let unlocked = server.run_cli(&["group", "feature", "disable", "edge", "membershipLock"]);
+    assert_eq!(unlocked.exit_code, 0, "{unlocked}");
+    let unconfirmed = server.run_cli(&["group", "feature", "disable", "edge", "deployment"]);
+    assert_eq!(unconfirmed.exit_code, 2, "{unconfirmed}");
+    let deleted = server.run_cli(&["cluster", "delete", "eu-west-2"]);
+    assert_eq!(deleted.exit_code, 2, "not confirmed: {deleted}");
+    let published = server.run_cli(&["cluster", "get", "eu-west-2"]);
+    assert_eq!(published.exit_code, 0, "{published}");
+}
