@@ -13,8 +13,10 @@ use tokio::time::Instant;
 
 use crate::api::{ApiClient, ServedKind};
 use crate::discovery::ServedKinds;
+use crate::error::Error;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 /// A namespace that does not exist and thus has no role bindings: what is allowed in it is allowed cluster-wide.
 const NONEXISTENT_NAMESPACE: &str = "flotilla-nowhere";
 /// Max namespaces to review; with more, permissions per namespace are unknown.
@@ -23,6 +25,17 @@ const NAMESPACES_MAX: usize = 50;
 const VALID_FOR: Duration = Duration::from_secs(300);
 /// Shortest interval between reads after dry runs, which often come in bursts.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Whether the agent may list a resource of the core group in all namespaces.
+///
+/// # Errors
+/// The API server can't be asked, or does not serve such reviews.
+pub(crate) async fn can_list(api: &ApiClient, resource: &str) -> Result<bool, Error> {
+    let attributes = json!({"verb": "list", "resource": resource});
+    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes}});
+    Ok(api.create(ACCESS_REVIEWS, &review).await?["status"]["allowed"] == true)
+}
 
 /// The permissions of one read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

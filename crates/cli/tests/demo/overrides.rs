@@ -5,7 +5,7 @@ use serde_json::json;
 use super::test_server::{TestServer, fixture_path};
 
 #[test]
-fn s0_3_an_override_is_set_listed_published_and_removed_by_the_command_line() {
+fn s0_3_an_override_is_set_listed_planned_and_removed_by_the_command_line() {
     let server = TestServer::start_new();
     let path = server.folder().join("web.yaml");
     let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  \

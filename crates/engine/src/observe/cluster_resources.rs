@@ -17,9 +17,12 @@ use super::watcher::{self, WatchTarget, WatcherEvent};
 use crate::api::ApiClient;
 use crate::desired_object::WORKLOAD_ANNOTATION;
 use crate::error::Error;
+use crate::permissions;
 
 /// Longest back-off: a rejected list is a missing permission, which changes rarely.
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
+/// Pause after a review of permissions that failed.
+const FAILED_REVIEW_PAUSE: Duration = Duration::from_secs(5);
 
 /// Cached attributes of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -238,16 +241,7 @@ pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: Api
             &land.changed
         ),
         watch_table(&api, "/api/v1/serviceaccounts", &land.pull_accounts, pull_account, &land.changed),
-        watch_target(
-            &api,
-            WatchTarget {
-                label_selector: HELM_REVISIONS.to_owned(),
-                ..WatchTarget::new_metadata_only("/api/v1/secrets".to_owned())
-            },
-            &land.helm_revisions,
-            HelmRevision::from_secret,
-            &land.changed
-        ),
+        watch_helm_revisions(&api, land),
         watch_table(
             &api,
             "/apis/storage.k8s.io/v1/storageclasses",
@@ -272,6 +266,26 @@ pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: Api
 pub(crate) async fn list_nodes(api: &ApiClient) -> Result<Vec<NodeSummary>, Error> {
     let (nodes, _) = watcher::list(api, &WatchTarget::new("/api/v1/nodes".to_owned())).await?;
     Ok(nodes.iter().map(NodeSummary::from_node).collect())
+}
+
+/// Watches the Secrets of Helm, if the agent may list Secrets: a rejected list would be one more alert for the audit of the cluster.
+async fn watch_helm_revisions(api: &ApiClient, land: &ClusterResources) {
+    loop {
+        let pause = match permissions::can_list(api, "secrets").await {
+            Ok(false) => MAX_BACKOFF,
+            // An API server without reviews answers the list itself.
+            Ok(true) | Err(Error::ApiMissing(_) | Error::NotFound(_)) => break,
+            Err(error) => {
+                tracing::debug!(%error, "whether Secrets may be listed is not known; it is asked again");
+                FAILED_REVIEW_PAUSE
+            }
+        };
+        land.helm_revisions.settled.send_replace(true);
+        tokio::time::sleep(pause).await;
+    }
+    let secrets = WatchTarget::new_metadata_only("/api/v1/secrets".to_owned());
+    let target = WatchTarget { label_selector: HELM_REVISIONS.to_owned(), ..secrets };
+    watch_target(api, target, &land.helm_revisions, HelmRevision::from_secret, &land.changed).await;
 }
 
 async fn watch_table<T: Clone + PartialEq + Send + Sync>(
