@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use super::commit::describe_commit;
 use super::queries::{GitSourceCheck, git_source_read};
+use crate::components::age::format_utc;
 use crate::components::{ErrorBanner, render_resource_part};
 use crate::live::{self, Topic};
 use crate::resource::create_resource;
@@ -38,7 +39,7 @@ pub fn GitStatus(name: String) -> impl IntoView {
 fn show_status(source: GitSourceStatus) -> AnyView {
     let is_failed = source.status.failure.is_some() || source.follow.blocked.is_some();
     let checked = match source.status.checked_at {
-        Some(at) => format!("Checked {at}."),
+        Some(at) => format!("Checked {}.", format_utc(at)),
         None => "Not checked yet.".to_owned(),
     };
     let draft = source.draft.as_ref().map(|pinned| view! { <div>"Draft: " {describe_commit(pinned)}</div> });
