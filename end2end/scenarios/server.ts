@@ -28,9 +28,9 @@ export class Server {
   ) {}
 
   /** Starts the demo with a folder of this name; its output goes to a file beside the folder. */
-  static async startDemo(name: string): Promise<Server> {
+  static async startDemo(name: string, ...options: string[]): Promise<Server> {
     const folder = join(DATA, name);
-    return Server.start(folder, ["demo", "--no-outages", "--data", folder]);
+    return Server.start(folder, ["demo", "--no-outages", "--data", folder, ...options]);
   }
 
   /** Starts a server without clusters on this database; its output goes to a file of this name. */
