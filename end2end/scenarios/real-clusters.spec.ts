@@ -136,8 +136,9 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     await dialog.getByLabel(/^Type /).fill("beacon");
     await dialog.getByRole("button", { name: "Delete" }).click();
     await expect(page).toHaveURL(/\/workloads$/);
+    await expect.poll(() => shown(0), { timeout: 30_000 }).toBe("nothing");
+    await open(page, "/workloads");
     await expect(page.getByRole("rowheader", { name: "beacon", exact: true })).toHaveCount(0, { timeout: 30_000 });
-    expect(shown(0)).toBe("nothing");
     await planes.bringBack(2);
     await open(page, "/events");
     await expect(page.getByText(/eu-3.*(cleaned up|removed)/).first()).toBeVisible({ timeout: 60_000 });
