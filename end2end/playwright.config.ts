@@ -14,7 +14,7 @@ export default defineConfig({
   outputDir: "test-results",
   reporter: [["list"], ["html", { open: "never" }]],
   forbidOnly: !!process.env.CI,
-  // Scenarios change the fleet that they read: each worker has its own server and runs one scenario at a time.
+  // Scenarios change the fleet that they read: each file has its own server and runs one scenario at a time.
   workers: 2,
   fullyParallel: false,
   retries: 0,

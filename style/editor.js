@@ -55,7 +55,7 @@ const theme = EditorView.theme({
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--color-accent-soft)" },
   ".cm-selectionMatch": { backgroundColor: "var(--color-fill)" },
   ".cm-matchingBracket, &.cm-focused .cm-matchingBracket": { backgroundColor: "var(--color-fill)", outline: "1px solid var(--color-line-strong)" },
-  ".cm-gutters": { backgroundColor: "transparent", border: "none", color: "var(--color-text-3)" },
+  ".cm-gutters": { backgroundColor: "var(--color-sunken)", border: "none", color: "var(--color-text-3)" },
   ".cm-lineNumbers .cm-gutterElement": { minWidth: "44px", padding: "0 4px 0 8px", fontVariantNumeric: "tabular-nums" },
   ".cm-activeLineGutter": { backgroundColor: "transparent", color: "var(--color-ink)" },
   ".cm-foldPlaceholder": { backgroundColor: "var(--color-fill)", border: "none", color: "var(--color-text-2)", padding: "0 6px" },

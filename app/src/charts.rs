@@ -1,41 +1,51 @@
-//! The charts of the project: the list, the upload of a packed chart, and the repositories.
+//! The charts of the project: the catalog, the upload of a packed chart, and the repositories.
 
+use domain::authorization::UserAction;
 use domain::chart::ChartVersion;
+use domain::chart_repository::CatalogChart;
+use domain::page::Page;
 use leptos::prelude::*;
 use leptos_meta::Title;
+use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Empty, ErrorBanner, icon, render_resource};
+use crate::components::{
+    Empty, ErrorBanner, FilterForm, Pager, icon, pluralize, render_resource, search_field,
+};
 use crate::errors::AppResult;
 use crate::live::{self, Topic, files::LocalFile, files::read_picked_archive};
+use crate::paths;
+use crate::permission::Permission;
 use crate::resource::create_resource;
 
+mod form_field;
 mod git_repositories;
+mod page;
+mod removal;
 mod repositories;
 
 use git_repositories::GitRepositoriesSection;
+pub use page::ChartPage;
 use repositories::RepositoriesSection;
 
-/// The charts, and what renders them.
+/// One page of the catalog, and what renders charts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChartsView {
-    /// Newest upload first.
-    charts: Vec<ChartVersion>,
-    /// The version of Helm; `None` if the server has none.
-    helm: Option<String>,
-    read_at: domain::Timestamp,
+pub struct ChartList {
+    /// Uploaded charts, fetched ones, and those in the indexes of repositories.
+    page: Page<CatalogChart>,
+    /// Whether the server can render charts.
+    has_helm: bool,
 }
 
-/// All charts.
+/// The charts with every word of `q` in their name or description.
 #[server(prefix = "/api/fn", endpoint = "charts_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn charts_read() -> AppResult<ChartsView> {
+pub async fn charts_read(q: String, cursor: Option<String>) -> AppResult<ChartList> {
     use crate::host;
+    use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
-    Ok(ChartsView {
-        charts: host::into_app_result(hub.list_charts(None).await)?,
-        helm: hub.helm_version().map(str::to_owned),
-        read_at: hub.clock().now(),
-    })
+    let query = ListQuery { q, cursor, ..ListQuery::default() };
+    let page = host::into_app_result(hub.search_charts(&query).await)?;
+    Ok(ChartList { page, has_helm: hub.helm_version().is_some() })
 }
 
 /// Stores a packed chart, given in base64.
@@ -53,35 +63,41 @@ pub async fn chart_upload(archive: String) -> AppResult<ChartVersion> {
     host::into_app_result(hub.upload_chart(&actor, bytes).await)
 }
 
-/// Deletes a version of a chart; rejected while a workload names it.
-#[server(prefix = "/api/fn", endpoint = "chart_delete")]
-pub async fn chart_delete(reference: String, version: String) -> AppResult<()> {
-    use crate::host;
-    let (repository, name) = reference.split_once('/').unwrap_or((&reference, ""));
-    host::into_app_result(host::hub()?.delete_chart(&host::actor()?, repository, name, &version).await)
-}
-
 /// The page.
 #[component]
 pub fn ChartsPage() -> impl IntoView {
+    let query = use_query_map();
+    let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
     let upload = ServerAction::<ChartUpload>::new();
+    let unreadable = RwSignal::new(None::<String>);
     // An upload is in the event log, which the fleet's topic covers.
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let delete = ServerAction::<ChartDelete>::new();
-    let changes = move || (upload.version().get(), delete.version().get(), version.get());
-    let data = create_resource(changes, |_| charts_read());
+    let data = create_resource(
+        move || (part("q"), query.read().get("cursor"), upload.version().get(), version.get()),
+        |(q, cursor, ..)| charts_read(q, cursor),
+    );
     view! {
         <Title text="Charts" />
         <div class="stack">
             <div class="stack-sm">
-                <h1 class="title">"Charts"</h1>
+                <div class="head">
+                    <h1 class="title">"Charts"</h1>
+                    <div class="head-actions">{upload_button(upload, unreadable)}</div>
+                </div>
                 <p class="text-2">
-                    "Helm charts of this project: uploaded ones, and those that were fetched from a repository. A version never changes once it is stored, so a revision always means the same chart."
+                    "Helm charts of this project: uploaded ones, and those of its repositories. A version never changes once it is stored, so a revision always means the same chart."
                 </p>
+                {upload_result(upload, unreadable)}
             </div>
-            {upload_form(upload)}
-            {move || delete.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-            {render_resource(data, move |view| show_charts(view, delete))}
+            <section class="stack-sm" aria-label="Catalog">
+                <FilterForm action=paths::CHARTS>
+                    <div class="filter-bar">
+                        {move || search_field("q", "Name or description", part("q"))}
+                        <button class="btn" type="submit">"Search"</button>
+                    </div>
+                </FilterForm>
+                {render_resource(data, move |list| show_charts(list, &part("q"), query.read().get("cursor").is_some()))}
+            </section>
             <RepositoriesSection />
             <GitRepositoriesSection />
         </div>
@@ -89,8 +105,8 @@ pub fn ChartsPage() -> impl IntoView {
     .into_any()
 }
 
-fn upload_form(upload: ServerAction<ChartUpload>) -> AnyView {
-    let unreadable = RwSignal::new(None::<String>);
+/// The button that uploads a packed chart. `unreadable`: why the picked file can't be read.
+fn upload_button(upload: ServerAction<ChartUpload>, unreadable: RwSignal<Option<String>>) -> AnyView {
     let on_file = Callback::new(move |file: LocalFile| match file.text {
         Ok(archive) => {
             unreadable.set(None);
@@ -100,18 +116,21 @@ fn upload_form(upload: ServerAction<ChartUpload>) -> AnyView {
     });
     let busy = upload.pending();
     view! {
-        <div class="stack-sm">
-            <div class="flex flex-wrap items-center gap-3">
-                <label class="btn btn-primary" aria-busy=move || busy.get().to_string()>
-                    {icon("upload")}
-                    {move || if busy.get() { "Uploading…" } else { "Upload chart" }}
-                    <input class="sr-only" type="file" accept=".tgz,.gz,application/gzip" on:change=move |ev| read_picked_archive(&ev, on_file) />
-                </label>
-                <span class="meta">
-                    "A .tgz as " <code>"helm package"</code> " writes it, or "
-                    <code>"flotilla chart push FILE.tgz"</code>
-                </span>
-            </div>
+        <Permission action=UserAction::ChangeCharts>
+            <label class="btn btn-primary" title="A .tgz as helm package writes it" aria-busy=move || busy.get().to_string()>
+                {icon("upload")}
+                {move || if busy.get() { "Uploading…" } else { "Upload chart" }}
+                <input class="sr-only" type="file" accept=".tgz,.gz,application/gzip" on:change=move |ev| read_picked_archive(&ev, on_file) />
+            </label>
+        </Permission>
+    }
+    .into_any()
+}
+
+/// The uploaded chart, or why there is none.
+fn upload_result(upload: ServerAction<ChartUpload>, unreadable: RwSignal<Option<String>>) -> AnyView {
+    view! {
+        <div>
             {move || unreadable.get().map(|why| view! { <p class="field-message hue-degraded">{icon("error")} {why}</p> })}
             {move || match upload.value().get() {
                 Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
@@ -119,7 +138,10 @@ fn upload_form(upload: ServerAction<ChartUpload>) -> AnyView {
                     view! {
                         <p class="flex items-center gap-2" role="status">
                             <span class="hue-healthy flex">{icon("healthy")}</span>
-                            <span><span class="name">{chart.reference()}</span> {format!(" {} uploaded.", chart.version)}</span>
+                            <span>
+                                <a class="link name" href=paths::chart(&chart.reference(), &chart.version)>{chart.reference()}</a>
+                                {format!(" {} uploaded.", chart.version)}
+                            </span>
                         </p>
                     }
                         .into_any()
@@ -131,34 +153,39 @@ fn upload_form(upload: ServerAction<ChartUpload>) -> AnyView {
     .into_any()
 }
 
-fn show_charts(view: ChartsView, delete: ServerAction<ChartDelete>) -> AnyView {
-    let ChartsView { charts, helm, read_at } = view;
-    let missing = helm.is_none().then(helm_missing);
-    if charts.is_empty() {
-        return view! {
-            {missing}
-            <Empty title="No charts yet" text="Upload a packed chart, then start a workload from it."
-                command="flotilla chart push podinfo-6.14.1.tgz" />
-        }
-        .into_any();
+fn show_charts(list: ChartList, q: &str, later: bool) -> AnyView {
+    let ChartList { page, has_helm } = list;
+    let missing = (!has_helm).then(helm_missing);
+    if page.items.is_empty() {
+        let empty = if q.is_empty() {
+            view! {
+                <Empty title="No charts yet" text="Upload a packed chart, or add a repository, then start a workload from it."
+                    command="flotilla chart push podinfo-6.14.1.tgz" />
+            }
+            .into_any()
+        } else {
+            let text = format!(
+                "No name or description contains {q:?}. Charts of an OCI registry are not listed: a workload names them."
+            );
+            view! { <Empty title="No such chart" text=text /> }.into_any()
+        };
+        return view! { {missing} {empty} }.into_any();
     }
-    let row = |chart: ChartVersion| {
-        let label = format!("Delete {} {}", chart.reference(), chart.version);
+    let base = paths::query(paths::CHARTS, &[("q", q)]);
+    let next = page.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
+    let shown = page.items.len();
+    let row = |chart: CatalogChart| {
+        let versions = pluralize(chart.version_count, "version");
         view! {
             <tr>
-                <th scope="row" class="cell-name name">{chart.reference()}</th>
-                <td data-label="Version" class="mono">{chart.version.clone()}</td>
-                <td data-label="Application" class="mono">{chart.app_version.clone()}</td>
-                <td data-label="Kubernetes" class="mono whitespace-nowrap">{chart.kubernetes_range.clone()}</td>
-                <td data-label="Description">{chart.description.clone()}</td>
-                <td data-label="Stored" class="whitespace-nowrap">{chart.created_by.clone()} ", " <Age since=chart.created_at at=read_at suffix=" ago" /></td>
-                <td class="right cell-state">
-                    <ActionForm action=delete>
-                        <input type="hidden" name="reference" value=chart.reference() />
-                        <input type="hidden" name="version" value=chart.version.clone() />
-                        <button class="btn btn-sm btn-danger" type="submit" aria-label=label>{icon("trash")} "Delete"</button>
-                    </ActionForm>
+                <th scope="row" class="cell-name name"><a href=paths::chart(&chart.chart, "")>{chart.chart.clone()}</a></th>
+                <td data-label="Newest" class="mono whitespace-nowrap">{chart.version}</td>
+                <td data-label="Application" class="mono">{chart.app_version}</td>
+                <td data-label="Description">
+                    {chart.deprecated.then(|| view! { <span class="hue-degraded">"Deprecated. "</span> })}
+                    {chart.description}
                 </td>
+                <td data-label="Versions" class="whitespace-nowrap">{versions}</td>
             </tr>
         }
     };
@@ -168,16 +195,15 @@ fn show_charts(view: ChartsView, delete: ServerAction<ChartDelete>) -> AnyView {
             <thead>
                 <tr>
                     <th scope="col">"Chart"</th>
-                    <th scope="col">"Version"</th>
+                    <th scope="col">"Newest"</th>
                     <th scope="col">"Application"</th>
-                    <th scope="col">"Kubernetes"</th>
                     <th scope="col">"Description"</th>
-                    <th scope="col">"Stored"</th>
-                    <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
+                    <th scope="col">"Versions"</th>
                 </tr>
             </thead>
-            <tbody>{charts.into_iter().map(row).collect_view()}</tbody>
+            <tbody>{page.items.into_iter().map(row).collect_view()}</tbody>
         </table>
+        <Pager shown=shown total=page.total noun="charts" first=later.then_some(base) next=next />
     }
     .into_any()
 }

@@ -1,6 +1,7 @@
 //! Clusters: the list.
 
 use domain::Timestamp;
+use domain::authorization::UserAction;
 #[cfg(feature = "ssr")]
 use domain::cluster::ClusterSummary;
 use domain::join::Registration;
@@ -9,32 +10,47 @@ use domain::page::Page;
 use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::components::Form;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
 use crate::components::{
-    ClusterReachability, Pager, StateStrip, cluster_label, render_resource, search_field,
+    ClusterReachability, FilterForm, Pager, StateStrip, cluster_label, labels_field, pluralize,
+    render_resource, search_field,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
+use crate::permission::PermittedLink;
 use crate::resource::create_resource;
 
+mod actions;
+mod adoption;
+mod annotations;
+mod change;
 mod cluster_resources;
+mod cluster_view;
 mod conditions;
 mod confirmed_facts;
+mod deletion;
 mod demo;
+mod dialogs;
+mod group_features;
 mod groups;
+mod head;
+mod helm_releases;
 mod join;
+mod join_tokens;
 mod labels;
 mod page;
 mod registrations;
+mod releases;
+mod scheduling;
+mod values;
 
 use registrations::{PendingRegistrations, RegistrationActions};
 
-pub use groups::{GroupPage, GroupsPage};
+pub use groups::{GroupPage, GroupsPage, NewGroupPage};
 pub use join::JoinPage;
 pub use page::ClusterPage;
 
@@ -76,6 +92,8 @@ pub struct ClusterList {
     pub page: Page<ClusterRow>,
     /// Agents that wait for approval, oldest first.
     pub pending: Vec<Registration>,
+    /// Number of all clusters that are not online.
+    pub not_online: u32,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -94,7 +112,13 @@ pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) ->
     };
     let page = host::into_app_result(hub.list_clusters(&query).await)?;
     let page = page.map(ClusterRow::from);
-    Ok(ClusterList { page, pending: registrations::list_pending(&hub).await?, at: hub.clock().now() })
+    let not_online = host::into_app_result(hub.count_clusters_not_online().await)?;
+    Ok(ClusterList {
+        page,
+        pending: registrations::list_pending(&hub).await?,
+        not_online,
+        at: hub.clock().now(),
+    })
 }
 
 /// The page.
@@ -117,32 +141,18 @@ pub fn ClustersPage() -> impl IntoView {
                     <a class="btn" href=paths::GROUPS>
                         "Groups"
                     </a>
-                    <a class="btn btn-primary" href=paths::JOIN>
-                        "Join a cluster"
-                    </a>
+                    <PermittedLink action=UserAction::JoinCluster class="btn btn-primary" href=paths::JOIN label="Join a cluster" />
                 </div>
             </div>
-            <Form method="GET" action=paths::CLUSTERS>
+            <FilterForm action=paths::CLUSTERS>
                 <div class="filter-bar">
                     {move || search_field("q", "Name", part("q"))}
-                    {move || {
-                        view! {
-                            <input
-                                class="input input-mono max-w-72"
-                                type="search"
-                                name="labels"
-                                value=part("labels")
-                                placeholder="Labels, env=prod"
-                                aria-label="Labels"
-                                autocomplete="off"
-                            />
-                        }
-                    }}
+                    {move || labels_field(part("labels"), "Labels, env=prod")}
                     <button class="btn" type="submit">
                         "Filter"
                     </button>
                 </div>
-            </Form>
+            </FilterForm>
             {render_resource(data, move |list| show_list(list, actions, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
         </div>
     }
@@ -159,6 +169,8 @@ fn show_list(list: ClusterList, actions: RegistrationActions, q: &str, labels: &
         }
         .into_any();
     }
+    let is_unfiltered = q.is_empty() && labels.is_empty();
+    let summary = is_unfiltered.then(|| describe_connectivity(page.total, list.not_online));
     let here = [("q", q), ("labels", labels)];
     let first = later.then(|| paths::query(paths::CLUSTERS, &here));
     let next = page
@@ -168,6 +180,7 @@ fn show_list(list: ClusterList, actions: RegistrationActions, q: &str, labels: &
     let shown = page.items.len();
     view! {
         {pending}
+        {summary.map(|summary| view! { <p class="text-2">{summary}</p> })}
         <table class="table">
             <thead>
                 <tr>
@@ -187,12 +200,25 @@ fn show_list(list: ClusterList, actions: RegistrationActions, q: &str, labels: &
     .into_any()
 }
 
+/// How many clusters report, in one sentence.
+fn describe_connectivity(total: u32, not_online: u32) -> String {
+    match (total, not_online) {
+        (1, 0) => "The one cluster is online.".to_owned(),
+        (total, 0) => format!("All {total} clusters are online."),
+        (total, 1) => format!("1 of {} is not online.", pluralize(total, "cluster")),
+        (total, some) => format!("{some} of {} are not online.", pluralize(total, "cluster")),
+    }
+}
+
 fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
     let ClusterRow { name, reachability, region, kubernetes_version, counts, labels } = cluster;
     let targeted = counts.targeted();
-    let healthy = format!("{}/{targeted}", counts.healthy());
+    let healthy = (targeted > 0).then(|| format!("{} of {targeted}", counts.healthy()));
     let spoken = describe_counts(&counts);
-    let strip = (targeted > 0).then(|| view! { <StateStrip counts=counts class="strip strip-row" /> });
+    let strip = match targeted {
+        0 => view! { <span class="text-3">"none"</span> }.into_any(),
+        _ => view! { <StateStrip counts=counts class="strip strip-row" /> }.into_any(),
+    };
     let labels = labels::label_chips(&labels);
     view! {
         <tr>
@@ -204,7 +230,7 @@ fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
             <td class="mono" data-label="Kubernetes">
                 {kubernetes_version}
             </td>
-            <td class="max-sm:hidden" style="min-width:120px" title=spoken>
+            <td class="cell-strip" title=spoken>
                 {strip}
             </td>
             <td class="right" data-label="Healthy">
@@ -241,9 +267,7 @@ fn show_empty(is_unfiltered: bool) -> impl IntoView {
                 <li>"Accept it here when it appears. There is no time limit."</li>
             </ol>
             <div class="empty-actions">
-                <a class="btn btn-primary" href=paths::JOIN>
-                    "Join a cluster"
-                </a>
+                <PermittedLink action=UserAction::JoinCluster class="btn btn-primary" href=paths::JOIN label="Join a cluster" />
             </div>
         </section>
     }

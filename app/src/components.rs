@@ -8,28 +8,32 @@ pub mod editor;
 pub mod empty;
 pub mod error;
 pub mod field;
+pub mod filter_form;
 pub mod findings;
 pub mod icon;
 pub mod pager;
 pub mod resource_view;
 pub mod status;
+pub mod tabs;
 pub mod text;
 pub mod timeline;
 
 pub use age::Age;
-pub use copy::{CopyBlock, CopyLine};
+pub use copy::{CopyBlock, CopyLine, CopySecretLine};
 pub use counts::{StateCounts, StateGroup, StateStrip};
 pub use dialog::ConfirmDialog;
 pub use editor::Editor;
 pub use empty::Empty;
 pub use error::ErrorBanner;
-pub use field::{Banner, DisabledButton, DisabledReason, search_field};
+pub use field::{Banner, DisabledButton, DisabledReason, labels_field, search_field};
+pub use filter_form::FilterForm;
 pub use findings::FindingList;
 pub use icon::{icon, icon_sized};
 pub use pager::Pager;
-pub use resource_view::{render_resource, render_resource_part};
+pub use resource_view::{render_resource, render_resource_again, render_resource_part, render_selected};
 pub use status::{
     ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label,
 };
-pub use text::{join_names, pluralize, split_words};
+pub use tabs::PageTabs;
+pub use text::{escape_html, join_names, pluralize, split_words, textarea_html, unbroken};
 pub use timeline::Timeline;

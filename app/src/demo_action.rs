@@ -12,6 +12,12 @@ pub enum DemoAction {
     ChangeReplicas,
     /// Change an image by hand.
     ChangeImage,
+    /// Make its image missing, and delete its pods.
+    FailImagePulls,
+    /// Let its containers crash.
+    CrashContainers,
+    /// End both.
+    RestoreImage,
     /// Disconnect the cluster.
     TakeOffline,
     /// Reconnect the cluster.
@@ -19,9 +25,17 @@ pub enum DemoAction {
 }
 
 impl DemoAction {
-    /// All of them, in the order shown.
-    pub const ALL: [Self; 5] =
-        [Self::DeleteObject, Self::ChangeReplicas, Self::ChangeImage, Self::TakeOffline, Self::BringBack];
+    /// All of them, in the order shown: first those of a workload.
+    pub const ALL: [Self; 8] = [
+        Self::DeleteObject,
+        Self::ChangeReplicas,
+        Self::ChangeImage,
+        Self::FailImagePulls,
+        Self::CrashContainers,
+        Self::RestoreImage,
+        Self::TakeOffline,
+        Self::BringBack,
+    ];
 
     /// The value of its button.
     pub const fn slug(self) -> &'static str {
@@ -29,6 +43,9 @@ impl DemoAction {
             Self::DeleteObject => "deleteObject",
             Self::ChangeReplicas => "changeReplicas",
             Self::ChangeImage => "changeImage",
+            Self::FailImagePulls => "failImagePulls",
+            Self::CrashContainers => "crashContainers",
+            Self::RestoreImage => "restoreImage",
             Self::TakeOffline => "takeOffline",
             Self::BringBack => "bringBack",
         }

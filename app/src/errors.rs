@@ -4,8 +4,6 @@
 //! the page of a missing workload has status 404, not 200.
 
 use domain::Finding;
-use leptos::server_fn::codec::JsonEncoding;
-use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 use serde::{Deserialize, Serialize};
 
 /// What an outage of the server or its database does not affect.
@@ -51,12 +49,23 @@ pub enum AppError {
         /// What was rejected.
         findings: Vec<Finding>,
     },
+    /// A change of several objects failed for some of them.
+    #[error("{}", summarize_failures(.done, .failed))]
+    PartlyFailed {
+        /// The names of those that were changed.
+        done: Vec<String>,
+        /// The others.
+        failed: Vec<ChangeFailure>,
+    },
     /// Not possible in the current state, with the reason.
     #[error("{0}")]
     FailedPrecondition(String),
     /// No user is signed in, or the credential is invalid.
     #[error("{0}")]
     Unauthenticated(String),
+    /// The role of the user does not allow it.
+    #[error("{0}")]
+    Forbidden(String),
     /// Too many attempts to sign in failed; this one was not tried.
     #[error("{message}")]
     TooManyAttempts {
@@ -86,6 +95,16 @@ pub enum AppError {
     Unreachable,
 }
 
+/// An object whose change failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeFailure {
+    /// Its name.
+    pub name: String,
+    /// Why, and what to do.
+    pub message: String,
+}
+
 impl AppError {
     /// The findings of an invalid input.
     pub fn findings(&self) -> &[Finding] {
@@ -104,8 +123,11 @@ impl AppError {
             Self::RevisionConflict { .. } => "Changed in the meantime",
             Self::PlanStale(_) => "The plan is stale",
             Self::PlanRejected { .. } => "Rejected by clusters",
+            Self::PartlyFailed { done, .. } if done.is_empty() => "Failed",
+            Self::PartlyFailed { .. } => "Failed in part",
             Self::FailedPrecondition(_) => "Not possible now",
             Self::Unauthenticated(_) => "Not signed in",
+            Self::Forbidden(_) => "Not allowed",
             Self::TooManyAttempts { .. } => "Too many attempts",
             Self::DatabaseUnavailable(_) => "The database is not available",
             Self::OutcomeUnknown => "Not known whether it was saved",
@@ -126,17 +148,11 @@ impl AppError {
     }
 }
 
-impl FromServerFnError for AppError {
-    type Encoder = JsonEncoding;
-
-    fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
-        match error {
-            ServerFnErrorErr::Args(_) | ServerFnErrorErr::MissingArg(_) => Self::from_finding(
-                Finding::error("G100", "The form could not be read.", "Load the page again."),
-            ),
-            _ => Self::Unreachable,
-        }
-    }
+/// Which were changed; the failures are listed.
+fn summarize_failures(done: &[String], failed: &[ChangeFailure]) -> String {
+    let total = done.len() + failed.len();
+    let done = if done.is_empty() { "none".to_owned() } else { done.join(", ") };
+    format!("{} of {total} failed. Done: {done}.", failed.len())
 }
 
 fn summarize_findings(findings: &[Finding]) -> String {
@@ -169,6 +185,7 @@ impl From<hub::Error> for AppError {
                 Self::TooManyAttempts { message: error.to_string(), retry_after_seconds }
             }
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
+            hub::Error::Forbidden(_) | hub::Error::TokenLimited(_) => Self::Forbidden(error.to_string()),
             hub::Error::DatabaseUnavailable(..) => Self::DatabaseUnavailable(error.to_string()),
             hub::Error::CommitOutcomeUnknown(_) => Self::OutcomeUnknown,
             hub::Error::Unreadable { message, .. } => Self::Unreadable(message),
@@ -177,28 +194,10 @@ impl From<hub::Error> for AppError {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssr"))]
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_error_survives_the_wire() {
-        let error = AppError::NotFound { what: "workload".into(), name: "web".into() };
-        assert_eq!(AppError::de(error.ser()), error);
-        assert_eq!(error.to_string(), "There is no workload \"web\".");
-    }
-
-    #[test]
-    fn g100_a_form_that_cannot_be_read_is_a_finding_and_no_lost_connection() {
-        let error = AppError::from_server_fn_error(ServerFnErrorErr::MissingArg("name".into()));
-        assert_eq!(error.findings()[0].code, "G100");
-        assert_eq!(
-            AppError::from_server_fn_error(ServerFnErrorErr::Request("reset".into())),
-            AppError::Unreachable
-        );
-    }
-
-    #[cfg(feature = "ssr")]
     #[test]
     fn an_internal_error_carries_no_text_to_the_browser() {
         let error = AppError::from(hub::Error::Internal("secret path".into()));

@@ -3,30 +3,39 @@
 use domain::Timestamp;
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::components::Form;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Empty, render_resource, search_field};
+use crate::components::{Empty, FilterForm, render_resource, search_field};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
 use crate::resource::create_resource;
 
-mod row;
+mod feed;
+mod log;
+mod names;
+mod style;
 mod summary;
 
-pub use row::EventRow;
+pub use feed::FeedEntry;
+#[cfg(feature = "ssr")]
+pub use feed::fold_events;
+pub use log::EventLog;
+pub use style::event_style;
 pub use summary::EventSummary;
 
-/// Number of events on one page.
-const PAGE_SIZE: u32 = 50;
+/// Number of events on one page. Most of them are steps of an entry.
+#[cfg(feature = "ssr")]
+const PAGE_SIZE: u32 = 200;
 
 /// One page of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventList {
     /// Newest first.
-    pub events: Vec<EventSummary>,
+    pub entries: Vec<FeedEntry>,
+    /// The position where the next page begins; `None` on the last one.
+    pub next: Option<i64>,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -40,7 +49,9 @@ pub async fn events_read(workload: String, cluster: String, before: Option<i64>)
     let (workload, cluster) = (name(workload), name(cluster));
     let query = domain::request::EventQuery { before, workload, cluster, limit: Some(PAGE_SIZE) };
     let events = host::into_app_result(hub.list_events(&query).await)?;
-    Ok(EventList { events: events.iter().map(EventSummary::from_event).collect(), at: hub.clock().now() })
+    let is_full = u32::try_from(events.len()).is_ok_and(|count| count >= PAGE_SIZE);
+    let next = events.last().map(|event| event.seq).filter(|_| is_full);
+    Ok(EventList { entries: fold_events(&events), next, at: hub.clock().now() })
 }
 
 /// The page.
@@ -58,7 +69,7 @@ pub fn EventsPage() -> impl IntoView {
         <Title text="Events" />
         <div class="stack-md">
             <h1 class="title">"Events " <span class="title-rest">"What happened, newest first."</span></h1>
-            <Form method="GET" action=paths::EVENTS>
+            <FilterForm action=paths::EVENTS>
                 <div class="filter-bar">
                     {move || search_field("workload", "Workload", part("workload"))}
                     {move || filter_field("cluster", "Cluster", part("cluster"))}
@@ -70,7 +81,7 @@ pub fn EventsPage() -> impl IntoView {
                         any.then(|| view! { <a class="btn btn-quiet" href=paths::EVENTS>"Show all"</a> })
                     }}
                 </div>
-            </Form>
+            </FilterForm>
             {render_resource(data, move |list| show_events(list, &part("workload"), &part("cluster"), before().is_some()).into_any())}
         </div>
     }
@@ -78,28 +89,25 @@ pub fn EventsPage() -> impl IntoView {
 }
 
 fn filter_field(name: &'static str, label: &'static str, value: String) -> impl IntoView {
-    view! { <input class="input input-mono max-w-60" type="search" name=name value=value placeholder=label aria-label=label autocomplete="off" /> }
+    view! { <input class="input input-mono sm:max-w-60" type="search" name=name value=value placeholder=label aria-label=label autocomplete="off" /> }
 }
 
 fn show_events(list: EventList, workload: &str, cluster: &str, later: bool) -> impl IntoView {
     let at = list.at;
-    let full = list.events.len() >= PAGE_SIZE as usize;
-    let last = list.events.last().map(|event| event.seq.to_string()).filter(|_| full).unwrap_or_default();
     let here = [("workload", workload), ("cluster", cluster)];
     let first = later.then(|| paths::query(paths::EVENTS, &here));
-    let next = (!last.is_empty()).then(|| {
-        paths::query(paths::EVENTS, &[("workload", workload), ("cluster", cluster), ("before", &last)])
+    let next = list.next.map(|before| {
+        let before = before.to_string();
+        paths::query(paths::EVENTS, &[("workload", workload), ("cluster", cluster), ("before", &before)])
     });
-    if list.events.is_empty() {
+    if list.entries.is_empty() {
         return view! {
             <Empty title="No events" text="No event matches. The log has every publish, every change of a release, every drift repair and every change of a cluster." command="flotilla events" />
         }
         .into_any();
     }
     view! {
-        <div class="list">
-            {list.events.into_iter().map(|event| view! { <EventRow event=event at=at /> }).collect_view()}
-        </div>
+        <EventLog entries=list.entries at=at />
         <nav class="table-foot" aria-label="Pages">
             <span></span>
             <span class="flex gap-4">

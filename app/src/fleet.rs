@@ -1,5 +1,7 @@
 //! The fleet: a summary sentence, the counts, what needs attention, the matrix.
 
+use domain::WorkloadId;
+use domain::authorization::UserAction;
 use domain::fleet::FleetStatus;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -8,19 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::components::{Empty, StateCounts, StateStrip, pluralize, render_resource};
 use crate::errors::AppResult;
-use crate::events::EventSummary;
+use crate::events::{EventSummary, FeedEntry};
 use crate::live::{self, Topic};
 use crate::paths;
+use crate::permission::PermittedLink;
 use crate::resource::create_resource;
 
 mod attention;
+mod feed;
 mod matrix;
 mod sidebar;
 mod summary;
 
 use attention::NeedsAttention;
+use feed::RecentChanges;
 pub use matrix::Matrix;
-use sidebar::{RecentChanges, SilentClusters};
+use matrix::hold_order;
+use sidebar::SilentClusters;
 use summary::FleetSummary;
 
 /// The page's data.
@@ -28,8 +34,10 @@ use summary::FleetSummary;
 pub struct FleetData {
     /// The present state.
     pub status: FleetStatus,
-    /// The last events.
-    pub recent: Vec<EventSummary>,
+    /// The last change that a user made.
+    pub last_change: Option<EventSummary>,
+    /// The recent changes.
+    pub feed: Vec<FeedEntry>,
 }
 
 /// The page's one query. `group` is a group's slug and filters the rows.
@@ -40,8 +48,12 @@ pub async fn fleet_read(group: String) -> AppResult<FleetData> {
     use domain::page::ListQuery;
     let query = ListQuery { state: StateGroup::state_filter(&group), ..ListQuery::default() };
     let fleet = host::into_app_result(host::hub_for_reader()?.get_fleet(&query).await)?;
-    let recent = fleet.recent.iter().map(EventSummary::from_event).collect();
-    Ok(FleetData { status: fleet.status, recent })
+    let last_change = fleet.recent.iter().find(|event| summary::is_user_change(event.kind));
+    Ok(FleetData {
+        last_change: last_change.map(EventSummary::from_event),
+        feed: feed::list_recent(&fleet.recent),
+        status: fleet.status,
+    })
 }
 
 /// The page.
@@ -51,14 +63,17 @@ pub fn FleetPage() -> impl IntoView {
     let query = use_query_map();
     let active = Memo::new(move |_| query.read().get("state").unwrap_or_default());
     let data = create_resource(move || (active.get(), version.get()), |(group, _)| fleet_read(group));
+    // Live updates do not move a row away from the pointer.
+    let held_order = RwSignal::new(None);
     view! {
         <Title text="Fleet" />
-        {render_resource(data, move |data| show_fleet(data, &active.get()))}
+        {render_resource(data, move |data| show_fleet(data, &active.get(), held_order))}
     }
     .into_any()
 }
 
-fn show_fleet(FleetData { status: fleet, recent }: FleetData, active: &str) -> AnyView {
+fn show_fleet(data: FleetData, active: &str, held_order: RwSignal<Option<Vec<WorkloadId>>>) -> AnyView {
+    let FleetData { status: fleet, last_change, feed } = data;
     if fleet.clusters_total == 0 {
         return no_clusters().into_any();
     }
@@ -79,7 +94,12 @@ fn show_fleet(FleetData { status: fleet, recent }: FleetData, active: &str) -> A
     view! {
         <div class="stack">
             <div class="stack-md">
-                <FleetSummary fleet=fleet.clone() recent=recent.clone() />
+                <div class="head">
+                    <FleetSummary fleet=fleet.clone() last_change=last_change />
+                    <div class="head-actions">
+                        <PermittedLink action=UserAction::Edit class="btn btn-primary" href=paths::WORKLOAD_NEW label="New workload" icon_name="plus" />
+                    </div>
+                </div>
                 {(counts.total() > 0).then(|| view! { <StateStrip counts=counts /> })}
                 <StateCounts counts=line base=paths::FLEET.to_owned() active=active note=note />
             </div>
@@ -90,14 +110,15 @@ fn show_fleet(FleetData { status: fleet, recent }: FleetData, active: &str) -> A
                     {if fleet.workloads_total == 0 && active.is_empty() {
                         no_workloads().into_any()
                     } else {
+                        let rows = held_order.with_untracked(|held| hold_order(fleet.rows, held.as_deref()));
                         view! {
-                            <Matrix columns=fleet.columns.clone() rows=fleet.rows total=total active=active.to_owned() at=at />
+                            <Matrix columns=fleet.columns.clone() rows=rows total=total active=active.to_owned() at=at held_order=held_order />
                         }
                             .into_any()
                     }}
                 </div>
                 <aside class="stack" aria-label="Recent">
-                    <RecentChanges events=recent at=at />
+                    <RecentChanges entries=feed at=at />
                     <SilentClusters columns=fleet.columns at=at />
                 </aside>
             </div>
@@ -127,9 +148,7 @@ fn no_workloads() -> impl IntoView {
             text="Describe a workload once, choose its clusters, review the plan, publish. No cluster is changed before that."
             command="flotilla apply -f deploy.yaml"
         >
-            <a class="btn btn-primary" href=paths::WORKLOAD_NEW>
-                "New workload"
-            </a>
+            <PermittedLink action=UserAction::Edit class="btn btn-primary" href=paths::WORKLOAD_NEW label="New workload" />
         </Empty>
     }
 }

@@ -7,6 +7,7 @@ use leptos_router::hooks::use_location;
 use crate::components::{icon, icon_sized};
 use crate::live::{self, Topic};
 use crate::paths;
+use crate::permission;
 use crate::resource::{PageResource, create_resource};
 
 mod data;
@@ -22,9 +23,10 @@ use outage::OutageBanner;
 use top::TopBar;
 
 /// The sections of the console: icon, label, address.
-const NAV_ITEMS: [(&str, &str, &str); 5] = [
+const NAV_ITEMS: [(&str, &str, &str); 6] = [
     ("fleet", "Fleet", paths::FLEET),
     ("workload", "Workloads", paths::WORKLOADS),
+    ("incident", "Incidents", paths::INCIDENTS),
     ("cluster", "Clusters", paths::CLUSTERS),
     ("chart", "Charts", paths::CHARTS),
     ("activity", "Events", paths::EVENTS),
@@ -35,9 +37,24 @@ fn is_current_page(section: &str, path: &str) -> bool {
     let below = |section: &str| path == section || path.starts_with(&format!("{section}/"));
     match section {
         paths::FLEET => path == "/",
-        paths::CLUSTERS => [paths::CLUSTERS, paths::GROUPS, paths::JOIN].into_iter().any(below),
+        paths::CLUSTERS => {
+            [paths::CLUSTERS, paths::GROUPS, paths::GROUP_NEW, paths::JOIN].into_iter().any(below)
+        }
+        paths::SETTINGS => [paths::SETTINGS, paths::PEOPLE, paths::AUDIT].into_iter().any(below),
         section => below(section),
     }
+}
+
+/// In the browser: moves the focus to the content after a navigation to another page, so that the next tab stop is in it.
+pub fn focus_content_on_navigation() {
+    let path = use_location().pathname;
+    Effect::new(move |former: Option<String>| {
+        let path = path.get();
+        if former.is_some_and(|former| former != path) {
+            live::page::focus_content();
+        }
+        path
+    });
 }
 
 /// The frame with the page of the route in it.
@@ -57,7 +74,13 @@ pub fn Frame(
     children: Children,
 ) -> impl IntoView {
     let version = live::watch_version(|| Some(Topic::Fleet));
+    focus_content_on_navigation();
     let data = create_resource(move || version.get(), |_| frame_read());
+    Effect::new(move |_| {
+        if let Some(role) = data.get().and_then(Result::ok).and_then(|data| data.role) {
+            permission::set_role(role);
+        }
+    });
     view! {
         // `external`: the router would only scroll; the browser also moves the focus.
         <a class="skip" href="#content" rel="external">
@@ -86,6 +109,7 @@ fn Rail(data: PageResource<FrameData>) -> impl IntoView {
         let number = data.get().and_then(Result::ok).and_then(|data| match address {
             paths::WORKLOADS => Some(data.workloads),
             paths::CLUSTERS => Some(data.clusters),
+            paths::INCIDENTS => Some(data.incidents).filter(|open| *open > 0),
             _ => None,
         });
         number.map(|n| view! { <span class="rail-count">{n}</span> })
@@ -160,7 +184,9 @@ fn BottomBar() -> impl IntoView {
     };
     view! {
         <nav class="bottombar" aria-label="Main, bottom bar">
-            {NAV_ITEMS.map(item).collect_view()} {item(("settings", "Settings", paths::SETTINGS))}
+            // Without the incidents, for which there is no room: the fleet leads to them.
+            {NAV_ITEMS.into_iter().filter(|(_, _, address)| *address != paths::INCIDENTS).map(item).collect_view()}
+            {item(("settings", "Settings", paths::SETTINGS))}
         </nav>
     }
     .into_any()

@@ -1,7 +1,7 @@
 //! What the server provides to server functions through Leptos' context, and accessors for it.
 //!
 //! `hub::Hub` and `Arc<dyn SessionActions>` always; `hub::Actor` if a user is signed in; `Arc<dyn DemoControls>` on a demo;
-//! `Arc<dyn AgentListenerInfo>` if agents are enabled.
+//! `Arc<dyn AgentListenerInfo>` if agents are enabled; [`ConsoleOrigin`] if the request names a host.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,19 +26,30 @@ pub trait SessionActions: Send + Sync {
     fn start_session(&self, session: hub::Session) -> BoxFuture<'_, Result<(), String>>;
     /// Where the request comes from, for the limits of attempts to sign in.
     fn client(&self) -> hub::SignInClient;
+    /// The secret id of the session of this request; `None` if nobody is signed in.
+    fn session_id(&self) -> Option<String>;
     /// Ends the session of this request.
     fn end_session(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// Injects faults into a demo's simulated clusters; implemented by the server.
 pub trait DemoControls: Send + Sync {
-    /// Runs the action. Returns a sentence that says what was done, or why it was not possible.
+    /// Runs the action on a workload of the cluster, or on any if its name is empty. Returns a sentence that says what was done, or why it was not possible.
     fn run_action<'a>(
         &'a self,
         cluster: &'a str,
+        workload: &'a str,
         action: DemoAction,
     ) -> BoxFuture<'a, Result<String, String>>;
 }
+
+/// How the browser reached the console: scheme and host, without a path.
+#[derive(Debug, Clone)]
+pub struct ConsoleOrigin(pub String);
+
+/// Name of the cookie with the join token that this browser created last: so the page that shows it can be loaded again, and
+/// the server stores only its hash.
+pub const JOIN_COOKIE: &str = "flotilla_join";
 
 /// How agents reach the server; implemented by the server.
 pub trait AgentListenerInfo: Send + Sync {
@@ -46,6 +57,8 @@ pub trait AgentListenerInfo: Send + Sync {
     fn url(&self) -> String;
     /// The complete text of a join token, with what the agent needs to verify the hub.
     fn format_join_token(&self, secret: &hub::JoinTokenSecret) -> String;
+    /// The id in the text of a join token; `None` if it is none.
+    fn parse_join_token(&self, text: &str) -> Option<domain::JoinTokenId>;
 }
 
 /// The hub.
@@ -76,9 +89,42 @@ pub fn demo_controls() -> Option<Arc<dyn DemoControls>> {
     use_context::<Arc<dyn DemoControls>>()
 }
 
+/// The address of the console as this browser sees it; empty if it is not known.
+pub fn console_origin() -> String {
+    use_context::<ConsoleOrigin>().map(|origin| origin.0).unwrap_or_default()
+}
+
+/// The value of a cookie of this request.
+pub fn request_cookie(name: &str) -> Option<String> {
+    let parts = use_context::<http::request::Parts>()?;
+    let values = parts.headers.get_all(http::header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = values.flat_map(|all| all.split(';')).filter_map(|one| one.trim().split_once('='));
+    pairs.find(|(found, _)| *found == name).map(|(_, value)| value.to_owned())
+}
+
+/// Adds a cookie to the response, which no script can read and no other site sends; an empty value deletes it.
+pub fn set_private_cookie(name: &str, value: &str, seconds: i64) {
+    let secure = if console_origin().starts_with("https://") { "; Secure" } else { "" };
+    let cookie = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    if let (Some(response), Ok(cookie)) =
+        (use_context::<ResponseOptions>(), http::header::HeaderValue::from_str(&cookie))
+    {
+        response.append_header(http::header::SET_COOKIE, cookie);
+    }
+}
+
 /// How agents reach the server; `None` if agents are not enabled.
 pub fn agent_endpoint() -> Option<Arc<dyn AgentListenerInfo>> {
     use_context::<Arc<dyn AgentListenerInfo>>()
+}
+
+/// How agents reach the server.
+///
+/// # Errors
+/// Agents are not enabled.
+pub fn require_agent_endpoint() -> AppResult<Arc<dyn AgentListenerInfo>> {
+    let disabled = || AppError::FailedPrecondition(domain::actions::agents_disabled().to_string());
+    agent_endpoint().ok_or_else(disabled).map_err(with_status)
 }
 
 /// Converts the hub's error into the console's and sets the HTTP status.
@@ -121,9 +167,12 @@ fn status_code(error: &AppError) -> StatusCode {
     match error {
         AppError::Invalid(_) | AppError::PlanRejected { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         AppError::NotFound { .. } => StatusCode::NOT_FOUND,
-        AppError::AlreadyExists(_) | AppError::FailedPrecondition(_) => StatusCode::CONFLICT,
+        AppError::AlreadyExists(_) | AppError::FailedPrecondition(_) | AppError::PartlyFailed { .. } => {
+            StatusCode::CONFLICT
+        }
         AppError::RevisionConflict { .. } | AppError::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         AppError::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        AppError::Forbidden(_) => StatusCode::FORBIDDEN,
         AppError::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
         AppError::DatabaseUnavailable(_) | AppError::OutcomeUnknown => StatusCode::SERVICE_UNAVAILABLE,
         AppError::Unreadable(_) | AppError::Internal | AppError::Unreachable => {
@@ -132,14 +181,21 @@ fn status_code(error: &AppError) -> StatusCode {
     }
 }
 
-/// The redirect target after signing in: only a path of the console, never another host (`//evil`, `/\evil`).
+/// The redirect target after signing in: only a path of the console, never another host. A browser removes `.` and `..` from a
+/// path, so that `/..//evil` would become `//evil`, which is another host.
 pub fn sanitize_next(next: &str) -> &str {
-    let bytes = next.as_bytes();
-    let inside = bytes.first() == Some(&b'/')
-        && !matches!(bytes.get(1), Some(b'/' | b'\\'))
-        && next.len() <= 2_000
-        && next.bytes().all(|b| b.is_ascii_graphic());
-    if inside { next } else { crate::paths::FLEET }
+    let path = next.split(['?', '#']).next().unwrap_or_default();
+    let is_plain = |segment: &str| {
+        let dots = segment.to_ascii_lowercase().replace("%2e", ".");
+        !matches!(dots.as_str(), "" | "." | "..")
+    };
+    let has_plain_segments = match path.strip_prefix('/') {
+        Some("") => true,
+        Some(rest) => rest.trim_end_matches('/').split('/').all(is_plain) && !rest.ends_with("//"),
+        None => false,
+    };
+    let is_text = next.len() <= 2_000 && next.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
+    if has_plain_segments && is_text { next } else { crate::paths::FLEET }
 }
 
 #[cfg(test)]
@@ -149,7 +205,24 @@ mod tests {
     #[test]
     fn sign_in_never_redirects_to_another_host() {
         assert_eq!(sanitize_next("/workloads/web?tab=config"), "/workloads/web?tab=config");
-        for evil in ["//evil", "/\\evil", "https://evil", "javascript:alert(1)", "", "/a\r\nSet-Cookie: x"] {
+        assert_eq!(sanitize_next("/clusters/?q=..//x"), "/clusters/?q=..//x");
+        assert_eq!(sanitize_next("/"), "/");
+        for evil in [
+            "//evil",
+            "/\\evil",
+            "https://evil",
+            "javascript:alert(1)",
+            "",
+            "/a\r\nSet-Cookie: x",
+            "/..//evil",
+            "/.//evil",
+            "/%2e%2E//evil",
+            "/a/..//evil",
+            "/a/../../evil",
+            "/a//",
+            "/a\\..\\evil",
+            "..//evil",
+        ] {
             assert_eq!(sanitize_next(evil), "/", "{evil:?}");
         }
     }

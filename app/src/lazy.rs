@@ -13,16 +13,20 @@ use leptos_router::ChooseView;
 use leptos_router::hooks::use_location;
 use wasm_split_helpers::{SplitLoaderError, wasm_split};
 
-use crate::charts::ChartsPage;
-use crate::clusters::{ClusterPage, GroupPage, GroupsPage, JoinPage};
+use crate::audit::AuditLogPage;
+use crate::charts::{ChartPage, ChartsPage};
+use crate::clusters::{ClusterPage, GroupPage, GroupsPage, JoinPage, NewGroupPage};
 #[cfg(feature = "hydrate")]
 use crate::components::resource_view::skeleton;
 use crate::events::EventsPage;
+use crate::incidents::{IncidentPage, IncidentsPage};
 use crate::paths::WorkloadTab;
+use crate::people::PeoplePage;
+use crate::search::{Palette, PaletteRequest, SearchPage};
 use crate::settings::SettingsPage;
 use crate::workloads::{
-    ConfigTab, NewPage, OverridesPage, OverridesTab, PlacementPage, PlacementTab, PoliciesPage, PublishPage,
-    RevisionPage, RolloutPage, SourcePage, WizardFrame,
+    BulkPanel, ConfigTab, NewPage, OverridesPage, OverridesTab, PlacementPage, PlacementTab, PoliciesPage,
+    PublishPage, RevisionPage, RolloutPage, SourcePage, WizardFrame,
 };
 
 /// The view of a part, or why its code could not be fetched.
@@ -44,14 +48,23 @@ pub enum LazyPart {
     Overrides,
     /// The review before a publish.
     Review,
-    /// One cluster, groups of them, one revision, joining, events, settings.
+    /// One cluster, groups of them, one revision, joining, events, incidents, people, the audit log, settings, actions on several workloads.
     Secondary,
+    /// The search: its page, and the palette.
+    Search,
 }
 
 impl LazyPart {
     #[cfg(feature = "hydrate")]
-    const ALL: [Self; 6] =
-        [Self::Wizard, Self::Source, Self::Placement, Self::Overrides, Self::Review, Self::Secondary];
+    const ALL: [Self; 7] = [
+        Self::Wizard,
+        Self::Source,
+        Self::Placement,
+        Self::Overrides,
+        Self::Review,
+        Self::Secondary,
+        Self::Search,
+    ];
 
     /// Its name in `#[wasm_split]`, and therefore in the names of its files.
     const fn name(self) -> &'static str {
@@ -62,6 +75,7 @@ impl LazyPart {
             Self::Overrides => "overrides",
             Self::Review => "review",
             Self::Secondary => "secondary",
+            Self::Search => "search",
         }
     }
 
@@ -74,6 +88,7 @@ impl LazyPart {
             Self::Overrides => fetch_overrides().await,
             Self::Review => fetch_review().await,
             Self::Secondary => fetch_secondary().await,
+            Self::Search => fetch_search().await,
         }
     }
 }
@@ -217,18 +232,41 @@ pub enum SecondaryView {
     Cluster,
     /// All cluster groups.
     Groups,
+    /// A new cluster group.
+    NewGroup,
     /// One cluster group.
     Group,
     /// A cluster joins.
     Join,
     /// Charts of the project.
     Charts,
+    /// One chart.
+    Chart,
     /// The event log.
     Events,
+    /// Incidents.
+    Incidents,
+    /// One incident.
+    Incident,
     /// A revision of a workload.
     Revision,
+    /// Users and their roles.
+    People,
+    /// The audit log.
+    Audit,
     /// Settings.
     Settings,
+    /// The dialog or the result of an action on several workloads.
+    Bulk,
+}
+
+/// The views of [`LazyPart::Search`].
+#[derive(Debug, Clone)]
+pub enum SearchView {
+    /// The page.
+    Page,
+    /// The palette.
+    Palette(PaletteRequest),
 }
 
 /// The editor in a tab of the workload of this name; nothing for a tab without an editor.
@@ -239,6 +277,11 @@ pub fn workload_editor(tab: WorkloadTab, name: Memo<String>) -> AnyView {
         WorkloadTab::Overrides => lazy_view(LazyPart::Overrides, overrides(Some(name))),
         WorkloadTab::Clusters | WorkloadTab::History | WorkloadTab::Events => ().into_any(),
     }
+}
+
+/// The dialog or the result of an action on several workloads.
+pub fn bulk_panel() -> AnyView {
+    lazy_view(LazyPart::Secondary, secondary(SecondaryView::Bulk))
 }
 
 // One function for each part: the future of a split function is ready immediately only if the same function fetched the
@@ -294,11 +337,27 @@ pub fn secondary(view: SecondaryView) -> LazyResult {
     Ok(match view {
         SecondaryView::Cluster => view! { <ClusterPage /> }.into_any(),
         SecondaryView::Groups => view! { <GroupsPage /> }.into_any(),
+        SecondaryView::NewGroup => view! { <NewGroupPage /> }.into_any(),
         SecondaryView::Group => view! { <GroupPage /> }.into_any(),
         SecondaryView::Join => view! { <JoinPage /> }.into_any(),
         SecondaryView::Charts => view! { <ChartsPage /> }.into_any(),
+        SecondaryView::Chart => view! { <ChartPage /> }.into_any(),
+        SecondaryView::Incidents => view! { <IncidentsPage /> }.into_any(),
+        SecondaryView::Incident => view! { <IncidentPage /> }.into_any(),
         SecondaryView::Events => view! { <EventsPage /> }.into_any(),
         SecondaryView::Revision => view! { <RevisionPage /> }.into_any(),
+        SecondaryView::People => view! { <PeoplePage /> }.into_any(),
+        SecondaryView::Audit => view! { <AuditLogPage /> }.into_any(),
         SecondaryView::Settings => view! { <SettingsPage /> }.into_any(),
+        SecondaryView::Bulk => view! { <BulkPanel /> }.into_any(),
+    })
+}
+
+/// The search.
+#[wasm_split(search, fallible, preload(fetch_search))]
+pub fn search(view: SearchView) -> LazyResult {
+    Ok(match view {
+        SearchView::Page => view! { <SearchPage /> }.into_any(),
+        SearchView::Palette(request) => view! { <Palette request=request /> }.into_any(),
     })
 }

@@ -11,6 +11,7 @@
 
 mod app;
 mod assets;
+mod audit;
 mod charts;
 mod clusters;
 mod components;
@@ -21,16 +22,25 @@ mod fleet;
 mod frame;
 #[cfg(feature = "ssr")]
 mod host;
+mod incidents;
+mod label_text;
 mod lazy;
 mod live;
 mod not_found;
+mod palette_host;
 mod parsing;
 pub mod paths;
+mod people;
+mod permission;
 #[cfg(all(test, feature = "ssr"))]
 mod render_tests;
 mod resource;
+mod search;
+mod server_fn_error;
+mod set_password;
 mod settings;
 mod shell;
+mod shortcuts;
 mod sign_in;
 mod theme;
 mod workloads;
@@ -40,7 +50,9 @@ pub use assets::Assets;
 pub use demo_action::DemoAction;
 pub use errors::{AppError, STILL_WORKS};
 #[cfg(feature = "ssr")]
-pub use host::{AgentListenerInfo, BoxFuture, DemoControls, SessionActions};
+pub use host::{AgentListenerInfo, BoxFuture, ConsoleOrigin, DemoControls, JOIN_COOKIE, SessionActions};
 #[cfg(feature = "hydrate")]
 pub use lazy::fetch_rendered_parts;
+#[cfg(feature = "hydrate")]
+pub use live::form::{TypedInputs, collect_typed_inputs};
 pub use shell::shell;

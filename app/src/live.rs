@@ -12,9 +12,11 @@ use crate::paths;
 
 pub mod editor;
 pub mod files;
+pub mod form;
 pub mod keys;
 pub mod page;
 pub mod schema;
+pub mod search;
 mod stream;
 
 /// One notice of the stream.
@@ -141,6 +143,20 @@ pub fn watch_version(topic: impl Fn() -> Option<Topic> + Send + Sync + 'static) 
         })
     });
     version
+}
+
+/// How often a page reads what changes without an event, in milliseconds.
+const REFRESH_MILLIS: i64 = 30_000;
+
+/// A number that grows every 30 s while the page is open, for what an agent reports without an event, such as nodes and Helm releases.
+pub fn count_refreshes() -> Memo<i64> {
+    let clock = use_live_updates().clock;
+    let start = StoredValue::new(None::<Timestamp>);
+    Memo::new(move |_| {
+        let Some(now) = clock.get() else { return 0 };
+        let start = start.try_update_value(|start| *start.get_or_insert(now)).unwrap_or(now);
+        now.millis_since(start) / REFRESH_MILLIS
+    })
 }
 
 /// The server's time: from the page's rendering, then advanced with the browser's clock.

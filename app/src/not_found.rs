@@ -17,12 +17,12 @@ pub fn NotFoundPage() -> impl IntoView {
         <Title text="Not found" />
         <Frame>
             <section class="empty">
-                <h1>"There is no page at this address"</h1>
+                <h1 class="title">"There is no page at this address"</h1>
                 <p>
                     "The workload or cluster may have been deleted, or its name is misspelt. Names consist of lower-case letters, digits and dashes."
                 </p>
                 <div class="empty-actions">
-                    <a class="btn btn-primary" href=paths::FLEET>
+                    <a class="btn" href=paths::FLEET>
                         "Fleet"
                     </a>
                     <a class="btn" href=paths::WORKLOADS>

@@ -15,14 +15,24 @@ pub const WORKLOAD_NEW: &str = "/workloads/new";
 pub const CLUSTERS: &str = "/clusters";
 /// Named sets of clusters.
 pub const GROUPS: &str = "/groups";
+/// A new group. Not below [`GROUPS`], where every segment may be a group's name.
+pub const GROUP_NEW: &str = "/new-group";
 /// Join a cluster. Not below [`CLUSTERS`], where every segment may be a cluster's name.
 pub const JOIN: &str = "/join";
 /// Charts of the project.
 pub const CHARTS: &str = "/charts";
+/// The search.
+pub const SEARCH: &str = "/search";
 /// The event log.
 pub const EVENTS: &str = "/events";
-/// Settings: API tokens.
+/// Incidents.
+pub const INCIDENTS: &str = "/incidents";
+/// Settings.
 pub const SETTINGS: &str = "/settings";
+/// Users and their roles.
+pub const PEOPLE: &str = "/people";
+/// The audit log, a tab of the settings.
+pub const AUDIT: &str = "/audit";
 /// Sign in.
 pub const SIGN_IN: &str = "/sign-in";
 /// The first user signs up.
@@ -86,11 +96,6 @@ pub fn workload(name: &str) -> String {
     format!("{WORKLOADS}/{}", percent_encode(name))
 }
 
-/// The review of a workload with this plan, which publishes this override alone or, without a name, the draft.
-pub fn review_of_plan(name: &str, plan: &str, override_name: &str) -> String {
-    query(&publish(name), &[("plan", plan), ("override", override_name)])
-}
-
 /// The review before a publish of one override of the draft.
 pub fn publish_override(name: &str, override_name: &str) -> String {
     query(&publish(name), &[("override", override_name)])
@@ -109,9 +114,20 @@ pub fn release(workload_name: &str, cluster: &str) -> String {
     query(&workload(workload_name), &[("open", cluster)])
 }
 
-/// A workload with a confirmation dialog open: `unpublish`, `sync` or `delete`.
+/// A workload with a confirmation dialog open: `unpublish`, `sync`, `abort` or `delete`.
 pub fn workload_dialog(name: &str, question: &str) -> String {
     query(&workload(name), &[("dialog", question)])
+}
+
+/// The review of a rollback to this revision.
+pub fn roll_back(name: &str, number: u32) -> String {
+    query(&publish(name), &[("revision", &number.to_string())])
+}
+
+/// The dialog that copies this revision to the draft.
+pub fn copy_to_draft(name: &str, number: u32) -> String {
+    let number = number.to_string();
+    query(&workload_tab(name, WorkloadTab::History), &[("dialog", "copy"), ("revision", &number)])
 }
 
 /// The review before a publish.
@@ -124,6 +140,11 @@ pub fn revision(name: &str, number: u32) -> String {
     format!("{}/revisions/{number}", workload(name))
 }
 
+/// A revision of a workload beside another one.
+pub fn compare_revisions(name: &str, number: u32, other: u32) -> String {
+    query(&revision(name, number), &[("against", &other.to_string())])
+}
+
 /// A step of the wizard by its slug: `source`, `placement`, `overrides`, `policies`.
 pub fn edit(name: &str, step: &str) -> String {
     format!("{}/edit/{}", workload(name), percent_encode(step))
@@ -134,9 +155,166 @@ pub fn cluster(name: &str) -> String {
     format!("{CLUSTERS}/{}", percent_encode(name))
 }
 
+/// A cluster with the dialog that adopts an installed Helm release.
+pub fn adoption_dialog(cluster: &str, namespace: &str, release: &str) -> String {
+    cluster_dialog(cluster, "adopt", &[("namespace", namespace), ("release", release)])
+}
+
+/// A cluster with a confirmation dialog open: `revoke` or `delete`; `label` or `taint` with the change to confirm.
+pub fn cluster_dialog(name: &str, question: &str, change: &[(&str, &str)]) -> String {
+    query(&query(&cluster(name), &[("dialog", question)]), change)
+}
+
+/// The sections of the settings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SettingsTab {
+    /// API tokens.
+    #[default]
+    Tokens,
+    /// One's own sessions.
+    Sessions,
+    /// Channels and subscriptions.
+    Notifications,
+    /// The colour scheme.
+    Appearance,
+    /// What the server runs on.
+    About,
+    /// Whether the server works.
+    Health,
+}
+
+impl SettingsTab {
+    /// All of them, in the order shown.
+    pub const ALL: [Self; 6] =
+        [Self::Tokens, Self::Sessions, Self::Notifications, Self::Appearance, Self::About, Self::Health];
+
+    /// Its name in addresses.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Sessions => "sessions",
+            Self::Notifications => "notifications",
+            Self::Appearance => "appearance",
+            Self::About => "about",
+            Self::Health => "health",
+        }
+    }
+
+    /// Its name on pages.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Tokens => "API tokens",
+            Self::Sessions => "Sessions",
+            Self::Notifications => "Notifications",
+            Self::Appearance => "Appearance",
+            Self::About => "About",
+            Self::Health => "Server health",
+        }
+    }
+
+    /// The section with this slug; the first for anything else.
+    pub fn from_slug(slug: &str) -> Self {
+        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    }
+}
+
+/// A section of the settings.
+pub fn settings_tab(tab: SettingsTab) -> String {
+    match tab {
+        SettingsTab::Tokens => SETTINGS.to_owned(),
+        tab => query(SETTINGS, &[("tab", tab.slug())]),
+    }
+}
+
+/// The sessions, with the question whether to end this one; `others` for all others.
+pub fn session_dialog(session: &str) -> String {
+    query(&settings_tab(SettingsTab::Sessions), &[("revoke", session)])
+}
+
+/// An incident.
+pub fn incident(id: &str) -> String {
+    format!("{INCIDENTS}/{}", percent_encode(id))
+}
+
+/// The channels, with the question whether to delete this one.
+pub fn channel_dialog(name: &str) -> String {
+    query(&settings_tab(SettingsTab::Notifications), &[("delete", name)])
+}
+
+/// The settings, with the question whether to revoke this API token.
+pub fn token_dialog(token: &str) -> String {
+    query(SETTINGS, &[("revoke", token)])
+}
+
+/// The users, with the question whether to disable this one.
+pub fn user_dialog(name: &str) -> String {
+    query(PEOPLE, &[("disable", name)])
+}
+
+/// The page that joins clusters, with the question whether to revoke this join token.
+pub fn join_token_dialog(token: &str) -> String {
+    query(JOIN, &[("revoke", token)])
+}
+
+/// The page that follows a cluster of this name until it is online.
+pub fn join_cluster(name: &str) -> String {
+    query(JOIN, &[("cluster", name)])
+}
+
+/// The manifests of an agent, which the server sends for a join token. Not a page.
+pub fn install_manifests(cluster: &str) -> String {
+    format!("/install/{}", percent_encode(cluster))
+}
+
+/// A cluster group with the question whether to disable this feature.
+pub fn group_feature_dialog(name: &str, feature: &str) -> String {
+    query(&group(name), &[("disable", feature)])
+}
+
 /// A cluster group.
 pub fn group(name: &str) -> String {
     format!("{GROUPS}/{}", percent_encode(name))
+}
+
+/// A version of a chart, which is named as `repository/name`; the newest one if `version` is empty.
+pub fn chart(reference: &str, version: &str) -> String {
+    let parts: Vec<String> = reference.split('/').map(percent_encode).collect();
+    query(&format!("{CHARTS}/{}", parts.join("/")), &[("version", version)])
+}
+
+/// A chart with the question whether this version is deleted.
+pub fn chart_deletion(reference: &str, version: &str) -> String {
+    query(&chart(reference, version), &[("dialog", "delete")])
+}
+
+/// The charts with the question whether this repository is removed.
+pub fn chart_repository_removal(name: &str) -> String {
+    query(CHARTS, &[("dialog", "remove-repository"), ("name", name)])
+}
+
+/// The charts with the question whether this Git repository is removed.
+pub fn git_repository_removal(name: &str) -> String {
+    query(CHARTS, &[("dialog", "remove-git-repository"), ("name", name)])
+}
+
+/// A new workload from a version of a chart.
+pub fn workload_from_chart(reference: &str, version: &str) -> String {
+    query(WORKLOAD_NEW, &[("chart", reference), ("version", version)])
+}
+
+/// The search for these words.
+pub fn search(q: &str) -> String {
+    query(SEARCH, &[("q", q)])
+}
+
+/// The search for a workload whose tab with this slug is opened.
+pub fn switch_workload(tab: &str) -> String {
+    query(SEARCH, &[("switch", tab)])
+}
+
+/// The cluster, at the part of its page about cordon and taints.
+pub fn cluster_scheduling(name: &str) -> String {
+    format!("{}#scheduling", cluster(name))
 }
 
 /// Sign in, then go on to `next`.
@@ -171,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_address_is_stable() {
+    fn every_address_of_the_fleet_and_its_workloads_is_stable() {
         let map = [
             FLEET.to_owned(),
             WORKLOADS.to_owned(),
@@ -187,15 +365,6 @@ mod tests {
             publish("web"),
             revision("web", 3),
             edit("web", "source"),
-            CLUSTERS.to_owned(),
-            cluster("edge-1"),
-            GROUPS.to_owned(),
-            group("edge"),
-            CHARTS.to_owned(),
-            EVENTS.to_owned(),
-            SETTINGS.to_owned(),
-            sign_in("/workloads?state=failing"),
-            SETUP.to_owned(),
         ];
         insta::assert_snapshot!(map.join("\n"), @r"
         /
@@ -212,13 +381,70 @@ mod tests {
         /workloads/web/publish
         /workloads/web/revisions/3
         /workloads/web/edit/source
+        ");
+    }
+
+    #[test]
+    fn every_other_address_is_stable() {
+        let map = [
+            CLUSTERS.to_owned(),
+            cluster("edge-1"),
+            cluster_dialog("edge-1", "delete", &[]),
+            cluster_dialog("edge-1", "label", &[("set", "env=dev"), ("remove", "")]),
+            join_token_dialog("01K"),
+            join_cluster("edge-1"),
+            group_feature_dialog("edge", "deployment"),
+            GROUPS.to_owned(),
+            GROUP_NEW.to_owned(),
+            group("edge"),
+            CHARTS.to_owned(),
+            chart("local/web", "1.0.0"),
+            chart_deletion("local/web", "1.0.0+a"),
+            workload_from_chart("local/web", "1.0.0"),
+            search("web"),
+            switch_workload("history"),
+            cluster_scheduling("edge-1"),
+            EVENTS.to_owned(),
+            INCIDENTS.to_owned(),
+            incident("01K"),
+            channel_dialog("ops"),
+            SETTINGS.to_owned(),
+            PEOPLE.to_owned(),
+            AUDIT.to_owned(),
+            user_dialog("ada"),
+            settings_tab(SettingsTab::Health),
+            session_dialog("others"),
+            sign_in("/workloads?state=failing"),
+            SETUP.to_owned(),
+        ];
+        insta::assert_snapshot!(map.join("\n"), @r"
         /clusters
         /clusters/edge-1
+        /clusters/edge-1?dialog=delete
+        /clusters/edge-1?dialog=label&set=env%3Ddev
+        /join?revoke=01K
+        /join?cluster=edge-1
+        /groups/edge?disable=deployment
         /groups
+        /new-group
         /groups/edge
         /charts
+        /charts/local/web?version=1.0.0
+        /charts/local/web?version=1.0.0%2Ba&dialog=delete
+        /workloads/new?chart=local%2Fweb&version=1.0.0
+        /search?q=web
+        /search?switch=history
+        /clusters/edge-1#scheduling
         /events
+        /incidents
+        /incidents/01K
+        /settings?tab=notifications&delete=ops
         /settings
+        /people
+        /audit
+        /people?disable=ada
+        /settings?tab=health
+        /settings?tab=sessions&revoke=others
         /sign-in?next=%2Fworkloads%3Fstate%3Dfailing
         /setup
         ");

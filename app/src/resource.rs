@@ -47,3 +47,18 @@ where
 {
     Resource::new_with_options(source, query, false)
 }
+
+/// Counts the successful results of an action, so that a page is read again after each of them. After a rejected one, the
+/// page and what was typed into it stay.
+pub fn count_successes<T>(value: MappedSignal<Option<AppResult<T>>>) -> RwSignal<u32>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let count = RwSignal::new(0);
+    Effect::new(move |_| {
+        if value.with(|result| matches!(result, Some(Ok(_)))) {
+            count.update(|n| *n += 1);
+        }
+    });
+    count
+}

@@ -1,17 +1,20 @@
 //! The HTML document around the console. Never runs in the browser.
 
+use domain::role::Role;
 use leptos::nonce::use_nonce;
 use leptos::prelude::*;
 use leptos_meta::MetaTags;
 
 use crate::app::App;
 use crate::assets::Assets;
-use crate::theme;
+use crate::permission;
+use crate::{shortcuts, theme};
 
 /// The whole document. The theme is an attribute of `<html>`, read from the cookie, so it needs no script; the one inline
 /// script starts the module and carries the nonce.
 pub fn shell(assets: Assets) -> impl IntoView {
     let theme = theme::request_theme();
+    let role = permission::document_role().map(Role::as_str);
     let font = |name: &str| {
         let href = assets.address(name);
         view! { <link rel="preload" r#as="font" r#type="font/woff2" crossorigin="anonymous" href=href /> }
@@ -25,7 +28,7 @@ pub fn shell(assets: Assets) -> impl IntoView {
     set_content_security_policy();
     view! {
         <!DOCTYPE html>
-        <html lang="en" data-theme=theme.attribute() data-editor=assets.address("editor.js") data-schema=assets.address("kubernetes.json")>
+        <html lang="en" data-theme=theme.attribute() data-role=role data-no-shortcuts=shortcuts::are_switched_off().then_some("") data-editor=assets.address("editor.js") data-schema=assets.address("kubernetes.json")>
             <head>
                 <meta charset="utf-8" />
                 <meta name="viewport" content="width=device-width, initial-scale=1" />

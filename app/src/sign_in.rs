@@ -41,12 +41,17 @@ pub async fn sign_out() -> AppResult<()> {
         .end_session()
         .await
         .map_err(|why| host::with_status(AppError::DatabaseUnavailable(why)))?;
+    // Without an actor the session had ended before.
+    if let Some(actor) = use_context::<hub::Actor>() {
+        host::hub()?.record_sign_out(&actor).await;
+    }
     leptos_axum::redirect(paths::SIGN_IN);
     Ok(())
 }
 
+/// Starts the session of a user, with the response of this request.
 #[cfg(feature = "ssr")]
-async fn start_session(session: hub::Session) -> AppResult<()> {
+pub async fn start_session(session: hub::Session) -> AppResult<()> {
     use crate::{errors::AppError, host};
     host::session_actions()?
         .start_session(session)
@@ -118,8 +123,14 @@ pub fn SetupPage() -> impl IntoView {
     .into_any()
 }
 
+/// The frame of the pages without a signed-in user.
 #[component]
-fn SignInCard(title: &'static str, children: Children) -> impl IntoView {
+pub fn SignInCard(
+    /// The title.
+    title: &'static str,
+    /// The content.
+    children: Children,
+) -> impl IntoView {
     view! {
         <main class="content" id="content">
             <div class="stack-md mx-auto max-w-90 pt-14">
@@ -150,7 +161,8 @@ fn text_field(
     }
 }
 
-fn password_field(label: &'static str, complete: &'static str) -> impl IntoView {
+/// The field of a password.
+pub fn password_field(label: &'static str, complete: &'static str) -> impl IntoView {
     let least = if complete == "new-password" { "12" } else { "1" };
     view! {
         <div class="field">

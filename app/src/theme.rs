@@ -3,9 +3,10 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::components::icon;
+use crate::components::{icon, render_resource};
 use crate::errors::AppResult;
 use crate::live;
+use crate::resource::create_resource;
 
 /// The selected theme.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +81,42 @@ pub async fn set_theme(theme: Theme) -> AppResult<Theme> {
         response.append_header(SET_COOKIE, cookie);
     }
     Ok(theme)
+}
+
+/// The theme that this browser has chosen.
+#[server(prefix = "/api/fn", endpoint = "theme_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn theme_read() -> AppResult<Theme> {
+    Ok(request_theme())
+}
+
+/// The same choice on the page of the settings, with the current one marked.
+#[component]
+pub fn ThemeChoice() -> impl IntoView {
+    let action = ServerAction::<SetTheme>::new();
+    Effect::new(move |_| {
+        if let Some(Ok(theme)) = action.value().get() {
+            live::page::show_theme(theme.attribute());
+        }
+    });
+    let chosen = create_resource(move || action.version().get(), |_| theme_read());
+    let choice = |theme: Theme, chosen: Theme| {
+        let (name, word) = theme.icon_and_label();
+        view! {
+            <button type="submit" name="theme" value=theme.slug() aria-pressed=(theme == chosen).to_string()>
+                {icon(name)}
+                {word}
+            </button>
+        }
+    };
+    view! {
+        <ActionForm action=action>
+            {render_resource(chosen, move |chosen| {
+                let choices = Theme::ALL.map(|theme| choice(theme, chosen)).collect_view();
+                view! { <div class="segmented" role="group" aria-labelledby="theme">{choices}</div> }.into_any()
+            })}
+        </ActionForm>
+    }
+    .into_any()
 }
 
 /// The switch in the top bar: a native popover with three submit buttons; needs no script.

@@ -1,11 +1,11 @@
 // The console's first load: bytes on the wire and times, cold cache, without a brake and on a slow line.
 // Called by `cargo xtask bench page`, which says where server, files and browser are.
 
-import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "@playwright/test";
+import { signedIn, start, token } from "./demo.mjs";
 
 const WORKLOADS = Number(process.env.FLOTILLA_BENCH_WORKLOADS ?? 1000);
 const RUNS = 5;
@@ -15,20 +15,15 @@ const LINES = {
 };
 
 const data = await mkdtemp(join(tmpdir(), "flotilla-page-"));
-const server = spawn(
-  process.env.FLOTILLA_SERVER,
-  ["demo", "--no-outages", "--listen", "127.0.0.1:0", "--data", data, "--assets", process.env.FLOTILLA_ASSETS],
-  { stdio: ["ignore", "pipe", "ignore"] },
-);
-let base;
+const server = await start(data);
+const { base } = server;
 try {
-  base = await ready(server);
-  await fill(await token());
+  await fill(await token(server));
   const browser = await chromium.launch({
     executablePath: process.env.FLOTILLA_CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
   });
-  const state = await signedIn(browser);
+  const state = await signedIn(browser, server);
   console.log(`first load of /workloads, ${WORKLOADS} workloads, 5 clusters, cold cache, ${RUNS} runs, medians`);
   for (const [name, line] of Object.entries(LINES)) {
     const runs = [];
@@ -41,26 +36,8 @@ try {
   }
   await browser.close();
 } finally {
-  server.kill("SIGTERM");
+  server.process.kill("SIGTERM");
   await rm(data, { recursive: true, force: true });
-}
-
-// The address that the server prints when it is ready; it chooses the port.
-function ready(process) {
-  return new Promise((resolve, reject) => {
-    let printed = "";
-    process.stdout.on("data", (text) => {
-      printed += text;
-      const address = printed.match(/Flotilla is ready at (http:\/\/[^\s/]+)\/?\s/);
-      if (address) resolve(address[1]);
-    });
-    process.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-  });
-}
-
-async function token() {
-  const lines = (await readFile(join(data, "cli.env"), "utf8")).split("\n");
-  return lines.find((line) => line.startsWith("FLOTILLA_TOKEN=")).slice("FLOTILLA_TOKEN=".length).replaceAll('"', "");
 }
 
 async function fill(secret) {
@@ -70,19 +47,6 @@ async function fill(secret) {
     const answer = await fetch(`${base}/api/v1/projects/default/workloads`, { method: "POST", headers, body });
     if (!answer.ok) throw new Error(`workload ${n}: ${answer.status} ${await answer.text()}`);
   }
-}
-
-async function signedIn(browser) {
-  const context = await browser.newContext();
-  const page = await context.newPage();
-  await page.goto(`${base}/sign-in`);
-  await page.getByLabel(/name/i).first().fill("demo");
-  await page.getByLabel(/password/i).first().fill((await readFile(join(data, "password"), "utf8")).trim());
-  await page.getByRole("button", { name: /sign in/i }).click();
-  await page.waitForURL(`${base}/`);
-  const state = await context.storageState();
-  await context.close();
-  return state;
 }
 
 /** One cold load. Times in milliseconds from the start of the navigation. */

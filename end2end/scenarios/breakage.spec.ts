@@ -6,7 +6,7 @@ import { alive, cell, expect, injectFault, open, row, test } from "./kit.js";
 /** Expects an event of this cluster with this message. */
 async function expectEvent(page: Page, cluster: string, message: RegExp): Promise<void> {
   await open(page, `/events?workload=lighthouse&cluster=${cluster}`);
-  await expect(page.getByRole("main").getByRole("link").filter({ hasText: message }).first()).toBeVisible();
+  await expect(page.getByRole("main").getByRole("listitem").filter({ hasText: message }).first()).toBeVisible();
 }
 
 test("replicas changed by hand are reverted, and the event names the field and the field manager", async ({ page }) => {
@@ -14,7 +14,7 @@ test("replicas changed by hand are reverted, and the event names the field and t
   await injectFault(page, "Change replicas by hand");
   await expect(page.getByText("replicas were changed from 4 to 7 by hand")).toBeVisible();
   await expect(row(page, "lighthouse")).toContainText("Healthy");
-  await expectEvent(page, "eu-west-1", /\/spec\/replicas.*kubectl-edit.*reverted/s);
+  await expectEvent(page, "eu-west-1", /drift reverted.*replicas.*kubectl-edit/s);
 });
 
 test("an image changed by hand is reverted, and an open event log shows it", async ({ page, context }) => {
@@ -24,7 +24,7 @@ test("an image changed by hand is reverted, and an open event log shows it", asy
   await injectFault(page, "Change an image by hand");
   await expect(page.getByText("its image was changed to busybox:1.36 by hand")).toBeVisible();
   // The log was opened before the change and is not reloaded.
-  await expect(log.getByRole("main").getByRole("link").filter({ hasText: /image.*kubectl-edit.*reverted/s }).first()).toBeVisible();
+  await expect(log.getByRole("main").getByRole("listitem").filter({ hasText: /drift reverted.*image.*kubectl-edit/s }).first()).toBeVisible();
   await expect(row(page, "lighthouse")).toContainText("Healthy");
 });
 
@@ -32,13 +32,15 @@ test("a deleted object is created again", async ({ page }) => {
   await open(page, "/clusters/us-east-1");
   await injectFault(page, "Delete an object");
   await expect(page.getByText(/^Deployment harbor\/lighthouse was deleted on us-east-1\./)).toBeVisible();
-  await expectEvent(page, "us-east-1", /Deployment harbor\/lighthouse was deleted.*reverted/s);
+  await expectEvent(page, "us-east-1", /drift reverted.*Deployment lighthouse deleted/s);
   await open(page, "/workloads/lighthouse?open=us-east-1");
   await expect(row(page, "us-east-1")).toContainText("Healthy");
   await expect(row(page, "Deployment lighthouse")).toContainText("Healthy");
 });
 
 test("an offline cluster shows its last known state and blocks no other; after it reconnects it is Healthy", async ({ page }) => {
+  // Waits until a cluster without heartbeat is offline.
+  test.slow();
   await open(page, "/clusters/us-east-2");
   await injectFault(page, "Take it offline");
   await expect(page.getByText("us-east-2 is offline until you bring it back online.")).toBeVisible();

@@ -53,10 +53,32 @@ export class ControlPlanes {
 
   /** The data of a ConfigMap as kubectl reads it; undefined if it does not exist. */
   configMap(number: number, namespace: string, name: string): Record<string, string> | undefined {
-    const kubectl = join(required("FLOTILLA_KUBE_BIN"), "kubectl");
-    const args = ["--kubeconfig", this.kubeconfigs[number]!, "-n", namespace, "get", "configmap", name, "-o", "json", "--ignore-not-found"];
-    const text = execFileSync(kubectl, args, { encoding: "utf8" });
+    const text = this.kubectl(number, ["-n", namespace, "get", "configmap", name, "-o", "json", "--ignore-not-found"]);
     return text.trim() === "" ? undefined : (JSON.parse(text) as { data: Record<string, string> }).data;
+  }
+
+  /** Applies manifests with kubectl. */
+  apply(number: number, manifests: string): void {
+    this.kubectl(number, ["apply", "-f", "-"], manifests);
+  }
+
+  /** Writes a kubeconfig with the rights of a service account. */
+  writeServiceAccountKubeconfig(number: number, namespace: string, account: string, path: string): string {
+    const token = this.kubectl(number, ["-n", namespace, "create", "token", account]).trim();
+    const kubeconfig = JSON.parse(readFileSync(this.kubeconfigs[number]!, "utf8")) as Kubeconfig;
+    writeFileSync(path, JSON.stringify({ ...kubeconfig, users: kubeconfig.users.map(({ name }) => ({ name, user: { token } })) }));
+    return path;
+  }
+
+  private kubectl(number: number, args: string[], input?: string): string {
+    const program = join(required("FLOTILLA_KUBE_BIN"), "kubectl");
+    return execFileSync(program, ["--kubeconfig", this.kubeconfigs[number]!, ...args], { encoding: "utf8", input });
+  }
+
+  /** Installs a packed chart with Helm itself. */
+  installChart(number: number, namespace: string, release: string, chart: string, set: string): void {
+    const args = ["install", release, chart, "--kubeconfig", this.kubeconfigs[number]!, "-n", namespace, "--create-namespace", "--set", set];
+    execFileSync(required("FLOTILLA_HELM"), args, { encoding: "utf8" });
   }
 
   /** Ends the API server of one. */

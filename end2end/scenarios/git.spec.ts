@@ -29,7 +29,10 @@ test("a path of a repository is read, published, and a new commit changes the dr
     await page.getByRole("radio", { name: "Git repository" }).check();
     await page.getByRole("button", { name: "Continue to Source" }).click();
     await step(page, "Source");
-    await expect(page.getByText("No Git repository is named.")).toBeVisible();
+    await expect(page.getByText("No repository is named."), "before a field is left").toHaveCount(0);
+    await page.getByLabel("Repository").focus();
+    await page.getByLabel("Path", { exact: true }).focus();
+    await expect(page.getByText("No repository is named.")).toBeVisible();
     await page.getByLabel("Repository").fill(git.url);
     await page.getByLabel("Path", { exact: true }).fill("staging");
     await page.getByRole("button", { name: "Read repository" }).click();
@@ -46,7 +49,7 @@ test("a path of a repository is read, published, and a new commit changes the dr
     await step(page, "Overrides");
     await open(page, "/workloads/settings/publish");
     await publish(page, "settings");
-    await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+    await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
 
     // The branch moves: the draft has the commit, and what runs stays.
     git.commit("production/settings.yaml", settings("2"), "Raise the level");
@@ -57,7 +60,7 @@ test("a path of a repository is read, published, and a new commit changes the dr
     await accessible(page, "the config of a Git workload");
     await open(page, "/workloads/settings/publish");
     await publish(page, "settings");
-    await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible({ timeout: 40_000 });
+    await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible({ timeout: 40_000 });
     await expect(page.getByText(new RegExp(`at ${git.tip()}`))).toBeVisible();
   } finally {
     await context.close();

@@ -1,44 +1,137 @@
-// Cluster groups: create, change, delete (S1-1, S1-2).
+// Cluster groups: create, pick members, see the effect, change, delete (S1-1, S1-2).
 
-import { accessible, expect, open, row, test } from "./kit.js";
+import { type Page } from "@playwright/test";
+import { accessible, describe, expect, open, publish, remove, row, step, test, toStep } from "./kit.js";
+
+/** The box of a cluster in the list of members. */
+const pick = (page: Page, cluster: string) => page.getByRole("checkbox", { name: `Member by name: ${cluster}` });
 
 test("a group is created, changed only from its current revision, and deleted when no workload uses it", async ({ page, context, faults }) => {
   faults.expect(/412|409|422/);
   await open(page, "/clusters");
   await page.getByRole("link", { name: "Groups" }).click();
   await expect(page.getByRole("heading", { name: "No groups yet" })).toBeVisible();
+  await page.getByRole("link", { name: "New group" }).click();
 
   await page.getByLabel("Name", { exact: true }).fill("edge");
-  await page.getByLabel("Clusters by name").fill("eu-west-1\nnot-here");
+  await pick(page, "eu-west-1").check();
   await page.getByLabel("Clusters by label").fill("region in (");
+  await accessible(page, "a new group");
   await page.getByRole("button", { name: "Create group" }).click();
   await expect(page.getByRole("alert")).toContainText("region in (");
-  await expect(page.getByLabel("Clusters by name"), "the input is retained").toHaveValue("eu-west-1\nnot-here");
+  await expect(pick(page, "eu-west-1"), "the input is retained").toBeChecked();
   await page.getByLabel("Clusters by label").fill("region=us-east");
   await page.getByRole("button", { name: "Create group" }).click();
 
   await expect(page).toHaveURL(/\/groups\/edge$/);
-  await expect(page.getByText("No cluster has this name yet: not-here. Check the spelling.")).toBeVisible();
-  await expect(page.getByText("2 clusters match region=us-east now.")).toBeVisible();
+  await expect(page.getByText("3 clusters: 1 by name, 2 by label")).toBeVisible();
+  await expect(row(page, "us-east-1")).toContainText("by label");
   await expect(page.getByText("No workload uses this group.", { exact: true })).toBeVisible();
   await accessible(page, "a group");
+  await open(page, "/groups");
+  await expect(row(page, "edge")).toContainText("eu-west-1, us-east-1 and us-east-2");
+  await page.goBack();
+
+  // Members first; a search in name, region and labels.
+  await expect(page.getByRole("rowheader").first()).toHaveText("eu-west-1");
+  await page.getByRole("searchbox", { name: "Name, region or label" }).fill("tier=gold");
+  await page.getByRole("button", { name: "Search" }).click();
+  await expect(row(page, "eu-west-2")).toHaveCount(0);
+  await expect(pick(page, "eu-west-1")).toBeChecked();
 
   // Another tab changes it in the meantime.
   const other = await context.newPage();
   await open(other, "/groups/edge");
-  await other.getByLabel("Clusters by name").fill("eu-west-1, eu-west-2");
-  await other.getByRole("button", { name: "Save" }).click();
-  await expect(other.getByText("No cluster has this name yet")).toHaveCount(0);
+  await pick(other, "eu-west-2").check();
+  const effect = other.getByRole("complementary", { name: "Change of the members" });
+  await expect(effect).toContainText("3 → 4 clusters");
+  await expect(effect).toContainText("eu-west-2");
+  await effect.getByRole("button", { name: "Save members" }).click();
+  await expect(other.getByText("4 clusters: 2 by name, 2 by label")).toBeVisible();
   await other.close();
-  await page.getByLabel("Clusters by name").fill("eu-west-3");
-  await page.getByRole("button", { name: "Save" }).click();
-  await expect(page.getByRole("alert")).toContainText("somebody else changed this in the meantime");
+
+  // A label of the fleet is added to the selector with a click.
+  await open(page, "/groups/edge");
+  await page.getByRole("link", { name: /^env=staging/ }).click();
+  await expect(page.getByLabel("Clusters by label")).toHaveValue("region=us-east,env=staging");
+  const mine = page.getByRole("complementary", { name: "Change of the members" });
+  await expect(mine.getByText(/^4 → \d clusters$/)).toBeVisible();
+  await accessible(page, "a change of a group");
+  await mine.getByRole("link", { name: "Discard" }).click();
+  await expect(page.getByLabel("Clusters by label")).toHaveValue("region=us-east");
 
   await open(page, "/groups");
-  await expect(row(page, "edge")).toContainText("eu-west-1 and eu-west-2");
+  await expect(row(page, "edge")).toContainText("4 clusters: 2 by name, 2 by label");
   await page.getByRole("link", { name: "edge", exact: true }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
   await expect(page.getByRole("heading", { name: "No groups yet" })).toBeVisible();
+});
+
+test("e_6 a change of a group shows which workloads would leave and come, and leaving has to be confirmed", async ({ page }) => {
+  await open(page, "/new-group");
+  await page.getByLabel("Name", { exact: true }).fill("pair");
+  await pick(page, "eu-west-1").check();
+  await pick(page, "eu-west-3").check();
+  await page.getByRole("button", { name: "Create group" }).click();
+  await expect(page).toHaveURL(/\/groups\/pair$/);
+  await describe(page, "paired", "paired", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: paired}\n");
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.getByText("Group", { exact: true }).click();
+  await page.getByRole("checkbox", { name: "pair" }).check();
+  await toStep(page, "Review");
+  await publish(page, "paired");
+  // Placed before the group changes: a cluster that it was never on can't lose it.
+  await expect(row(page, "eu-west-3")).toContainText("Healthy", { timeout: 40_000 });
+
+  await open(page, "/groups/pair");
+  await pick(page, "eu-west-3").uncheck();
+  await pick(page, "us-east-1").check();
+  const effect = page.getByRole("complementary", { name: "Change of the members" });
+  await expect(effect).toContainText("2 → 2 clusters");
+  await expect(effect).toContainText("would leave 1 cluster in 15 min: eu-west-3");
+  await expect(effect).toContainText("would come to 1 cluster with its next publish: us-east-1");
+  await effect.getByLabel("Let 1 workload leave these clusters").check();
+  await effect.getByRole("button", { name: "Save members" }).click();
+  await expect(page).toHaveURL(/\/groups\/pair$/);
+  await expect(effect).toContainText("Nothing is changed yet.");
+  await open(page, "/workloads/paired");
+  await expect(page.getByText(/^removal in 1\d min$/)).toBeVisible({ timeout: 30_000 });
+  await open(page, "/clusters/eu-west-3");
+  await expect(row(page, "paired").getByRole("link", { name: /^leaves in 1\d min$/ })).toBeVisible();
+  await remove(page, "paired");
+  await open(page, "/groups/pair");
+  await page.getByText("Delete group").click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await expect(page).toHaveURL(/\/groups$/);
+});
+
+test.describe("without script", () => {
+  test.use({ javaScriptEnabled: false });
+
+  test("members are picked over a search, with the effect before it is saved", async ({ page }) => {
+    await page.goto("/new-group");
+    await page.getByLabel("Name", { exact: true }).fill("plain");
+    await pick(page, "eu-west-1").check();
+    await page.getByRole("button", { name: "Create group" }).click();
+    await expect(page).toHaveURL(/\/groups\/plain$/);
+
+    await pick(page, "eu-west-1").uncheck();
+    await page.getByRole("searchbox", { name: "Name, region or label" }).fill("us-east");
+    await page.getByRole("button", { name: "Search" }).click();
+    await pick(page, "us-east-2").check();
+    await page.getByRole("button", { name: "Show the effect" }).click();
+    const effect = page.getByRole("complementary", { name: "Change of the members" });
+    await expect(effect).toContainText("1 → 1 cluster");
+    await effect.getByRole("button", { name: "Save members" }).click();
+    await expect(page).toHaveURL(/\/groups\/plain$/);
+    await expect(pick(page, "us-east-2")).toBeChecked();
+    await expect(pick(page, "eu-west-1")).not.toBeChecked();
+
+    await page.getByText("Delete group").click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await expect(page).toHaveURL(/\/groups$/);
+  });
 });

@@ -67,6 +67,6 @@ test("s1_23 p3 p17 a cluster that returns after a forced deletion removes the ob
     await injectFault(page, "Bring it back");
   }
   await open(page, "/events?cluster=us-east-2");
-  const cleanedUp = page.getByRole("main").getByRole("link").filter({ hasText: /leftover was cleaned up on us-east-2, .* after it was given up there\./ });
+  const cleanedUp = page.getByRole("main").getByRole("listitem").filter({ hasText: /leftover was cleaned up on us-east-2, .* after it was given up there/ });
   await expect(cleanedUp.first()).toBeVisible({ timeout: 45_000 });
 });

@@ -74,39 +74,78 @@ export class Faults {
 
 type State = Awaited<ReturnType<Awaited<ReturnType<Browser["newContext"]>>["storageState"]>>;
 
+/** The demo of a file of scenarios. */
+interface Demo {
+  file: string;
+  server: Server;
+  signedIn: State;
+}
+
+/** The demos of a worker, which runs one file after the other. */
+class Demos {
+  private started = 0;
+  private current: Demo | undefined;
+
+  constructor(private readonly worker: number) {}
+
+  /** The demo of this file: the running one, or a new one for its first scenario. */
+  async forFile(file: string, browser: Browser): Promise<Demo> {
+    if (this.current?.file !== file) {
+      await this.stop();
+      this.started += 1;
+      const server = await Server.startDemo(`worker-${this.worker}-${this.started}`);
+      this.current = { file, server, signedIn: await signedInState(browser, server) };
+    }
+    return this.current!;
+  }
+
+  async stop(): Promise<void> {
+    await this.current?.server.stop();
+    this.current = undefined;
+  }
+}
+
+/** The cookies after the demo's user has signed in. */
+async function signedInState(browser: Browser, server: Server): Promise<State> {
+  const context = await browser.newContext({ baseURL: server.address });
+  const page = await context.newPage();
+  await signIn(page, server.password());
+  const state = await context.storageState();
+  await context.close();
+  return state;
+}
+
 interface TestFixtures {
+  /** The demo of the scenario's file. */
+  currentDemo: Demo;
+  /** The server of this demo. */
+  demo: Server;
+  /** The cookies of a signed-in user. */
+  signedIn: State;
   /** Fails every scenario with unexpected errors. */
   faults: Faults;
 }
 
 interface WorkerFixtures {
-  /** The server of this worker. */
-  demo: Server;
-  /** The cookies of a signed-in user. */
-  signedIn: State;
+  demos: Demos;
 }
 
 export const test = base.extend<TestFixtures, WorkerFixtures>({
-  demo: [
+  demos: [
     async ({}, use, info) => {
-      const demo = await Server.startDemo(`worker-${info.workerIndex}`);
-      await use(demo);
-      await demo.stop();
-    },
-    { scope: "worker", timeout: 90_000 },
-  ],
-  baseURL: async ({ demo }, use) => use(demo.address),
-  signedIn: [
-    async ({ browser, demo }, use) => {
-      const context = await browser.newContext({ baseURL: demo.address });
-      const page = await context.newPage();
-      await signIn(page, demo.password());
-      const state = await context.storageState();
-      await context.close();
-      await use(state);
+      const demos = new Demos(info.workerIndex);
+      await use(demos);
+      await demos.stop();
     },
     { scope: "worker" },
   ],
+  currentDemo: [
+    async ({ browser, demos }, use, info) => use(await demos.forFile(info.file, browser)),
+    { timeout: 120_000 },
+  ],
+  demo: async ({ currentDemo }, use) => use(currentDemo.server),
+  baseURL: async ({ demo }, use) => use(demo.address),
+  signedIn: async ({ currentDemo }, use) => use(currentDemo.signedIn),
   storageState: async ({ signedIn }, use) => use(signedIn),
   faults: [
     async ({ context, javaScriptEnabled }, use) => {
@@ -168,6 +207,12 @@ export function row(where: Page | Locator, name: string): Locator {
   return where.getByRole("row").filter({ has: head }).filter({ hasNot: page.getByRole("table") });
 }
 
+/** An override in the list of the draft's overrides. */
+export function override(page: Page, name: string): Locator {
+  const items = page.getByRole("navigation", { name: "Overrides of the draft" }).getByRole("listitem");
+  return items.filter({ has: page.getByText(name, { exact: true }) });
+}
+
 /** The cell of a workload on a cluster, in the fleet's matrix. Its accessible name contains the state. */
 export function cell(page: Page, workload: string, cluster: string): Locator {
   return page.getByRole("table").getByRole("link", { name: new RegExp(`^${workload} on ${cluster}: `) });
@@ -208,9 +253,15 @@ export async function toStep(page: Page, word: string): Promise<void> {
   await page.getByRole("navigation", { name: "Steps" }).getByRole("button", { name: word }).click();
 }
 
+/** Makes a label the first condition of a placement. */
+export async function requireLabel(page: Page, key: string, value: string): Promise<void> {
+  await page.getByLabel("Key of label 1").fill(key);
+  await page.getByLabel("Values of label 1").fill(value);
+}
+
 /** Publishes from the review and waits for the workload's page. */
 export async function publish(page: Page, workload: string, message = ""): Promise<void> {
-  await expect(page).toHaveURL(new RegExp(`/workloads/${workload}/publish(\\?plan=\\w+)?$`));
+  await expect(page).toHaveURL(new RegExp(`/workloads/${workload}/publish(\\?plan=\\w+(&revision=\\d+)?)?$`));
   if (message !== "") await page.getByLabel("Message").fill(message);
   const button = page.getByRole("button", { name: /^Publish to \d+ clusters?$/ });
   await expect(button, "every cluster has reported its dry run").not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
@@ -225,17 +276,25 @@ export async function remove(page: Page, workload: string): Promise<void> {
   await dialog.getByLabel(/^Type /).fill(workload);
   await dialog.getByRole("button", { name: "Delete" }).click();
   await expect(page).toHaveURL(/\/workloads$/);
+  // A list that is not loaded yet has no rows either.
+  await expect(page.getByRole("table").or(page.getByRole("heading", { name: "No workloads yet" })).first()).toBeVisible();
   await expect(page.getByRole("rowheader", { name: workload, exact: true })).toHaveCount(0);
 }
 
 /** Injects a fault into the cluster of the current page, with the demo's menu. */
 export async function injectFault(page: Page, what: string): Promise<void> {
-  // The page is live: an update while the menu opens may move it away from the pointer.
+  // The next step may leave the page, which aborts a request.
+  const injected = page.waitForResponse((response) => response.url().includes("/api/fn/inject_demo_fault"), { timeout: 30_000 });
+  let isInjected = false;
+  void injected.then(() => (isInjected = true), () => undefined);
+  const item = page.getByRole("button", { name: what });
+  // The menu is opened again if an update of the page has closed it.
   await expect(async () => {
-    const item = page.getByRole("button", { name: what });
+    if (isInjected) return;
     if (!(await item.isVisible())) await page.getByRole("button", { name: "Break it" }).click();
-    await item.click({ timeout: 2_000 });
-  }).toPass({ timeout: 15_000 });
+    await item.click({ timeout: 3_000 });
+  }).toPass({ timeout: 25_000 });
+  await injected;
 }
 
 /** The axe rules that every page has to satisfy. */

@@ -1,8 +1,9 @@
 // Labels of clusters and placements that select by them.
 
-import { expect, open, row, test } from "./kit.js";
+import { expect, open, requireLabel, row, test } from "./kit.js";
 
-test("a label set on a cluster changes the placement immediately, with the reason", async ({ page }) => {
+test("a label set on a cluster changes the placement immediately, with the reason", async ({ page, faults }) => {
+  faults.expect(/422/);
   await open(page, "/clusters/eu-west-3");
   await page.getByLabel("A label to add, key=value").fill("shore=north");
   await page.getByRole("button", { name: "Add" }).click();
@@ -12,14 +13,18 @@ test("a label set on a cluster changes the placement immediately, with the reaso
   await expect(page.getByRole("heading", { name: /^4 of 5 clusters selected/ })).toBeVisible();
   const refused = page.getByRole("table", { name: "Clusters not selected" });
   await expect(row(refused, "eu-west-3")).toContainText("env=staging");
-  await page.getByLabel("All of these labels").fill("shore=north");
+  await requireLabel(page, "shore", "north");
   await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
   await expect(row(page.getByRole("table", { name: "Selected clusters" }), "eu-west-3")).toContainText("shore=north");
   await expect(row(refused, "eu-west-1")).toContainText("set the label shore=north");
 
   // An invalid selector is reported.
-  await page.getByLabel("All of these labels").fill("shore in (north");
+  await page.getByLabel("Key of label 1").fill("shore in (north");
+  await page.getByLabel("Values of label 1").fill("");
   await expect(page.getByRole("heading", { name: "The placement can't be read yet" })).toBeVisible();
+  await page.getByLabel("Key of label 1").fill("env=prod");
+  await expect(page.getByRole("heading", { name: /^4 of 5 clusters selected/ })).toBeVisible();
+  await expect(page.getByText(/^Saved \d\d:\d\d$/)).toBeVisible();
 
   await open(page, "/clusters/eu-west-3");
   await page.getByRole("button", { name: "Remove shore" }).click();
@@ -29,7 +34,9 @@ test("a label set on a cluster changes the placement immediately, with the reaso
 test("e_6 a label removed by mistake removes no workload: the user cancels the removal, or sets the label again", async ({ page }) => {
   await open(page, "/clusters/eu-west-2");
   await page.getByRole("button", { name: "Remove env" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(page.getByRole("button", { name: "Remove env" })).toHaveCount(0);
+  await expect(row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d min$/ })).toBeVisible();
 
   await open(page, "/workloads/lighthouse");
   await expect(page.getByText(/^removal in 1\d min$/)).toBeVisible();

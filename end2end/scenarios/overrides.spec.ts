@@ -1,6 +1,6 @@
 // One override: a parallel edit is not lost, and the override alone is reviewed before it changes clusters.
 
-import { accessible, describe, expect, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessible, describe, expect, open, override, publish, remove, step, test, toStep } from "./kit.js";
 import type { Page } from "@playwright/test";
 
 const NAME = "differing";
@@ -22,7 +22,8 @@ test.describe.configure({ mode: "serial" });
 
 /** Fills the form of an override of the replicas on one cluster. */
 async function fill(page: Page, cluster: string, replicas: string): Promise<void> {
-  await page.getByLabel("Clusters", { exact: true }).fill(cluster);
+  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: cluster }).click();
+  await expect(page.getByRole("heading", { name: `Override for ${cluster}` })).toBeVisible();
   await page.getByLabel("Deployment web replicas").fill(replicas);
 }
 
@@ -39,7 +40,7 @@ test("after a parallel edit the input stays in the form, and the stored draft op
   await page.getByText("All clusters", { exact: true }).click();
   await toStep(page, "Review");
   await publish(page, NAME);
-  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
 
   await open(page, `/workloads/${NAME}?tab=overrides`);
   await fill(page, "eu-west-1", "5");
@@ -52,19 +53,21 @@ test("after a parallel edit the input stays in the form, and the stored draft op
   faults.expect(/status (of )?412/);
   await page.getByRole("button", { name: "Save override" }).click();
   await expect(page.getByRole("alert")).toContainText("Changed in the meantime");
-  await expect(page.getByLabel("Clusters", { exact: true })).toHaveValue("eu-west-1");
+  await expect(page.getByRole("heading", { name: "Override for eu-west-1" })).toBeVisible();
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("5");
   await accessible(page, "a conflict");
   const opened = context.waitForEvent("page");
   await page.getByRole("link", { name: "Open the stored draft in a new tab" }).click();
   const stored = await opened;
-  await expect(row(stored, "us-east-1")).toContainText("1 change");
-  await expect(row(stored, "eu-west-1")).toHaveCount(0);
+  await expect(override(stored, "us-east-1")).toContainText("1 change");
+  await expect(override(stored, "eu-west-1")).toHaveCount(0);
   await stored.close();
 
   // A removal that is based on an older draft is rejected too.
+  await other.getByRole("link", { name: "New override" }).click();
   await other.getByLabel("Name", { exact: true }).fill("everywhere");
-  await fill(other, "eu-west-2", "4");
+  await other.getByLabel("Clusters", { exact: true }).fill("eu-west-2");
+  await other.getByLabel("Deployment web replicas").fill("4");
   await other.getByRole("button", { name: "Save override" }).click();
   await expect(other.getByText("Override everywhere saved.")).toBeVisible();
   await open(page, `/workloads/${NAME}?tab=overrides`);
@@ -72,7 +75,7 @@ test("after a parallel edit the input stays in the form, and the stored draft op
   await expect(other.getByText("Override everywhere removed.")).toBeVisible();
   await page.getByRole("button", { name: "Remove override us-east-1" }).click();
   await expect(page.getByRole("alert")).toContainText("Changed in the meantime");
-  await expect(row(other, "us-east-1")).toContainText("1 change");
+  await expect(override(other, "us-east-1")).toContainText("1 change");
   await other.getByRole("button", { name: "Remove override us-east-1" }).click();
   await expect(other.getByText("Override us-east-1 removed.")).toBeVisible();
   await other.close();
@@ -94,7 +97,7 @@ test("a saved override is reviewed with the change of every cluster before it is
   await accessible(page, "the review of an override");
   await button.click();
   await expect(page).toHaveURL(new RegExp(`/workloads/${NAME}$`));
-  await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible({ timeout: 40_000 });
 });
 
 test("an override that a guard rail rejects can't be published, and the button shows the reason", async ({ page }) => {
@@ -120,6 +123,6 @@ test("a removed override is reviewed and published alone", async ({ page }) => {
   const button = page.getByRole("button", { name: "Publish to 5 clusters" });
   await expect(button).not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
   await button.click();
-  await expect(page.getByText("5 of 5 clusters run r3")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r3")).toBeVisible({ timeout: 40_000 });
   await remove(page, NAME);
 });

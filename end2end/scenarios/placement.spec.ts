@@ -1,7 +1,7 @@
 // Placement and overrides: every cluster that is not selected has its remedy, every value its provenance.
 
 import { type Page } from "@playwright/test";
-import { accessible, expect, open, paste, row, test } from "./kit.js";
+import { accessible, expect, open, override, paste, requireLabel, row, test } from "./kit.js";
 
 const NAME = "placed";
 const YAML = `apiVersion: apps/v1
@@ -43,20 +43,36 @@ test("three of five clusters are selected by name, then by label, and every othe
   await expect(row(refused, "eu-west-3")).toContainText("add eu-west-3 to the names in the placement");
 
   await page.getByText("Labels", { exact: true }).click();
-  await page.getByLabel("All of these labels").fill("region=eu-west");
+  await requireLabel(page, "region", "eu-west");
   await expect(page.getByRole("heading", { name: /^3 of 5 clusters selected/ })).toBeVisible();
   await expect(row(refused, "us-east-1")).toContainText("set the label region=eu-west");
+  // The values that the fleet has are offered with the number of clusters; a selector can also be typed.
+  await expect(page.locator("datalist#label-keys option[value='region']")).toHaveText("region: 5 clusters");
+  await page.getByLabel("Values of label 1").fill("");
+  await expect(page.getByText("region has no value yet.").first()).toBeVisible();
+  const values = page.locator("datalist#placement-predicates-0-labels-0-values option");
+  await expect(values.first()).toHaveText("eu-west: 3 clusters");
+  await page.getByLabel("Values of label 1").fill("eu-west, ");
+  await expect(values.first()).toHaveAttribute("value", "eu-west, us-east");
+  await page.getByLabel("Key of label 1").fill("region in (eu-west), env");
+  await page.getByLabel("Values of label 1").fill("");
+  await expect(page.getByRole("heading", { name: /^3 of 5 clusters selected/ })).toBeVisible();
+  await requireLabel(page, "region", "eu-west");
+  await expect(page.getByText("All of the 3 clusters that match.")).toBeVisible();
   const funnel = page.getByRole("list", { name: "Clusters left by each filter" });
   await expect(funnel.getByRole("listitem").nth(1)).toContainText("3 −2");
 
   await page.getByLabel("Excluded clusters").fill("eu-west-2");
   await page.getByLabel("Number of clusters").fill("1");
   await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
+  await expect(page.getByText("Best 1 of the 2 clusters that match.")).toBeVisible();
+  await expect(funnel.getByRole("listitem").nth(2)).toContainText("2 −1");
   await expect(row(refused, "eu-west-2")).toContainText("remove eu-west-2 from the excluded clusters");
   await expect(row(refused, "eu-west-3")).toContainText("raise the number of clusters to 2");
   await page.getByLabel("Number of clusters").fill("9");
   await expect(page.getByText("The placement requests 9 clusters and 2 match.")).toBeVisible();
   await page.getByLabel("Number of clusters").fill("");
+  await page.getByText("Spread and preference").click();
   await page.getByLabel("Spread over", { exact: true }).first().fill("region");
   await expect(page.getByText("The spread over region has no effect")).toBeVisible();
   await page.getByLabel("Spread over", { exact: true }).first().fill("");
@@ -68,7 +84,8 @@ test("three of five clusters are selected by name, then by label, and every othe
 
 test("a saved placement is displayed again, also as YAML", async ({ page }) => {
   await open(page, `/workloads/${NAME}?tab=placement`);
-  await expect(page.getByLabel("All of these labels")).toHaveValue("region=eu-west");
+  await expect(page.getByLabel("Key of label 1")).toHaveValue("region");
+  await expect(page.getByLabel("Values of label 1")).toHaveValue("eu-west");
   await page.getByText("As YAML", { exact: true }).click();
   await page.getByLabel("Use this text instead of the fields").check();
   const text = page.getByLabel("Placement as YAML");
@@ -83,23 +100,24 @@ test("a saved placement is displayed again, also as YAML", async ({ page }) => {
 test("a cluster gets other replicas with the form, and the value shows its provenance", async ({ page }) => {
   await open(page, `/workloads/${NAME}?tab=overrides`);
   const field = page.getByLabel("Deployment web replicas");
-  await page.getByLabel("Clusters", { exact: true }).fill("eu-west-1");
+  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "eu-west-1" }).click();
   await field.fill("5");
   const replicas = page.getByRole("row").filter({ has: field });
-  await expect(replicas).toContainText("5 from eu-west-1 ← 2 base");
+  await expect(page.getByText("5 from eu-west-1 ← 2 base")).toBeVisible();
   await expect(replicas.getByRole("cell").last()).toHaveText("5");
   await field.fill("many");
   await expect(page.getByText('"many" is not a number for /spec/replicas.')).toBeVisible();
   await field.fill("5");
   await page.getByRole("button", { name: "Save override" }).click();
   await expect(page.getByText("Override eu-west-1 saved.")).toBeVisible();
-  await expect(row(page, "eu-west-1")).toContainText("1 change");
+  await expect(override(page, "eu-west-1")).toContainText("1 change");
 
   // Another cluster has the base value; an unknown cluster is reported.
   const clusters = page.getByRole("navigation", { name: "Clusters that get it" });
-  await expect(clusters.getByRole("link", { name: /eu-west-1/ })).toContainText("1 field");
+  await expect(clusters.getByRole("link", { name: /eu-west-1/ })).toContainText("1 field differs");
   await clusters.getByRole("link", { name: /eu-west-2/ }).click();
-  await expect(page.getByRole("heading", { name: "On eu-west-2" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "eu-west-2", exact: true })).toBeVisible();
+  await page.getByRole("link", { name: "New override" }).click();
   await page.getByLabel("Clusters", { exact: true }).fill("eu-wset-1");
   await page.getByLabel("Name", { exact: true }).fill("typo");
   await expect(page.getByText(/Did you mean "eu-west-1"/)).toBeVisible();
@@ -113,13 +131,13 @@ test("an override is saved and removed without script", async ({ browser, signed
   const context = await browser.newContext({ javaScriptEnabled: false, storageState: signedIn, baseURL });
   const page = await context.newPage();
   await page.goto(`/workloads/${NAME}?tab=overrides`);
-  await page.getByLabel("Clusters", { exact: true }).fill("eu-west-2");
+  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "eu-west-2" }).click();
   await page.getByLabel("Deployment web replicas").fill("4");
   await page.getByRole("button", { name: "Save override" }).click();
-  await expect(row(page, "eu-west-2")).toContainText("1 change");
+  await expect(override(page, "eu-west-2")).toContainText("1 change");
   await page.goto(`/workloads/${NAME}?tab=overrides&override=eu-west-2&cluster=eu-west-2`);
   await expect(page.getByText("4 from eu-west-2")).toBeVisible();
   await page.getByRole("button", { name: "Remove override eu-west-2" }).click();
-  await expect(row(page, "eu-west-2")).toHaveCount(0);
+  await expect(override(page, "eu-west-2")).toHaveCount(0);
   await context.close();
 });

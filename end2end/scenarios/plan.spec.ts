@@ -1,6 +1,6 @@
 // The plan of a publish: planned changes, rejection, staleness, and the limit on removals.
 
-import { describe, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessible, describe, expect, open, paste, publish, remove, requireLabel, row, step, test, toStep } from "./kit.js";
 import type { Locator, Page } from "@playwright/test";
 
 const SETTINGS = (colour: string): string =>
@@ -40,7 +40,7 @@ test("the review shows what every cluster would change, from a dry run on the cl
   await expect(group(page, 5)).toContainText("ConfigMap tones/settings");
   await expect(page.getByText("5 accepted")).toBeVisible();
   await publish(page, "tones");
-  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
 });
 
 test("a change is displayed field by field, and a plan is rejected as stale after another edit", async ({ page, context, faults }) => {
@@ -62,7 +62,7 @@ test("a change is displayed field by field, and a plan is rejected as stale afte
   await expect(group(page, 5).getByText("then red")).toBeVisible();
   await planned(page);
   await publish(page, "tones");
-  await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible({ timeout: 40_000 });
 });
 
 test("a draft that a guard rail rejects can't be published, and the button shows the reason", async ({ page }) => {
@@ -82,7 +82,7 @@ test("a draft that a guard rail rejects can't be published, and the button shows
 test("removal from most clusters has to be confirmed with the number, and a rollback deploys it again", async ({ page, faults }) => {
   await open(page, "/workloads/tones/edit/placement");
   await page.getByText("Labels", { exact: true }).click();
-  await page.getByLabel("All of these labels").fill("region=us-east");
+  await requireLabel(page, "region", "us-east");
   await toStep(page, "Review");
   await planned(page);
   await expect(page.getByText("3 of 5 clusters would lose tones")).toBeVisible();
@@ -97,14 +97,48 @@ test("removal from most clusters has to be confirmed with the number, and a roll
   await expect(page.getByText("That is not the number")).toBeVisible();
   await page.getByLabel("Type 3 to confirm").fill("3");
   await publish(page, "tones");
-  await expect(page.getByText("2 of 2 clusters run r3")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("2 of 2 clusters healthy with r3")).toBeVisible({ timeout: 40_000 });
+
+  // A change of the draft that is not published survives the rollback.
+  await open(page, "/workloads/tones/edit/source");
+  await paste(page, "deploy.yaml", SETTINGS("violet"));
+  await toStep(page, "Review");
+  await planned(page);
 
   await open(page, "/workloads/tones?tab=history");
-  await row(page, "r2").getByRole("button", { name: "Roll back to r2" }).click();
+  await expect(row(page, "r3")).toContainText("current");
+  await expect(row(page, "r3")).toContainText("Healthy on 2 of 2 now");
+  await expect(row(page, "r3")).toContainText("Changed: placement");
+  await expect(row(page, "r3").getByRole("link", { name: /Roll back/ })).toHaveCount(0);
+  await expect(row(page, "r2").first()).toContainText("Healthy on 5 of 5");
+  await accessible(page, "the history");
+  await row(page, "r2").getByRole("link", { name: "Roll back to r2" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("r3 → r4, back to r2");
   await planned(page);
+  await expect(page.getByText("The draft stays as it is")).toContainText("changes that are not published");
   await expect(page.getByRole("button", { name: "Publish to 5 clusters" })).toBeVisible();
-  await publish(page, "tones", "Back");
-  await expect(page.getByText("5 of 5 clusters run r4")).toBeVisible({ timeout: 40_000 });
+  await publish(page, "tones");
+  await expect(page.getByText("5 of 5 clusters healthy with r4")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("differs from what is published")).toBeVisible();
+  await open(page, "/workloads/tones?tab=history");
+  await expect(row(page, "r4")).toContainText("Roll back to revision 2");
+  await expect(row(page, "r4")).toContainText("Same content as r2");
+  await expect(row(page, "r3")).toContainText("Rolled back by r4");
+  await open(page, "/workloads/tones/edit/source");
+  await expect(page.locator("textarea.editor-source").first(), "the draft is as it was").toHaveValue(/violet/);
+
+  // Copying a revision to the draft asks first.
+  await open(page, "/workloads/tones?tab=history");
+  await row(page, "r3").getByRole("link", { name: "Copy to draft…" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByRole("heading")).toHaveText("Discard the changes of the draft of tones?");
+  await accessible(page, "the question about the draft");
+  await dialog.getByRole("link", { name: "Cancel" }).click();
+  await row(page, "r3").getByRole("link", { name: "Copy to draft…" }).click();
+  await dialog.getByRole("button", { name: "Discard and copy" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("r4 → r5");
+  await open(page, "/workloads/tones/edit/source");
+  await expect(page.locator("textarea.editor-source").first()).not.toHaveValue(/violet/);
   await remove(page, "tones");
 });
 
@@ -120,9 +154,10 @@ test("clusters whose new objects differ are separate groups that name the differ
   await expect(group(page, 3).getByText("then eu-west")).toBeVisible();
   await expect(group(page, 2)).toContainText("then us-east");
   await publish(page, "regions");
-  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
   await open(page, "/workloads/regions/publish");
   await expect(page.getByText("No changes: 5 clusters already run what revision 2 contains.")).toBeVisible();
+  await expect(page.getByText(/^5 clusters keep their 1 object as they are; a new revision is recorded\.$/)).toBeVisible();
   await remove(page, "regions");
 });
 
@@ -137,7 +172,7 @@ test("what clusters reject is published only after its codes are acknowledged", 
   await toStep(page, "Review");
   await planned(page);
   await publish(page, "pinned");
-  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
 
   await open(page, "/workloads/pinned/edit/source");
   await paste(page, "deploy.yaml", web("two"));
@@ -152,6 +187,6 @@ test("what clusters reject is published only after its codes are acknowledged", 
   await force.check();
   await publish(page, "pinned");
   await open(page, "/workloads/pinned?tab=events");
-  await expect(page.getByText("pinned revision 2 was published; G406 was forced.")).toBeVisible();
+  await expect(page.getByRole("main").getByRole("listitem").filter({ hasText: /r2 published.*G406 forced/ }).first()).toBeVisible();
   await remove(page, "pinned");
 });

@@ -1,6 +1,6 @@
 // From a paste to every cluster, and everything that is rejected on the way.
 
-import { CLUSTERS, alive, cell, describe, expect, fixture, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
+import { CLUSTERS, alive, cell, describe, expect, fixture, open, paste, publish, remove, requireLabel, row, step, test, toStep } from "./kit.js";
 
 const SHOP = ["db.yaml", "api.yaml", "web.yaml"].map((file) => fixture("three-tier", file)).join("\n---\n");
 
@@ -31,7 +31,7 @@ test("a pasted three-tier application is checked while the user types, placed, r
   await step(page, "Placement");
   await expect(page.getByRole("heading", { name: /^0 of 5 clusters selected/ })).toBeVisible();
   await page.getByText("Labels", { exact: true }).click();
-  await page.getByLabel("All of these labels").fill("region=eu-west");
+  await requireLabel(page, "region", "eu-west");
   await expect(page.getByRole("heading", { name: /^3 of 5 clusters selected/ })).toBeVisible();
   await expect(row(page, "eu-west-1")).toContainText("region=eu-west");
   await expect(row(page, "us-east-1")).toContainText("region=us-east");
@@ -53,7 +53,7 @@ test("a pasted three-tier application is checked while the user types, placed, r
   for (const cluster of CLUSTERS) {
     await expect(row(page, cluster)).toContainText("Healthy", { timeout: 40_000 });
   }
-  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible();
+  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible();
 
   await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
   for (const cluster of CLUSTERS) {
@@ -69,7 +69,7 @@ test("a second revision is published from the draft and is listed in the history
   await page.getByRole("main").getByRole("link", { name: "Review", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("shop r1 → r2");
   await publish(page, "shop", "One api more");
-  await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible({ timeout: 40_000 });
 
   await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "History" }).click();
   await expect(row(page, "r2")).toContainText("One api more");
@@ -77,11 +77,11 @@ test("a second revision is published from the draft and is listed in the history
   await expect(row(page, "r1")).toContainText("demo");
 
   // A revision has a page: its changes and its current state.
-  await row(page, "r2").getByRole("link", { name: "r2" }).click();
+  await row(page, "r2").getByRole("link", { name: "r2", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("shop r2");
   await expect(page.getByRole("heading", { name: "Changed against r1" })).toBeVisible();
   await expect(page.getByText("spec.replicas", { exact: true })).toBeVisible();
-  await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible();
+  await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible();
   await open(page, "/workloads/shop/revisions/1");
   await expect(page.getByText("Replaced by r2.")).toBeVisible();
   await page.getByRole("link", { name: "r2" }).click();
@@ -90,12 +90,14 @@ test("a second revision is published from the draft and is listed in the history
 
 test("unpublishing shows the number of clusters, removes the workload from all of them and retains the draft; deleting removes the draft", async ({ page }) => {
   await open(page, "/workloads/shop");
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("link", { name: "Unpublish…" }).click();
   const question = page.getByRole("dialog");
   await expect(question.getByRole("heading")).toContainText("5 clusters");
   // Esc cancels.
   await page.keyboard.press("Escape");
   await expect(question).toHaveCount(0);
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("link", { name: "Unpublish…" }).click();
   await question.getByRole("button", { name: "Unpublish" }).click();
   for (const cluster of CLUSTERS) {

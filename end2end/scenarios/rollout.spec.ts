@@ -60,7 +60,7 @@ test("f4b a rollout admits its waves one after the other, after approval or soak
   await expect(row(page, "eu-west-2")).toContainText("Healthy", { timeout: 40_000 });
   await expect(panel, "the rollout is completed").toHaveCount(0);
   await open(page, "/workloads/waves?tab=events");
-  await expect(page.getByText("waves revision 1: the rollout is completed.")).toBeVisible();
+  await expect(page.getByRole("main").getByRole("listitem").filter({ hasText: "r1 published" }).filter({ hasText: "rollout completed" }).first()).toBeVisible();
   await remove(page, "waves");
 });
 
@@ -68,16 +68,20 @@ test("p29 a failing canary stops the rollout, and aborting it leaves the other c
   test.setTimeout(240_000);
   await draftForThree(page, "bird", fixture("bad", "image-does-not-exist.yaml"));
   await page.getByRole("button", { name: "Canary first" }).click();
-  await page.getByText("Schedule and failure timeout").click();
+  await page.getByText("Schedule, approver and failure timeout").click();
   await page.getByLabel("Failure timeout").fill("2s");
   await toStep(page, "Review");
   await publish(page, "bird");
   const panel = page.getByRole("region", { name: "Rollout of r1" });
   await expect(panel).toContainText("1 of 1 cluster fails in wave canary; the limit is 0.", { timeout: 60_000 });
   await expect(row(page, "eu-west-2")).toContainText("Waiting for wave");
-  await panel.getByRole("button", { name: "Abort rollout" }).click();
+  await panel.getByRole("link", { name: "Abort…" }).click();
+  const question = page.getByRole("dialog", { name: "Abort the rollout of bird r1?" });
+  await expect(question).toContainText("2 clusters do not get r1; those that have it keep it.");
+  await question.getByRole("button", { name: "Abort rollout" }).click();
   await expect(panel).toContainText("Aborted by demo at wave 1 of 3 (canary)");
   await expect(row(page, "eu-west-2")).toContainText("Suspended");
+  await expect(panel.getByRole("link", { name: "Publish r1 again" })).toBeVisible();
   await remove(page, "bird");
 });
 

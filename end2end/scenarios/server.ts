@@ -1,4 +1,5 @@
-// The servers under test, as a user starts them. Every worker has a demo of its own, so that scenarios do not disturb each other.
+// The servers under test, as a user starts them. Every file of scenarios has a demo of its own, so that what one file leaves
+// behind, such as a second revision of a workload, changes nothing for another, whichever worker runs them.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -27,10 +28,12 @@ export class Server {
     private readonly child: ChildProcess,
   ) {}
 
-  /** Starts the demo with a folder of this name; its output goes to a file beside the folder. */
+  /** Starts the demo with a folder of this name, and waits until its workload is healthy; its output goes to a file beside the folder. */
   static async startDemo(name: string, ...options: string[]): Promise<Server> {
     const folder = join(DATA, name);
-    return Server.start(folder, ["demo", "--no-outages", "--data", folder, ...options]);
+    const server = await Server.start(folder, ["demo", "--no-outages", "--data", folder, ...options]);
+    await server.healthy("lighthouse");
+    return server;
   }
 
   /** Starts a server without clusters on this database; its output goes to a file of this name. */
@@ -44,12 +47,20 @@ export class Server {
     return Server.start(folder, ["serve", "--data", folder, "--kubeconfig", kubeconfig]);
   }
 
+  /** Starts a server with a new database, to which agents can connect. */
+  static async startForAgents(name: string): Promise<Server> {
+    const folder = join(DATA, name);
+    return Server.start(folder, ["serve", "--data", folder, "--agent-listen", "127.0.0.1:0"]);
+  }
+
   private static async start(folder: string, args: string[]): Promise<Server> {
     mkdirSync(folder, { recursive: true });
     const log = openSync(`${folder}.log`, "w");
     // Without FLOTILLA_DATA, which is the folder of all servers here and the database of one in the server's own arguments.
     const { FLOTILLA_DATA: _, ...inherited } = process.env;
-    const env = { ...inherited, FLOTILLA_STOP_FILE: stopFile(folder) };
+    // A database in PostgreSQL has no key beside it.
+    const key = args.includes("--database") ? { FLOTILLA_KEY: `flotilla-key-1:${"A".repeat(43)}` } : {};
+    const env = { ...inherited, ...key, FLOTILLA_STOP_FILE: stopFile(folder) };
     const web = ["--listen", "127.0.0.1:0", "--assets", SITE];
     const child = spawn(SERVER, [...args, ...web], { cwd: folder, stdio: ["ignore", log, log], env });
     closeSync(log);
@@ -113,6 +124,21 @@ export class Server {
     }
     await this.stop();
     throw new Error(`the server did not start; see ${this.folder}.log`);
+  }
+
+  /** Waits until all releases of a workload are healthy. */
+  private async healthy(workload: string): Promise<void> {
+    const token = readFileSync(join(this.folder, "cli.env"), "utf8").match(/FLOTILLA_TOKEN=(\S+)/)![1];
+    const path = `${this.address}/api/v1/projects/default/workloads/${workload}/releases`;
+    for (const deadline = Date.now() + START_MILLIS; Date.now() < deadline; ) {
+      const response = await fetch(path, { headers: { authorization: `Bearer ${token}` } });
+      if (!response.ok) throw new Error(`${path} answers ${response.status}`);
+      const { items } = (await response.json()) as { items: { state: string }[] };
+      if (items.length > 0 && items.every((release) => release.state === "Healthy")) return;
+      await new Promise((done) => setTimeout(done, 100));
+    }
+    await this.stop();
+    throw new Error(`${workload} did not become healthy; see ${this.folder}.log`);
   }
 
   private log(): string {

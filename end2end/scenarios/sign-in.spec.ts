@@ -1,6 +1,6 @@
 // Sign-in, sign-out, unknown addresses, API tokens.
 
-import { CLUSTERS, DEMO_USER, alive, cell, expect, open, row, signIn, test } from "./kit.js";
+import { CLUSTERS, DEMO_USER, accessible, alive, cell, expect, open, row, signIn, test } from "./kit.js";
 
 test.describe("without a session", () => {
   test.use({ storageState: { cookies: [], origins: [] } });
@@ -71,6 +71,46 @@ test("an API token is displayed once, listed, and revoked", async ({ page }) => 
   await expect(page.getByText("Copy the token now.")).toBeVisible();
   await expect(page.getByText(/^flt_/)).toBeVisible();
   await expect(row(page, "scenario")).toBeVisible();
-  await page.getByRole("button", { name: /^Revoke .*scenario$/ }).click();
+  // One click cuts nobody off: the question says who uses it.
+  await page.getByRole("link", { name: /^Revoke… scenario$/ }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog).toContainText("Revoke the token scenario?");
+  await expect(dialog).toContainText("It was never used.");
+  await dialog.getByRole("link", { name: "Cancel" }).click();
+  await expect(row(page, "scenario")).toBeVisible();
+  await page.getByRole("link", { name: /^Revoke… scenario$/ }).click();
+  await dialog.getByRole("button", { name: "Revoke" }).click();
   await expect(row(page, "scenario")).toHaveCount(0);
+});
+
+test("a user sees the own sessions, and signs another browser out after a question", async ({ page, browser, demo }) => {
+  const context = await browser.newContext({ baseURL: demo.address, storageState: { cookies: [], origins: [] }, userAgent: "Mozilla/5.0 (Windows NT 10.0; rv:140.0) Gecko/20100101 Firefox/140.0" });
+  try {
+    const other = await context.newPage();
+    await signIn(other, demo.password());
+    await open(page, "/settings");
+    await page.getByRole("link", { name: "Sessions" }).click();
+    await expect(page).toHaveURL(/\/settings\?tab=sessions$/);
+    await expect(page.getByRole("row").filter({ hasText: "this browser" })).toContainText("now");
+    await page.getByRole("row").filter({ hasText: "Firefox on Windows" }).getByRole("link", { name: /^Sign out/ }).click();
+    const dialog = page.getByRole("dialog");
+    await expect(dialog).toContainText("Sign out Firefox on Windows?");
+    await accessible(page, "the question about a session");
+    await dialog.getByRole("button", { name: "Sign out" }).click();
+    await expect(page.getByRole("row").filter({ hasText: "Firefox on Windows" })).toHaveCount(0);
+    await other.goto("/workloads");
+    await expect(other).toHaveURL(/sign-in/);
+  } finally {
+    await context.close();
+  }
+});
+
+test("the settings show the theme, the server and its loops, each at its own address", async ({ page }) => {
+  await open(page, "/settings?tab=appearance");
+  await expect(page.getByRole("button", { name: "System" }).last()).toHaveAttribute("aria-pressed", "true");
+  await page.getByRole("link", { name: "About" }).click();
+  await expect(page.getByText(/^SQLite 3\./)).toBeVisible();
+  await page.getByRole("link", { name: "Server health" }).click();
+  await expect(page.getByText("The database responds, and every background task runs.")).toBeVisible();
+  await expect(row(page, "placer")).toContainText("running");
 });

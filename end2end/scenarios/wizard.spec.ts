@@ -1,6 +1,6 @@
 // A workload described in the form, step by step, without YAML; and how the form changes existing text.
 
-import { accessible, alive, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessible, alive, expect, open, override, paste, publish, remove, row, step, test, toStep } from "./kit.js";
 
 test("s0_14 two containers with a Service and an Ingress are deployed to three of five clusters without a line of YAML", async ({ page }) => {
   // Empty steps are checked in accessible.spec.ts; here filled ones.
@@ -46,8 +46,8 @@ test("s0_14 two containers with a Service and an Ingress are deployed to three o
   }
   await page.getByRole("button", { name: "Continue to Overrides" }).click();
   await step(page, "Overrides");
-  await page.getByLabel("Clusters", { exact: true }).fill("us-east-1");
-  await expect(page.getByRole("heading", { name: "On us-east-1" }), "the heading shows the cluster of the override").toBeVisible();
+  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "us-east-1" }).click();
+  await expect(page.getByRole("heading", { name: "us-east-1", exact: true }), "the heading shows the cluster of the override").toBeVisible();
   await page.getByLabel("Deployment pair replicas").fill("4");
   await page.getByRole("button", { name: "Continue to Rollout" }).click();
   await step(page, "Rollout");
@@ -57,13 +57,15 @@ test("s0_14 two containers with a Service and an Ingress are deployed to three o
   await page.getByRole("button", { name: "Continue to Review" }).click();
 
   await expect(page.getByRole("heading", { level: 1 })).toContainText("pair first revision");
+  // What appears with the results fades in.
+  await expect(page.getByText("3 accepted", { exact: true })).toBeVisible({ timeout: 30_000 });
   await accessible(page, "the review");
   await publish(page, "pair");
   for (const cluster of ["eu-west-1", "eu-west-2", "us-east-1"]) {
     await expect(row(page, cluster)).toContainText("Healthy", { timeout: 40_000 });
   }
   await open(page, "/workloads/pair?tab=overrides");
-  await expect(row(page, "us-east-1")).toContainText("1 change");
+  await expect(override(page, "us-east-1")).toContainText("1 change");
   await remove(page, "pair");
 });
 
@@ -98,6 +100,29 @@ test("the form follows the text, the text follows the form, and content unknown 
   await expect(form.getByLabel("Memory limit")).toHaveValue("512Mi");
   await expect(page.locator("textarea.editor-source").first()).toHaveValue(/# ours/);
   await remove(page, "kept");
+});
+
+test("the rail leads on while the page of a step is still loading", async ({ page }) => {
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("early");
+  await page.getByLabel("Namespace").fill("early");
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
+  await toStep(page, "Policies");
+  await step(page, "Policies");
+  let load = (): void => {};
+  const loading = new Promise<void>((resolve) => (load = resolve));
+  await page.route(/\/api\/fn\/placement_read/, async (route) => {
+    await loading;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "Back" }).click();
+  await step(page, "Rollout");
+  await expect(page.locator("form#step"), "the form of the step is not loaded").toHaveCount(0);
+  await toStep(page, "Source");
+  await step(page, "Source");
+  load();
+  await remove(page, "early");
 });
 
 test("a draft that another user changed is not overwritten, and the foot shows who changed it", async ({ page, context, faults }) => {

@@ -8,7 +8,7 @@
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Attaches the console to the server's markup. A panic is logged to the browser's console with its source location.
+/// Attaches the console to the server's markup; what was typed until then stays in the fields. A panic is logged to the browser's console with its source location.
 #[wasm_bindgen]
 pub async fn hydrate() {
     console_error_panic_hook::set_once();
@@ -16,5 +16,7 @@ pub async fn hydrate() {
         leptos::logging::error!("the page was not hydrated and works without script only: {error}");
         return;
     }
+    let typed = app::collect_typed_inputs();
     leptos::mount::hydrate_body(app::App);
+    typed.restore();
 }

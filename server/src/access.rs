@@ -1,27 +1,35 @@
 //! Authentication of requests. Everything except the public paths listed here needs a session or an API token.
 
-use axum::extract::{Request, State};
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use hub::Actor;
+use hub::{Actor, RequestOrigin};
 use leptos::server_fn::error::FromServerFnError as _;
 use tower_sessions::Session;
 
+use crate::client_address::read_client_address;
 use crate::console;
+use crate::custom_verb::to_public_path;
+use crate::install;
 use crate::problem::ApiError;
 use crate::session;
 use crate::site::Site;
 
 mod origin;
+mod route_actions;
+
+pub use route_actions::{RouteActions, find_action, list_action_names};
 
 /// Authentication class of a path; decides how an unauthenticated request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteKind {
     /// No authentication.
     Public,
-    /// The handler authenticates the request by a signature of its body: a webhook.
+    /// The handler authenticates the request: a webhook by the signature of its body, `kubectl` by a join token.
     Signed,
     /// The API and the metrics: a session or a token; otherwise 401 as a problem.
     Api,
@@ -32,7 +40,11 @@ pub enum RouteKind {
 }
 
 /// Public paths, besides the static assets and the server functions in [`console::OPEN_CALLS`].
-pub const PUBLIC_PATHS: [&str; 6] = ["/livez", "/readyz", "/healthz", "/version", "/sign-in", "/setup"];
+pub const PUBLIC_PATHS: [&str; 7] =
+    ["/livez", "/readyz", "/healthz", "/version", "/sign-in", "/setup", "/set-password"];
+
+/// Longest recorded id of a request, in characters.
+const MAX_REQUEST_ID_CHARS: usize = 64;
 
 /// Webhooks of Git servers.
 const GIT_WEBHOOKS: &str = "/api/v1/projects/default/git-webhooks/";
@@ -41,7 +53,7 @@ const GIT_WEBHOOKS: &str = "/api/v1/projects/default/git-webhooks/";
 pub fn route_kind(site: &Site, path: &str) -> RouteKind {
     if PUBLIC_PATHS.contains(&path) || site.static_assets().contains(path) {
         RouteKind::Public
-    } else if path.starts_with(GIT_WEBHOOKS) {
+    } else if path.starts_with(GIT_WEBHOOKS) || path.starts_with(install::PATH_PREFIX) {
         RouteKind::Signed
     } else if path.starts_with("/api/v1") || path == "/metrics" {
         RouteKind::Api
@@ -80,7 +92,8 @@ pub async fn authenticate(
     }
     match resolve_actor(&site, &session, bearer.as_deref()).await {
         Ok(Some(actor)) => {
-            request.extensions_mut().insert(actor);
+            let origin = read_request_origin(&site, &request);
+            request.extensions_mut().insert(actor.with_origin(origin));
         }
         // Public routes need nobody: `/livez` must not depend on the database.
         Ok(None) | Err(_) if kind == RouteKind::Public => {}
@@ -90,10 +103,38 @@ pub async fn authenticate(
     next.run(request).await
 }
 
+/// Middleware: rejects a request whose action the role of its actor does not allow, before its body is read.
+pub async fn authorize(
+    State((site, actions)): State<(Site, Arc<RouteActions>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(|path| to_public_path(path.as_str()));
+    let (Some(actor), Some(path)) = (request.extensions().get::<Actor>(), path) else {
+        return next.run(request).await;
+    };
+    let refusal = match actions.get(request.method(), &path) {
+        None => return next.run(request).await,
+        Some(Some(action)) => match actor.check_role(action) {
+            Ok(()) => None,
+            Err(denied) => {
+                site.hub().record_denial(actor, &denied, &format!("{} {path}", request.method())).await;
+                Some(ApiError::from(hub::Error::Forbidden(denied)))
+            }
+        },
+        Some(None) => Some(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "No role allows this route.")),
+    };
+    match refusal {
+        None => next.run(request).await,
+        Some(error) => refuse(&site, route_kind(&site, &path), request.headers(), error),
+    }
+}
+
 /// An error in the form of the route: a page for browsers, an error of the console for its calls, otherwise a problem.
 fn refuse(site: &Site, kind: RouteKind, headers: &HeaderMap, error: ApiError) -> Response {
     match kind {
         RouteKind::Api | RouteKind::Signed => error.into_response(),
+        RouteKind::ServerFn if error.status() == StatusCode::FORBIDDEN => refuse_server_fn(headers, error),
         _ if error.status() != StatusCode::SERVICE_UNAVAILABLE => error.into_response(),
         RouteKind::ServerFn | RouteKind::Public if !accepts_html(headers) => {
             let body = app::AppError::DatabaseUnavailable(error.detail().to_owned()).ser();
@@ -104,6 +145,16 @@ fn refuse(site: &Site, kind: RouteKind, headers: &HeaderMap, error: ApiError) ->
             error.with_body(HeaderValue::from_static("text/html; charset=utf-8"), page.into_bytes())
         }
     }
+}
+
+/// A server function that the role does not allow: an error of the console, or without script a page that says why.
+fn refuse_server_fn(headers: &HeaderMap, error: ApiError) -> Response {
+    if accepts_html(headers) {
+        let page = console::refusal_page(error.detail());
+        return error.with_body(HeaderValue::from_static("text/html; charset=utf-8"), page.into_bytes());
+    }
+    let body = app::AppError::Forbidden(error.detail().to_owned()).ser();
+    error.with_body(HeaderValue::from_static("application/json"), body.to_vec())
 }
 
 /// Middleware around the session layer, which answers a session that it can't store with an empty 500. The cause is the
@@ -121,6 +172,16 @@ pub async fn answer_unstored_session(State(site): State<Site>, request: Request,
         "The session could not be stored, because the database is not available. Try again in a moment.";
     let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "DatabaseUnavailable", detail);
     refuse(&site, kind, &headers, error)
+}
+
+/// Where a request came from, for the audit log. A client may choose the id of its request.
+fn read_request_origin(site: &Site, request: &Request) -> RequestOrigin {
+    let address = read_client_address(site.trusted_proxies(), request.headers(), request.extensions());
+    let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+    RequestOrigin {
+        address: address.to_string(),
+        request_id: id.chars().take(MAX_REQUEST_ID_CHARS).collect(),
+    }
 }
 
 async fn resolve_actor(

@@ -27,6 +27,7 @@ mod bundle;
 mod cluster_plan;
 mod desired_state;
 mod heartbeat;
+mod helm_release;
 mod listener;
 mod planned_bundle;
 mod rate_limit;
@@ -43,6 +44,8 @@ use rate_limit::RateLimits;
 
 /// The largest batch of reports, in bytes.
 const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
+/// The largest record of a Helm release, in bytes: 1 MiB of values, and the chart.
+const MAX_HELM_RELEASE_BYTES: usize = 2 * 1024 * 1024;
 /// The largest result of a dry run, in bytes.
 const MAX_CLUSTER_PLAN_BYTES: usize = 4 * 1024 * 1024;
 /// A response must begin within this time: the longest long poll (55 s) and a margin.
@@ -76,6 +79,10 @@ impl app::AgentListenerInfo for AgentEndpoint {
     fn format_join_token(&self, token: &JoinTokenSecret) -> String {
         self.format_join_token(token)
     }
+
+    fn parse_join_token(&self, text: &str) -> Option<domain::JoinTokenId> {
+        text.parse::<JoinTokenParts>().ok().map(|parts| parts.id)
+    }
 }
 
 /// State of the agent API's handlers.
@@ -101,7 +108,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         authority: access.authority.clone(),
         rate_limits: Arc::new(RateLimits::new()),
     };
-    let table: [(Method, &'static str, MethodRouter<AgentApiState>); 11] = [
+    let table: [(Method, &'static str, MethodRouter<AgentApiState>); 12] = [
         (Method::POST, register::PATH, post(register::handler)),
         (Method::POST, "/agent/v1/renew", post(renew::handler)),
         (Method::POST, "/agent/v1/sessions", post(session::handler)),
@@ -113,6 +120,11 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
             Method::POST,
             "/agent/v1/plans/{plan}/cluster-plan",
             post(cluster_plan::handler).layer(DefaultBodyLimit::max(MAX_CLUSTER_PLAN_BYTES)),
+        ),
+        (
+            Method::POST,
+            "/agent/v1/helm-release",
+            post(helm_release::handler).layer(DefaultBodyLimit::max(MAX_HELM_RELEASE_BYTES)),
         ),
         (
             Method::POST,

@@ -15,6 +15,9 @@ use crate::problem::ApiError;
 use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
 
+pub mod audit;
+pub mod auth;
+pub mod channel;
 pub mod chart;
 pub mod chart_repository;
 pub mod cluster;
@@ -25,6 +28,7 @@ pub mod event;
 pub mod fleet;
 pub mod git_repository;
 pub mod group;
+pub mod incident;
 pub mod join_token;
 pub mod operation;
 pub mod overrides;
@@ -33,11 +37,16 @@ pub mod plan;
 pub mod registration;
 pub mod release;
 pub mod rollout;
+pub mod search;
+pub mod server_status;
+pub mod session;
+pub mod subscription;
 pub mod token;
+pub mod user;
 pub mod watch;
 pub mod workload;
 
-pub use document::list_routes;
+pub use document::{list_operation_ids, list_routes};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -72,7 +81,67 @@ pub fn build_api(site: &Site) -> (Router<Site>, OpenApi, BTreeSet<String>) {
 
 /// Every operation.
 fn register_operations(site: &Site) -> OpenApiRouter<Site> {
-    let table = OpenApiRouter::with_openapi(ApiDocument::openapi())
+    let table = register_workload_operations(OpenApiRouter::with_openapi(ApiDocument::openapi()))
+        .routes(routes!(chart::list::list_charts))
+        .routes(with_large_body(routes!(chart::upload::upload_chart)))
+        .routes(routes!(chart::get::get_chart))
+        .routes(routes!(chart::delete::delete_chart))
+        .routes(routes!(chart::search::search_charts))
+        .routes(routes!(chart::versions::list_chart_versions))
+        .routes(routes!(placement::decision::get_placement_decision))
+        .routes(routes!(placement::preview::preview_placement))
+        .routes(routes!(cluster::list::list_clusters))
+        .routes(routes!(cluster::get::get_cluster))
+        .routes(routes!(cluster::patch::patch_cluster))
+        .routes(routes!(cluster::releases::list_cluster_releases))
+        .routes(routes!(cluster::delete::delete_cluster))
+        .routes(routes!(cluster::accept::accept_cluster))
+        .routes(routes!(cluster::confirm_facts::confirm_facts))
+        .routes(routes!(cluster::reject::reject_cluster))
+        .routes(routes!(cluster::revoke::revoke_cluster))
+        .routes(routes!(cluster::helm_release::read_helm_release))
+        .routes(routes!(cluster::helm_release::adopt_helm_release))
+        .routes(routes!(cluster::install::create_install_manifest))
+        .routes(routes!(cluster::onboarding::get_onboarding))
+        .routes(routes!(join_token::list::list_join_tokens))
+        .routes(routes!(join_token::create::create_join_token))
+        .routes(routes!(join_token::delete::revoke_join_token))
+        .routes(routes!(registration::list::list_registrations))
+        .routes(routes!(group::list::list_groups))
+        .routes(with_large_body(routes!(group::create::create_group)))
+        .routes(routes!(group::get::get_group))
+        .routes(with_large_body(routes!(group::put::put_group)))
+        .routes(with_large_body(routes!(group::preview::preview_group)))
+        .routes(routes!(group::delete::delete_group))
+        .routes(routes!(operation::list::list_operations))
+        .routes(routes!(operation::get::get_operation))
+        .routes(routes!(fleet::get_fleet))
+        .routes(routes!(search::search))
+        .routes(routes!(event::list::list_events))
+        .routes(routes!(token::list::list_tokens))
+        .routes(routes!(token::create::create_token))
+        .routes(routes!(token::delete::delete_token))
+        .routes(routes!(server_status::get_server_status))
+        .routes(routes!(session::list::list_sessions))
+        .routes(routes!(session::revoke::revoke_session))
+        .routes(routes!(session::revoke_all::revoke_sessions))
+        .routes(routes!(auth::can_i))
+        .routes(routes!(watch::watch_changes));
+    let table = register_users(table);
+    let table = register_audit(table);
+    let table = register_incidents(table);
+    let table = register_repositories(table);
+    let table = register_git_operations(table);
+    let table = register_deployment_operations(table);
+    match site.fault_controls() {
+        Some(_) => table.routes(routes!(cluster::inject_fault::inject_fault)),
+        None => table,
+    }
+}
+
+/// The operations on workloads, their plans, rollouts, releases and overrides.
+fn register_workload_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
         .routes(routes!(workload::list::list_workloads))
         .routes(with_large_body(routes!(workload::create::create_workload)))
         .routes(with_large_body(routes!(workload::validate::validate_workload)))
@@ -100,48 +169,42 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(with_large_body(routes!(overrides::put::put_override)))
         .routes(routes!(overrides::delete::delete_override))
         .routes(routes!(workload::values::get_values))
-        .routes(routes!(chart::list::list_charts))
-        .routes(with_large_body(routes!(chart::upload::upload_chart)))
-        .routes(routes!(chart::get::get_chart))
-        .routes(routes!(chart::delete::delete_chart))
-        .routes(routes!(chart::search::search_charts))
-        .routes(routes!(chart::versions::list_chart_versions))
-        .routes(routes!(placement::decision::get_placement_decision))
-        .routes(routes!(placement::preview::preview_placement))
-        .routes(routes!(cluster::list::list_clusters))
-        .routes(routes!(cluster::get::get_cluster))
-        .routes(routes!(cluster::patch::patch_cluster))
-        .routes(routes!(cluster::releases::list_cluster_releases))
-        .routes(routes!(cluster::delete::delete_cluster))
-        .routes(routes!(cluster::accept::accept_cluster))
-        .routes(routes!(cluster::confirm_facts::confirm_facts))
-        .routes(routes!(cluster::reject::reject_cluster))
-        .routes(routes!(cluster::revoke::revoke_cluster))
-        .routes(routes!(cluster::install::create_install_manifest))
-        .routes(routes!(join_token::list::list_join_tokens))
-        .routes(routes!(join_token::create::create_join_token))
-        .routes(routes!(join_token::delete::revoke_join_token))
-        .routes(routes!(registration::list::list_registrations))
-        .routes(routes!(group::list::list_groups))
-        .routes(with_large_body(routes!(group::create::create_group)))
-        .routes(routes!(group::get::get_group))
-        .routes(with_large_body(routes!(group::put::put_group)))
-        .routes(routes!(group::delete::delete_group))
-        .routes(routes!(operation::list::list_operations))
-        .routes(routes!(operation::get::get_operation))
-        .routes(routes!(fleet::get_fleet))
-        .routes(routes!(event::list::list_events))
-        .routes(routes!(token::list::list_tokens))
-        .routes(routes!(token::create::create_token))
-        .routes(routes!(token::delete::delete_token))
-        .routes(routes!(watch::watch_changes));
-    let table = register_repositories(table);
-    let table = register_git_operations(table);
-    let table = register_deployment_operations(table);
-    match site.fault_controls() {
-        Some(_) => table.routes(routes!(cluster::inject_fault::inject_fault)),
-        None => table,
-    }
+        .routes(routes!(workload::render::render_workload))
+}
+
+/// The operations on incidents, channels and subscriptions.
+fn register_incidents(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
+        .routes(routes!(incident::list::list_incidents))
+        .routes(routes!(incident::get::get_incident))
+        .routes(routes!(incident::acknowledge::acknowledge_incident))
+        .routes(routes!(channel::list::list_channels))
+        .routes(routes!(channel::create::create_channel))
+        .routes(routes!(channel::get::get_channel))
+        .routes(routes!(channel::delete::delete_channel))
+        .routes(routes!(channel::test::test_channel))
+        .routes(routes!(subscription::list::list_subscriptions))
+        .routes(routes!(subscription::create::create_subscription))
+        .routes(routes!(subscription::delete::delete_subscription))
+}
+
+/// The operations on users.
+fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
+        .routes(routes!(user::list::list_users))
+        .routes(routes!(user::invite::invite_user))
+        .routes(routes!(user::set_role::set_user_role))
+        .routes(routes!(user::reset_password::reset_password))
+        .routes(routes!(user::disable::disable_user))
+        .routes(routes!(user::enable::enable_user))
+}
+
+/// The operations on the audit log.
+fn register_audit(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
+        .routes(routes!(audit::list::list_audit))
+        .routes(routes!(audit::export::export_audit))
+        .routes(routes!(audit::verify::verify_audit))
 }
 
 /// The operations on repositories of charts.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use hub::KeySource;
 use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
 
@@ -34,6 +35,31 @@ pub enum Command {
     Demo(DemoArgs),
     /// Migrates the database's schema to this version and exits.
     Migrate(DatabaseArgs),
+    /// Shows and changes the keys of the database's encrypted columns.
+    Keys(KeysArgs),
+}
+
+/// `flotilla-server keys`
+#[derive(Debug, clap::Args)]
+pub struct KeysArgs {
+    #[command(subcommand)]
+    /// What to do.
+    pub command: KeysCommand,
+}
+
+/// What to do with the keys; a server may run at the same time.
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// Prints a new wrapping key for a key file or FLOTILLA_KEY.
+    Generate,
+    /// Shows the data keys, the keys that wrap them, and how far existing values are encrypted.
+    Status(DatabaseArgs),
+    /// Adds a data key; the running servers encrypt all values with it.
+    Rotate(DatabaseArgs),
+    /// Wraps every data key with the first key of the key file; after that the other keys of the file are not needed.
+    Rewrap(DatabaseArgs),
+    /// Starts encryption after an upgrade without waiting for clients that may be servers of an earlier release.
+    Encrypt(DatabaseArgs),
 }
 
 /// Arguments for the database.
@@ -45,6 +71,34 @@ pub struct DatabaseArgs {
     /// Another database: `sqlite:///path/to/file.db` or `postgres://user@host/name`.
     #[arg(long, env = "FLOTILLA_DATABASE", hide_env_values = true)]
     pub database: Option<String>,
+    #[command(flatten)]
+    /// The keys of its encrypted columns.
+    pub keys: KeyArgs,
+}
+
+/// Arguments for the keys that wrap the data keys of a database.
+#[derive(Debug, Default, clap::Args)]
+pub struct KeyArgs {
+    /// File with the keys that wrap the data keys, one a line, the first one for new data keys; created at the first start. Default:
+    /// keys/flotilla.key beside the SQLite file. Servers that share a database need the same keys.
+    #[arg(long, env = "FLOTILLA_KEY_FILE", value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// The keys themselves, as they stand in a key file. Only as a variable: other users can see arguments.
+    #[arg(long, env = "FLOTILLA_KEY", hide = true, hide_env_values = true, conflicts_with = "key_file")]
+    pub key: Option<String>,
+    /// Command that wraps and unwraps data keys, such as a client of a key management service: it is called with `wrap` or `unwrap`, reads
+    /// base64 and writes base64.
+    #[arg(long, env = "FLOTILLA_KEY_COMMAND", value_name = "FILE", conflicts_with_all = ["key_file", "key"])]
+    pub key_command: Option<PathBuf>,
+}
+
+impl KeyArgs {
+    /// Where the keys come from; `None` for the default.
+    pub fn source(&self) -> Option<KeySource> {
+        let file = self.key_file.clone().map(KeySource::File);
+        let value = || self.key.clone().map(KeySource::Value);
+        file.or_else(value).or_else(|| self.key_command.clone().map(KeySource::Command))
+    }
 }
 
 impl DatabaseArgs {
@@ -187,7 +241,18 @@ pub struct ChartArgs {
     pub git_check_seconds: u64,
 }
 
-/// Which repositories the server may read.
+/// Arguments for incidents and notifications.
+#[derive(Debug, clap::Args)]
+pub struct NotificationArgs {
+    /// Which addresses messages about incidents may be sent to. Default: https; in the demo private-http.
+    #[arg(long, env = "FLOTILLA_NOTIFICATIONS", value_name = "HOW")]
+    pub notifications: Option<RepositoryArg>,
+    /// Seconds for which a workload fails on a cluster before that is an incident. Default: 60; in the demo 10.
+    #[arg(long, env = "FLOTILLA_INCIDENT_DELAY_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub incident_delay_seconds: Option<u64>,
+}
+
+/// Which addresses the server may connect to: those of repositories, or of the receivers of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum RepositoryArg {
     /// HTTPS, at public addresses
@@ -196,7 +261,7 @@ pub enum RepositoryArg {
     PrivateHttps,
     /// HTTPS, also at private addresses, and plain HTTP at private addresses
     PrivateHttp,
-    /// None: only what is uploaded or was fetched before
+    /// None
     Off,
 }
 
@@ -215,6 +280,9 @@ pub struct ServeArgs {
     #[command(flatten)]
     /// The rendering of charts.
     pub charts: ChartArgs,
+    #[command(flatten)]
+    /// Incidents and notifications.
+    pub notifications: NotificationArgs,
     /// Serve the clusters of this kubeconfig. It must be trusted: it may run credential helpers.
     #[arg(long, env = "FLOTILLA_KUBECONFIG")]
     pub kubeconfig: Option<PathBuf>,
@@ -238,6 +306,9 @@ pub struct DemoArgs {
     #[command(flatten)]
     /// The rendering of charts.
     pub charts: ChartArgs,
+    #[command(flatten)]
+    /// Incidents and notifications.
+    pub notifications: NotificationArgs,
     /// Don't simulate outages of a cluster.
     #[arg(long)]
     pub no_outages: bool,
@@ -257,6 +328,7 @@ pub fn run(args: ServerArgs) -> ExitCode {
             Command::Serve(serve) => Box::pin(crate::serve::run(serve)).await,
             Command::Demo(demo) => Box::pin(crate::demo::run(demo)).await,
             Command::Migrate(database) => crate::migrate::run(&database).await,
+            Command::Keys(keys) => crate::keys::run(&keys.command).await,
         }
     });
     // What still runs is background work that is safe to drop: the ordered shutdown is done.
@@ -321,6 +393,8 @@ mod tests {
             "flotilla-server serve --trusted-proxy proxy",
             "flotilla-server serve --max-connections 0",
             "flotilla-server serve --data d --database postgres://h/d",
+            "flotilla-server serve --key-file f --key-command c",
+            "flotilla-server keys",
             "flotilla-server demo --kubeconfig k",
             "flotilla-server demo --port 1 --listen 127.0.0.1:2",
         ] {

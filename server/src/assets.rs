@@ -136,7 +136,12 @@ pub async fn serve_file(State(site): State<Site>, request: Request) -> Response 
         return StatusCode::NOT_FOUND.into_response();
     };
     let mut headers = HeaderMap::new();
-    let cache = if file.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let cache = match (file.immutable, file.media_type.as_bytes()) {
+        (true, _) => "public, max-age=31536000, immutable",
+        // Every page names the sprite without a hash; an icon that an upgrade adds may be missing for 5 minutes.
+        (false, b"image/svg+xml") => "public, max-age=300, stale-while-revalidate=86400",
+        (false, _) => "no-cache",
+    };
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
     headers.insert(ETAG, file.etag.clone());
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));

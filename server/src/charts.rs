@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use hub::Hub;
-use source::git::{GitAccess, GitClient};
+use source::RemoteAccess;
+use source::git::GitClient;
 use source::helm::Helm;
 use source::kustomize::Kustomize;
-use source::repository::{RepositoryAccess, RepositoryClient};
+use source::repository::RepositoryClient;
 use source::sandbox;
 
 use crate::args::{ChartArgs, RepositoryArg};
@@ -55,12 +56,7 @@ pub async fn find_kustomize(hub: &Hub, args: &ChartArgs) {
 
 /// Gives the hub the client that reads repositories of charts. Without it, only charts that are stored can be used.
 pub fn set_repository_client(hub: &Hub, args: &ChartArgs) {
-    let access = match args.chart_repositories {
-        RepositoryArg::Https => RepositoryAccess::Https,
-        RepositoryArg::PrivateHttps => RepositoryAccess::PrivateHttps,
-        RepositoryArg::PrivateHttp => RepositoryAccess::PrivateHttp,
-        RepositoryArg::Off => return,
-    };
+    let Some(access) = remote_access(args.chart_repositories) else { return };
     match RepositoryClient::new(access) {
         Ok(client) => hub.set_repository_client(client),
         Err(error) => tracing::warn!(%error, "repositories of charts can't be read"),
@@ -70,14 +66,19 @@ pub fn set_repository_client(hub: &Hub, args: &ChartArgs) {
 /// Gives the hub the client that reads Git repositories. Without it, only commits that are stored can be used.
 pub fn set_git_client(hub: &Hub, args: &ChartArgs) {
     hub.set_git_check_interval(Duration::from_secs(args.git_check_seconds));
-    let access = match args.git_repositories {
-        RepositoryArg::Https => GitAccess::Https,
-        RepositoryArg::PrivateHttps => GitAccess::PrivateHttps,
-        RepositoryArg::PrivateHttp => GitAccess::PrivateHttp,
-        RepositoryArg::Off => return,
-    };
+    let Some(access) = remote_access(args.git_repositories) else { return };
     match GitClient::new(access) {
         Ok(client) => hub.set_git_client(client),
         Err(error) => tracing::warn!(%error, "Git repositories can't be read"),
+    }
+}
+
+/// The servers that the option allows; `None` if it is off.
+pub const fn remote_access(arg: RepositoryArg) -> Option<RemoteAccess> {
+    match arg {
+        RepositoryArg::Https => Some(RemoteAccess::Https),
+        RepositoryArg::PrivateHttps => Some(RemoteAccess::PrivateHttps),
+        RepositoryArg::PrivateHttp => Some(RemoteAccess::PrivateHttp),
+        RepositoryArg::Off => None,
     }
 }

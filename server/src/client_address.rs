@@ -1,10 +1,13 @@
 //! The address of a client, also behind reverse proxies.
 
-use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Once};
 
-use axum::http::HeaderMap;
+use axum::extract::ConnectInfo;
+use axum::http::{Extensions, HeaderMap};
 use ipnet::IpNet;
+
+use crate::listener::Peer;
 
 /// The prefix of IPv6 addresses that one client has at least.
 const CLIENT_PREFIX_V6: u32 = 64;
@@ -42,6 +45,28 @@ impl TrustedProxies {
         }
         client
     }
+}
+
+/// The address of the client of a request.
+pub fn read_client_address(proxies: &TrustedProxies, headers: &HeaderMap, extensions: &Extensions) -> IpAddr {
+    let peer = extensions.get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer.address.ip());
+    // Only a test sends requests without a connection.
+    let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    if headers.contains_key("x-forwarded-for") && !proxies.contains(peer) {
+        warn_about_untrusted_proxy(peer);
+    }
+    proxies.client_address(peer, headers)
+}
+
+/// Logs once that a header is ignored which a reverse proxy may have sent: all its clients share the limits of its address.
+fn warn_about_untrusted_proxy(peer: IpAddr) {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| {
+        tracing::warn!(
+            %peer,
+            "X-Forwarded-For is ignored, because its sender is not a trusted proxy; if it is your reverse proxy, set --trusted-proxy"
+        );
+    });
 }
 
 /// An entry of `X-Forwarded-For`; some proxies add the port.

@@ -1,16 +1,16 @@
 //! The console: server-rendered pages, and the server functions that they call.
 
 use std::error::Error as _;
-use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, LazyLock, Once, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use app::{BoxFuture, SessionActions};
 use axum::body::{Body, to_bytes};
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{COOKIE, SET_COOKIE};
+use axum::extract::{Request, State};
+use axum::http::header::{COOKIE, HOST, SET_COOKIE, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use domain::session::MAX_USER_AGENT_CHARS;
 use http_body_util::LengthLimitError;
 use hub::{Actor, Hub, SignInClient};
 use leptos::context::{provide_context, use_context};
@@ -19,18 +19,27 @@ use leptos_axum::AxumRouteListing;
 use tower_sessions::Session;
 use tower_sessions::cookie::{Cookie, SameSite};
 
-use crate::client_address::client_network;
-use crate::listener::Peer;
+use crate::client_address::{client_network, read_client_address};
+use crate::form_error;
+use crate::page_renderer::render_page;
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
-use crate::session;
+use crate::session::{self, SignInDevice};
 use crate::site::Site;
 
-/// Server functions without authentication: sign-in and sign-out.
-pub const PUBLIC_SERVER_FNS: [&str; 4] =
-    ["/api/fn/sign_in", "/api/fn/sign_up", "/api/fn/sign_out", "/api/fn/needs_setup"];
+/// Server functions without authentication: sign-in, sign-out and what the holder of a link to set a password calls.
+pub const PUBLIC_SERVER_FNS: [&str; 6] = [
+    "/api/fn/sign_in",
+    "/api/fn/sign_up",
+    "/api/fn/sign_out",
+    "/api/fn/needs_setup",
+    "/api/fn/password_link_read",
+    "/api/fn/password_set",
+];
 
-/// Name of the cookie that a browser receives when a user signs in with it, and the longest value that is read.
+/// Name of the cookie that a browser receives when a user signs in with it, over https and over plain http, and the longest value
+/// that is read.
+const HOST_DEVICE_COOKIE: &str = "__Host-flotilla_device";
 const DEVICE_COOKIE: &str = "flotilla_device";
 const MAX_DEVICE_CHARS: usize = 128;
 /// How long a browser keeps it.
@@ -67,6 +76,9 @@ fn context_provider(site: &Site) -> impl Fn() + Clone + Send + Sync + 'static {
             provide_context::<Arc<dyn app::AgentListenerInfo>>(Arc::new(access.clone()));
         }
         let Some(parts) = use_context::<Parts>() else { return };
+        if let Some(origin) = read_origin(&site, &parts) {
+            provide_context(origin);
+        }
         if let Some(actor) = parts.extensions.get::<Actor>() {
             provide_context(actor.clone());
         }
@@ -74,7 +86,7 @@ fn context_provider(site: &Site) -> impl Fn() + Clone + Send + Sync + 'static {
             provide_context::<Arc<dyn SessionActions>>(actions.clone());
         } else if let Some(session) = parts.extensions.get::<Session>() {
             let client = read_client(&site, &parts.headers, &parts.extensions);
-            let actions = RequestSession::new(&site, session.clone(), client);
+            let actions = RequestSession::new(&site, session.clone(), client, &parts.headers);
             provide_context::<Arc<dyn SessionActions>>(Arc::new(actions));
         }
     }
@@ -84,14 +96,15 @@ fn context_provider(site: &Site) -> impl Fn() + Clone + Send + Sync + 'static {
 pub fn page_handler(
     site: &Site,
     pages: &[AxumRouteListing],
-) -> impl Fn(State<Site>, Request) -> std::pin::Pin<Box<dyn Future<Output = Response> + Send>>
-+ Clone
-+ Send
-+ 'static {
+) -> impl Fn(State<Site>, Request) -> BoxFuture<'static, Response> + Clone + Send + 'static {
     let assets = site.static_assets().assets().clone();
-    leptos_axum::render_route_with_context(pages.to_vec(), context_provider(site), move || {
+    let render = leptos_axum::render_route_with_context(pages.to_vec(), context_provider(site), move || {
         app::shell(assets.clone())
-    })
+    });
+    move |site, request| {
+        let render = render.clone();
+        Box::pin(render_page(move || render(site, request)))
+    }
 }
 
 /// Renders the console's not-found page, always with status 404.
@@ -100,7 +113,7 @@ pub async fn not_found(State(site): State<Site>, request: Request) -> Response {
     let render = leptos_axum::render_app_async_with_context(context_provider(&site), move || {
         app::shell(assets.clone())
     });
-    let mut page = render(request).await;
+    let mut page = render_page(move || render(request)).await;
     *page.status_mut() = StatusCode::NOT_FOUND;
     page
 }
@@ -121,6 +134,17 @@ pub fn outage_page(site: &Site, detail: &str) -> String {
     )
 }
 
+/// The page of a form that the role of the user does not allow, sent without script. The text contains no markup.
+pub fn refusal_page(detail: &str) -> String {
+    format!(
+        r#"<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Not allowed</title></head>
+<body><main><h1>Not allowed</h1><p>{detail}</p><p><a href="/">Fleet</a></p></main></body></html>
+"#
+    )
+}
+
 /// Runs a server function.
 pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) -> Response {
     let Some(session) = request.extensions().get::<Session>().cloned() else {
@@ -133,10 +157,11 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
         };
     }
     let client = read_client(&site, request.headers(), request.extensions());
-    let actions = Arc::new(RequestSession::new(&site, session, client));
+    let actions = Arc::new(RequestSession::new(&site, session, client, request.headers()));
     request.extensions_mut().insert(actions.clone());
     let mut response =
         leptos_axum::handle_server_fns_with_context(context_provider(&site), request).await.into_response();
+    form_error::mark_error(&site, &mut response);
     if let Some(secret) = actions.device.get() {
         response.headers_mut().append(SET_COOKIE, device_cookie(secret, site.secure_cookies()));
     }
@@ -162,40 +187,35 @@ async fn bound_body(request: Request) -> Result<Request, ApiError> {
     Ok(Request::from_parts(parts, Body::from(body)))
 }
 
+/// The address of the console in this request. A browser sends its host itself, so that nobody else chooses it.
+fn read_origin(site: &Site, parts: &Parts) -> Option<app::ConsoleOrigin> {
+    let header = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = header.or_else(|| parts.uri.authority().map(|authority| authority.as_str()))?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+    let scheme = if site.secure_cookies() { "https" } else { "http" };
+    host.chars().all(is_plain).then(|| app::ConsoleOrigin(format!("{scheme}://{host}")))
+}
+
 /// Where a request comes from.
 fn read_client(site: &Site, headers: &HeaderMap, extensions: &Extensions) -> SignInClient {
-    let peer = extensions.get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer.address.ip());
-    // Only a test sends requests without a connection.
-    let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-    let proxies = site.trusted_proxies();
-    if headers.contains_key("x-forwarded-for") && !proxies.contains(peer) {
-        warn_about_untrusted_proxy(peer);
-    }
-    let network = client_network(proxies.client_address(peer, headers));
+    let network = client_network(read_client_address(site.trusted_proxies(), headers, extensions));
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let device = cookies
         .flat_map(Cookie::split_parse)
         .flatten()
-        .find(|cookie| cookie.name() == DEVICE_COOKIE)
+        .find(|cookie| cookie.name() == device_cookie_name(site.secure_cookies()))
         .map(|cookie| cookie.value().chars().take(MAX_DEVICE_CHARS).collect());
     SignInClient { network, device }
 }
 
-/// Logs once that a header is ignored which a reverse proxy may have sent: all its clients share the limits of its address.
-fn warn_about_untrusted_proxy(peer: IpAddr) {
-    static WARNED: Once = Once::new();
-    WARNED.call_once(|| {
-        tracing::warn!(
-            %peer,
-            "X-Forwarded-For is ignored, because its sender is not a trusted proxy; if it is your reverse proxy, set --trusted-proxy"
-        );
-    });
+const fn device_cookie_name(is_secure: bool) -> &'static str {
+    if is_secure { HOST_DEVICE_COOKIE } else { DEVICE_COOKIE }
 }
 
 /// The cookie by which a device is known at the next sign-in. It signs nobody in.
 fn device_cookie(secret: &str, is_secure: bool) -> HeaderValue {
-    let cookie = Cookie::build((DEVICE_COOKIE, secret))
-        .path("/api/fn")
+    let cookie = Cookie::build((device_cookie_name(is_secure), secret))
+        .path("/")
         .http_only(true)
         .same_site(SameSite::Strict)
         .secure(is_secure)
@@ -209,28 +229,39 @@ struct RequestSession {
     site: Site,
     session: Session,
     client: SignInClient,
+    user_agent: String,
     /// The secret of the device after a successful sign-in.
     device: OnceLock<String>,
 }
 
 impl RequestSession {
-    fn new(site: &Site, session: Session, client: SignInClient) -> Self {
-        Self { site: site.clone(), session, client, device: OnceLock::new() }
+    fn new(site: &Site, session: Session, client: SignInClient, headers: &HeaderMap) -> Self {
+        let user_agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let user_agent = user_agent.chars().take(MAX_USER_AGENT_CHARS).collect();
+        Self { site: site.clone(), session, client, user_agent, device: OnceLock::new() }
     }
 }
 
 impl SessionActions for RequestSession {
     fn start_session(&self, person: hub::Session) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async {
-            let device = person.device.clone();
-            session::start_session(&self.session, person, self.site.hub().clock().now()).await?;
-            self.device.get_or_init(|| device);
+            let secret = person.device.clone();
+            let device = SignInDevice {
+                address: self.client.network.to_string(),
+                user_agent: self.user_agent.clone(),
+            };
+            session::start_session(&self.session, person, device, self.site.hub().clock().now()).await?;
+            self.device.get_or_init(|| secret);
             Ok(())
         })
     }
 
     fn client(&self) -> SignInClient {
         self.client.clone()
+    }
+
+    fn session_id(&self) -> Option<String> {
+        self.session.id().map(|id| id.to_string())
     }
 
     fn end_session(&self) -> BoxFuture<'_, Result<(), String>> {

@@ -9,9 +9,9 @@ use anyhow::Context as _;
 use hub::{Actor, NewCluster};
 
 use crate::agent_endpoint;
-use crate::args::{AgentEndpointArgs, DemoArgs, print_line, sqlite_url};
-use crate::charts;
+use crate::args::{AgentEndpointArgs, DemoArgs, RepositoryArg, print_line, sqlite_url};
 use crate::lifecycle::{RunningServer, ServerParts, open_hub};
+use crate::{charts, notifications};
 
 mod credentials;
 mod fault_controls;
@@ -21,21 +21,28 @@ mod sample;
 mod snapshots;
 
 pub use fault_controls::FaultControls;
+use snapshots::SnapshotFolder;
 
 /// Lease of simulated clusters, in seconds: short, so that an offline cluster shows quickly.
 const LEASE_SECONDS: u32 = 5;
+/// How long a workload fails before that is an incident, in seconds: short, so that one shows quickly.
+const INCIDENT_DELAY_SECONDS: u64 = 10;
 
 /// Serves the demo until a shutdown signal.
 ///
 /// # Errors
 /// The folder, the built files or the port are not usable.
 pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
-    let hub = open_hub(sqlite_url(&args.data)?).await?;
+    let delay = args.notifications.incident_delay_seconds.unwrap_or(INCIDENT_DELAY_SECONDS);
+    let hub = open_hub(sqlite_url(&args.data)?, None, Duration::from_secs(delay)).await?;
+    let receivers = args.notifications.notifications.unwrap_or(RepositoryArg::PrivateHttp);
+    notifications::set_message_sender(&hub, receivers);
     charts::find_helm(&hub, &args.charts).await;
     charts::set_repository_client(&hub, &args.charts);
     charts::set_git_client(&hub, &args.charts);
     charts::find_kustomize(&hub, &args.charts).await;
-    let clusters = fleet::start_clusters(&args.data.join("clusters"))?;
+    let snapshots = SnapshotFolder::open(args.data.join("clusters"), hub.clone())?;
+    let clusters = fleet::start_clusters(&snapshots);
     let controls = Arc::new(FaultControls::new(clusters.clone()));
     let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
     let dial = AgentEndpointArgs {
@@ -51,7 +58,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
         let registered = hub.register_cluster(&Actor::system(), new).await?;
         let client = kube::Client::new(cluster.service(), "default");
         running.serve_cluster(registered.id, client, fast_agent_options(&hub));
-        running.spawn_until_stop(snapshots::save_on_change(args.data.join("clusters"), cluster.clone()));
+        running.spawn_until_stop(snapshots.clone().save_on_change(cluster.clone()));
         if member.has_outages && !args.no_outages {
             running.spawn_until_stop(outages::simulate_outages(cluster.clone()));
         }
@@ -61,7 +68,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
     sample::publish_once(&hub, &credentials.actor).await.context("can't publish the sample workload")?;
     print_welcome(&url, &credentials, &args.data);
     let ended = running.run_until_shutdown().await;
-    snapshots::save_all(&args.data.join("clusters"), clusters.iter().map(|(_, cluster)| cluster));
+    snapshots.save_all(clusters.iter().map(|(_, cluster)| cluster));
     ended
 }
 

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use hub::EncryptionMode;
 use wire::ServerVersion;
 
 use crate::listener::LISTENERS;
@@ -22,7 +23,12 @@ pub async fn ready(State(site): State<Site>) -> (StatusCode, String) {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("these tasks are not running: {names}\n"));
     }
     match site.hub().check_database().await {
-        Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+        Ok(()) => {
+            let mode = site.hub().encryption_mode();
+            let is_complete = mode == EncryptionMode::Complete;
+            let note = if is_complete { String::new() } else { format!("encryption: {}\n", mode.as_str()) };
+            (StatusCode::OK, format!("ok\n{note}"))
+        }
         Err(error) => {
             tracing::warn!(error = %crate::problem::error_chain(&error), "the server is not ready: the database does not respond");
             (StatusCode::SERVICE_UNAVAILABLE, "the database does not respond\n".to_owned())

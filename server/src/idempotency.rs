@@ -24,10 +24,17 @@ static REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replay
 /// Longest accepted key, in characters.
 const MAX_KEY_CHARS: usize = 200;
 
-/// Whether the response contains a secret. Such responses are not stored: a second token is the smaller risk.
-pub fn returns_secret(path: &str) -> bool {
-    matches!(path, "/api/v1/tokens" | "/api/v1/join-tokens")
-        || (path.starts_with("/api/v1/clusters/") && path.ends_with("/install"))
+/// Whether the response contains the secret of a join token. Such requests are executed again: a second join token, which
+/// expires soon, is the smaller risk.
+pub fn returns_join_token(path: &str) -> bool {
+    path == "/api/v1/join-tokens" || (path.starts_with("/api/v1/clusters/") && path.ends_with("/install"))
+}
+
+/// Whether the response contains another secret. The verb stores it without, in its own transaction: a retry receives what was
+/// created, and that the secret is not sent again.
+pub fn returns_secret_once(path: &str) -> bool {
+    matches!(path, "/api/v1/tokens" | "/api/v1/users")
+        || (path.starts_with("/api/v1/users/") && path.ends_with("/resetPassword"))
 }
 
 /// Requests with a key that this server is executing.
@@ -56,7 +63,7 @@ pub async fn handle_idempotency_key(State(site): State<Site>, request: Request, 
     let (Some(actor), Some(key)) = (actor, request.headers().get(&KEY_HEADER)) else {
         return next.run(request).await;
     };
-    if request.method().is_safe() || returns_secret(request.uri().path()) {
+    if request.method().is_safe() || returns_join_token(request.uri().path()) {
         return next.run(request).await;
     }
     let Some(key) = parse_key(key) else {
@@ -101,8 +108,12 @@ async fn execute_once(
     }
     // With the key in the actor, a verb stores the response in its own transaction, so that no crash can separate them (P1).
     let request_key = RequestKey { key: key.to_owned(), request_hash: hash };
+    let has_secret = returns_secret_once(parts.uri.path());
     parts.extensions.insert(actor.clone().with_request_key(request_key.clone()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    if has_secret && response.status().is_success() {
+        return Ok(response);
+    }
     Ok(store_response(site, actor, &request_key, response).await)
 }
 

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
-use hub::Actor;
+use hub::{Actor, ActorKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
@@ -149,6 +149,21 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let actor = parts.extensions.get::<Actor>().cloned();
         actor.map(Self).ok_or_else(|| hub::Error::Unauthenticated("Sign in, or send an API token.").into())
+    }
+}
+
+/// The secret id of the session of the request, if it has one; a client with an API token has none.
+#[derive(Debug)]
+pub struct CurrentSession(pub Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for CurrentSession {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let is_session =
+            parts.extensions.get::<Actor>().is_some_and(|actor| matches!(actor.kind, ActorKind::Session(_)));
+        let session = parts.extensions.get::<tower_sessions::Session>().filter(|_| is_session);
+        Ok(Self(session.and_then(|session| session.id()).map(|id| id.to_string())))
     }
 }
 

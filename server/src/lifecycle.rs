@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use axum::Router;
 use domain::ClusterId;
-use hub::{Clock, Hub, HubConfig, Loops};
+use hub::{Clock, Hub, HubConfig, KeySource, Loops};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -49,16 +49,23 @@ pub struct RunningServer {
     shutdown: ShutdownSignal,
 }
 
-/// Opens the hub.
+/// Opens the hub. A release that fails for `incident_delay` is an incident.
 ///
 /// # Errors
 /// The database can't be opened.
-pub async fn open_hub(database: String) -> anyhow::Result<Hub> {
-    let opened = Hub::open(HubConfig { database, clock: Clock::system() }).await;
-    // The error's own message hides its cause from clients; an administrator needs the cause.
-    let cause =
-        |error: hub::Error| error.source().map_or_else(|| error.to_string(), crate::problem::error_chain);
-    opened.map_err(|error| anyhow::anyhow!("can't open the database: {}", cause(error)))
+pub async fn open_hub(
+    database: String,
+    keys: Option<KeySource>,
+    incident_delay: Duration,
+) -> anyhow::Result<Hub> {
+    let config = HubConfig { keys, incident_delay, ..HubConfig::new(database, Clock::system()) };
+    let opened = Hub::open(config).await;
+    opened.map_err(|error| anyhow::anyhow!("can't open the database: {}", describe_cause(&error)))
+}
+
+/// The cause of an error for an administrator. The error's own message hides it from clients.
+pub fn describe_cause(error: &hub::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), crate::problem::error_chain)
 }
 
 impl RunningServer {
@@ -86,7 +93,7 @@ impl RunningServer {
             stop: CancellationToken::new(),
             hub,
         };
-        Ok(Self {
+        let running = Self {
             site: Site::new(options),
             listener,
             agent_listener: dialled,
@@ -95,7 +102,9 @@ impl RunningServer {
             agents_stop: CancellationToken::new(),
             // Before readiness is announced: a supervisor may stop the server immediately afterwards.
             shutdown: ShutdownSignal::install()?,
-        })
+        };
+        running.site.hub().set_console_url(&running.url(web));
+        Ok(running)
     }
 
     /// The URL under which people reach the server.

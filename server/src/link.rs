@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agent::{Link, LinkError};
+use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::plan::ClusterPlan;
 use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
@@ -46,6 +47,18 @@ impl Link for InProcessLink {
     async fn submit_cluster_plan(&self, plan: PlanId, effect: ClusterPlan) -> Result<(), LinkError> {
         match self.site.hub().record_dry_run_result(self.cluster, plan, effect).await {
             // The plan has expired or already has this result.
+            Err(hub::Error::NotFound { .. }) => Ok(()),
+            other => other.map_err(unreachable),
+        }
+    }
+
+    async fn submit_helm_release(
+        &self,
+        request: &HelmReleaseRequest,
+        reading: HelmReleaseReading,
+    ) -> Result<(), LinkError> {
+        match self.site.hub().record_helm_release(self.cluster, request, reading).await {
+            // The request has ended or is answered already.
             Err(hub::Error::NotFound { .. }) => Ok(()),
             other => other.map_err(unreachable),
         }

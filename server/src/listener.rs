@@ -200,7 +200,7 @@ mod tests {
     async fn a_listener_that_panics_is_restarted_on_its_port_counted_and_named_by_readyz() {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
-        let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
         let site = Site::new(SiteOptions::bare(hub.clone()));
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = HttpListener::bind(any_port, PlainText, ConnectionLimits::console()).await.unwrap();

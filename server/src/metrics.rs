@@ -24,8 +24,10 @@ use crate::problem::{ApiError, ErrorLabel};
 use crate::site::Site;
 
 mod connections;
+mod encryption;
 
 use connections::ConnectionMetrics;
+use encryption::EncryptionMetrics;
 
 /// Labels of a request: route, method, status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -88,6 +90,7 @@ pub struct Metrics {
     tasks_stopped: Family<TaskLabels, Gauge>,
     scrapes: Counter<u64, AtomicU64>,
     connections: ConnectionMetrics,
+    encryption: EncryptionMetrics,
 }
 
 impl Default for Metrics {
@@ -111,6 +114,7 @@ impl Default for Metrics {
             tasks_stopped: Family::default(),
             scrapes: Counter::default(),
             connections: ConnectionMetrics::register(&mut registry),
+            encryption: EncryptionMetrics::register(&mut registry),
             registry: Registry::default(),
         };
         registry.register("http_requests", "HTTP requests", metrics.requests.clone());
@@ -243,6 +247,7 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
         gauge.set(i64::from(fleet.counts.count(state)));
     }
     metrics.clusters_offline.set(i64::from(fleet.clusters_not_online));
+    metrics.encryption.update(&site.hub().encryption_status().await?);
     metrics.set_retention(&site.hub().retention_statistics());
     metrics.connections.update(site.hub().sign_in_statistics());
     for (task, status) in site.hub().task_statuses() {

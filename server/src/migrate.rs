@@ -11,7 +11,8 @@ use crate::args::{DatabaseArgs, print_line};
 /// The database can't be opened or migrated.
 pub async fn run(database: &DatabaseArgs) -> anyhow::Result<()> {
     let address = database.url()?;
-    Hub::open(HubConfig { database: address, clock: Clock::system() })
+    let keys = database.keys.source();
+    Hub::open(HubConfig { keys, ..HubConfig::new(address, Clock::system()) })
         .await
         .context("can't migrate the database")?;
     print_line("The database is up to date.");

@@ -102,6 +102,7 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         | hub::Error::ConfirmationRequired(_) => StatusCode::CONFLICT,
         hub::Error::RevisionConflict { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        hub::Error::Forbidden(_) | hub::Error::TokenLimited(_) => StatusCode::FORBIDDEN,
         hub::Error::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
         hub::Error::DatabaseUnavailable(..) | hub::Error::CommitOutcomeUnknown(_) => {
             StatusCode::SERVICE_UNAVAILABLE
@@ -151,6 +152,12 @@ impl From<hub::Error> for ApiError {
             }
             hub::Error::NameTaken(finding) | hub::Error::ConfirmationRequired(finding) => {
                 problem.findings = vec![*finding]
+            }
+            hub::Error::Forbidden(refusal) => {
+                problem.action = Some(refusal.action.as_str().to_owned());
+                problem.required_role = Some(refusal.required);
+                problem.role = Some(refusal.role);
+                problem.granted_by = Some(domain::authorization::WHO_GRANTS.to_owned());
             }
             hub::Error::TooManyAttempts { retry_after_seconds } => {
                 retry_after = Some(retry_after_seconds.into());

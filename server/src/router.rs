@@ -20,9 +20,11 @@ use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 use tower_http::trace::TraceLayer;
 use utoipa::openapi::OpenApi;
 
+use crate::access::RouteActions;
 use crate::site::Site;
 use crate::{
-    access, api, assets, console, custom_verb, headers, health, idempotency, metrics, problem, session,
+    access, api, assets, console, custom_verb, form_error, headers, health, idempotency, install, metrics,
+    problem, session,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -30,7 +32,7 @@ pub const MAX_BODY_BYTES: usize = 12 * 1024 * 1024;
 /// The default body limit, in bytes.
 pub const DEFAULT_BODY_BYTES: usize = 64 * 1024;
 /// A response must begin within this time: the longest wait a client may request (60 s) and a margin.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
+pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
 /// A request is rejected if its body makes no progress for this long.
 const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -44,6 +46,8 @@ pub struct ServerRouter {
     pub routes: Vec<(Method, String)>,
     /// The API's OpenAPI document.
     pub openapi: OpenApi,
+    /// The action of every route that needs one.
+    pub actions: Arc<RouteActions>,
 }
 
 /// Builds the web application.
@@ -57,6 +61,7 @@ pub fn build_router(site: &Site) -> ServerRouter {
         ("/readyz", get(health::ready)),
         ("/version", get(health::version)),
         ("/metrics", get(metrics::render_metrics)),
+        (install::PATH, get(install::serve_manifests)),
     ];
     for (path, methods) in fixed {
         routes.push((Method::GET, path.to_owned()));
@@ -77,18 +82,26 @@ pub fn build_router(site: &Site) -> ServerRouter {
         routes.push((Method::GET, listing.path().to_owned()));
         router = router.route(listing.path(), get(page.clone()));
     }
-    ServerRouter { router: apply_layers(site, router, verbs), routes, openapi }
+    let actions = Arc::new(RouteActions::new(site, &routes, &openapi));
+    ServerRouter { router: apply_layers(site, router, verbs, actions.clone()), routes, openapi, actions }
 }
 
 /// Adds the layers, innermost first: the last one added receives a request first. The custom verb is split off before
 /// routing.
-fn apply_layers(site: &Site, router: Router<Site>, verbs: BTreeSet<String>) -> Router {
+fn apply_layers(
+    site: &Site,
+    router: Router<Site>,
+    verbs: BTreeSet<String>,
+    actions: Arc<RouteActions>,
+) -> Router {
     let guarded = router
         .fallback(console::not_found)
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
+        .layer(from_fn_with_state((site.clone(), actions), access::authorize))
         .layer(from_fn_with_state(site.clone(), access::authenticate))
         .layer(session::session_layer(site))
+        .layer(from_fn_with_state(site.clone(), form_error::remove_foreign_error))
         .layer(from_fn_with_state(site.clone(), access::answer_unstored_session));
     let bounded = guarded
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
@@ -99,7 +112,7 @@ fn apply_layers(site: &Site, router: Router<Site>, verbs: BTreeSet<String>) -> R
         .layer(from_fn(problem::convert_errors_to_problems))
         .layer(from_fn_with_state(site.clone(), metrics::record_request))
         .layer(CompressionLayer::new())
-        .layer(from_fn(headers::add_security_headers))
+        .layer(from_fn_with_state(site.clone(), headers::add_security_headers))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
         .layer(TraceLayer::new_for_http().make_span_with(request_span).on_failure(log_failure))
         .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid))

@@ -1,13 +1,18 @@
 //! `flotilla-server serve`: console, API, agents' listener, and the clusters of a kubeconfig.
 
+use std::time::Duration;
+
 use domain::cluster::ClusterKind;
+use domain::incident::DEFAULT_DELAY_MILLIS;
 use hub::{Actor, NewCluster};
 
 use crate::agent_endpoint;
-use crate::args::{ServeArgs, print_line};
-use crate::charts;
-use crate::kubeconfig;
+use crate::args::{RepositoryArg, ServeArgs, print_line};
 use crate::lifecycle::{RunningServer, ServerParts, open_hub};
+use crate::{charts, kubeconfig, notifications};
+
+/// How long a workload fails on a cluster before that is an incident.
+const INCIDENT_DELAY: Duration = Duration::from_millis(DEFAULT_DELAY_MILLIS.unsigned_abs());
 
 /// Serves until a shutdown signal.
 ///
@@ -18,7 +23,9 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
         Some(file) => kubeconfig::read_contexts(file, &args.contexts)?,
         None => Vec::new(),
     };
-    let hub = open_hub(args.database.url()?).await?;
+    let delay = args.notifications.incident_delay_seconds.map_or(INCIDENT_DELAY, Duration::from_secs);
+    let hub = open_hub(args.database.url()?, args.database.keys.source(), delay).await?;
+    notifications::set_message_sender(&hub, args.notifications.notifications.unwrap_or(RepositoryArg::Https));
     charts::find_helm(&hub, &args.charts).await;
     charts::set_repository_client(&hub, &args.charts);
     charts::set_git_client(&hub, &args.charts);

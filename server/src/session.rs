@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use domain::{Timestamp, UserId};
-use hub::{Actor, ActorKind, Hub};
+use hub::{Actor, Hub, SessionDetails};
 use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime};
 use tower_sessions::cookie::SameSite;
@@ -14,8 +14,10 @@ use tower_sessions::{Expiry, Session, SessionManagerLayer, SessionStore};
 use crate::problem::ApiError;
 use crate::site::Site;
 
-/// Name of the cookie.
+/// Name of the cookie over plain http.
 pub const COOKIE: &str = "flotilla_session";
+/// Name of the cookie over https: browsers accept it only from this host, for all paths, over https.
+pub const HOST_COOKIE: &str = "__Host-flotilla_session";
 
 /// A session expires after this time without use.
 const IDLE_TIMEOUT: Duration = Duration::hours(12);
@@ -32,14 +34,29 @@ const USER_KEY: &str = "user";
 struct SignedInUser {
     user: UserId,
     name: String,
+    /// The epoch of the user at sign-in; 0 in sessions from before there were epochs.
+    #[serde(default)]
+    epoch: i64,
     signed_in_at: Timestamp,
     refreshed_at: Timestamp,
+    #[serde(default)]
+    device: SignInDevice,
+}
+
+/// Where a user signed in.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SignInDevice {
+    /// The network address; may be empty.
+    pub address: String,
+    /// The `User-Agent`; may be empty.
+    pub user_agent: String,
 }
 
 /// The layer that reads and writes the cookie.
 pub fn session_layer(site: &Site) -> SessionManagerLayer<HubSessionStore> {
     SessionManagerLayer::new(HubSessionStore(site.hub().clone()))
-        .with_name(COOKIE)
+        .with_name(if site.secure_cookies() { HOST_COOKIE } else { COOKIE })
         .with_http_only(true)
         .with_same_site(SameSite::Lax)
         .with_secure(site.secure_cookies())
@@ -53,9 +70,17 @@ pub fn session_layer(site: &Site) -> SessionManagerLayer<HubSessionStore> {
 pub async fn start_session(
     session: &Session,
     person: hub::Session,
+    device: SignInDevice,
     now: Timestamp,
 ) -> std::result::Result<(), String> {
-    let person = SignedInUser { user: person.user, name: person.name, signed_in_at: now, refreshed_at: now };
+    let person = SignedInUser {
+        user: person.user,
+        name: person.name,
+        epoch: person.epoch,
+        signed_in_at: now,
+        refreshed_at: now,
+        device,
+    };
     session.cycle_id().await.map_err(error_text)?;
     session.clear().await;
     session.insert(USER_KEY, person).await.map_err(error_text)?;
@@ -71,7 +96,7 @@ pub async fn end_session(session: &Session) -> std::result::Result<(), String> {
     session.flush().await.map_err(error_text)
 }
 
-/// The signed-in user, if there is one and the session has not expired.
+/// The signed-in user, if there is one and the session has neither expired nor ended by a disable or a new password.
 ///
 /// # Errors
 /// The database can't be read: it is not known whether somebody is signed in.
@@ -89,7 +114,11 @@ pub async fn session_actor(session: &Session, hub: &Hub) -> std::result::Result<
         let _ = end_session(session).await;
         return Ok(None);
     }
-    let actor = Actor::new(person.name.clone(), ActorKind::Session(person.user));
+    let Some(id) = session.id() else { return Ok(None) };
+    let Some(actor) = hub.authenticate_session(&id.to_string(), person.user, person.epoch).await? else {
+        let _ = end_session(session).await;
+        return Ok(None);
+    };
     if now.millis_since(person.refreshed_at) > REFRESH_MILLIS {
         person.refreshed_at = now;
         refresh(session, hub, person).await;
@@ -120,17 +149,33 @@ impl std::fmt::Debug for HubSessionStore {
     }
 }
 
+/// A session as the hub stores it: data, expiry, whose it is.
+fn encode_record(record: &Record) -> Result<(String, Timestamp, SessionDetails)> {
+    let data = serde_json::to_string(&record.data).map_err(|error| Error::Encode(error.to_string()))?;
+    let expires_at = Timestamp::from_millis(record.expiry_date.unix_timestamp().saturating_mul(1000));
+    let person = record.data.get(USER_KEY).and_then(|value| SignedInUser::deserialize(value).ok());
+    let details = person.map(|person| SessionDetails {
+        user: Some(person.user),
+        signed_in_at: person.signed_in_at,
+        used_at: person.refreshed_at,
+        address: person.device.address,
+        user_agent: person.device.user_agent,
+    });
+    Ok((data, expires_at, details.unwrap_or_default()))
+}
+
 #[async_trait::async_trait]
 impl SessionStore for HubSessionStore {
     /// An id is 128 random bits, so collisions are not checked.
     async fn create(&self, record: &mut Record) -> Result<()> {
-        self.save(record).await
+        let (data, expires_at, details) = encode_record(record)?;
+        let created = self.0.create_session(&record.id.to_string(), &data, expires_at, &details).await;
+        created.map_err(backend_error)
     }
 
     async fn save(&self, record: &Record) -> Result<()> {
-        let data = serde_json::to_string(&record.data).map_err(|error| Error::Encode(error.to_string()))?;
-        let millis = record.expiry_date.unix_timestamp().saturating_mul(1000);
-        let saved = self.0.save_session(&record.id.to_string(), &data, Timestamp::from_millis(millis)).await;
+        let (data, expires_at, details) = encode_record(record)?;
+        let saved = self.0.update_session(&record.id.to_string(), &data, expires_at, &details).await;
         saved.map_err(backend_error)
     }
 

@@ -60,7 +60,10 @@ async fn run_scenario(folder: &Path) {
         demo.client.inject_fault(cluster, &FaultRequest { workload: String::new(), fault: breakage }).await
     };
     let done = break_it("eu-west-2", ClusterFault::ChangeReplicas).await.unwrap();
-    assert_eq!(done, "Deployment harbor/lighthouse on eu-west-2: replicas were changed from 2 to 5 by hand.");
+    assert_eq!(
+        done,
+        "Deployment harbor/lighthouse on eu-west-2: replicas were changed from 2 to 5 by hand. Flotilla detects it, and reverts it unless the drift policy says to notify only."
+    );
     let none = break_it("eu-west-3", ClusterFault::DeleteObject).await.unwrap_err();
     assert_eq!(
         (none.code(), &*none.to_string()),

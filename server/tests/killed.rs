@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use hub::{Actor, ActorKind, Clock, Hub, HubConfig};
+use domain::api_token::NewApiToken;
+use domain::role::Role;
+use hub::{Actor, ActorKind, Clock, Hub, HubConfig, KeySource};
 use kubesim::SimCluster;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
@@ -90,6 +92,7 @@ impl TestEnvironment {
             .arg("--kubeconfig")
             .arg(self.kubeconfig_path())
             .env("FLOTILLA_FAILPOINT", failpoint)
+            .env("FLOTILLA_KEY", KEY)
             .env("FLOTILLA_STOP_FILE", self.stop_file())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -108,12 +111,16 @@ impl TestEnvironment {
     }
 }
 
+/// The key of the encrypted columns.
+const KEY: &str = "flotilla-key-1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
 /// An API token, created before the server runs.
 async fn create_token(folder: &Path, database: &str) -> String {
-    let hub = Hub::open(HubConfig { database: database.to_owned(), clock: Clock::system() }).await.unwrap();
+    let keys = Some(KeySource::Value(KEY.to_owned()));
+    let hub = Hub::open(HubConfig { keys, ..HubConfig::new(database, Clock::system()) }).await.unwrap();
     let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
-    let actor = Actor::new("ada", ActorKind::Session(user));
-    let secret = hub.create_token(&actor, "test", 1).await.unwrap().secret;
+    let actor = Actor::new("ada", ActorKind::Session(user), Role::Admin);
+    let secret = hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;
     drop(hub);
     // SQLite allows one server at a time, and the connections of this one close asynchronously.
     if let Ok(lock) = std::fs::File::open(folder.join("flotilla.db.lock")) {
@@ -273,7 +280,8 @@ async fn assert_change_survives(fixture: &TestEnvironment, failpoint: &str, roun
     let (spec, replicas, on_both) = web_change(round);
     let mut armed = fixture.serve("").await;
     let client = wire::Client::new(armed.url.as_ref().unwrap(), &fixture.token).unwrap();
-    let put = wire::WorkloadPut { labels: None, spec: serde_json::from_value(spec).unwrap() };
+    let put =
+        wire::WorkloadPut { spec: serde_json::from_value(spec).unwrap(), ..wire::WorkloadPut::default() };
     let current = client.get_workload("web").await.unwrap().workload.revision;
     client.put_workload("web", &put, current).await.unwrap();
     let (key, publish) = (format!("publish-{failpoint}"), json!({ "message": failpoint, "confirm": 1 }));

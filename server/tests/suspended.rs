@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::cluster::ClusterKind;
 use domain::placement::{Placement, Predicate};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
-use hub::{Actor, Clock, Hub, HubConfig, NewCluster, PublishOptions};
+use hub::{Actor, Clock, Hub, HubConfig, KeySource, NewCluster, PublishOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection, Row as _};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -63,10 +63,19 @@ async fn wait_until(what: &str, ok: impl AsyncFn() -> bool) {
     }
 }
 
+/// The key of the encrypted columns.
+const KEY: &str = "flotilla-key-1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+async fn open_hub(url: &str) -> Hub {
+    let keys = Some(KeySource::Value(KEY.to_owned()));
+    Hub::open(HubConfig { keys, ..HubConfig::new(url, Clock::system()) }).await.unwrap()
+}
+
 async fn start_server(url: &str, stop_file: &Path) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
         .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--database", url])
         .env("FLOTILLA_STOP_FILE", stop_file)
+        .env("FLOTILLA_KEY", KEY)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
@@ -109,7 +118,7 @@ async fn publish(hub: &Hub, name: &str, value: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn i3_p9_a_server_that_was_suspended_beyond_its_claim_writes_nothing_of_it() {
     let Some(database) = TestDatabase::create().await else { return };
-    let hub = Hub::open(HubConfig { database: database.url.clone(), clock: Clock::system() }).await.unwrap();
+    let hub = open_hub(&database.url).await;
     for number in 0..CLUSTERS {
         let new = NewCluster::new(&format!("eu-{number}"), ClusterKind::Agent);
         hub.register_cluster(&Actor::system(), new).await.unwrap();

@@ -8,7 +8,7 @@ use crate::{demo, postgres, rails, setup, site, step};
 /// Runs a benchmark. Its output is the result, so it is not redirected to a log.
 pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     match name {
-        "page" => return bench_page(paths),
+        "page" | "walk" => return bench_browser(paths, name),
         "real" => return bench_real(paths, args),
         "chaos" => return bench_chaos(paths, args),
         _ => {}
@@ -37,19 +37,19 @@ pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     if name == "guard" { rails::measure(paths) } else { Ok(()) }
 }
 
-/// The console's first load in a real browser: bytes and times.
-fn bench_page(paths: &Paths) -> Result<()> {
+/// In a real browser: `page`, bytes and times of the console's first load; `walk`, a first walk through the console at human pace.
+fn bench_browser(paths: &Paths, name: &str) -> Result<()> {
     setup::npm::ensure(paths, "end2end")?;
     let chromium = setup::chromium::ensure(paths)?;
     site::build(paths)?;
     demo::build_server(paths, true)?;
     let mut node = paths.command("node");
-    node.arg("bench/page.mjs").current_dir(paths.root.join("end2end"));
+    node.arg(format!("bench/{name}.mjs")).current_dir(paths.root.join("end2end"));
     node.env("FLOTILLA_CHROMIUM", chromium);
     node.env("FLOTILLA_SERVER", paths.binary("flotilla-server", true));
     node.env("FLOTILLA_ASSETS", paths.site());
     let status = node.status()?;
-    ensure!(status.success(), "the benchmark page failed ({status})");
+    ensure!(status.success(), "the benchmark {name} failed ({status})");
     Ok(())
 }
 

@@ -56,8 +56,7 @@ fn exec(command: &mut Command) -> Result<()> {
 
 #[cfg(not(unix))]
 fn exec(command: &mut Command) -> Result<()> {
-    let status =
-        server_command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    let status = command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
     anyhow::ensure!(status.success(), "the server ended with {status}");
     Ok(())
 }

@@ -27,9 +27,9 @@ pub fn run_as_step(paths: &Paths) -> Result<()> {
     step::run(paths, "scenarios", playwright.arg("--reporter=line")).map(drop)
 }
 
-/// The server, and the program that starts real control planes.
+/// The server, an agent, and the program that starts real control planes.
 fn build_programs(paths: &Paths) -> Result<()> {
-    program::build(paths, "server", &["server", "cli", "testkit"])
+    program::build(paths, "server", &["server", "cli", "agent", "testkit"])
 }
 
 /// The database of the scenarios in which it fails; the demo's is SQLite.
@@ -54,6 +54,7 @@ fn playwright_command(paths: &Paths, database: &PostgresServer) -> Result<Comman
     playwright.env("FLOTILLA_TEST_POSTGRES", &database.url);
     setup::renderer::set_all(paths, &mut playwright)?;
     playwright.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
+    playwright.env("FLOTILLA_AGENT", paths.binary("flotilla-agent", false));
     playwright.env("FLOTILLA_CONTROL_PLANES", paths.binary("control-planes", false));
     Ok(playwright)
 }

@@ -23,6 +23,8 @@ const MAX_TAIL_LINES: usize = 80;
 const MAX_ERROR_LINES: usize = 160;
 /// Lines shown per error line, including it.
 const LINES_PER_ERROR: usize = 6;
+/// Lines shown per failed scenario: its name, the expectation and the line of code.
+const LINES_PER_SCENARIO: usize = 36;
 
 /// Held by the step that redraws its progress line.
 static PROGRESS_LINE: Mutex<()> = Mutex::new(());
@@ -119,21 +121,32 @@ fn print_failed_output(output: &str) {
     }
 }
 
-/// The lines of panics, compiler errors and failed tests, with the lines that follow.
+/// The lines of panics, compiler errors, failed tests and failed scenarios, with the lines that follow.
 fn select_error_lines<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let is_error = |line: &str| {
-        line.contains("panicked at ") || line.starts_with("error") || line.contains(" ... FAILED")
+    let lines_of_error = |line: &str| match line {
+        _ if line.contains("panicked at ") || line.starts_with("error") || line.contains(" ... FAILED") => {
+            LINES_PER_ERROR
+        }
+        _ if is_failed_scenario(line) => LINES_PER_SCENARIO,
+        _ => 0,
     };
     let mut shown = Vec::new();
     let mut next = 0;
     for (at, line) in lines.iter().enumerate() {
-        if is_error(line) && at >= next {
-            next = (at + LINES_PER_ERROR).min(lines.len());
+        let count = lines_of_error(line);
+        if count > 0 && at >= next {
+            next = (at + count).min(lines.len());
             shown.extend_from_slice(&lines[at..next]);
         }
     }
     shown.truncate(MAX_ERROR_LINES);
     shown
+}
+
+/// Whether Playwright reports a failed scenario from this line on: `  2) scenarios/wizard.spec.ts:72:1 › …`.
+fn is_failed_scenario(line: &str) -> bool {
+    let number = line.trim_start().split_once(") scenarios/").map(|(number, _)| number);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn spawn_piped(command: &mut Command) -> std::io::Result<Child> {
@@ -253,6 +266,16 @@ mod tests {
         let shown = select_error_lines(&lines);
         assert_eq!(shown[..3], ["thread 'b' panicked at src/lib.rs:3:5:", "no provider", "   0: a frame"]);
         assert_eq!(shown.len(), LINES_PER_ERROR);
+    }
+
+    #[test]
+    fn a_failed_scenario_is_shown_with_its_expectation() {
+        let mut lines = vec!["[3/147] scenarios/a.spec.ts:5:1 › a list"];
+        lines.push("  1) scenarios/a.spec.ts:5:1 › a list");
+        lines.extend(vec!["    Expected: 1"; 50]);
+        let shown = select_error_lines(&lines);
+        assert_eq!(shown[..2], ["  1) scenarios/a.spec.ts:5:1 › a list", "    Expected: 1"]);
+        assert_eq!(shown.len(), LINES_PER_SCENARIO);
     }
 
     #[test]

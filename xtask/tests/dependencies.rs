@@ -22,7 +22,7 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 17] = [
     ("cli", &["domain", "wire"]),
     ("app", &["domain", "hub"]),
     ("frontend", &["app"]),
-    ("server", &["agent", "app", "domain", "hub", "kubesim", "source", "wire"]),
+    ("server", &["agent", "app", "domain", "egress", "hub", "kubesim", "source", "wire"]),
     ("kubesim", &[]),
     ("testkit", &[]),
     ("xtask", &[]),

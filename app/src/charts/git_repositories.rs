@@ -1,11 +1,18 @@
 //! The Git repositories that need credentials, a webhook or signed commits: the list, and the form for one.
 
+use domain::authorization::UserAction;
 use domain::git_repository::GitRepository;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Empty, ErrorBanner, icon, render_resource};
+use super::form_field::{TextField, secret_field};
+use super::removal::use_removal;
+use crate::components::dialog::dialog_buttons;
+use crate::components::error::action_error;
+use crate::components::{ConfirmDialog, ErrorBanner, icon, render_resource};
 use crate::errors::AppResult;
+use crate::paths;
+use crate::permission::Permission;
 use crate::resource::create_resource;
 
 /// A repository as entered in the form.
@@ -54,7 +61,9 @@ pub async fn git_repository_save(form: GitRepositoryForm) -> AppResult<GitReposi
 #[server(prefix = "/api/fn", endpoint = "git_repository_remove")]
 pub async fn git_repository_remove(name: String) -> AppResult<()> {
     use crate::host;
-    host::into_app_result(host::hub()?.remove_git_repository(&host::actor()?, &name).await)
+    host::into_app_result(host::hub()?.remove_git_repository(&host::actor()?, &name).await)?;
+    leptos_axum::redirect(paths::CHARTS);
+    Ok(())
 }
 
 /// The section of the page.
@@ -62,27 +71,30 @@ pub async fn git_repository_remove(name: String) -> AppResult<()> {
 pub fn GitRepositoriesSection() -> impl IntoView {
     let save = ServerAction::<GitRepositorySave>::new();
     let remove = ServerAction::<GitRepositoryRemove>::new();
+    let removed = use_removal("remove-git-repository");
     let data =
         create_resource(move || (save.version().get(), remove.version().get()), |_| git_repositories_read());
     view! {
         <section class="stack-sm" aria-labelledby="git-repositories">
             <h2 class="section" id="git-repositories">"Git repositories"</h2>
             <p class="text-2">
-                "A public repository needs no entry. Credentials are sent to the server of this URL only, and never shown again."
+                "A workload can follow a public repository without an entry here. Others need credentials, which are sent to the server of their URL only and never shown again."
             </p>
-            {move || remove.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-            {render_resource(data, move |list| show_list(list, remove))}
+            {render_resource(data, show_list)}
             {show_form(save)}
+            {move || removed.get().map(|name| removal_dialog(name, remove))}
         </section>
     }
     .into_any()
 }
 
-fn show_list(repositories: Vec<GitRepository>, remove: ServerAction<GitRepositoryRemove>) -> AnyView {
+fn show_list(repositories: Vec<GitRepository>) -> AnyView {
     if repositories.is_empty() {
         return view! {
-            <Empty title="No Git repositories with credentials" text="Add one for a repository that is not public, or to receive its webhook."
-                command="flotilla git repo add deploy https://github.com/acme/deploy.git --username git --password-file token" />
+            <p class="text-3">
+                "No repositories with credentials. Add one here, or with "
+                <code>"flotilla git repo add deploy https://github.com/acme/deploy.git --username git --password-file token"</code> "."
+            </p>
         }
         .into_any();
     }
@@ -98,13 +110,13 @@ fn show_list(repositories: Vec<GitRepository>, remove: ServerAction<GitRepositor
                     <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
                 </tr>
             </thead>
-            <tbody>{repositories.into_iter().map(|one| show_row(one, remove)).collect_view()}</tbody>
+            <tbody>{repositories.into_iter().map(show_row).collect_view()}</tbody>
         </table>
     }
     .into_any()
 }
 
-fn show_row(repository: GitRepository, remove: ServerAction<GitRepositoryRemove>) -> AnyView {
+fn show_row(repository: GitRepository) -> AnyView {
     let GitRepository { name, url, user_name, has_webhook, allowed_signers, .. } = repository;
     let label = format!("Remove {name}");
     let webhook = match has_webhook {
@@ -120,12 +132,27 @@ fn show_row(repository: GitRepository, remove: ServerAction<GitRepositoryRemove>
             <td data-label="Webhook" class="mono break-all">{webhook}</td>
             <td data-label="Signed commits">{if allowed_signers.is_empty() { "Not required" } else { "Required" }}</td>
             <td class="right cell-state">
-                <ActionForm action=remove>
-                    <input type="hidden" name="name" value=name />
-                    <button class="btn btn-sm btn-danger" type="submit" aria-label=label>{icon("trash")} "Remove"</button>
-                </ActionForm>
+                <a class="btn btn-sm btn-danger" href=paths::git_repository_removal(&name) aria-label=label>{icon("trash")} "Remove"</a>
             </td>
         </tr>
+    }
+    .into_any()
+}
+
+fn removal_dialog(name: String, remove: ServerAction<GitRepositoryRemove>) -> AnyView {
+    view! {
+        <ConfirmDialog title=format!("Remove the Git repository {name}?") back=paths::CHARTS.to_owned()>
+            <ActionForm action=remove>
+                <Permission action=UserAction::ManageRepositories>
+                    <input type="hidden" name="name" value=name />
+                    <div class="dialog-body">
+                        {action_error(remove.value())}
+                        <p>"Its credentials, the secret of its webhook and its allowed signers are deleted. Workloads that follow it keep their commit; the next ones are read without credentials and may be unsigned."</p>
+                    </div>
+                    {dialog_buttons(paths::CHARTS.to_owned(), "Remove Git repository", "btn btn-danger-solid")}
+                </Permission>
+            </ActionForm>
+        </ConfirmDialog>
     }
     .into_any()
 }
@@ -140,57 +167,26 @@ fn show_form(save: ServerAction<GitRepositorySave>) -> AnyView {
         <details class="fold">
             <summary>"Add Git repository"</summary>
             <ActionForm action=save attr:class="stack-md pt-3 max-w-180">
-                {result}
-                {field(TextField { id: "git-name", name: "form[name]", label: "Name", help: "The address of its webhook ends with it.", longest: "63", required: true })}
-                {field(TextField { id: "git-url", name: "form[url]", label: "URL", help: "As sources name it, such as https://github.com/acme/deploy.git.", longest: "500", required: true })}
-                {field(TextField { id: "git-user", name: "form[user_name]", label: "User name", help: "Empty for a public repository. Many servers accept any name for a token.", longest: "200", required: false })}
-                {secret("git-secret", "form[secret]", "Password or token", "Empty to keep the stored one.")}
-                {secret("git-webhook", "form[webhook_secret]", "Secret of the webhook", "At least 16 bytes; empty without a webhook, or to keep the stored one.")}
-                <div class="field">
-                    <label class="field-label" for="git-signers">"Allowed signers"</label>
-                    <textarea class="input input-mono" id="git-signers" name="form[allowed_signers]" rows="3" spellcheck="false"></textarea>
-                    <p class="field-help">"SSH public keys, one a line. Commits that none of them signed are blocked. Empty to keep the stored ones."</p>
-                </div>
-                <div>
-                    <button class="btn btn-primary" type="submit" disabled=move || save.pending().get()>
-                        {move || if save.pending().get() { "Saving…" } else { "Save Git repository" }}
-                    </button>
-                </div>
+                <Permission action=UserAction::ManageRepositories>
+                    {result}
+                    {TextField { id: "git-name", name: "form[name]", label: "Name", help: "The address of its webhook ends with it.", max_length: 63, is_required: true, ..TextField::default() }.view()}
+                    {TextField { id: "git-url", name: "form[url]", label: "URL", help: "As sources name it, such as https://github.com/acme/deploy.git.", max_length: 500, is_required: true, ..TextField::default() }.view()}
+                    {TextField { id: "git-user", name: "form[user_name]", label: "User name", help: "Empty for a public repository. Many servers accept any name for a token.", max_length: 200, is_required: false, ..TextField::default() }.view()}
+                    {secret_field("git-secret", "form[secret]", "Password or token", "Empty to keep the stored one.")}
+                    {secret_field("git-webhook", "form[webhook_secret]", "Secret of the webhook", "At least 16 bytes; empty without a webhook, or to keep the stored one.")}
+                    <div class="field">
+                        <label class="field-label" for="git-signers">"Allowed signers"</label>
+                        <textarea class="input input-mono" id="git-signers" name="form[allowed_signers]" rows="3" spellcheck="false"></textarea>
+                        <p class="field-help">"SSH public keys, one a line. Commits that none of them signed are blocked. Empty to keep the stored ones."</p>
+                    </div>
+                    <div>
+                        <button class="btn btn-primary" type="submit" disabled=move || save.pending().get()>
+                            {move || if save.pending().get() { "Saving…" } else { "Save Git repository" }}
+                        </button>
+                    </div>
+                </Permission>
             </ActionForm>
         </details>
-    }
-    .into_any()
-}
-
-/// A line of text in the form.
-struct TextField {
-    id: &'static str,
-    name: &'static str,
-    label: &'static str,
-    help: &'static str,
-    longest: &'static str,
-    required: bool,
-}
-
-fn field(field: TextField) -> AnyView {
-    let TextField { id, name, label, help, longest, required } = field;
-    view! {
-        <div class="field">
-            <label class="field-label" for=id>{label}</label>
-            <input class="input input-mono" id=id name=name required=required maxlength=longest autocomplete="off" autocapitalize="off" spellcheck="false" />
-            <p class="field-help">{help}</p>
-        </div>
-    }
-    .into_any()
-}
-
-fn secret(id: &'static str, name: &'static str, label: &'static str, help: &'static str) -> AnyView {
-    view! {
-        <div class="field">
-            <label class="field-label" for=id>{label}</label>
-            <input class="input" id=id type="password" name=name maxlength="16000" autocomplete="new-password" />
-            <p class="field-help">{help}</p>
-        </div>
     }
     .into_any()
 }

@@ -1,13 +1,20 @@
 //! The repositories that charts are fetched from: the list with the age of each index, and the form for a new one.
 
 use domain::Timestamp;
+use domain::authorization::UserAction;
 use domain::chart_repository::{ChartRepository, RepositoryLogin};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Empty, ErrorBanner, icon, render_resource};
+use super::form_field::{TextField, secret_field};
+use super::removal::use_removal;
+use crate::components::dialog::dialog_buttons;
+use crate::components::error::action_error;
+use crate::components::{Age, ConfirmDialog, ErrorBanner, icon, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
+use crate::paths;
+use crate::permission::Permission;
 use crate::resource::create_resource;
 
 /// The repositories.
@@ -64,56 +71,50 @@ pub async fn chart_repository_add(form: RepositoryForm) -> AppResult<ChartReposi
 #[server(prefix = "/api/fn", endpoint = "chart_repository_refresh")]
 pub async fn chart_repository_refresh(name: String) -> AppResult<ChartRepository> {
     use crate::host;
-    host::into_app_result(host::hub()?.refresh_chart_repository(&name).await)
+    host::into_app_result(host::hub()?.refresh_chart_repository(&host::actor()?, &name).await)
 }
 
 /// Removes a repository; rejected while a workload names a chart of it.
 #[server(prefix = "/api/fn", endpoint = "chart_repository_remove")]
 pub async fn chart_repository_remove(name: String) -> AppResult<()> {
     use crate::host;
-    host::into_app_result(host::hub()?.remove_chart_repository(&host::actor()?, &name).await)
-}
-
-/// The actions on a row.
-#[derive(Clone, Copy)]
-struct RowActions {
-    refresh: ServerAction<ChartRepositoryRefresh>,
-    remove: ServerAction<ChartRepositoryRemove>,
+    host::into_app_result(host::hub()?.remove_chart_repository(&host::actor()?, &name).await)?;
+    leptos_axum::redirect(paths::CHARTS);
+    Ok(())
 }
 
 /// The section of the page.
 #[component]
 pub fn RepositoriesSection() -> impl IntoView {
     let add = ServerAction::<ChartRepositoryAdd>::new();
-    let actions = RowActions { refresh: ServerAction::new(), remove: ServerAction::new() };
+    let refresh = ServerAction::<ChartRepositoryRefresh>::new();
+    let remove = ServerAction::<ChartRepositoryRemove>::new();
+    let removed = use_removal("remove-repository");
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let changes =
-        move || (add.version().get(), actions.refresh.version().get(), actions.remove.version().get());
+    let changes = move || (add.version().get(), refresh.version().get(), remove.version().get());
     let data = create_resource(move || (changes(), version.get()), |_| chart_repositories_read());
     view! {
         <section class="stack-sm" aria-labelledby="repositories">
-            <h2 class="section" id="repositories">"Repositories"</h2>
+            <h2 class="section" id="repositories">"Chart repositories"</h2>
             <p class="text-2">
                 "Charts are fetched from here when a workload names them, as repository/chart, and are then stored: what is published does not need the repository."
             </p>
-            {move || {
-                let failed = actions.remove.value().get().and_then(Result::err);
-                let failed = failed.or_else(|| actions.refresh.value().get().and_then(Result::err));
-                failed.map(|error| view! { <ErrorBanner error=error /> })
-            }}
-            {render_resource(data, move |list| show_repositories(list, actions))}
+            {action_error(refresh.value())}
+            {render_resource(data, move |list| show_repositories(list, refresh))}
             {show_form(add)}
+            {move || removed.get().map(|name| removal_dialog(name, remove))}
         </section>
     }
     .into_any()
 }
 
-fn show_repositories(list: RepositoryList, actions: RowActions) -> AnyView {
+fn show_repositories(list: RepositoryList, refresh: ServerAction<ChartRepositoryRefresh>) -> AnyView {
     let RepositoryList { repositories, read_at } = list;
     if repositories.is_empty() {
         return view! {
-            <Empty title="No repositories yet" text="Add an HTTP repository or an OCI registry to use its charts."
-                command="flotilla chart repo add podinfo oci://ghcr.io/stefanprodan/charts" />
+            <p class="text-3">
+                "No repositories. Add one here, or with " <code>"flotilla chart repo add podinfo oci://ghcr.io/stefanprodan/charts"</code> "."
+            </p>
         }
         .into_any();
     }
@@ -130,14 +131,18 @@ fn show_repositories(list: RepositoryList, actions: RowActions) -> AnyView {
                 </tr>
             </thead>
             <tbody>
-                {repositories.into_iter().map(|one| show_row(one, read_at, actions)).collect_view()}
+                {repositories.into_iter().map(|one| show_row(one, read_at, refresh)).collect_view()}
             </tbody>
         </table>
     }
     .into_any()
 }
 
-fn show_row(repository: ChartRepository, read_at: Timestamp, actions: RowActions) -> AnyView {
+fn show_row(
+    repository: ChartRepository,
+    read_at: Timestamp,
+    refresh: ServerAction<ChartRepositoryRefresh>,
+) -> AnyView {
     let ChartRepository { name, url, login, status, .. } = repository;
     let login = match login {
         RepositoryLogin::None => "none".to_owned(),
@@ -166,7 +171,7 @@ fn show_row(repository: ChartRepository, read_at: Timestamp, actions: RowActions
         }
     });
     let (refresh_label, remove_label) = (format!("Refresh {name}"), format!("Remove {name}"));
-    let (refreshed, removed) = (name.clone(), name.clone());
+    let (refreshed, removal) = (name.clone(), paths::chart_repository_removal(&name));
     view! {
         <tr>
             <th scope="row" class="cell-name name">{name}</th>
@@ -176,17 +181,35 @@ fn show_row(repository: ChartRepository, read_at: Timestamp, actions: RowActions
             <td data-label="Index read" class="whitespace-nowrap">{age}</td>
             <td class="right cell-state">
                 <div class="flex flex-wrap justify-end gap-2">
-                    <ActionForm action=actions.refresh>
-                        <input type="hidden" name="name" value=refreshed />
-                        <button class="btn btn-sm" type="submit" aria-label=refresh_label>{icon("refresh")} "Refresh"</button>
+                    <ActionForm action=refresh>
+                        <Permission action=UserAction::ChangeCharts>
+                            <input type="hidden" name="name" value=refreshed />
+                            <button class="btn btn-sm" type="submit" aria-label=refresh_label>{icon("refresh")} "Refresh"</button>
+                        </Permission>
                     </ActionForm>
-                    <ActionForm action=actions.remove>
-                        <input type="hidden" name="name" value=removed />
-                        <button class="btn btn-sm btn-danger" type="submit" aria-label=remove_label>{icon("trash")} "Remove"</button>
-                    </ActionForm>
+                    <a class="btn btn-sm btn-danger" href=removal aria-label=remove_label>{icon("trash")} "Remove"</a>
                 </div>
             </td>
         </tr>
+    }
+    .into_any()
+}
+
+fn removal_dialog(name: String, remove: ServerAction<ChartRepositoryRemove>) -> AnyView {
+    view! {
+        <ConfirmDialog title=format!("Remove the repository {name}?") back=paths::CHARTS.to_owned()>
+            <ActionForm action=remove>
+                <Permission action=UserAction::ManageRepositories>
+                    <input type="hidden" name="name" value=name />
+                    <div class="dialog-body">
+                        {action_error(remove.value())}
+                        <p>"Its entry with its credentials, its index and the charts that were fetched from it are deleted."</p>
+                        <p>"A repository with a chart that a draft or a revision of a workload names is not removed."</p>
+                    </div>
+                    {dialog_buttons(paths::CHARTS.to_owned(), "Remove repository", "btn btn-danger-solid")}
+                </Permission>
+            </ActionForm>
+        </ConfirmDialog>
     }
     .into_any()
 }
@@ -209,33 +232,18 @@ fn show_form(add: ServerAction<ChartRepositoryAdd>) -> AnyView {
         <details class="fold">
             <summary>"Add repository"</summary>
             <ActionForm action=add attr:class="stack-md pt-3 max-w-180">
-                {result}
-                <div class="field">
-                    <label class="field-label" for="repository-name">"Name"</label>
-                    <input class="input input-mono" id="repository-name" name="form[name]" required=true maxlength="63"
-                        placeholder="bitnami" autocomplete="off" autocapitalize="off" spellcheck="false" />
-                </div>
-                <div class="field">
-                    <label class="field-label" for="repository-url">"URL"</label>
-                    <input class="input input-mono" id="repository-url" name="form[url]" required=true maxlength="500"
-                        placeholder="https://charts.example.com or oci://ghcr.io/charts" autocomplete="off" autocapitalize="off" spellcheck="false" />
-                    <p class="field-help">"The folder with index.yaml, or the path of an OCI registry."</p>
-                </div>
-                <div class="field">
-                    <label class="field-label" for="repository-user">"User name"</label>
-                    <input class="input" id="repository-user" name="form[user_name]" maxlength="200" autocomplete="off" />
-                    <p class="field-help">"Empty for a public repository, and for a bearer token."</p>
-                </div>
-                <div class="field">
-                    <label class="field-label" for="repository-secret">"Password or token"</label>
-                    <input class="input" id="repository-secret" type="password" name="form[secret]" maxlength="16000" autocomplete="new-password" />
-                    <p class="field-help">"Sent to this server only, and never shown again."</p>
-                </div>
-                <div>
-                    <button class="btn btn-primary" type="submit" disabled=move || add.pending().get()>
-                        {move || if add.pending().get() { "Adding…" } else { "Add repository" }}
-                    </button>
-                </div>
+                <Permission action=UserAction::ManageRepositories>
+                    {result}
+                    {TextField { id: "repository-name", name: "form[name]", label: "Name", placeholder: "bitnami", max_length: 63, is_required: true, ..TextField::default() }.view()}
+                    {TextField { id: "repository-url", name: "form[url]", label: "URL", placeholder: "https://charts.example.com or oci://ghcr.io/charts", help: "The folder with index.yaml, or the path of an OCI registry.", max_length: 500, is_required: true }.view()}
+                    {TextField { id: "repository-user", name: "form[user_name]", label: "User name", help: "Empty for a public repository, and for a bearer token.", max_length: 200, ..TextField::default() }.view()}
+                    {secret_field("repository-secret", "form[secret]", "Password or token", "Sent to this server only, and never shown again.")}
+                    <div>
+                        <button class="btn btn-primary" type="submit" disabled=move || add.pending().get()>
+                            {move || if add.pending().get() { "Adding…" } else { "Add repository" }}
+                        </button>
+                    </div>
+                </Permission>
             </ActionForm>
         </details>
     }

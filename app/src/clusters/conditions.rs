@@ -5,7 +5,7 @@ use domain::condition::ConditionStatus;
 use domain::join::{ClusterCondition, ClusterConditionType};
 use leptos::prelude::*;
 
-use crate::components::{Age, icon};
+use crate::components::{Age, Banner, StatusStyle, icon};
 
 /// The conditions in the order in which they become true.
 #[component]
@@ -40,6 +40,30 @@ pub fn Conditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl Into
             </section>
         }
     })
+}
+
+/// The conditions that do not hold, with what to do, for the head of the page. Without facts that wait for a confirmation: they
+/// are no fault, and have a section with the decision.
+#[component]
+pub fn FailedConditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl IntoView {
+    let failed = conditions.into_iter().filter(|condition| {
+        condition.status == ConditionStatus::False && condition.kind != ClusterConditionType::FactsConfirmed
+    });
+    let one = move |condition: ClusterCondition| {
+        let look = StatusStyle { icon: "degraded", hue: "hue-degraded", emphasis: "state-broken" };
+        let (_, fails) = labels(condition.kind);
+        view! {
+            <Banner look=look>
+                <p>
+                    <b>{fails}</b>
+                    {condition.since.map(|since| view! { " for " <Age since=since at=at /> })}
+                    {format!(". {}", condition.message)}
+                </p>
+                {(!condition.hint.is_empty()).then(|| view! { <p>{condition.hint}</p> })}
+            </Banner>
+        }
+    };
+    failed.map(one).collect_view()
 }
 
 /// What is shown while a condition holds, and while it does not.

@@ -1,10 +1,12 @@
 //! Reported facts of a cluster that wait for confirmation.
 
+use domain::authorization::UserAction;
 use domain::cluster::{ConfirmedFacts, PendingFact};
 use leptos::prelude::*;
 
 use crate::components::{ErrorBanner, icon};
 use crate::errors::AppResult;
+use crate::permission::Permission;
 
 /// Confirms these facts (`ConfirmedFacts` as JSON, as the page showed them); rejected if the cluster reports others by now.
 #[server(prefix = "/api/fn", endpoint = "cluster_confirm_facts")]
@@ -76,13 +78,15 @@ pub fn PendingFacts(facts: FactsToConfirm, action: ServerAction<ClusterConfirmFa
                 </table>
                 <p class="meta">{explanation}</p>
                 <ActionForm action=action>
-                    <input type="hidden" name="name" value=cluster />
-                    <input type="hidden" name="base_revision" value=revision.to_string() />
-                    <input type="hidden" name="facts" value=reported />
-                    <button class="btn" type="submit">
-                        {icon("check")}
-                        "Confirm facts"
-                    </button>
+                    <Permission action=UserAction::JoinCluster>
+                        <input type="hidden" name="name" value=cluster />
+                        <input type="hidden" name="base_revision" value=revision.to_string() />
+                        <input type="hidden" name="facts" value=reported />
+                        <button class="btn" type="submit">
+                            {icon("check")}
+                            "Confirm facts"
+                        </button>
+                    </Permission>
                 </ActionForm>
             </section>
         }

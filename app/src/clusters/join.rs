@@ -1,13 +1,25 @@
-//! Joining a cluster: the manifests that install its agent, with the rights that the form grants; displayed once.
+//! Joining a cluster: the rights of its agent, one command that installs it, and the stages until the cluster is online.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
+use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Banner, CopyBlock, CopyLine, ErrorBanner, StatusStyle, render_resource};
+use super::join_tokens::{JoinTokenDialog, JoinTokenRevoke, JoinTokens};
+use super::registrations::RegistrationActions;
+use crate::components::{CopyLine, render_resource};
 use crate::errors::AppResult;
 use crate::paths;
 use crate::resource::create_resource;
+
+mod command;
+mod form;
+mod progress;
+
+use command::JoinCommandStep;
+use form::show_form;
+use progress::JoinProgress;
 
 /// The form, as it is sent. Unticked boxes are not sent, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,17 +37,52 @@ pub struct JoinForm {
     pub labels: String,
     /// Whether the cluster is accepted automatically.
     pub auto_accept: bool,
+    /// How long the command is valid, in minutes; an hour if it is 0.
+    pub minutes: u32,
 }
 
-/// Generated manifests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InstallManifests {
-    /// The name of the cluster.
-    pub name: String,
-    /// The manifests, with the token in them.
-    pub manifest: String,
-    /// Whether the cluster is accepted automatically.
-    pub auto_accept: bool,
+/// What the address says about the cluster that joins: its name, and the rights of its agent. The token is not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JoinAddress {
+    /// The name of the cluster; empty while none was chosen.
+    pub cluster: String,
+    /// Namespaces, separated by commas.
+    pub namespaces: String,
+    /// Kinds, separated by commas.
+    pub kinds: String,
+    /// `true` for every namespace.
+    pub wide: String,
+}
+
+impl JoinAddress {
+    fn from_query(query: &ParamsMap) -> Self {
+        let part = |name: &str| query.get(name).unwrap_or_default();
+        Self {
+            cluster: part("cluster"),
+            namespaces: part("namespaces"),
+            kinds: part("kinds"),
+            wide: part("wide"),
+        }
+    }
+
+    /// Whether the agent may write in every namespace.
+    fn is_wide(&self) -> bool {
+        self.wide == "true"
+    }
+
+    /// The page with this address.
+    fn to_path(&self) -> String {
+        let rights = [("namespaces", &*self.namespaces), ("kinds", &*self.kinds), ("wide", &*self.wide)];
+        paths::query(&paths::join_cluster(&self.cluster), &rights)
+    }
+}
+
+/// The words of a list in the address that can be names of namespaces or kinds: an address may come from anybody, and the
+/// words become part of a command.
+fn list_words(text: &str) -> Vec<&str> {
+    let is_plain = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
+    crate::components::split_words(text).filter(is_plain).collect()
 }
 
 /// The address that agents connect to; `None` if agents are not enabled.
@@ -46,61 +93,138 @@ pub async fn agent_address_read() -> AppResult<Option<String>> {
     Ok(host::agent_endpoint().map(|agents| agents.url()))
 }
 
-/// Creates a token for one cluster and generates the manifests that install its agent. Neither can be read again.
+/// Creates a join token for one cluster, stores it in a cookie of this browser, and leads to the page with the command. Nothing
+/// else has the token: the server stores its hash.
 #[server(prefix = "/api/fn", endpoint = "cluster_install")]
-pub async fn cluster_install(form: JoinForm) -> AppResult<InstallManifests> {
+pub async fn cluster_install(form: JoinForm) -> AppResult<()> {
     use crate::host;
-    use domain::join::NewJoinToken;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let none = || {
-        let why = domain::actions::agents_disabled().to_string();
-        host::with_status(crate::errors::AppError::FailedPrecondition(why))
-    };
-    let agents = host::agent_endpoint().ok_or_else(none)?;
-    let words =
-        |text: &str| -> Vec<String> { crate::components::split_words(text).map(str::to_owned).collect() };
-    let labels = parse_labels(&form.labels)
+    let agents = host::require_agent_endpoint()?;
+    let minutes = if form.minutes == 0 { form::DEFAULT_MINUTES } else { form.minutes };
+    let install = parse_form(&form, agents.url(), minutes)
         .map_err(|finding| host::with_status(crate::errors::AppError::from_finding(finding)))?;
-    let install = hub::InstallOptions {
-        cluster: form.name.trim().to_owned(),
-        hub: agents.url(),
-        namespaces: words(&form.namespaces),
-        kinds: words(&form.kinds),
-        cluster_wide: form.cluster_wide,
-        token: NewJoinToken { labels, auto_accept: form.auto_accept, ..NewJoinToken::default() },
-        ..hub::InstallOptions::default()
+    let address = JoinAddress {
+        cluster: install.cluster.clone(),
+        namespaces: install.namespaces.join(","),
+        kinds: install.kinds.join(","),
+        wide: if install.cluster_wide { "true".to_owned() } else { String::new() },
     };
-    let name = install.cluster.clone();
-    let made = hub.create_install_manifest(&actor, install, |made| agents.format_join_token(made)).await;
-    Ok(InstallManifests { name, manifest: host::into_app_result(made)?.1, auto_accept: form.auto_accept })
+    let created =
+        hub.create_install_manifest(&actor, install, |secret| agents.format_join_token(secret)).await;
+    let (secret, _) = host::into_app_result(created)?;
+    host::set_private_cookie(host::JOIN_COOKIE, &agents.format_join_token(&secret), i64::from(minutes) * 60);
+    leptos_axum::redirect(&address.to_path());
+    Ok(())
 }
 
 #[cfg(feature = "ssr")]
-fn parse_labels(text: &str) -> Result<domain::labels::Labels, domain::Finding> {
-    crate::components::split_words(text).map(super::labels::parse_label).collect()
+fn parse_form(form: &JoinForm, hub: String, minutes: u32) -> Result<hub::InstallOptions, domain::Finding> {
+    use domain::join::NewJoinToken;
+    let words =
+        |text: &str| -> Vec<String> { crate::components::split_words(text).map(str::to_owned).collect() };
+    let namespaces = if form.cluster_wide { Vec::new() } else { words(&form.namespaces) };
+    if namespaces.is_empty() && !form.cluster_wide {
+        let hint = "Name the namespaces of its workloads, or select every namespace.";
+        return Err(domain::Finding::error("Install", "The agent could not write in any namespace.", hint));
+    }
+    Ok(hub::InstallOptions {
+        cluster: form.name.trim().to_owned(),
+        hub,
+        namespaces,
+        kinds: words(&form.kinds),
+        cluster_wide: form.cluster_wide,
+        token: NewJoinToken {
+            labels: crate::label_text::parse_labels(&form.labels)?,
+            auto_accept: form.auto_accept,
+            minutes,
+            ..NewJoinToken::default()
+        },
+        ..hub::InstallOptions::default()
+    })
 }
 
 /// The page.
 #[component]
 pub fn JoinPage() -> impl IntoView {
-    let action = ServerAction::<ClusterInstall>::new();
-    let data = create_resource(|| (), |()| agent_address_read());
+    let query = use_query_map();
+    let address = Memo::new(move |_| JoinAddress::from_query(&query.read()));
+    let install = ServerAction::<ClusterInstall>::new();
+    let decide = RegistrationActions::new();
+    let revoke = ServerAction::<JoinTokenRevoke>::new();
+    let agents = create_resource(|| (), |()| agent_address_read());
+    let is_joining = Memo::new(move |_| !address.read().cluster.is_empty());
     view! {
         <Title text="Join a cluster" />
-        <div class="stack max-w-240">
-            <div class="stack-sm">
-                <h1 class="title">"Join a cluster"</h1>
-                <p class="text-2">
-                    "An agent runs in the cluster and connects to this server; the server never connects to the cluster. The agent gets the rights that you grant here and no others."
-                </p>
-            </div>
-            {render_resource(data, move |url| match url {
-                Some(url) => show_form(url, action).into_any(),
-                None => show_agents_disabled().into_any(),
-            })}
+        <div class="stack max-w-210">
+            // First: without script, the open dialog is where it is in the page.
+            <JoinTokenDialog action=revoke />
+            {move || match is_joining.get() {
+                true => view! { <Joining address=address install=install decide=decide /> }.into_any(),
+                false => {
+                    view! {
+                        <div class="stack-sm">
+                            <h1 class="title">"Join a cluster"</h1>
+                            <p class="text-2">
+                                "An agent runs in the cluster and connects to this server; the server never connects to the cluster. The agent gets the rights that you grant here and no others."
+                            </p>
+                        </div>
+                        {render_resource(agents, move |url| match url {
+                            Some(url) => view! {
+                                <ol class="steps-how">
+                                    <li>{show_form(url, install)}</li>
+                                    {later_step("Run one command where kubectl points at it", "It installs the agent. It works once, for this cluster only.")}
+                                    {later_step("Wait until it is online", "You compare the key of its agent, and accept it. There is no time limit.")}
+                                </ol>
+                                <JoinTokens revoke=revoke />
+                            }
+                            .into_any(),
+                            None => show_agents_disabled().into_any(),
+                        })}
+                    }
+                        .into_any()
+                }
+            }}
         </div>
     }
     .into_any()
+}
+
+/// A step of which only the title is shown.
+fn later_step(title: &'static str, text: &'static str) -> impl IntoView {
+    view! {
+        <li class="stack-sm">
+            <h2 class="section">{title}</h2>
+            <p class="text-2">{text}</p>
+        </li>
+    }
+}
+
+/// The command, and the stages of the cluster that the address names.
+#[component]
+fn Joining(
+    address: Memo<JoinAddress>,
+    install: ServerAction<ClusterInstall>,
+    decide: RegistrationActions,
+) -> impl IntoView {
+    // The command is read again when it is of no use any more, and not whenever a stage changes.
+    let has_registered = RwSignal::new(false);
+    view! {
+        <div class="stack-sm">
+            <h1 class="title">"Join " <span class="name">{move || address.read().cluster.clone()}</span></h1>
+            <p class="text-2">
+                "Its agent connects to this server; the server never connects to the cluster. "
+                <a class="link" href=paths::JOIN>"Join another cluster"</a>
+            </p>
+        </div>
+        <ol class="steps-how">
+            <li class="stack-sm">
+                <JoinCommandStep address=address install=install has_registered=has_registered />
+            </li>
+            <li class="stack-md">
+                <JoinProgress address=address decide=decide has_registered=has_registered />
+            </li>
+        </ol>
+    }
 }
 
 /// Agents are not enabled: how the server's operator enables them.
@@ -115,102 +239,15 @@ fn show_agents_disabled() -> impl IntoView {
     }
 }
 
-fn show_form(url: String, action: ServerAction<ClusterInstall>) -> impl IntoView {
-    view! {
-        {move || match action.value().get() {
-            Some(Ok(made)) => show_manifests(made).into_any(),
-            Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
-            None => ().into_any(),
-        }}
-        <ActionForm action=action attr:class="stack-md">
-            {text_field("name", "Name", "prod-eu-1", "Lower-case letters, digits and \"-\"; it can't be changed later.", true)}
-            {text_field("namespaces", "Namespaces it may write to", "shop, blog", "Separated by commas. The agent can't write to other namespaces.", false)}
-            {text_field("kinds", "Kinds it may write", "the default kinds, without Secret and RBAC", "Deployment, Service … or plural.group for others, such as certificates.cert-manager.io.", false)}
-            {text_field("labels", "Labels", "env=prod, region=eu", "Placements select clusters by label.", false)}
-            <div class="stack-sm">
-                {checkbox("cluster_wide", "May write these kinds in every namespace, and create namespaces")}
-                {checkbox("auto_accept", "Accept automatically; the token works once, for this name, for a day")}
-            </div>
-            <div class="flex flex-wrap items-center gap-4">
-                <button class="btn btn-primary" type="submit">
-                    "Generate manifests"
-                </button>
-                <span class="meta">"Agents connect to " <span class="mono">{url}</span></span>
-            </div>
-            <noscript>
-                <p class="meta">"Without script the manifests can't be shown; use "<code class="mono">"flotilla cluster install-manifest"</code>"."</p>
-            </noscript>
-        </ActionForm>
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn text_field(
-    name: &'static str,
-    label: &'static str,
-    placeholder: &'static str,
-    help: &'static str,
-    needed: bool,
-) -> impl IntoView {
-    let id = format!("join-{name}");
-    let help_id = format!("join-{name}-help");
-    view! {
-        <div class="field">
-            <label class="field-label" for=id.clone()>
-                {label}
-            </label>
-            <input
-                class="input input-mono"
-                id=id
-                name=format!("form[{name}]")
-                placeholder=placeholder
-                maxlength="2000"
-                required=needed
-                autocomplete="off"
-                aria-describedby=help_id.clone()
-            />
-            <p class="field-help" id=help_id>
-                {help}
-            </p>
-        </div>
-    }
-}
-
-fn checkbox(name: &'static str, label: &'static str) -> impl IntoView {
-    view! {
-        <label class="choice">
-            <input type="checkbox" class="checkbox" name=format!("form[{name}]") value="true" />
-            {label}
-        </label>
-    }
-}
-
-fn show_manifests(made: InstallManifests) -> impl IntoView {
-    let next = if made.auto_accept {
-        view! { <p>"It is accepted automatically and appears under " <a class="link" href=paths::CLUSTERS>"Clusters"</a> "."</p> }
-            .into_any()
-    } else {
-        view! {
-            <p>
-                "Then compare the key that the agent logs with the one under "
-                <a class="link" href=paths::CLUSTERS>
-                    "Clusters"
-                </a> ", and accept it."
-            </p>
-        }
-        .into_any()
-    };
-    view! {
-        <Banner look=StatusStyle { icon: "token", hue: "hue-healthy", emphasis: "state-quiet" }>
-            <div class="stack-sm" role="status">
-                <p>
-                    <b>"Copy the manifests now."</b>
-                    " Only a hash of the token in them is stored, so they can't be shown again."
-                </p>
-                <CopyBlock text=made.manifest label=format!("Manifests for {}", made.name) />
-                <p>"Apply them where kubectl points at the cluster:"</p>
-                <CopyLine line=format!("kubectl apply -f {}-agent.yaml", made.name) />
-                {next}
-            </div>
-        </Banner>
+    #[test]
+    fn an_address_cannot_put_shell_syntax_into_a_command() {
+        assert_eq!(
+            list_words("shop, blog $(id) a;b `x` certificates.cert-manager.io"),
+            ["shop", "blog", "certificates.cert-manager.io"]
+        );
     }
 }

@@ -1,29 +1,40 @@
 //! The labels of a cluster. Placements select by them, so changing one may move workloads.
 
 use domain::Finding;
+use domain::authorization::UserAction;
 use domain::labels::Labels;
 use leptos::prelude::*;
 
 use crate::components::{ErrorBanner, icon};
 use crate::errors::AppResult;
+use crate::label_text::parse_label;
+use crate::permission::Permission;
 
-/// Sets one label (`set`, as `key=value`) or removes one (`remove`, a key).
+/// Sets one label (`set`, as `key=value`) or removes one (`remove`, a key). If workloads would leave the cluster, it is
+/// saved only with `confirmed`; without, the response leads to the question.
 #[server(prefix = "/api/fn", endpoint = "cluster_label")]
 pub async fn cluster_label(
     name: String,
     base_revision: i64,
     #[server(default)] set: String,
     #[server(default)] remove: String,
+    #[server(default)] confirmed: bool,
 ) -> AppResult<()> {
+    use super::change::PlacementChange;
     use crate::{host, paths};
+    host::actor()?;
+    let patch = label_patch(&set, &remove)?;
+    let question = paths::cluster_dialog(&name, "label", &[("set", &set), ("remove", &remove)]);
+    PlacementChange { cluster: name, base_revision, patch, confirmed, question }.save_or_confirm().await
+}
+
+/// The change of a form.
+#[cfg(feature = "ssr")]
+pub fn label_patch(set: &str, remove: &str) -> AppResult<domain::request::ClusterPatch> {
     use domain::request::ClusterPatch;
-    let actor = host::actor()?;
-    let (key, value) = parse_change(&set, &remove)
-        .map_err(|finding| host::with_status(crate::errors::AppError::from_finding(finding)))?;
-    let edit = ClusterPatch { labels: [(key, value)].into(), ..ClusterPatch::default() };
-    host::into_app_result(host::hub()?.edit_cluster(&actor, &name, edit, Some(base_revision)).await)?;
-    leptos_axum::redirect(&paths::cluster(&name));
-    Ok(())
+    let (key, value) = parse_change(set, remove)
+        .map_err(|finding| crate::host::with_status(crate::errors::AppError::from_finding(finding)))?;
+    Ok(ClusterPatch { labels: [(key, value)].into(), ..ClusterPatch::default() })
 }
 
 /// Key and new value; `None` removes the label.
@@ -33,19 +44,6 @@ fn parse_change(set: &str, remove: &str) -> Result<(String, Option<String>), Fin
         return Ok((remove.to_owned(), None));
     }
     parse_label(set).map(|(key, value)| (key, Some(value)))
-}
-
-/// Parses a label written as `key=value`.
-pub fn parse_label(text: &str) -> Result<(String, String), Finding> {
-    let bad = || {
-        Finding::error(
-            "G215",
-            format!("{text:?} is not a label."),
-            "Write it as key=value, such as tier=edge.",
-        )
-    };
-    let (key, value) = text.trim().split_once('=').ok_or_else(bad)?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// Labels, read-only.
@@ -88,27 +86,31 @@ pub fn LabelEditor(
             </h2>
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <ActionForm action=action attr:class="flex flex-wrap gap-1">
-                {hidden(for_removal)}
-                {labels.into_iter().map(chip).collect_view()}
+                <Permission action=UserAction::EditCluster quiet=true>
+                    {hidden(for_removal)}
+                    {labels.into_iter().map(chip).collect_view()}
+                </Permission>
             </ActionForm>
             <ActionForm action=action attr:class="flex gap-2">
-                {hidden(name)}
-                <input
-                    class="input input-mono max-w-60"
-                    name="set"
-                    placeholder="tier=edge"
-                    aria-label="A label to add, key=value"
-                    pattern="[^=\\s]+=[^=\\s]*"
-                    title="key=value"
-                    maxlength="320"
-                    required=true
-                    autocomplete="off"
-                />
-                <button class="btn" type="submit">
-                    "Add"
-                </button>
+                <Permission action=UserAction::EditCluster>
+                    {hidden(name)}
+                    <input
+                        class="input input-mono max-w-60"
+                        name="set"
+                        placeholder="tier=edge"
+                        aria-label="A label to add, key=value"
+                        pattern="[^=\\s]+=[^=\\s]*"
+                        title="key=value"
+                        maxlength="320"
+                        required=true
+                        autocomplete="off"
+                    />
+                    <button class="btn" type="submit">
+                        "Add"
+                    </button>
+                </Permission>
             </ActionForm>
-            <p class="meta">"Placements select clusters by label. Workloads that no longer match are removed from this cluster; workloads that now match are deployed with their next publish."</p>
+            <p class="meta">"Placements select clusters by label. Workloads that no longer match leave this cluster after a notice; workloads that now match are deployed with their next publish."</p>
         </section>
     }
     .into_any()

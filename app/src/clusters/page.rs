@@ -1,61 +1,30 @@
-//! The page of a cluster: connectivity, facts, releases (worst first), nodes, labels, taints.
+//! The page of a cluster: connectivity, facts, releases (worst first), nodes, labels, taints, annotations and values.
 
 use domain::Timestamp;
 use domain::cluster::{Cluster, ClusterKind, ClusterSummary, ConfirmedFacts};
-use domain::page::Page;
-use domain::release::ReleaseView;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::{use_params_map, use_query_map};
-use serde::{Deserialize, Serialize};
 
-use super::cluster_resources::{LimitedNamespaces, NamespaceLimits, Nodes};
-use super::conditions::Conditions;
-use super::confirmed_facts::{ClusterConfirmFacts, FactsToConfirm, PendingFacts};
-use super::demo::{FaultMenu, FaultResult, InjectDemoFault};
-use super::labels::{ClusterLabel, LabelEditor};
-use crate::components::{
-    Age, Empty, Pager, StateCounts, StateLabel, StateStrip, cluster_label, pluralize, render_resource,
-};
-use crate::errors::AppResult;
+use super::actions::ClusterActions;
+use super::adoption::AdoptionDialog;
+use super::annotations::AnnotationEditor;
+use super::cluster_resources::{NamespaceLimits, Nodes};
+use super::cluster_view::{ClusterView, cluster_read};
+use super::conditions::{Conditions, FailedConditions};
+use super::confirmed_facts::{FactsToConfirm, PendingFacts};
+use super::demo::FaultResult;
+use super::dialogs::ClusterDialogs;
+use super::head::ClusterHead;
+use super::helm_releases::HelmReleaseTable;
+use super::labels::LabelEditor;
+use super::releases::release_table;
+use super::scheduling::Scheduling;
+use super::values::ValuesEditor;
+use crate::components::{Age, StateCounts, StateStrip, pluralize, render_resource, render_resource_again};
 use crate::live::{self, Topic};
 use crate::paths;
 use crate::resource::create_resource;
-
-/// A cluster with the releases on it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ClusterView {
-    /// The cluster; without its list of kinds, which `kinds` counts.
-    pub summary: ClusterSummary,
-    /// Number of kinds its API serves.
-    pub kinds: u32,
-    /// Its namespaces with limits.
-    pub namespaces: LimitedNamespaces,
-    /// Its releases, worst first.
-    pub releases: Page<ReleaseView>,
-    /// When this was read.
-    pub at: Timestamp,
-}
-
-/// The page's query.
-#[server(prefix = "/api/fn", endpoint = "cluster_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -> AppResult<ClusterView> {
-    use crate::components::StateGroup;
-    use crate::host;
-    use domain::page::ListQuery;
-    let hub = host::hub_for_reader()?;
-    let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
-    let (mut summary, releases) = host::into_app_result(hub.get_cluster_with_releases(&name, &query).await)?;
-    let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
-    let namespaces = LimitedNamespaces::from_facts(std::mem::take(&mut summary.cluster.facts.namespaces));
-    Ok(ClusterView {
-        summary,
-        kinds: u32::try_from(kinds).unwrap_or(u32::MAX),
-        namespaces,
-        releases,
-        at: hub.clock().now(),
-    })
-}
 
 /// The page.
 #[component]
@@ -65,98 +34,97 @@ pub fn ClusterPage() -> impl IntoView {
     let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
     let group = Memo::new(move |_| query.read().get("state").unwrap_or_default());
     let cursor = move || query.read().get("cursor");
-    let actions = ClusterActions {
-        label: ServerAction::new(),
-        confirm: ServerAction::new(),
-        broken: ServerAction::new(),
-    };
+    let actions = ClusterActions::new();
     let id = RwSignal::new(None);
     let version = live::watch_version(move || id.get().map(Topic::Cluster));
+    let refreshes = live::count_refreshes();
     let data = create_resource(
-        move || (name.get(), group.get(), cursor(), version.get(), actions.version()),
+        move || (name.get(), group.get(), cursor(), (version.get(), refreshes.get()), actions.version()),
         |(name, group, cursor, ..)| cluster_read(name, group, cursor),
     );
     Effect::new(move |_| id.set(data.get().and_then(Result::ok).map(|view| view.summary.cluster.id)));
     view! {
         {move || view! { <Title text=name.get() /> }}
         <div class="stack">
+            // First: without script, the open dialog is where it is in the page.
+            <ClusterDialogs name=name actions=actions />
+            <AdoptionDialog cluster=name />
             <FaultResult action=actions.broken />
-            {render_resource(data, move |view| show_cluster(view, &group.get(), cursor().is_some(), actions))}
+            <div class="stack-md">
+                <ClusterHead data=data action=actions.broken />
+                {render_resource(data, move |view| show_overview(view, &group.get()))}
+            </div>
+            <div class="split">
+                <div class="stack">
+                    {render_resource_again(data, move |view| show_contents(view, &group.get(), cursor().is_some(), actions))}
+                    <ValuesEditor name=name />
+                </div>
+                <aside class="stack" aria-label="Conditions, scheduling, taints and labels">
+                    {render_resource_again(data, move |view| show_settings(view, actions))}
+                </aside>
+            </div>
         </div>
     }
     .into_any()
 }
 
-/// The actions of the page.
-#[derive(Clone, Copy)]
-struct ClusterActions {
-    label: ServerAction<ClusterLabel>,
-    confirm: ServerAction<ClusterConfirmFacts>,
-    broken: ServerAction<InjectDemoFault>,
-}
-
-impl ClusterActions {
-    /// Grows with every use of an action, so that the page is read again.
-    fn version(self) -> usize {
-        self.label.version().get() + self.confirm.version().get()
+/// What is wrong, facts and the releases by state.
+fn show_overview(view: ClusterView, group: &str) -> AnyView {
+    let ClusterView { summary: ClusterSummary { cluster, counts, conditions, .. }, kinds, at, .. } = view;
+    let base = paths::cluster(&cluster.name);
+    let targeted = counts.targeted();
+    let strip = counts.clone();
+    view! {
+        <div class="stack-md">
+            <FailedConditions conditions=conditions at=at />
+            <ClusterFactList cluster=cluster kinds=kinds at=at />
+            {(targeted > 0).then(|| view! { <StateStrip counts=strip /> })}
+            {(targeted > 0).then(|| view! {
+                <StateCounts counts=counts base=base active=group note=pluralize(targeted, "release") />
+            })}
+        </div>
     }
+    .into_any()
 }
 
-fn show_cluster(view: ClusterView, group: &str, later: bool, actions: ClusterActions) -> AnyView {
-    let ClusterView {
-        summary: ClusterSummary { cluster, counts, conditions, pending_facts },
-        kinds,
-        namespaces,
-        releases,
-        at,
-    } = view;
-    let ClusterActions { label, confirm, broken } = actions;
+/// What is on the cluster: releases, Helm releases, nodes, namespaces; and its annotations.
+fn show_contents(view: ClusterView, group: &str, later: bool, actions: ClusterActions) -> AnyView {
+    let ClusterView { summary, namespaces, helm_releases, releases, pending_removals, at, .. } = view;
+    let cluster = summary.cluster;
+    let base = paths::cluster(&cluster.name);
+    view! {
+        <div class="stack">
+            <section class="stack-sm" aria-labelledby="releases">
+                <h2 class="section" id="releases">
+                    "Workloads on this cluster " <span class="meta font-normal">"worst first"</span>
+                </h2>
+                {release_table(releases, &pending_removals, (&base, group, later), at)}
+            </section>
+            <HelmReleaseTable cluster=cluster.name.clone() releases=helm_releases />
+            <Nodes pools=cluster.facts.node_pools />
+            <NamespaceLimits namespaces=namespaces />
+            <AnnotationEditor name=cluster.name annotations=cluster.annotations action=actions.annotate />
+        </div>
+    }
+    .into_any()
+}
+
+/// What decides which workloads the cluster gets.
+fn show_settings(view: ClusterView, actions: ClusterActions) -> AnyView {
+    let ClusterView { summary: ClusterSummary { cluster, conditions, pending_facts, .. }, at, .. } = view;
     let facts = FactsToConfirm {
         cluster: cluster.name.clone(),
         revision: cluster.revision,
         pending: pending_facts,
         reported: ConfirmedFacts::from_reported(&cluster.facts),
     };
-    let base = paths::cluster(&cluster.name);
-    let simulated = cluster.kind == ClusterKind::Simulated;
-    let targeted = counts.targeted();
-    let strip = counts.clone();
     view! {
         <div class="stack">
-            <div class="stack-md">
-                <div class="head">
-                    <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
-                        <h1 class="title-mono">{cluster.name.clone()}</h1>
-                        {cluster_label((&cluster).into(), at)}
-                    </div>
-                    <div class="head-actions">
-                        {simulated.then(|| view! { <FaultMenu name=cluster.name.clone() action=broken /> })}
-                    </div>
-                </div>
-                <ClusterFactList cluster=cluster.clone() kinds=kinds at=at />
-                {(targeted > 0).then(|| view! { <StateStrip counts=strip /> })}
-                {(targeted > 0).then(|| view! {
-                    <StateCounts counts=counts base=base.clone() active=group note=pluralize(targeted, "release") />
-                })}
-            </div>
-            <div class="split">
-                <div class="stack">
-                    <section class="stack-sm" aria-labelledby="releases">
-                        <h2 class="section" id="releases">
-                            "Workloads on this cluster " <span class="meta font-normal">"worst first"</span>
-                        </h2>
-                        {release_table(releases, &base, group, later, at)}
-                    </section>
-                    <Nodes pools=cluster.facts.node_pools.clone() />
-                    <NamespaceLimits namespaces=namespaces />
-                </div>
-                <aside class="stack" aria-label="Conditions, labels and taints">
-                    <Conditions conditions=conditions at=at />
-                    <PendingFacts facts=facts action=confirm />
-                    <LabelEditor name=cluster.name.clone() labels=cluster.labels.clone() revision=cluster.revision action=label />
-                    <Taints cluster=cluster />
-                </aside>
-            </div>
+            <Conditions conditions=conditions at=at />
+            <PendingFacts facts=facts action=actions.confirm />
+            <Scheduling name=cluster.name.clone() schedulable=cluster.schedulable taints=cluster.taints
+                revision=cluster.revision cordon=actions.cordon taint=actions.taint />
+            <LabelEditor name=cluster.name labels=cluster.labels revision=cluster.revision action=actions.label />
         </div>
     }
     .into_any()
@@ -209,80 +177,4 @@ fn format_classes(names: &[String], default: &str) -> String {
     let format_name =
         |name: &String| if name == default { format!("{name} (default)") } else { name.clone() };
     names.iter().map(format_name).collect::<Vec<_>>().join(", ")
-}
-
-fn release_table(
-    releases: Page<ReleaseView>,
-    base: &str,
-    group: &str,
-    later: bool,
-    at: Timestamp,
-) -> impl IntoView + use<> {
-    if releases.items.is_empty() {
-        let text = if group.is_empty() {
-            "No workload is placed on this cluster. Placements select clusters by their labels."
-        } else {
-            "No release on this cluster is in this state."
-        };
-        return view! { <Empty title="No releases" text=text /> }.into_any();
-    }
-    let base = paths::query(base, &[("state", group)]);
-    let next = releases.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
-    let shown = releases.items.len();
-    let row = move |one: ReleaseView| {
-        let revision = one.release.revision().map(|n| view! { <span class="tag">{format!("r{n}")}</span> });
-        view! {
-            <tr data-release=one.release.id().to_string()>
-                <th scope="row" class="cell-name name">
-                    <a href=paths::release(&one.workload_name, &one.cluster_name)>{one.workload_name.clone()}</a>
-                </th>
-                <td class="cell-state">
-                    <StateLabel state=one.state last_known=one.last_known_state reported_at=one.release.reported_at() at=at />
-                </td>
-                <td data-label="Desired">{revision}</td>
-                <td data-label="Since">
-                    <Age since=one.release.state_since() at=at />
-                </td>
-                <td data-label=(!one.message.is_empty()).then_some("Message")>{one.message.clone()}</td>
-            </tr>
-        }
-    };
-    view! {
-        <table class="table">
-            <thead>
-                <tr>
-                    <th scope="col">"Workload"</th>
-                    <th scope="col">"State"</th>
-                    <th scope="col">"Desired"</th>
-                    <th scope="col">"Since"</th>
-                    <th scope="col">"Message"</th>
-                </tr>
-            </thead>
-            <tbody>{releases.items.into_iter().map(row).collect_view()}</tbody>
-        </table>
-        <Pager shown=shown total=releases.total noun="releases" first=later.then_some(base) next=next />
-    }
-    .into_any()
-}
-
-#[component]
-fn Taints(cluster: Cluster) -> impl IntoView {
-    let chips = cluster.taints.iter().map(|taint| {
-        view! { <span class="chip mono">{taint.to_string()}</span> }
-    });
-    let chips = chips.collect_view();
-    let none = cluster
-        .taints
-        .is_empty()
-        .then(|| view! { <p class="text-3">"None. Every workload is schedulable here."</p> });
-    view! {
-        <section class="stack-sm" aria-labelledby="taints">
-            <h2 class="section" id="taints">
-                "Taints"
-            </h2>
-            <div class="flex flex-wrap gap-1">{chips}</div>
-            {none}
-        </section>
-    }
-    .into_any()
 }

@@ -1,12 +1,15 @@
 //! Agents that requested to join and wait for a user, who compares keys.
 
 use domain::Timestamp;
+use domain::authorization::UserAction;
 use domain::cluster::ClusterFacts;
 use domain::join::Registration;
 use leptos::prelude::*;
 
 use crate::components::{Age, ErrorBanner, icon};
 use crate::errors::AppResult;
+use crate::paths;
+use crate::permission::Permission;
 
 /// The pending registrations, oldest first.
 #[cfg(feature = "ssr")]
@@ -17,24 +20,35 @@ pub async fn list_pending(hub: &hub::Hub) -> AppResult<Vec<Registration>> {
     Ok(all)
 }
 
-/// Accepts the agent with this key; rejected if the pending registration has another key by now.
+/// Accepts the agent with this key; rejected if the pending registration has another key by now. Then leads to the page
+/// `back`, or to the clusters.
 #[server(prefix = "/api/fn", endpoint = "cluster_accept")]
-pub async fn cluster_accept(name: String, fingerprint: String) -> AppResult<()> {
-    use crate::{host, paths};
+pub async fn cluster_accept(
+    name: String,
+    fingerprint: String,
+    #[server(default)] back: String,
+) -> AppResult<()> {
+    use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
     host::into_app_result(hub.accept_cluster(&actor, &name, Some(&fingerprint)).await)?;
-    leptos_axum::redirect(paths::CLUSTERS);
+    leptos_axum::redirect(page_after(&back));
     Ok(())
 }
 
-/// Rejects the pending registration with this name.
+/// Rejects the pending registration with this name. Then leads to the page `back`, or to the clusters.
 #[server(prefix = "/api/fn", endpoint = "cluster_reject")]
-pub async fn cluster_reject(name: String) -> AppResult<()> {
-    use crate::{host, paths};
+pub async fn cluster_reject(name: String, #[server(default)] back: String) -> AppResult<()> {
+    use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
     host::into_app_result(hub.reject_cluster(&actor, &name).await)?;
-    leptos_axum::redirect(paths::CLUSTERS);
+    leptos_axum::redirect(page_after(&back));
     Ok(())
+}
+
+/// The page after a decision.
+#[cfg(feature = "ssr")]
+fn page_after(back: &str) -> &str {
+    if back.is_empty() { crate::paths::CLUSTERS } else { crate::host::sanitize_next(back) }
 }
 
 /// The two actions of the list.
@@ -65,6 +79,34 @@ fn location_cell(facts: &ClusterFacts) -> impl IntoView + use<> {
     view! { <td data-label=(!parts.is_empty()).then_some("Location")>{parts.join(", ")}</td> }
 }
 
+/// Accepts or rejects a registration.
+fn decision_forms(one: &Registration, actions: RegistrationActions) -> impl IntoView + use<> {
+    let (name, rejected_name, fingerprint) = (one.name.clone(), one.name.clone(), one.fingerprint.clone());
+    let (to_accept, to_reject) = (format!("Accept {}", one.name), format!("Reject {}", one.name));
+    view! {
+        <div class="flex justify-end gap-2">
+            <ActionForm action=actions.accept>
+                <Permission action=UserAction::JoinCluster>
+                    <input type="hidden" name="name" value=name />
+                    <input type="hidden" name="fingerprint" value=fingerprint />
+                    <button class="btn btn-sm btn-primary" type="submit" aria-label=to_accept>
+                        {icon("check")}
+                        "Accept"
+                    </button>
+                </Permission>
+            </ActionForm>
+            <ActionForm action=actions.reject>
+                <Permission action=UserAction::JoinCluster quiet=true>
+                    <input type="hidden" name="name" value=rejected_name />
+                    <button class="btn btn-sm btn-danger" type="submit" aria-label=to_reject>
+                        "Reject"
+                    </button>
+                </Permission>
+            </ActionForm>
+        </div>
+    }
+}
+
 /// The list; renders nothing while no registration is pending.
 #[component]
 pub fn PendingRegistrations(
@@ -79,13 +121,10 @@ pub fn PendingRegistrations(
         failed.map(|error| view! { <ErrorBanner error=error /> })
     };
     let row = move |one: Registration| {
-        let (name, rejected_name, fingerprint) =
-            (one.name.clone(), one.name.clone(), one.fingerprint.clone());
-        let (to_accept, to_reject) = (format!("Accept {}", one.name), format!("Reject {}", one.name));
         view! {
             <tr>
                 <th scope="row" class="cell-name name">
-                    {one.name.clone()}
+                    <a href=paths::join_cluster(&one.name)>{one.name.clone()}</a>
                 </th>
                 <td class="mono break-all" data-label="Key">
                     {one.fingerprint.clone()}
@@ -98,22 +137,7 @@ pub fn PendingRegistrations(
                     <Age since=one.requested_at at=at />
                 </td>
                 <td class="right cell-state">
-                    <div class="flex justify-end gap-2">
-                        <ActionForm action=accept>
-                            <input type="hidden" name="name" value=name.clone() />
-                            <input type="hidden" name="fingerprint" value=fingerprint.clone() />
-                            <button class="btn btn-sm btn-primary" type="submit" aria-label=to_accept>
-                                {icon("check")}
-                                "Accept"
-                            </button>
-                        </ActionForm>
-                        <ActionForm action=reject>
-                            <input type="hidden" name="name" value=rejected_name.clone() />
-                            <button class="btn btn-sm btn-danger" type="submit" aria-label=to_reject>
-                                "Reject"
-                            </button>
-                        </ActionForm>
-                    </div>
+                    {decision_forms(&one, actions)}
                 </td>
             </tr>
         }

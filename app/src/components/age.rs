@@ -25,10 +25,10 @@ pub fn Age(
     .into_any()
 }
 
-/// Below one second "just now": milliseconds would only flicker.
+/// Below one second "just now", or "< 1 s" after a word such as "for": milliseconds would only flicker.
 fn format_age(since: Timestamp, now: Timestamp, suffix: &str) -> String {
     if now.millis_since(since) < 1_000 {
-        "just now".to_owned()
+        if suffix.is_empty() { "< 1 s".to_owned() } else { "just now".to_owned() }
     } else {
         format!("{}{suffix}", since.format_age(now))
     }

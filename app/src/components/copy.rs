@@ -30,6 +30,35 @@ pub fn CopyLine(
     .into_any()
 }
 
+/// One line with a secret in it, of which only the start is visible. It is copied, and selected, in full.
+#[component]
+pub fn CopySecretLine(
+    /// What is before the secret.
+    before: String,
+    /// The secret.
+    secret: String,
+    /// What is after it.
+    after: String,
+) -> impl IntoView {
+    let copied = RwSignal::new(false);
+    let text = format!("{before}{secret}{after}");
+    let copy = move |_| {
+        live::page::copy_text(&text);
+        copied.set(true);
+    };
+    let button_label = move || if copied.get() { "Copied" } else { "Copy" };
+    view! {
+        <div class="copy">
+            <code>{before}<span class="secret" title="hidden here, copied in full">{secret}</span>{after}</code>
+            <button class="btn btn-sm" type="button" on:click=copy>
+                {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
+                {button_label}
+            </button>
+        </div>
+    }
+    .into_any()
+}
+
 /// Many lines with a button that copies them; long ones scroll inside.
 #[component]
 pub fn CopyBlock(

@@ -5,6 +5,7 @@ use domain::finding::Finding;
 use leptos::html::Div;
 use leptos::prelude::*;
 
+use super::text::textarea_html;
 use crate::live;
 use crate::paths::editor_anchor;
 
@@ -79,26 +80,27 @@ pub fn TextArea(
             autocapitalize="off"
             autocomplete="off"
             on:input=move |ev| on_text.run(event_target_value(&ev))
-            inner_html=escape_html(&text)
+            inner_html=textarea_html(&text)
         ></textarea>
     }
     .into_any()
 }
 
-/// Escapes text for the content of a textarea. The HTML parser drops one leading line break, so one is added.
-fn escape_html(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    if text.starts_with('\n') { format!("\n{text}") } else { text }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_cannot_close_its_textarea() {
-        assert_eq!(escape_html("</textarea><script>"), "&lt;/textarea&gt;&lt;script&gt;");
-        assert_eq!(escape_html("&lt;"), "&amp;lt;");
-        assert_eq!(escape_html("\na: 1"), "\n\na: 1");
+/// The choice between form and text where there is no space for both (style/fields.css). Its fields belong to no form, so they are
+/// not sent.
+pub fn form_switch() -> impl IntoView {
+    let choice = |class: &'static str, label: &'static str, is_checked: bool| {
+        view! {
+            <label>
+                <input class=class type="radio" name="source-part" form="none" checked=is_checked />
+                {label}
+            </label>
+        }
+    };
+    view! {
+        <div class="source-switch segmented" role="group" aria-label="Form or YAML">
+            {choice("show-form", "Form", true)}
+            {choice("show-text", "YAML", false)}
+        </div>
     }
 }

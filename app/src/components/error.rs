@@ -6,7 +6,7 @@ use leptos_router::hooks::use_location;
 
 use super::findings::FindingList;
 use super::icon::icon_sized;
-use crate::errors::{AppError, STILL_WORKS};
+use crate::errors::{AppError, AppResult, ChangeFailure, STILL_WORKS};
 use crate::paths;
 
 /// A failed query, as a page. A user who is not signed in is redirected to the sign-in page and then back.
@@ -61,6 +61,11 @@ pub fn ErrorBanner(
     error: AppError,
 ) -> impl IntoView {
     let findings = error.findings().to_vec();
+    let failures = match &error {
+        AppError::PartlyFailed { failed, .. } => failed.clone(),
+        _ => Vec::new(),
+    };
+    let failure = |one: ChangeFailure| view! { <li><b class="name">{one.name}</b> ": " {one.message}</li> };
     view! {
         <div class="banner hue-degraded" role="alert">
             {icon_sized("error", "icon icon-16")}
@@ -70,9 +75,17 @@ pub fn ErrorBanner(
                     {error.to_string()}
                 </p>
                 {error.is_outage().then(|| view! { <p class="text-2">{STILL_WORKS}</p> })}
+                {(!failures.is_empty()).then(|| view! { <ul>{failures.into_iter().map(failure).collect_view()}</ul> })}
                 {(findings.len() > 1).then(|| view! { <FindingList findings=findings /> })}
             </div>
         </div>
     }
     .into_any()
+}
+
+/// The error of an action, at its form; nothing while there is none.
+pub fn action_error<T: Clone + Send + Sync + 'static>(
+    value: MappedSignal<Option<AppResult<T>>>,
+) -> impl IntoView {
+    move || value.get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })
 }

@@ -16,6 +16,21 @@ pub fn search_field(name: &'static str, label: &'static str, value: String) -> i
     }
 }
 
+/// The field of a list for a label selector.
+pub fn labels_field(value: String, example: &'static str) -> impl IntoView {
+    view! {
+        <input
+            class="input input-mono sm:max-w-72"
+            type="search"
+            name="labels"
+            value=value
+            placeholder=example
+            aria-label="Labels"
+            autocomplete="off"
+        />
+    }
+}
+
 /// Why a button is disabled, displayed beside it.
 #[component]
 pub fn DisabledReason(

@@ -4,7 +4,8 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
 use super::error::LoadError;
-use crate::errors::AppError;
+use crate::errors::{AppError, AppResult};
+use crate::live;
 use crate::resource::PageResource;
 
 /// Renders the result of a query. While it is loading again, the previous result stays, so that the layout does not move. It
@@ -33,6 +34,56 @@ where
     })
 }
 
+/// The same for the other parts of a page whose first part renders the same resource, and so reports every error.
+pub fn render_resource_again<T>(
+    resource: PageResource<T>,
+    show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+{
+    render_with(resource, show, |_| ().into_any())
+}
+
+/// Renders a part of a page from what `select` takes of the result, and again only when that changes. An update of the rest leaves
+/// the part as it is: a menu stays open. Without a result it renders nothing. To be called inside a `Transition`, which waits for
+/// the resource.
+pub fn render_selected<T, S>(
+    resource: PageResource<T>,
+    select: fn(T) -> S,
+    show: impl Fn(S) -> AnyView + Send + Sync + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+    S: Clone + PartialEq + Send + Sync + 'static,
+{
+    let read = hold_result(resource);
+    let last = StoredValue::new(None::<S>);
+    let count_changes = move |count: u32| {
+        let selected = read().and_then(Result::ok).map(select);
+        if last.with_value(|last| *last == selected) {
+            return count;
+        }
+        last.set_value(selected);
+        count + 1
+    };
+    render_when_changed(Box::new(count_changes), Box::new(move || last.get_value().map(&show)))
+}
+
+/// Shows what `render` returns, and again when the number that `count_changes` is given and returns has changed. It is compiled once,
+/// not for each kind of data.
+fn render_when_changed(
+    count_changes: Box<dyn Fn(u32) -> u32 + Send + Sync>,
+    render: Box<dyn Fn() -> Option<AnyView> + Send + Sync>,
+) -> impl IntoView {
+    let changes = Memo::new(move |count: Option<&u32>| count_changes(count.copied().unwrap_or_default()));
+    move || {
+        // Tracking alone would not run it.
+        changes.get();
+        render()
+    }
+}
+
 fn render_with<T>(
     resource: PageResource<T>,
     show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
@@ -41,21 +92,36 @@ fn render_with<T>(
 where
     T: Clone + Send + Sync + 'static,
 {
+    let read = hold_result(resource);
+    render_when_loaded(Box::new(move || {
+        read().map(|answer| match answer {
+            Ok(data) => show(data),
+            Err(error) => failed(error),
+        })
+    }))
+}
+
+/// Reads a resource to render it. In an outage it returns the previous result, if that belongs to the same page.
+fn hold_result<T>(resource: PageResource<T>) -> impl Fn() -> Option<AppResult<T>> + Send + Sync + 'static
+where
+    T: Clone + Send + Sync + 'static,
+{
     let location = use_location();
     let here = move || (location.pathname.get_untracked(), location.search.get_untracked());
     let last = StoredValue::new(None::<(_, T)>);
-    render_when_loaded(Box::new(move || {
+    move || {
+        live::page::keep_focus();
         resource.get().map(|answer| match answer {
             Ok(data) => {
                 last.set_value(Some((here(), data.clone())));
-                show(data)
+                Ok(data)
             }
             Err(error) => {
                 let previous = last.get_value().filter(|(place, _)| error.is_outage() && *place == here());
-                previous.map_or_else(|| failed(error), |(_, data)| show(data))
+                previous.map_or(Err(error), |(_, data)| Ok(data))
             }
         })
-    }))
+    }
 }
 
 /// Shows what `render` returns, and a skeleton until it returns something. It is compiled once, not for each kind of data.
@@ -83,5 +149,10 @@ pub fn skeleton() -> impl IntoView {
             </div>
         }
     };
-    view! { <div aria-busy="true" aria-label="Loading">{(0..6).map(|_| row()).collect_view()}</div> }
+    view! {
+        <div aria-busy="true">
+            <span class="sr-only">"Loading"</span>
+            {(0..6).map(|_| row()).collect_view()}
+        </div>
+    }
 }

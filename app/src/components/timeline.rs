@@ -1,8 +1,8 @@
-//! The thirteen stages of a release: done, current with details, later. A waiting stage shows since when, why, the attempt
+//! The thirteen stages of a release with what each means: done, current with details, later (S2-14). A waiting stage shows since when, why, the attempt
 //! and the next retry.
 
 use domain::Timestamp;
-use domain::release::{Stage, StageState, Stages};
+use domain::release::{Stage, StageName, StageState, Stages};
 use domain::time::format_duration;
 use leptos::prelude::*;
 
@@ -17,10 +17,21 @@ pub fn Timeline(
     stages: Stages,
     /// The server's time.
     at: Timestamp,
+    /// Whether a narrow screen shows one line until it is opened.
+    #[prop(optional)]
+    folded: bool,
 ) -> impl IntoView {
     let now_at = stages.current().map(|stage| stage.name);
     let all: Vec<Stage> = stages.iter().cloned().collect();
+    let fold = folded.then(|| {
+        view! {
+            <details class="fold stages-fold">
+                <summary>{summarize_stages(&stages)}</summary>
+            </details>
+        }
+    });
     view! {
+        {fold}
         <ol class="stages" aria-label="Stages">
             {all
                 .into_iter()
@@ -32,6 +43,21 @@ pub fn Timeline(
         </ol>
     }
     .into_any()
+}
+
+/// `Failed at Images pulled, stage 11 of 13`.
+fn summarize_stages(stages: &Stages) -> String {
+    let count = stages.iter().count();
+    let Some(current) = stages.current() else {
+        return format!("All {count} stages completed");
+    };
+    let position = stages.iter().position(|stage| stage.name == current.name).unwrap_or_default() + 1;
+    let verb = match current.state {
+        StageState::Failed(_) => "Failed at",
+        StageState::Waiting(_) => "Waiting at",
+        _ => "At",
+    };
+    format!("{verb} {}, stage {position} of {count}", current.name.label())
 }
 
 fn stage_item(stage: Stage, current: bool, at: Timestamp) -> impl IntoView {
@@ -46,12 +72,13 @@ fn stage_item(stage: Stage, current: bool, at: Timestamp) -> impl IntoView {
         move || stage_timing(&stage, now.get())
     };
     view! {
-        <li class=format!("stage {class} {}", look.hue) title=stage.name.description() aria-current=current.then_some("step")>
+        <li class=format!("stage {class} {}", look.hue) aria-current=current.then_some("step")>
             {icon_sized(look.icon, "icon icon-16")}
             <div class="stage-main">
                 <span class="stage-word">{stage.name.label()}</span>
                 " "
                 <span class="stage-fact">{fact}</span>
+                <p class="stage-about">{stage.name.description()}</p>
             </div>
             <span class="stage-end">{end}</span>
         </li>
@@ -84,9 +111,18 @@ fn stage_detail(stage: &Stage, now: Timestamp) -> String {
     }
 }
 
+/// Why a stage was skipped, in a few words.
+fn shorten_skip(name: StageName, message: &str) -> String {
+    match name {
+        StageName::Approved => "not needed".to_owned(),
+        StageName::Pruned if message.contains("nothing to prune") => "nothing to prune".to_owned(),
+        _ => message.trim_end_matches('.').to_owned(),
+    }
+}
+
 fn stage_timing(stage: &Stage, now: Timestamp) -> String {
     match &stage.state {
-        StageState::Skipped { message } => message.clone(),
+        StageState::Skipped { message } => shorten_skip(stage.name, message),
         StageState::Done => match (stage.started_at, stage.finished_at) {
             // Durations below 10 ms are not displayed.
             (Some(start), Some(end)) if end.millis_since(start) >= 10 => {
@@ -106,8 +142,8 @@ fn stage_timing(stage: &Stage, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::release::Reason;
     use domain::release::stage::StageReason;
-    use domain::release::{Reason, StageName};
 
     #[test]
     fn s2_3_a_failed_stage_shows_its_start_reason_attempt_and_next_retry() {
@@ -122,6 +158,26 @@ mod tests {
         let stage = stages.get(StageName::ImagesPulled);
         assert_eq!(stage_detail(stage, at), "failed for 40 min · ImagePullFailed · attempt 14");
         assert_eq!(stage_timing(stage, at), "next try in 2 min");
+    }
+
+    #[test]
+    fn the_stages_are_summarized_by_the_current_one() {
+        let at = Timestamp::from_millis(1_000_000);
+        let mut stages = Stages::default();
+        assert_eq!(summarize_stages(&stages), "At Accepted, stage 1 of 13");
+        let failed = StageState::Failed(StageReason::new(Reason::ImagePullFailed, "401"));
+        for stage in stages.clone().iter() {
+            stages.set(stage.name, StageState::Done, at);
+        }
+        assert_eq!(summarize_stages(&stages), "All 13 stages completed");
+        stages.set(StageName::ImagesPulled, failed, at);
+        assert_eq!(summarize_stages(&stages), "Failed at Images pulled, stage 11 of 13");
+    }
+
+    #[test]
+    fn a_skipped_stage_has_a_short_reason() {
+        assert_eq!(shorten_skip(StageName::Approved, "No approval is required."), "not needed");
+        assert_eq!(shorten_skip(StageName::Pruned, "There was nothing to prune."), "nothing to prune");
     }
 
     #[test]

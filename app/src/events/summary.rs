@@ -30,8 +30,6 @@ pub struct EventSummary {
     pub connectivity: Option<Connectivity>,
     /// The name of the workload, else of the cluster; empty if it is about neither.
     pub subject: String,
-    /// The workload, if the message does not name it; else empty.
-    pub unnamed_workload: String,
     /// Who caused it.
     pub actor: String,
     /// A sentence for people.
@@ -58,19 +56,11 @@ impl EventSummary {
             state,
             connectivity,
             subject: subject.clone(),
-            unnamed_workload: unnamed_workload(event).to_owned(),
             actor: event.actor.clone(),
             message: event.message.clone(),
             href: event_address(event),
         }
     }
-}
-
-/// The workload of an event whose message does not name it; empty for the others. Every message about a cluster names it.
-#[cfg(feature = "ssr")]
-fn unnamed_workload(event: &Event) -> &str {
-    let is_named = event.detail.as_ref().is_none_or(EventDetail::message_names_workload);
-    if is_named { "" } else { &event.workload_name }
 }
 
 #[cfg(feature = "ssr")]
@@ -83,31 +73,5 @@ fn event_address(event: &Event) -> String {
         (workload, _) if !workload.is_empty() && !gone => paths::workload(workload),
         (_, cluster) if !cluster.is_empty() && !gone && event.cluster.is_some() => paths::cluster(cluster),
         _ => paths::EVENTS.to_owned(),
-    }
-}
-
-#[cfg(all(test, feature = "ssr"))]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn event(workload: &str, message: &str, detail: serde_json::Value) -> Event {
-        serde_json::from_value(json!({
-            "seq": 1, "at": "2026-01-01T00:00:00Z", "kind": "driftHealed", "severity": "note", "actor": "flotilla",
-            "workloadName": workload, "clusterName": "edge-1", "message": message, "detail": detail,
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn the_workload_is_shown_beside_a_message_that_does_not_name_it() {
-        let object = json!({ "version": "v1", "kind": "ConfigMap", "namespace": "web", "name": "web" });
-        let drift = json!({ "type": "drift", "object": object, "outcome": "healed" });
-        // The name of the object contains the name of the workload.
-        let event_of_object = event("web", "ConfigMap web/web was deleted on edge-1 and reverted.", drift);
-        assert_eq!(unnamed_workload(&event_of_object), "web");
-        let published = json!({ "type": "published", "revision": 1 });
-        assert_eq!(unnamed_workload(&event("web", "web revision 1 was published.", published)), "");
     }
 }

@@ -12,9 +12,14 @@ use crate::paths;
 pub fn NeedsAttention(attention: Vec<AttentionItem>, at: Timestamp) -> impl IntoView {
     view! {
         <section class="stack-sm" aria-labelledby="needs">
-            <h2 class="section" id="needs">
-                "Needs attention"
-            </h2>
+            <div class="flex items-baseline justify-between">
+                <h2 class="section" id="needs">
+                    "Needs attention"
+                </h2>
+                <a class="link meta" href=paths::INCIDENTS>
+                    "All incidents"
+                </a>
+            </div>
             <div class="list">{attention.into_iter().map(|one| attention_row(one, at)).collect_view()}</div>
         </section>
     }
@@ -34,7 +39,7 @@ fn attention_row(one: AttentionItem, at: Timestamp) -> impl IntoView {
     view! {
         <a class=format!("list-row {}", look.hue) href=href>
             {icon_sized(look.icon, "icon icon-16")}
-            <span class="list-main">
+            <span class="attention-main">
                 <span class="sr-only">{format!("{}: ", one.state.as_str())}</span>
                 <span>
                     <b class="name strong">{one.workload_name}</b>

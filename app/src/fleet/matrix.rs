@@ -1,8 +1,8 @@
 //! Workloads × clusters: rows worst first, columns by region, names upright, columns of offline clusters outlined.
 
-use domain::Timestamp;
 use domain::cluster::Connectivity;
 use domain::fleet::{FleetCell, FleetColumn, FleetRow};
+use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
 
 use crate::components::{Age, StateGroup, StateStrip, cell_status, icon};
@@ -19,6 +19,8 @@ pub fn Matrix(
     /// The active filter.
     active: String,
     at: Timestamp,
+    /// The order of the rows while the pointer is in the matrix.
+    held_order: RwSignal<Option<Vec<WorkloadId>>>,
 ) -> impl IntoView {
     if rows.is_empty() {
         return view! { <p class="text-2">"No workload has a release in this state."</p> }.into_any();
@@ -34,6 +36,7 @@ pub fn Matrix(
     let foot = matrix_foot(&columns, at);
     let strips = rows.iter().map(workload_strip).collect_view();
     let shown = rows.len();
+    let order: Vec<WorkloadId> = rows.iter().map(|row| row.id).collect();
     let body = rows.into_iter().map(|row| matrix_row(row, &columns)).collect_view();
     let more = (usize::try_from(total).is_ok_and(|total| total > shown)).then(|| {
         let all = paths::query(paths::WORKLOADS, &[("state", &active)]);
@@ -56,6 +59,8 @@ pub fn Matrix(
                 <table
                     class="matrix"
                     on:focusin=move |ev| set_caption(live::page::cell_label(&ev))
+                    on:mouseenter=move |_| held_order.set(Some(order.clone()))
+                    on:mouseleave=move |_| held_order.set(None)
                     on:mouseover=move |ev| set_caption(live::page::cell_label(&ev))
                     on:keydown=move |ev| live::page::move_in_grid(&ev)
                 >
@@ -78,6 +83,15 @@ pub fn Matrix(
         </section>
     }
     .into_any()
+}
+
+/// The rows in the order that they have under the pointer; new ones last.
+pub fn hold_order(mut rows: Vec<FleetRow>, held: Option<&[WorkloadId]>) -> Vec<FleetRow> {
+    if let Some(held) = held {
+        // Stable: rows that are not held keep the order of the server.
+        rows.sort_by_key(|row| held.iter().position(|id| *id == row.id).unwrap_or(usize::MAX));
+    }
+    rows
 }
 
 /// The regions of adjacent columns, with the number of columns.
@@ -119,6 +133,11 @@ fn matrix_head(columns: &[FleetColumn]) -> impl IntoView + use<> {
         }
     });
     view! {
+        // The widths are those of the columns: a state that changes moves no other cell.
+        <colgroup>
+            <col class="matrix-names" />
+            {columns.iter().map(|_| view! { <col class="matrix-column" /> }).collect_view()}
+        </colgroup>
         <thead>
             <tr>
                 <td class="border-0"></td>
@@ -240,6 +259,21 @@ mod tests {
             connectivity: Connectivity::Online,
             last_seen: None,
         }
+    }
+
+    #[test]
+    fn rows_keep_their_order_under_the_pointer_and_new_ones_come_last() {
+        let row = |n: u64| FleetRow {
+            id: WorkloadId::from_parts(n, 1),
+            name: format!("w{n}"),
+            counts: [].into_iter().collect(),
+            cells: Vec::new(),
+        };
+        let ids = |rows: Vec<FleetRow>| -> Vec<WorkloadId> { rows.into_iter().map(|row| row.id).collect() };
+        let held = ids(vec![row(3), row(1)]);
+        let rows = || vec![row(1), row(2), row(3)];
+        assert_eq!(ids(hold_order(rows(), Some(&held))), ids(vec![row(3), row(1), row(2)]));
+        assert_eq!(ids(hold_order(rows(), None)), ids(rows()));
     }
 
     #[test]

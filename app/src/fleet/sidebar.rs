@@ -1,4 +1,4 @@
-//! The right column: recent changes, and the clusters that do not report.
+//! The clusters that do not report, in the right column.
 
 use domain::Timestamp;
 use domain::cluster::Connectivity;
@@ -6,31 +6,7 @@ use domain::fleet::FleetColumn;
 use leptos::prelude::*;
 
 use crate::components::{Age, StatusStyle, icon_sized};
-use crate::events::{EventRow, EventSummary};
 use crate::paths;
-
-/// The last events.
-#[component]
-pub fn RecentChanges(events: Vec<EventSummary>, at: Timestamp) -> impl IntoView {
-    let none = events.is_empty().then(|| view! { <p class="text-3">"Nothing has happened yet."</p> });
-    view! {
-        <section class="stack-sm" aria-labelledby="recent">
-            <div class="flex items-baseline justify-between">
-                <h2 class="section" id="recent">
-                    "Recent changes"
-                </h2>
-                <a class="link meta" href=paths::EVENTS>
-                    "All events"
-                </a>
-            </div>
-            {none}
-            <div class="list">
-                {events.into_iter().take(10).map(|event| view! { <EventRow event=event at=at /> }).collect_view()}
-            </div>
-        </section>
-    }
-    .into_any()
-}
 
 /// Clusters that are late or offline; their releases keep the last known state.
 #[component]

@@ -13,15 +13,15 @@ use crate::live;
 pub fn FleetSummary(
     /// The present state.
     fleet: FleetStatus,
-    /// The last events.
-    recent: Vec<EventSummary>,
+    /// The last change that a user made.
+    last_change: Option<EventSummary>,
 ) -> impl IntoView {
     let now = live::server_now(fleet.read_at);
     let lead = {
         let fleet = fleet.clone();
         move || headline(&fleet, now.get())
     };
-    let rest = move || details(&fleet, &recent, now.get());
+    let rest = move || details(&fleet, last_change.as_ref(), now.get());
     view! {
         <h1 class="title">
             {lead} " " <span class="title-rest">{rest}</span>
@@ -64,22 +64,12 @@ fn headline(fleet: &FleetStatus, now: domain::Timestamp) -> String {
     }
 }
 
-fn details(fleet: &FleetStatus, recent: &[EventSummary], now: domain::Timestamp) -> String {
+fn details(fleet: &FleetStatus, last_change: Option<&EventSummary>, now: domain::Timestamp) -> String {
     let silent = match fleet.clusters_not_online {
         0 => String::new(),
         n => format!("{} not reporting. ", pluralize(n, "cluster")),
     };
-    let is_user_change = |kind| {
-        matches!(
-            kind,
-            EventKind::WorkloadPublished
-                | EventKind::WorkloadUnpublished
-                | EventKind::WorkloadDeleting
-                | EventKind::ClusterEdited
-        )
-    };
-    let last = recent.iter().find(|event| is_user_change(event.kind));
-    let last = last.map(|event| {
+    let last = last_change.map(|event| {
         let verb = match event.kind {
             EventKind::WorkloadPublished => "published",
             EventKind::WorkloadUnpublished => "unpublished",
@@ -89,6 +79,18 @@ fn details(fleet: &FleetStatus, recent: &[EventSummary], now: domain::Timestamp)
         format!("Last change: {} {verb} by {} {} ago.", event.subject, event.actor, event.at.format_age(now))
     });
     format!("{silent}{}", last.unwrap_or_default())
+}
+
+/// Whether a user changed what runs or where.
+#[cfg(feature = "ssr")]
+pub(super) const fn is_user_change(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::WorkloadPublished
+            | EventKind::WorkloadUnpublished
+            | EventKind::WorkloadDeleting
+            | EventKind::ClusterEdited
+    )
 }
 
 #[cfg(test)]

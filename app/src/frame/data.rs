@@ -1,6 +1,7 @@
 //! The query of the frame.
 
 use domain::Timestamp;
+use domain::role::Role;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +13,15 @@ use crate::errors::AppResult;
 pub struct FrameData {
     /// Name of the signed-in user.
     pub user_name: String,
+    /// The role of the user.
+    pub role: Option<Role>,
     /// Number of workloads.
     pub workloads: u32,
     /// Number of clusters.
     pub clusters: u32,
+    /// Number of open incidents.
+    #[serde(default)]
+    pub incidents: u32,
     /// What the database does not do now, if it is in an outage in which it can be read.
     pub outage: Option<String>,
     /// When this was read.
@@ -26,9 +32,11 @@ pub struct FrameData {
 #[server(prefix = "/api/fn", endpoint = "frame_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn frame_read() -> AppResult<FrameData> {
     use crate::host;
-    let user_name = host::actor()?.name;
+    let actor = host::actor()?;
     let hub = host::hub()?;
     let (workloads, clusters) = host::into_app_result(hub.count_fleet().await)?;
+    let incidents = host::into_app_result(hub.count_open_incidents().await)?;
     let outage = hub.subscribe_outage().borrow().map(|outage| outage.to_string());
-    Ok(FrameData { user_name, workloads, clusters, outage, at: hub.clock().now() })
+    let (user_name, role) = (actor.name, Some(actor.role));
+    Ok(FrameData { user_name, role, workloads, clusters, incidents, outage, at: hub.clock().now() })
 }

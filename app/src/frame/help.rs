@@ -2,13 +2,15 @@
 
 use leptos::prelude::*;
 
-const SHORTCUTS: [(&[&str], &str); 9] = [
-    (&["/"], "search this page"),
-    (&["g", "f"], "fleet"),
-    (&["g", "w"], "workloads"),
-    (&["g", "c"], "clusters"),
-    (&["g", "e"], "events"),
-    (&["g", "s"], "settings"),
+use crate::live::keys::GO_TO_KEYS;
+use crate::shortcuts::ShortcutSwitch;
+
+/// Keys and what they do.
+const SHORTCUTS: [(&[&str], &str); 7] = [
+    (&["Ctrl", "K"], "search, and actions by name (⌘ K on a Mac)"),
+    (&["/"], "filter this list, or search"),
+    (&["j", "k"], "next and previous row; then also ↓ and ↑"),
+    (&["Enter"], "open the row"),
     (&["↑", "↓", "←", "→"], "move in the matrix"),
     (&["Ctrl", "M"], "in an editor: switch whether Tab indents or leaves"),
     (&["?"], "show these shortcuts"),
@@ -17,7 +19,7 @@ const SHORTCUTS: [(&[&str], &str); 9] = [
 /// The list of shortcuts.
 #[component]
 pub fn ShortcutHelp() -> impl IntoView {
-    let row = |(keys, description): (&'static [&'static str], &'static str)| {
+    let row = |keys: &[&'static str], description: &'static str| {
         let keys = keys.iter().map(|key| view! { <kbd class="key">{*key}</kbd> " " }).collect_view();
         view! {
             <dt>{keys}</dt>
@@ -26,18 +28,22 @@ pub fn ShortcutHelp() -> impl IntoView {
     };
     view! {
         <dialog class="dialog" id="help" aria-labelledby="help-title">
-            <form method="dialog">
-                <h2 class="dialog-title" id="help-title">
-                    "Shortcuts"
-                </h2>
-                <div class="dialog-body">
-                    <dl class="pairs">{SHORTCUTS.map(row).collect_view()}</dl>
-                    <p class="meta">"Shortcuts are off while you type."</p>
-                </div>
-                <div class="dialog-actions">
-                    <button class="btn">"Close"</button>
-                </div>
-            </form>
+            <h2 class="dialog-title" id="help-title">
+                "Shortcuts"
+            </h2>
+            <div class="dialog-body">
+                <dl class="pairs">
+                    {SHORTCUTS.map(|(keys, description)| row(keys, description)).collect_view()}
+                    {GO_TO_KEYS.map(|(key, page, _)| row(&["g", key], page)).collect_view()}
+                </dl>
+                <p class="meta">"Shortcuts are off while you type."</p>
+            </div>
+            <div class="dialog-actions">
+                <ShortcutSwitch class="btn btn-quiet" />
+                <form method="dialog">
+                    <button class="btn" autofocus=true>"Close"</button>
+                </form>
+            </div>
         </dialog>
     }
     .into_any()

@@ -1,14 +1,16 @@
 //! The top bar: path, live status, theme, user menu.
 
+use domain::role::Role;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
 use super::data::FrameData;
 use crate::components::age::format_time_of_day;
-use crate::components::icon;
+use crate::components::{icon, render_selected};
 use crate::live::{self, LiveMessage};
 use crate::paths;
 use crate::resource::PageResource;
+use crate::search::SearchField;
 use crate::sign_in::SignOut;
 use crate::theme::ThemeSwitch;
 
@@ -21,13 +23,16 @@ pub fn TopBar(data: PageResource<FrameData>) -> impl IntoView {
                 {icon("menu")}
             </button>
             <Crumbs />
+            <SearchField />
             <div class="topbar-end">
                 <LiveStatus />
                 <ThemeSwitch />
                 <Transition>
-                    {move || {
-                        data.get().and_then(Result::ok).map(|data| view! { <UserMenu name=data.user_name /> })
-                    }}
+                    {render_selected(
+                        data,
+                        |data| (data.user_name, data.role),
+                        |(name, role)| view! { <UserMenu name=name role=role /> }.into_any(),
+                    )}
                 </Transition>
             </div>
         </header>
@@ -100,14 +105,31 @@ fn parse_crumbs(path: &str) -> Vec<(String, String, bool)> {
             vec![section("Clusters", paths::CLUSTERS), ((*name).to_owned(), paths::cluster(name), true)]
         }
         ["groups"] => vec![section("Clusters", paths::CLUSTERS), section("Groups", paths::GROUPS)],
+        ["new-group"] => vec![
+            section("Clusters", paths::CLUSTERS),
+            section("Groups", paths::GROUPS),
+            section("New group", paths::GROUP_NEW),
+        ],
         ["groups", name, ..] => vec![
             section("Clusters", paths::CLUSTERS),
             section("Groups", paths::GROUPS),
             ((*name).to_owned(), paths::group(name), true),
         ],
         ["join"] => vec![section("Clusters", paths::CLUSTERS), section("Join", paths::JOIN)],
+        ["charts", repository, name, ..] => {
+            let chart = format!("{repository}/{name}");
+            let address = paths::chart(&chart, "");
+            vec![section("Charts", paths::CHARTS), (chart, address, true)]
+        }
         ["charts", ..] => vec![section("Charts", paths::CHARTS)],
+        ["search", ..] => vec![section("Search", paths::SEARCH)],
         ["events", ..] => vec![section("Events", paths::EVENTS)],
+        ["incidents"] => vec![section("Incidents", paths::INCIDENTS)],
+        ["incidents", _, ..] => {
+            vec![section("Incidents", paths::INCIDENTS), section("Incident", path)]
+        }
+        ["people", ..] => vec![section("Settings", paths::SETTINGS), section("People", paths::PEOPLE)],
+        ["audit", ..] => vec![section("Settings", paths::SETTINGS), section("Audit log", paths::AUDIT)],
         ["settings", ..] => vec![section("Settings", paths::SETTINGS)],
         _ => vec![section("Not found", path)],
     }
@@ -136,7 +158,7 @@ pub fn LiveStatus() -> impl IntoView {
 
 /// The user menu: API tokens, sign out.
 #[component]
-fn UserMenu(name: String) -> impl IntoView {
+fn UserMenu(name: String, role: Option<Role>) -> impl IntoView {
     let sign_out = ServerAction::<SignOut>::new();
     let initials: String =
         name.chars().filter(|c| c.is_alphanumeric()).take(2).flat_map(char::to_uppercase).collect();
@@ -147,7 +169,9 @@ fn UserMenu(name: String) -> impl IntoView {
             {initials}
         </button>
         <div class="popover" id="person-menu" popover="auto">
-            <p class="meta px-2 py-1">"Signed in as " <b class="strong">{name}</b></p>
+            <p class="meta px-2 py-1">
+                "Signed in as " <b class="strong">{name}</b> {role.map(|role| format!(", {role}"))}
+            </p>
             <a class="menu-item" href=paths::SETTINGS>
                 {icon("token")}
                 "API tokens"
@@ -177,6 +201,7 @@ mod tests {
         assert_eq!(words("/workloads/web/publish"), "Workloads / web / Review");
         assert_eq!(words("/workloads/web/revisions/3"), "Workloads / web / r3");
         assert_eq!(words("/clusters/edge-1"), "Clusters / edge-1");
+        assert_eq!(words("/charts/local/web"), "Charts / local/web");
         assert_eq!(words("/groups/edge"), "Clusters / Groups / edge");
     }
 }

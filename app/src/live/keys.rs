@@ -1,4 +1,18 @@
-//! Keyboard shortcuts: `/` search; `g` and then `f`, `w`, `c`, `e` or `s` navigate; `?` help. Off while the user types.
+//! Keyboard shortcuts: Ctrl K the palette; `/` the filter of the list, or the palette; `j`, `k` and the arrow keys the rows of a
+//! list; `g` and a letter a page; `?` the list of shortcuts. Off while the user types. Those of one character can be switched off.
+
+use crate::paths;
+
+/// Keys after `g`, the page they open, and its address.
+pub const GO_TO_KEYS: [(&str, &str, &str); 7] = [
+    ("f", "fleet", paths::FLEET),
+    ("w", "workloads", paths::WORKLOADS),
+    ("c", "clusters", paths::CLUSTERS),
+    ("r", "cluster groups", paths::GROUPS),
+    ("h", "charts", paths::CHARTS),
+    ("e", "events", paths::EVENTS),
+    ("s", "settings", paths::SETTINGS),
+];
 
 #[cfg(not(feature = "hydrate"))]
 pub(super) fn listen() {}
@@ -15,45 +29,54 @@ mod browser {
     use wasm_bindgen::closure::Closure;
     use web_sys::{Document, Element, HtmlDialogElement, HtmlElement, KeyboardEvent};
 
-    use crate::paths;
+    use super::GO_TO_KEYS;
+    use crate::live::page::are_shortcuts_off;
+    use crate::search::{PaletteRequest, PaletteState, use_palette};
+
+    /// The rows of tables and lists of a page, without those in an open row.
+    const ROWS: &str = "#content .table > tbody > tr:not(.row-detail, .row-detail *), #content a.list-row";
 
     pub(in super::super) fn listen() {
         let Some(document) = web_sys::window().and_then(|window| window.document()) else { return };
         let navigate = use_navigate();
+        let palette = use_palette();
         let after_g = Cell::new(false);
         let page = document.clone();
         let listener = Closure::<dyn Fn(KeyboardEvent)>::new(move |event: KeyboardEvent| {
-            if event.ctrl_key() || event.meta_key() || event.alt_key() || is_typing(&event) {
-                return;
-            }
+            let has_modifier = event.ctrl_key() || event.meta_key();
             let key = event.key();
-            if after_g.take()
-                && let Some(path) = page_of_key(&key)
-            {
+            let is_done = if event.default_prevented() || event.alt_key() {
+                false
+            } else if has_modifier {
+                key == "k" && toggle_palette(&page, palette)
+            } else if is_typing(&event) {
+                false
+            } else if palette.buffer_key(&key) {
+                true
+            } else {
+                let page_key = GO_TO_KEYS.iter().find(|(own, ..)| *own == key).filter(|_| after_g.take());
+                after_g.set(key == "g");
+                match (key.as_str(), page_key) {
+                    ("ArrowDown", _) => move_row(&page, true, true),
+                    ("ArrowUp", _) => move_row(&page, false, true),
+                    _ if are_shortcuts_off() => false,
+                    (_, Some((.., path))) => {
+                        navigate(path, leptos_router::NavigateOptions::default());
+                        true
+                    }
+                    ("j", _) => move_row(&page, true, false),
+                    ("k", _) => move_row(&page, false, false),
+                    ("/", _) => focus_search(&page) || toggle_palette(&page, palette),
+                    ("?", _) => show_help(&page),
+                    _ => false,
+                }
+            };
+            if is_done {
                 event.prevent_default();
-                navigate(path, leptos_router::NavigateOptions::default());
-                return;
-            }
-            match key.as_str() {
-                "g" => after_g.set(true),
-                "/" if focus_search(&page) => event.prevent_default(),
-                "?" => show_help(&page),
-                _ => {}
             }
         });
         let _ = document.add_event_listener_with_callback("keydown", listener.as_ref().unchecked_ref());
         listener.forget();
-    }
-
-    fn page_of_key(key: &str) -> Option<&'static str> {
-        match key {
-            "f" => Some(paths::FLEET),
-            "w" => Some(paths::WORKLOADS),
-            "c" => Some(paths::CLUSTERS),
-            "e" => Some(paths::EVENTS),
-            "s" => Some(paths::SETTINGS),
-            _ => None,
-        }
     }
 
     fn is_typing(event: &KeyboardEvent) -> bool {
@@ -64,17 +87,50 @@ mod browser {
         })
     }
 
-    fn focus_search(page: &Document) -> bool {
-        let field = page.query_selector("[data-search]").ok().flatten();
-        field
-            .and_then(|field| field.dyn_into::<HtmlElement>().ok())
-            .is_some_and(|field| field.focus().is_ok())
+    fn find<T: JsCast>(page: &Document, selector: &str) -> Option<T> {
+        page.query_selector(selector).ok()??.dyn_into().ok()
     }
 
-    fn show_help(page: &Document) {
-        let help = page.get_element_by_id("help").and_then(|help| help.dyn_into::<HtmlDialogElement>().ok());
-        if let Some(help) = help.filter(|help| !help.open()) {
-            let _ = help.show_modal();
+    /// Opens the palette, or closes it if it is open. Not while another dialog asks something.
+    fn toggle_palette(page: &Document, palette: PaletteState) -> bool {
+        match find::<HtmlDialogElement>(page, "dialog[open]") {
+            None => palette.open(PaletteRequest::default()),
+            // The element of the page that had the focus gets it again.
+            Some(dialog) if dialog.class_list().contains("palette") => dialog.close(),
+            Some(_) => return false,
         }
+        true
+    }
+
+    fn focus_search(page: &Document) -> bool {
+        find::<HtmlElement>(page, "[data-search]").is_some_and(|field| field.focus().is_ok())
+    }
+
+    fn show_help(page: &Document) -> bool {
+        find::<HtmlDialogElement>(page, "#help:not([open])").is_some_and(|help| help.show_modal().is_ok())
+    }
+
+    /// Moves the focus to the next row or the previous one, the first if none has it; with `from_row` only from a row. Returns
+    /// whether it moved.
+    fn move_row(page: &Document, down: bool, from_row: bool) -> bool {
+        let Ok(rows) = page.query_selector_all(ROWS) else { return false };
+        let links = (0..rows.length()).filter_map(|at| row_link(&rows.item(at)?.dyn_into().ok()?));
+        let links: Vec<HtmlElement> = links.filter(|link| link.offset_height() > 0).collect();
+        let focused = page.active_element();
+        let at = focused.and_then(|focused| links.iter().position(|link| **link == focused));
+        let next = match at {
+            Some(at) if down => at + 1,
+            Some(at) => at.wrapping_sub(1),
+            None if from_row => return false,
+            None => 0,
+        };
+        links.get(next).is_some_and(|link| link.focus().is_ok())
+    }
+
+    /// The first link of a row, which opens it.
+    fn row_link(row: &Element) -> Option<HtmlElement> {
+        let link =
+            if row.has_attribute("href") { Some(row.clone()) } else { row.query_selector("a[href]").ok()? };
+        link?.dyn_into().ok()
     }
 }

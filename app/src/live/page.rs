@@ -5,13 +5,23 @@
 #[cfg(not(feature = "hydrate"))]
 mod server {
     use domain::Timestamp;
-    use leptos::prelude::RwSignal;
-    use leptos::web_sys::{Event, HtmlDialogElement, KeyboardEvent};
+    use leptos::html::Nav;
+    use leptos::prelude::{NodeRef, RwSignal};
+    use leptos::web_sys::{Event, FocusEvent, HtmlDialogElement, KeyboardEvent, SubmitEvent};
 
     /// Applies a theme.
     pub fn show_theme(_theme: Option<&str>) {}
+    /// Whether the document says that shortcuts of one character are off.
+    #[cfg(not(feature = "ssr"))]
+    pub fn are_shortcuts_off() -> bool {
+        false
+    }
+    /// Switches shortcuts of one character off, or on again.
+    pub fn set_shortcuts_off(_off: bool) {}
     /// Closes a menu after a choice.
     pub fn close_menu(_id: &str) {}
+    /// Returns the focus to the element that has it now, if the rendering that follows takes it.
+    pub fn keep_focus() {}
     /// Copies text to the clipboard.
     pub fn copy_text(_text: &str) {}
     /// Makes an open dialog modal.
@@ -26,6 +36,24 @@ mod server {
     }
     /// Moves the focus in a table of links with the arrow keys.
     pub fn move_in_grid(_event: &KeyboardEvent) {}
+    /// Moves the focus to the content of the page.
+    pub fn focus_content() {}
+    /// The same, if no element has the focus.
+    pub fn focus_content_if_lost() {}
+    /// Scrolls a row of tabs so that the current one is in sight.
+    pub fn show_current_tab(_row: NodeRef<Nav>) {}
+    /// Whether an event came from a field.
+    pub fn is_field_event(_event: &FocusEvent) -> bool {
+        false
+    }
+    /// Whether an event came from the editor.
+    pub fn is_editor_event(_event: &Event) -> bool {
+        false
+    }
+    /// The names and values of a form that is submitted.
+    pub fn form_values(_event: &SubmitEvent) -> Option<Vec<(String, String)>> {
+        None
+    }
 }
 
 #[cfg(not(feature = "hydrate"))]
@@ -39,10 +67,14 @@ mod browser {
     use std::time::Duration;
 
     use domain::Timestamp;
+    use leptos::html::Nav;
     use leptos::prelude::*;
-    use wasm_bindgen::JsCast;
     use wasm_bindgen::closure::Closure;
-    use web_sys::{Document, Element, Event, HtmlDialogElement, HtmlElement, KeyboardEvent};
+    use wasm_bindgen::{JsCast, JsValue};
+    use web_sys::{
+        Document, Element, Event, FocusEvent, FocusOptions, FormData, HtmlDialogElement, HtmlElement,
+        HtmlFormElement, HtmlInputElement, KeyboardEvent, SubmitEvent,
+    };
 
     /// How long a changed cell is tinted.
     const FLASH: Duration = Duration::from_millis(600);
@@ -62,11 +94,58 @@ mod browser {
         };
     }
 
+    /// The attribute of the document while shortcuts of one character are off.
+    const NO_SHORTCUTS: &str = "data-no-shortcuts";
+
+    /// Whether the document says that shortcuts of one character are off.
+    pub fn are_shortcuts_off() -> bool {
+        let root = document().and_then(|document| document.document_element());
+        root.is_some_and(|root| root.has_attribute(NO_SHORTCUTS))
+    }
+
+    /// Switches shortcuts of one character off, or on again.
+    pub fn set_shortcuts_off(off: bool) {
+        let Some(root) = document().and_then(|document| document.document_element()) else { return };
+        let _ = root.toggle_attribute_with_force(NO_SHORTCUTS, off);
+    }
+
     /// Closes a menu after a choice.
     pub fn close_menu(id: &str) {
         if let Some(menu) = document().and_then(|document| document.get_element_by_id(id)) {
             let _ = menu.unchecked_into::<HtmlElement>().hide_popover();
         }
+    }
+
+    /// Returns the focus to the element that has it now, if the rendering that follows takes it: attributes of elements that are
+    /// rendered again are removed and set, and a link without its address cannot have the focus.
+    pub fn keep_focus() {
+        let Some(element) = focused_element().and_then(|element| element.dyn_into::<HtmlElement>().ok())
+        else {
+            return;
+        };
+        if is_focus_lost() {
+            return;
+        }
+        queue_microtask(move || {
+            if is_focus_lost() && element.is_connected() {
+                focus_in_place(&element);
+            }
+        });
+    }
+
+    fn focused_element() -> Option<Element> {
+        document()?.active_element()
+    }
+
+    fn is_focus_lost() -> bool {
+        focused_element().is_none_or(|element| element.tag_name() == "BODY")
+    }
+
+    /// Moves the focus without scrolling.
+    fn focus_in_place(element: &HtmlElement) {
+        let options = FocusOptions::new();
+        options.set_prevent_scroll(true);
+        let _ = element.focus_with_options(&options);
     }
 
     /// Copies text to the clipboard.
@@ -78,8 +157,38 @@ mod browser {
 
     /// Makes an open dialog modal.
     pub fn show_modal(dialog: &HtmlDialogElement) {
-        let _ = dialog.remove_attribute("open");
-        let _ = dialog.show_modal();
+        show_when_mounted(dialog, MOUNT_FRAMES);
+    }
+
+    /// Scrolls a row of tabs so that the current one is in its middle, as far as the row scrolls.
+    pub fn show_current_tab(row: NodeRef<Nav>) {
+        let Some(row) = row.get() else { return };
+        // The links are marked by effects of the same change.
+        request_animation_frame(move || {
+            let current = row.query_selector("[aria-current=page]").ok().flatten();
+            let Some(current) = current.and_then(|link| link.dyn_into::<HtmlElement>().ok()) else { return };
+            let middle = current.offset_left() + current.offset_width() / 2;
+            row.set_scroll_left(middle - row.offset_left() - row.client_width() / 2);
+        });
+    }
+
+    /// Frames to wait until a dialog is mounted.
+    const MOUNT_FRAMES: u32 = 60;
+
+    /// A part whose code was fetched just now is mounted after its effects have run, and only a mounted dialog can be modal.
+    fn show_when_mounted(dialog: &HtmlDialogElement, frames: u32) {
+        // Its part of the page was rendered again.
+        let is_modal = dialog.matches(":modal").unwrap_or_default();
+        if is_modal {
+            return;
+        }
+        if dialog.is_connected() {
+            let _ = dialog.remove_attribute("open");
+            let _ = dialog.show_modal();
+        } else if frames > 0 {
+            let dialog = dialog.clone();
+            request_animation_frame(move || show_when_mounted(&dialog, frames - 1));
+        }
     }
 
     /// The browser's own time.
@@ -153,6 +262,7 @@ mod browser {
                 let number =
                     |name: &str| link.get_attribute(name).and_then(|text| text.parse().ok()).unwrap_or(1);
                 let file = link.get_attribute("data-file").unwrap_or_default();
+                show_source_text();
                 if super::super::editor::go_to(&file, number("data-line"), number("data-column")) {
                     event.prevent_default();
                     event.stop_propagation();
@@ -165,6 +275,15 @@ mod browser {
             true,
         );
         listener.forget();
+    }
+
+    /// Shows the text of a source instead of its form, where there is no space for both.
+    fn show_source_text() {
+        for choice in select_all(".source-switch .show-text") {
+            if let Ok(choice) = choice.dyn_into::<HtmlInputElement>() {
+                choice.set_checked(true);
+            }
+        }
     }
 
     /// The accessible name of the cell that an event came from.
@@ -186,6 +305,57 @@ mod browser {
             event.prevent_default();
             let _ = link.focus();
         }
+    }
+
+    /// Moves the focus to the content of the page, so that the next tab stop is in it and not in the navigation; in the wizard to
+    /// the heading of the step, which stands above it.
+    pub fn focus_content() {
+        // The heading may be that of the former step until the next frame.
+        request_animation_frame(|| {
+            let found = document()
+                .and_then(|document| document.query_selector("[data-step-heading], #content").ok()?);
+            if let Some(content) = found.and_then(|content| content.dyn_into::<HtmlElement>().ok()) {
+                focus_in_place(&content);
+            }
+        });
+    }
+
+    /// Moves the focus to the content of the page if no element has it: a closed dialog gives it back to what opened it, which may
+    /// have been an item of a menu that is closed.
+    pub fn focus_content_if_lost() {
+        // The browser gives the focus back before the next frame.
+        request_animation_frame(|| {
+            if is_focus_lost() {
+                focus_content();
+            }
+        });
+    }
+
+    /// Whether an event came from a field, or from the editor.
+    pub fn is_field_event(event: &FocusEvent) -> bool {
+        is_from(event, "input, select, textarea, flotilla-editor")
+    }
+
+    /// Whether an event came from the editor, which hands its text to the field that it covers.
+    pub fn is_editor_event(event: &Event) -> bool {
+        is_from(event, "flotilla-editor textarea")
+    }
+
+    fn is_from(event: &Event, selector: &str) -> bool {
+        let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+        target.is_some_and(|target| target.matches(selector).unwrap_or(false))
+    }
+
+    /// The names and values of a form that is submitted.
+    pub fn form_values(event: &SubmitEvent) -> Option<Vec<(String, String)>> {
+        let form = event.target()?.dyn_into::<HtmlFormElement>().ok()?;
+        let data = FormData::new_with_form(&form).ok()?;
+        let entries = js_sys::try_iter(&data).ok()??;
+        let pair = |entry: JsValue| {
+            let pair = js_sys::Array::from(&entry);
+            Some((pair.get(0).as_string()?, pair.get(1).as_string()?))
+        };
+        entries.map(|entry| pair(entry.ok()?)).collect()
     }
 
     fn find_neighbour(event: &KeyboardEvent, (down, right): (i32, i32)) -> Option<HtmlElement> {

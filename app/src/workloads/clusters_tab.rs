@@ -7,9 +7,9 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use super::release::ReleaseDetail;
+use super::release::{ReleaseDetail, ReleaseDetails};
 use crate::components::{
-    Empty, Pager, StateLabel, StatusStyle, health_label, icon, render_resource_part, sync_label,
+    Empty, Pager, StateLabel, StatusStyle, health_label, icon, render_resource_part, sync_label, unbroken,
 };
 use crate::errors::AppResult;
 use crate::paths;
@@ -24,7 +24,7 @@ pub struct ReleaseList {
     /// The releases, worst first.
     pub page: Page<ReleaseView>,
     /// The open release, if there is one.
-    pub open: Option<ReleaseView>,
+    pub open: Option<ReleaseDetails>,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
 }
@@ -60,9 +60,9 @@ pub async fn releases_read(
 
 /// The release on the cluster of the open row; `None` if there is none.
 #[cfg(feature = "ssr")]
-async fn load_open_release(hub: &hub::Hub, name: &str, cluster: &str) -> AppResult<Option<ReleaseView>> {
-    match hub.get_release(name, cluster).await {
-        Ok(release) => Ok(Some(release)),
+async fn load_open_release(hub: &hub::Hub, name: &str, cluster: &str) -> AppResult<Option<ReleaseDetails>> {
+    match hub.get_release_details(name, cluster).await {
+        Ok(details) => Ok(Some(details.into())),
         Err(hub::Error::NotFound { .. }) => Ok(None),
         Err(error) => crate::host::into_app_result(Err(error)),
     }
@@ -95,13 +95,13 @@ fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str
     let total = page.total;
     let mut rows = page.items;
     // A release opened by a link stays visible even if it is on another page.
-    if let Some(open) =
-        open.as_ref().filter(|open| rows.iter().all(|row| row.release.id() != open.release.id()))
-    {
-        rows.insert(0, open.clone());
+    let is_listed =
+        |open: &&ReleaseDetails| rows.iter().any(|row| row.release.id() == open.view.release.id());
+    if let Some(open) = open.as_ref().filter(|open| !is_listed(open)) {
+        rows.insert(0, open.view.clone());
     }
     let rows = rows.into_iter().map(|row| {
-        let detail = open.clone().filter(|open| open.release.id() == row.release.id());
+        let detail = open.clone().filter(|open| open.view.release.id() == row.release.id());
         release_rows(row, detail, &here, at)
     });
     view! {
@@ -126,7 +126,7 @@ fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str
 
 fn release_rows(
     row: ReleaseView,
-    open: Option<ReleaseView>,
+    open: Option<ReleaseDetails>,
     here: &str,
     at: Timestamp,
 ) -> impl IntoView + use<> {
@@ -163,14 +163,14 @@ fn release_rows(
             <td class="max-sm:hidden">{sync_label(release.sync())}</td>
             <td class="max-sm:hidden">{health}</td>
             <td class="max-sm:hidden">{StatusStyle::from_connectivity(release.connectivity()).with_label(release.connectivity().as_str())}</td>
-            <td data-label=(!row.message.is_empty()).then_some("Why") class="max-w-72 truncate" title=row.message.clone()>
-                {row.message.clone()}
+            <td class="min-w-72" title=row.message.clone()>
+                {(!row.message.is_empty()).then(|| view! { <span class="line-clamp-2">{unbroken(&row.message)}</span> })}
             </td>
         </tr>
         {open.map(|open| view! {
             <tr class="row-detail">
                 <td colspan="7">
-                    <ReleaseDetail view=open at=at />
+                    <ReleaseDetail details=open at=at />
                 </td>
             </tr>
         })}

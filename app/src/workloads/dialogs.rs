@@ -1,13 +1,21 @@
-//! Confirmation dialogs of sync, unpublish and delete. Each shows the number of clusters concerned.
+//! Confirmation dialogs of sync, unpublish, abort, delete, and of replacing the draft by a revision. Each shows the number of clusters concerned.
 
+use domain::authorization::UserAction;
+use domain::rollout::RolloutAction;
 use domain::workload::DeletionPolicy;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
 
-use super::head::WorkloadHead;
-use crate::components::{ConfirmDialog, ErrorBanner, icon, pluralize};
+use super::head::{WorkloadHead, workload_head_read};
+use super::rollout::panel::RolloutControl;
+use crate::components::dialog::{confirmed_deletion, dialog_buttons};
+use crate::components::error::action_error;
+use crate::components::{ConfirmDialog, icon, pluralize, render_resource_part};
 use crate::errors::AppResult;
-use crate::paths;
+use crate::paths::{self, WorkloadTab};
+use crate::permission::Permission;
+use crate::resource::create_resource;
 
 /// Requests an immediate reconciliation on one cluster, or on all targeted clusters if `cluster` is empty. Never adds a target
 /// (S1-9b). Returns the number of clusters.
@@ -61,8 +69,20 @@ pub async fn workload_delete(
     Ok(())
 }
 
+/// Replaces the draft by the content of a revision, if it still has the revision `base_revision`, and redirects to its review.
+#[server(prefix = "/api/fn", endpoint = "workload_restore")]
+pub async fn workload_restore(name: String, revision: u32, base_revision: i64) -> AppResult<()> {
+    use crate::host;
+    let hub = host::hub()?;
+    let restored = hub.restore_revision(&host::actor()?, &name, revision, Some(base_revision)).await;
+    host::into_app_result(restored)?;
+    leptos_axum::redirect(&paths::publish(&name));
+    Ok(())
+}
+
+/// The options of a removal: what happens to the objects, and whether clusters that are not reachable are abandoned.
 #[cfg(feature = "ssr")]
-fn removal_options(objects: &str, force: bool) -> domain::request::RemovalOptions {
+pub fn removal_options(objects: &str, force: bool) -> domain::request::RemovalOptions {
     let deletion = match objects {
         "delete" => Some(DeletionPolicy::Foreground),
         "leave" => Some(DeletionPolicy::Orphan),
@@ -71,16 +91,53 @@ fn removal_options(objects: &str, force: bool) -> domain::request::RemovalOption
     domain::request::RemovalOptions { deletion, force }
 }
 
-/// The dialog that the query parameter `dialog` names, if any.
+/// A dialog of the page of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkloadDialog {
+    Sync,
+    Unpublish,
+    Delete,
+    Abort,
+    /// Replaces the draft by this revision.
+    Copy(u32),
+}
+
+impl WorkloadDialog {
+    /// The dialog that the query of the address names, if any.
+    fn from_query(query: &ParamsMap) -> Option<Self> {
+        match &*query.get("dialog")? {
+            "sync" => Some(Self::Sync),
+            "unpublish" => Some(Self::Unpublish),
+            "delete" => Some(Self::Delete),
+            "abort" => Some(Self::Abort),
+            "copy" => Some(Self::Copy(query.get("revision")?.parse().ok()?)),
+            _ => None,
+        }
+    }
+}
+
+/// The dialog that the query of the address names, if any. Not part of the live page: its facts are read when it opens, so an
+/// update does not discard what was typed or chosen in it.
 #[component]
-pub fn WorkloadDialogs(head: WorkloadHead) -> impl IntoView {
+pub fn WorkloadDialogs(name: Memo<String>) -> impl IntoView {
     let query = use_query_map();
-    let ask = Memo::new(move |_| query.read().get("dialog").unwrap_or_default());
-    move || match ask.get().as_str() {
-        "sync" => view! { <SyncDialog head=head.clone() /> }.into_any(),
-        "unpublish" => view! { <UnpublishDialog head=head.clone() /> }.into_any(),
-        "delete" => view! { <DeleteDialog head=head.clone() /> }.into_any(),
-        _ => ().into_any(),
+    let dialog = Memo::new(move |_| WorkloadDialog::from_query(&query.read()));
+    move || {
+        dialog.get().map(|dialog| {
+            let name = name.get();
+            let data = create_resource(|| (), move |()| workload_head_read(name.clone()));
+            render_resource_part(data, move |head| show_dialog(dialog, head))
+        })
+    }
+}
+
+fn show_dialog(dialog: WorkloadDialog, head: WorkloadHead) -> AnyView {
+    match dialog {
+        WorkloadDialog::Sync => view! { <SyncDialog head=head /> }.into_any(),
+        WorkloadDialog::Unpublish => view! { <UnpublishDialog head=head /> }.into_any(),
+        WorkloadDialog::Delete => view! { <DeleteDialog head=head /> }.into_any(),
+        WorkloadDialog::Abort => view! { <AbortDialog head=head /> }.into_any(),
+        WorkloadDialog::Copy(revision) => view! { <CopyDialog head=head revision=revision /> }.into_any(),
     }
 }
 
@@ -137,17 +194,53 @@ fn SyncDialog(head: WorkloadHead) -> impl IntoView {
     let action = ServerAction::<WorkloadSync>::new();
     let name = head.name.clone();
     let back = paths::workload(&name);
-    let title = format!("Compare {name} with {} now?", pluralize(head.counts.targeted(), "cluster"));
+    let title = format!("Sync {name} on {} now?", pluralize(head.counts.targeted(), "cluster"));
     view! {
         <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
-                <input type="hidden" name="name" value=name />
-                <input type="hidden" name="cluster" value="" />
-                <div class="dialog-body">
-                    {action_error(action.value())}
-                    <p>"Every agent resets its retry delay, compares the live objects with the published revision and reverts differences. No cluster is added."</p>
-                </div>
-                {dialog_buttons(back, "Sync", "btn btn-primary")}
+                <Permission action=UserAction::Sync>
+                    <input type="hidden" name="name" value=name />
+                    <input type="hidden" name="cluster" value="" />
+                    <div class="dialog-body">
+                        {action_error(action.value())}
+                        <p>"Every agent resets its retry delay, compares the live objects with the published revision and reverts differences. No cluster is added."</p>
+                    </div>
+                    {dialog_buttons(back, "Sync", "btn btn-primary")}
+                </Permission>
+            </ActionForm>
+        </ConfirmDialog>
+    }
+    .into_any()
+}
+
+/// Asks before a rollout ends: the clusters that it has not reached keep what they have.
+#[component]
+fn AbortDialog(head: WorkloadHead) -> AnyView {
+    let action = ServerAction::<RolloutControl>::new();
+    let abort = RolloutAction::Abort;
+    let Some(rollout) = head.rollout.filter(|rollout| rollout.check_action(abort).is_ok()) else {
+        return ().into_any();
+    };
+    let back = paths::workload(&head.name);
+    let revision = rollout.revision;
+    let gated: u32 = rollout.waves.iter().map(|wave| wave.gated).sum();
+    let body = match gated {
+        0 => format!("Every cluster has r{revision} and keeps it."),
+        1 => format!("1 cluster does not get r{revision}; those that have it keep it."),
+        n => format!("{n} clusters do not get r{revision}; those that have it keep it."),
+    };
+    view! {
+        <ConfirmDialog title=format!("Abort the rollout of {} r{revision}?", head.name) back=back.clone()>
+            <ActionForm action=action>
+                <Permission action=UserAction::ControlRollout>
+                    <input type="hidden" name="name" value=head.name />
+                    <input type="hidden" name="action" value=abort.as_str() />
+                    <div class="dialog-body">
+                        {action_error(action.value())}
+                        <p>{body}" It can't be resumed, but the revision can be published again."</p>
+                    </div>
+                    {dialog_buttons(back, "Abort rollout", "btn btn-danger-solid")}
+                </Permission>
             </ActionForm>
         </ConfirmDialog>
     }
@@ -164,14 +257,16 @@ fn UnpublishDialog(head: WorkloadHead) -> impl IntoView {
     view! {
         <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
-                <input type="hidden" name="name" value=name />
-                <div class="dialog-body">
-                    {action_error(action.value())}
-                    <p>{describe_removal(&head)}" The draft and its history remain; publishing again deploys it again."</p>
-                    {deletion_policy_options(head.deletion)}
-                    {force_option(unreachable)}
-                </div>
-                {dialog_buttons(back, "Unpublish", "btn btn-danger-solid")}
+                <Permission action=UserAction::Unpublish>
+                    <input type="hidden" name="name" value=name />
+                    <div class="dialog-body">
+                        {action_error(action.value())}
+                        <p>{describe_removal(&head)}" The draft and its history remain; publishing again deploys it again."</p>
+                        {deletion_policy_options(head.deletion)}
+                        {force_option(unreachable)}
+                    </div>
+                    {dialog_buttons(back, "Unpublish", "btn btn-danger-solid")}
+                </Permission>
             </ActionForm>
         </ConfirmDialog>
     }
@@ -196,59 +291,90 @@ fn DeleteDialog(head: WorkloadHead) -> impl IntoView {
     view! {
         <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
-                <input type="hidden" name="name" value=name.clone() />
-                <div class="dialog-body">
-                    {action_error(action.value())}
-                    <p>{words}</p>
-                    {deletion_policy_options(head.deletion)}
-                    {force_option(unreachable)}
-                    <div class="field">
-                        <label class="field-label" for="confirmed_name">
-                            "Type "
-                            <b class="name">{name.clone()}</b>
-                            " to confirm"
-                        </label>
-                        <input class="input input-mono" id="confirmed_name" name="confirmed_name" pattern=name required=true autocomplete="off" />
-                    </div>
-                </div>
-                {dialog_buttons(back, "Delete", "btn btn-danger-solid")}
+                <Permission action=UserAction::DeleteWorkload>
+                    <input type="hidden" name="name" value=name.clone() />
+                    {confirmed_deletion(&name, back, view! {
+                        {action_error(action.value())}
+                        <p>{words}</p>
+                        {deletion_policy_options(head.deletion)}
+                        {force_option(unreachable)}
+                    })}
+                </Permission>
             </ActionForm>
         </ConfirmDialog>
     }
     .into_any()
 }
 
-fn action_error<T: Clone + Send + Sync + 'static>(value: ActionValue<T>) -> impl IntoView {
-    move || value.get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })
-}
-
-type ActionValue<T> = MappedSignal<Option<AppResult<T>>>;
-
-fn dialog_buttons(back: String, verb: &'static str, class: &'static str) -> impl IntoView {
+/// Asks before the draft is replaced by a revision: changes of it that are not published would be lost.
+#[component]
+fn CopyDialog(head: WorkloadHead, revision: u32) -> impl IntoView {
+    let action = ServerAction::<WorkloadRestore>::new();
+    let name = head.name.clone();
+    let back = paths::workload_tab(&name, WorkloadTab::History);
+    let (title, body, verb, class) = match head.is_draft_changed {
+        true => (
+            format!("Discard the changes of the draft of {name}?"),
+            format!(
+                "The draft has changes that are not published. They are lost when r{revision} is copied to it."
+            ),
+            "Discard and copy",
+            "btn btn-danger-solid",
+        ),
+        false => (
+            format!("Copy r{revision} to the draft of {name}?"),
+            "The draft has no changes that are not published, so nothing is lost.".to_owned(),
+            "Copy to draft",
+            "btn btn-primary",
+        ),
+    };
+    let other = paths::roll_back(&name, revision);
     view! {
-        <div class="dialog-actions">
-            <a class="btn" href=back>
-                "Cancel"
-            </a>
-            <button class=class type="submit">
-                {verb}
-            </button>
-        </div>
+        <ConfirmDialog title=title back=back.clone()>
+            <ActionForm action=action>
+                <Permission action=UserAction::Edit>
+                    <input type="hidden" name="name" value=name />
+                    <input type="hidden" name="revision" value=revision.to_string() />
+                    <input type="hidden" name="base_revision" value=head.draft_revision.to_string() />
+                    <div class="dialog-body">
+                        {action_error(action.value())}
+                        <p>{body}" No cluster changes before the next publish."</p>
+                        <p class="text-2">
+                            "To run it again and leave the draft as it is: "
+                            <a class="link" href=other>
+                                {format!("Roll back to r{revision}")}
+                            </a>
+                        </p>
+                    </div>
+                    {dialog_buttons(back, verb, class)}
+                </Permission>
+            </ActionForm>
+        </ConfirmDialog>
     }
+    .into_any()
 }
 
 /// The button that requests an immediate reconciliation on one cluster.
 #[component]
-pub fn SyncButton(name: String, cluster: String) -> impl IntoView {
+pub fn SyncButton(
+    /// Name of the workload.
+    name: String,
+    /// Name of the cluster.
+    cluster: String,
+    /// What the sync does there.
+    label: String,
+) -> impl IntoView {
     let action = ServerAction::<WorkloadSync>::new();
     view! {
         <ActionForm action=action>
-            <input type="hidden" name="name" value=name />
-            <input type="hidden" name="cluster" value=cluster />
-            <button class="btn btn-sm" type="submit">
-                {icon("retry")}
-                "Sync now"
-            </button>
+            <Permission action=UserAction::Sync>
+                <input type="hidden" name="name" value=name />
+                <input type="hidden" name="cluster" value=cluster />
+                <button class="btn btn-sm" type="submit">
+                    {icon("retry")}
+                    {label}
+                </button>
+            </Permission>
         </ActionForm>
         {action_error(action.value())}
     }

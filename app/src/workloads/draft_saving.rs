@@ -1,5 +1,6 @@
 //! Saving a draft on a tab: the button, disabled with the reason while the draft can't be edited, and the result.
 
+use domain::authorization::UserAction;
 use domain::workload::Workload;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
@@ -7,11 +8,17 @@ use leptos_router::hooks::use_location;
 use crate::components::{Banner, DisabledButton, ErrorBanner, StatusStyle};
 use crate::errors::{AppError, AppResult};
 use crate::paths;
+use crate::permission::Permission;
 
 /// The button with this label.
 pub fn save_button(workload: &Workload, label: &'static str) -> AnyView {
     match domain::actions::check_edit(workload) {
-        Ok(()) => view! { <button class="btn btn-primary" type="submit">{label}</button> }.into_any(),
+        Ok(()) => view! {
+            <Permission action=UserAction::Edit>
+                <button class="btn btn-primary" type="submit">{label}</button>
+            </Permission>
+        }
+        .into_any(),
         Err(why) => {
             view! { <DisabledButton verb=label.to_owned() why=why.to_string() id="why-edit" /> }.into_any()
         }

@@ -2,6 +2,7 @@
 //! a draft can have a megabyte, and the head is read again on every live notice.
 
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::placement::PendingRemoval;
 #[cfg(feature = "ssr")]
 use domain::placement::Placement;
@@ -12,14 +13,18 @@ use domain::workload::{DeletionPolicy, Intent, WorkloadFailure, WorkloadPhase};
 use domain::workload::{Revision, Workload, WorkloadView};
 use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::wizard::WizardStep;
 #[cfg(feature = "ssr")]
 use crate::components::pluralize;
-use crate::components::{Age, DisabledButton};
+use crate::components::{Age, DisabledButton, icon, render_selected};
 use crate::errors::AppResult;
 use crate::paths;
+use crate::permission::PermittedLink;
+use crate::resource::PageResource;
+use crate::search::WorkloadSwitch;
 
 /// What the head shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +41,8 @@ pub struct WorkloadHead {
     pub counts: ReleaseCounts,
     /// The published revision.
     pub published: Option<PublishedRevision>,
+    /// The draft's counter of changes.
+    pub draft_revision: i64,
     /// Whether the draft differs from the published revision.
     pub is_draft_changed: bool,
     /// Whether it is an addon.
@@ -58,8 +65,30 @@ pub struct WorkloadHead {
     pub pending_removals: Vec<PendingRemoval>,
     /// Number of its clusters that are not online.
     pub unreachable: u32,
+    /// The newest earlier revision that was healthy on every cluster.
+    pub healthy_revision: Option<u32>,
+    /// The latest drift that was reverted, while that is recent.
+    pub latest_heal: Option<ReportedHeal>,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
+}
+
+/// A drift that was reverted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedHeal {
+    /// When.
+    pub at: Timestamp,
+    /// The cluster, the fields with their values, and who changed them, in a few words.
+    pub message: String,
+}
+
+#[cfg(feature = "ssr")]
+impl ReportedHeal {
+    fn from_event(event: &domain::event::Event) -> Self {
+        let entries = crate::events::fold_events(std::slice::from_ref(event));
+        let message = entries.first().map(crate::events::FeedEntry::whole_detail).unwrap_or_default();
+        Self { at: event.at, message }
+    }
 }
 
 /// A published revision, without its content.
@@ -99,24 +128,30 @@ pub struct UnavailableActions {
 
 #[cfg(feature = "ssr")]
 impl UnavailableActions {
-    fn from_workload(workload: &Workload) -> Self {
+    fn from_workload(workload: &Workload, actor: &hub::Actor) -> Self {
         use domain::actions;
+        let check = |action: UserAction, state: Result<(), ActionUnavailable>| {
+            let allowed = actor.check_role(action).map_err(|why| ActionUnavailable(why.to_string()));
+            allowed.and(state).err()
+        };
+        let head = workload.head();
         Self {
-            publish: actions::check_publish(workload).err(),
-            edit: actions::check_edit(workload).err(),
-            sync: actions::check_sync(&workload.head()).err(),
-            unpublish: actions::check_unpublish(&workload.head()).err(),
-            delete: actions::check_delete(&workload.head()).err(),
+            publish: check(UserAction::Publish, actions::check_publish(workload)),
+            edit: check(UserAction::Edit, actions::check_edit(workload)),
+            sync: check(UserAction::Sync, actions::check_sync(&head)),
+            unpublish: check(UserAction::Unpublish, actions::check_unpublish(&head)),
+            delete: check(UserAction::DeleteWorkload, actions::check_delete(&head)),
         }
     }
 }
 
 #[cfg(feature = "ssr")]
 impl WorkloadHead {
-    fn from_details(details: hub::WorkloadDetails, read_at: Timestamp) -> Self {
-        let hub::WorkloadDetails { view, pending_removals, unreachable } = details;
+    fn from_details(details: hub::WorkloadDetails, actor: &hub::Actor, read_at: Timestamp) -> Self {
+        let hub::WorkloadDetails { view, pending_removals, unreachable, healthy_revision, latest_heal } =
+            details;
         let WorkloadView { workload, phase, counts, published_revision, rollout, failures } = view;
-        let actions = UnavailableActions::from_workload(&workload);
+        let actions = UnavailableActions::from_workload(&workload, actor);
         let draft = workload.draft;
         Self {
             id: workload.id,
@@ -125,6 +160,7 @@ impl WorkloadHead {
             intent: workload.intent,
             counts,
             published: published_revision.map(PublishedRevision::from),
+            draft_revision: workload.revision,
             is_draft_changed: workload.draft_changed,
             is_addon: draft.addon,
             source: draft.source.summary(),
@@ -136,6 +172,8 @@ impl WorkloadHead {
             actions,
             pending_removals,
             unreachable,
+            healthy_revision,
+            latest_heal: latest_heal.map(|event| ReportedHeal::from_event(&event)),
             read_at,
         }
     }
@@ -145,17 +183,42 @@ impl WorkloadHead {
 #[server(prefix = "/api/fn", endpoint = "workload_head_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn workload_head_read(name: String) -> AppResult<WorkloadHead> {
     use crate::host;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
     let details = host::into_app_result(hub.get_workload_details(&name).await)?;
-    Ok(WorkloadHead::from_details(details, hub.clock().now()))
+    Ok(WorkloadHead::from_details(details, &actor, hub.clock().now()))
 }
 
-/// Name, revision, author and time, then the actions. An unavailable action shows its reason.
+/// Name, revision, author and time, then the actions. An unavailable action shows its reason. The menu is rendered once, so that an
+/// update of the page does not close it.
 #[component]
-pub fn WorkloadHeader(head: WorkloadHead) -> impl IntoView {
-    let WorkloadHead { name, published, actions, read_at, is_addon, .. } = head;
-    let review = review_button(&name, head.intent, published.as_ref(), actions.publish);
-    let story = published.map(|revision| {
+pub fn WorkloadHeader(data: PageResource<WorkloadHead>) -> impl IntoView {
+    let query = use_query_map();
+    let tab = Signal::derive(move || query.read().get("tab").unwrap_or_default());
+    view! {
+        <Transition>
+            <div class="head">
+                <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+                    {render_selected(data, |head| head.name, move |name| show_name(name, tab))}
+                    {render_selected(data, |head| head, show_revision)}
+                </div>
+                {render_selected(data, |head| head.name, move |_| show_actions(data))}
+            </div>
+        </Transition>
+    }
+    .into_any()
+}
+
+fn show_name(name: String, tab: Signal<String>) -> AnyView {
+    view! {
+        <h1 class="title-mono">{name}</h1>
+        <WorkloadSwitch tab=tab />
+    }
+    .into_any()
+}
+
+fn show_revision(head: WorkloadHead) -> AnyView {
+    let WorkloadHead { name, published, is_addon, read_at, .. } = head;
+    let published = published.map(|revision| {
         let PublishedRevision { number, author, message, created_at } = revision;
         let message = if message.is_empty() { String::new() } else { format!(", “{message}”") };
         view! {
@@ -170,55 +233,98 @@ pub fn WorkloadHeader(head: WorkloadHead) -> impl IntoView {
         }
     });
     view! {
-        <div class="head">
-            <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
-                <h1 class="title-mono">{name.clone()}</h1>
-                {is_addon.then(|| view! { <span class="tag">"addon"</span> })}
-                {story}
+        {is_addon.then(|| view! { <span class="tag">"addon"</span> })}
+        {published}
+    }
+    .into_any()
+}
+
+fn show_actions(data: PageResource<WorkloadHead>) -> AnyView {
+    view! {
+        <div class="head-actions">
+            <button class="btn btn-icon" type="button" popovertarget="workload-menu" aria-label="More actions">
+                {icon("more")}
+            </button>
+            <div class="popover" id="workload-menu" popover="auto">
+                {render_selected(data, |head| (head.name, head.actions), |(name, actions)| show_menu(&name, actions))}
             </div>
-            <div class="head-actions">
-                {dialog_link(&name, "delete", "Delete…", actions.delete)}
-                {dialog_link(&name, "unpublish", "Unpublish…", actions.unpublish)}
-                {dialog_link(&name, "sync", "Sync…", actions.sync)}
-                {actions.edit.is_none().then(|| view! { <a class="btn" href=WizardStep::Source.path(&name)>"Edit"</a> })}
-                {review}
-            </div>
+            {render_selected(data, |head| head, |head| show_buttons(&head))}
         </div>
     }
     .into_any()
 }
 
-/// The link to the review; disabled with the reason if the draft cannot be published.
-fn review_button(
-    name: &str,
-    intent: Intent,
-    published: Option<&PublishedRevision>,
-    unavailable: Option<ActionUnavailable>,
-) -> AnyView {
-    if let Some(why) = unavailable {
+fn show_menu(name: &str, actions: UnavailableActions) -> AnyView {
+    view! {
+        {menu_link(name, "sync", "Sync…", actions.sync)}
+        {menu_link(name, "unpublish", "Unpublish…", actions.unpublish)}
+        {menu_link(name, "delete", "Delete…", actions.delete)}
+    }
+    .into_any()
+}
+
+fn show_buttons(head: &WorkloadHead) -> AnyView {
+    let can_edit = head.actions.edit.is_none();
+    view! {
+        {roll_back_button(head)}
+        {can_edit.then(|| view! { <a class="btn" href=WizardStep::Source.path(&head.name)>"Edit"</a> })}
+        {review_button(head)}
+    }
+    .into_any()
+}
+
+/// The link to the review; disabled with the reason if the draft cannot be published. It is the main action only if the draft has
+/// something to publish.
+fn review_button(head: &WorkloadHead) -> AnyView {
+    if let Some(why) = &head.actions.publish {
         return view! { <DisabledButton verb="Publish".to_owned() why=why.to_string() id="why-publish" /> }
             .into_any();
     }
-    let next = published.map_or(1, |revision| revision.number + 1);
-    let verb = if intent == Intent::Unpublished { "Review".to_owned() } else { format!("Review r{next}") };
+    let next = head.published.as_ref().map_or(1, |revision| revision.number + 1);
+    let verb =
+        if head.intent == Intent::Unpublished { "Review".to_owned() } else { format!("Review r{next}") };
+    let has_changes = head.is_draft_changed || head.intent != Intent::Published;
     view! {
-        <a class="btn btn-primary" href=paths::publish(name)>
+        <a class="btn" class:btn-primary=has_changes href=paths::publish(&head.name)>
             {verb}
         </a>
     }
     .into_any()
 }
 
+/// The link to the rollback, while releases of the published revision fail and an earlier one was healthy everywhere.
+fn roll_back_button(head: &WorkloadHead) -> Option<AnyView> {
+    let is_failing = head.phase == WorkloadPhase::PartiallyPublished;
+    let number = head.healthy_revision.filter(|_| is_failing && head.intent == Intent::Published)?;
+    let link = view! {
+        <PermittedLink
+            action=UserAction::Publish
+            class="btn"
+            href=paths::roll_back(&head.name, number)
+            label=format!("Roll back to r{number}…")
+        />
+    };
+    Some(link.into_any())
+}
+
 /// The link to the dialog of an action; disabled with the reason if the action is unavailable.
-fn dialog_link(
+fn menu_link(
     name: &str,
     dialog: &'static str,
     label: &'static str,
     unavailable: Option<ActionUnavailable>,
 ) -> AnyView {
     match unavailable {
-        None => view! { <a class="btn" href=paths::workload_dialog(name, dialog)>{label}</a> }.into_any(),
-        Some(why) => view! { <button class="btn" type="button" aria-disabled="true" title=why.to_string()>{label}</button> }.into_any(),
+        None => {
+            view! { <a class="menu-item" href=paths::workload_dialog(name, dialog)>{label}</a> }.into_any()
+        }
+        Some(why) => view! {
+            <button class="menu-item" type="button" aria-disabled="true">
+                {label}
+                <span class="meta">{why.to_string()}</span>
+            </button>
+        }
+        .into_any(),
     }
 }
 

@@ -1,16 +1,19 @@
 //! The revisions, operations and events of a workload.
 
 use domain::Timestamp;
+use domain::operation::OperationCounts;
 use domain::page::Page;
+use domain::release::ReleaseState;
+use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::head::PublishedRevision;
 use super::operations::Operations;
-use crate::components::{Age, Empty, ErrorBanner, Pager, icon, render_resource_part};
+use crate::components::{Age, Empty, Pager, StatusStyle, icon, render_resource_part};
 use crate::errors::AppResult;
-use crate::events::{EventRow, events_read};
+use crate::events::{EventLog, events_read};
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 
@@ -21,6 +24,16 @@ pub struct RevisionRow {
     pub revision: PublishedRevision,
     /// Its source, in a few words.
     pub source: String,
+    /// Whether there is a revision before it.
+    pub has_previous: bool,
+    /// The files and parts that changed since the revision before it.
+    pub changed: Vec<String>,
+    /// The earlier revision with the same content: this one is a rollback to it.
+    pub same_as: Option<u32>,
+    /// The next revision, if that is a rollback to an earlier one than this.
+    pub rolled_back_by: Option<u32>,
+    /// The outcome of its publish by cluster; `None` if it is not recorded.
+    pub outcome: Option<OperationCounts>,
 }
 
 /// One page of revisions.
@@ -28,6 +41,10 @@ pub struct RevisionRow {
 pub struct RevisionList {
     /// Newest first.
     pub page: Page<RevisionRow>,
+    /// The revision that should run now.
+    pub current: Option<u32>,
+    /// The releases by state now.
+    pub counts: ReleaseCounts,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
 }
@@ -37,15 +54,20 @@ pub struct RevisionList {
 pub async fn revisions_read(name: String, cursor: Option<String>) -> AppResult<RevisionList> {
     use crate::host;
     use domain::page::ListQuery;
-    use domain::workload::Revision;
     let hub = host::hub_for_reader()?;
     let query = ListQuery { cursor, ..ListQuery::default() };
-    let page = host::into_app_result(hub.list_revisions(&name, &query).await)?;
-    let row = |revision: Revision| RevisionRow {
-        source: revision.spec.source.summary(),
-        revision: PublishedRevision::from(revision),
+    let history = host::into_app_result(hub.list_history(&name, &query).await)?;
+    let row = |entry: hub::RevisionEntry| RevisionRow {
+        source: entry.revision.spec.source.summary(),
+        has_previous: entry.previous.is_some(),
+        changed: entry.changed,
+        same_as: entry.same_as,
+        rolled_back_by: entry.rolled_back_by,
+        outcome: entry.operation.map(|operation| operation.counts),
+        revision: PublishedRevision::from(entry.revision),
     };
-    Ok(RevisionList { page: page.map(row), read_at: hub.clock().now() })
+    let hub::RevisionHistory { page, current, counts } = history;
+    Ok(RevisionList { page: page.map(row), current, counts, read_at: hub.clock().now() })
 }
 
 /// The tab with the revisions.
@@ -57,30 +79,14 @@ pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
         move || (name.get(), cursor(), version.get()),
         |(name, cursor, _)| revisions_read(name, cursor),
     );
-    let restore = ServerAction::<WorkloadRestore>::new();
     view! {
-        {move || restore.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-        {render_resource_part(data, move |history| show_revisions(history, &name.get(), cursor().is_some(), restore))}
+        {render_resource_part(data, move |history| show_revisions(history, &name.get(), cursor().is_some()))}
         <Operations name=name version=version />
     }
 }
 
-/// Replaces the draft by the content of a revision and redirects to the review.
-#[server(prefix = "/api/fn", endpoint = "workload_restore")]
-pub async fn workload_restore(name: String, revision: u32) -> AppResult<()> {
-    use crate::host;
-    host::into_app_result(host::hub()?.restore_revision(&host::actor()?, &name, revision, None).await)?;
-    leptos_axum::redirect(&paths::publish(&name));
-    Ok(())
-}
-
-fn show_revisions(
-    history: RevisionList,
-    name: &str,
-    later: bool,
-    restore: ServerAction<WorkloadRestore>,
-) -> AnyView {
-    let RevisionList { page, read_at: at } = history;
+fn show_revisions(history: RevisionList, name: &str, later: bool) -> AnyView {
+    let RevisionList { page, current, counts, read_at: at } = history;
     if page.items.is_empty() {
         let review = paths::publish(name);
         return view! {
@@ -95,72 +101,173 @@ fn show_revisions(
     let base = paths::workload_tab(name, WorkloadTab::History);
     let next = page.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
     let shown = page.items.len();
+    let row = |row: RevisionRow| {
+        let running = (current == Some(row.revision.number)).then(|| counts.clone());
+        revision_row(row, at, name, (current, running))
+    };
     view! {
-        <table class="table">
+        <table class="table history-table">
             <thead>
                 <tr>
                     <th scope="col">"Revision"</th>
                     <th scope="col">"Published"</th>
                     <th scope="col">"By"</th>
-                    <th scope="col">"Message"</th>
-                    <th scope="col">"Source"</th>
+                    <th scope="col">"Message and changes"</th>
+                    <th scope="col">"Outcome"</th>
                     <th scope="col">
-                        <span class="sr-only">"Roll back"</span>
+                        <span class="sr-only">"Actions"</span>
                     </th>
                 </tr>
             </thead>
-            <tbody>{page.items.into_iter().map(|revision| revision_row(revision, at, name, restore)).collect_view()}</tbody>
+            <tbody>{page.items.into_iter().map(row).collect_view()}</tbody>
         </table>
         <Pager shown=shown total=page.total noun="revisions" first=later.then_some(base) next=next />
     }
     .into_any()
 }
 
+/// A row. `current` is the number of the revision that should run; `running` are the releases by state now if it is this one.
 fn revision_row(
-    RevisionRow { revision, source }: RevisionRow,
+    row: RevisionRow,
     at: Timestamp,
     name: &str,
-    restore: ServerAction<WorkloadRestore>,
+    (current, running): (Option<u32>, Option<ReleaseCounts>),
 ) -> impl IntoView + use<> {
-    let name = name.to_owned();
-    let address = paths::revision(&name, revision.number);
-    let back = roll_back_button(name, revision.number, "btn btn-sm", restore);
+    let changes = describe_changes(&row);
+    let number = row.revision.number;
+    let compare = comparison_address(&row, name, current);
+    let RevisionRow { revision, source, outcome, rolled_back_by, .. } = row;
+    let address = paths::revision(name, number);
+    let is_current = running.is_some();
+    let compare = compare.map(|(href, title)| {
+        view! {
+            <a class=ROW_BUTTON href=href title=title>
+                "Compare"
+                <span class="sr-only">{format!(" r{number}")}</span>
+            </a>
+        }
+    });
+    let actions = (!is_current).then(|| revision_actions(name, number, ROW_BUTTON));
+    let message =
+        (!revision.message.is_empty()).then(|| view! { <p class="text-ink">{revision.message}</p> });
     view! {
         <tr>
             <th scope="row" class="cell-name">
                 <a class="tag" href=address>
-                    {format!("r{}", revision.number)}
+                    {format!("r{number}")}
                 </a>
             </th>
             <td class="cell-state">
+                {is_current.then(|| view! { <span class="label">"current"</span> " " })}
                 <Age since=revision.created_at at=at suffix=" ago" />
             </td>
-            <td data-label="By">{revision.author}</td>
-            <td data-label="Message">{revision.message}</td>
-            <td data-label="Source">{source}</td>
-            <td class="right">{back}</td>
+            <td class="max-sm:hidden">{revision.author.clone()}</td>
+            <td>
+                {message}
+                <p class="meta" title=source>
+                    <span class="sm:hidden">{revision.author} " · "</span>
+                    {changes}
+                </p>
+            </td>
+            <td>
+                {show_outcome(outcome, running)}
+                {rolled_back_by.map(|number| view! { <p class="meta">{format!("Rolled back by r{number}")}</p> })}
+            </td>
+            <td class="right">
+                <span class="flex flex-wrap justify-end gap-1">
+                    {compare} {actions}
+                </span>
+            </td>
         </tr>
     }
 }
 
-/// The button that replaces the draft by the content of a revision.
-pub(super) fn roll_back_button(
-    name: String,
-    revision: u32,
-    class: &'static str,
-    restore: ServerAction<WorkloadRestore>,
-) -> impl IntoView + use<> {
-    let title = format!("Replace the draft by the content of revision {revision}, then review it");
-    let label = format!("Roll back to r{revision}");
+/// The buttons of a row are quiet: there are as many as revisions.
+const ROW_BUTTON: &str = "btn btn-sm btn-quiet";
+
+/// The page that compares a revision with the current one, or the current one with the one before, and what it shows.
+fn comparison_address(row: &RevisionRow, name: &str, current: Option<u32>) -> Option<(String, String)> {
+    let number = row.revision.number;
+    let page = paths::revision(name, number);
+    match current {
+        Some(current) if current != number => {
+            let href = paths::compare_revisions(name, number, current);
+            Some((href, format!("Compare r{number} with r{current}, the current revision")))
+        }
+        _ if row.has_previous => Some((page, format!("Compare r{number} with the revision before"))),
+        _ => None,
+    }
+}
+
+/// What changed since the revision before it.
+fn describe_changes(row: &RevisionRow) -> String {
+    match (row.same_as, row.has_previous) {
+        (Some(other), _) => format!("Same content as r{other}"),
+        (None, false) => format!("First revision: {}", row.source),
+        (None, true) if row.changed.is_empty() => "Nothing changed".to_owned(),
+        (None, true) => format!("Changed: {}", row.changed.join(", ")),
+    }
+}
+
+/// On how many clusters the revision was healthy: now if it is the one that should run, else when the next operation started.
+fn show_outcome(outcome: Option<OperationCounts>, running: Option<ReleaseCounts>) -> AnyView {
+    if let Some(counts) = running.filter(|counts| counts.targeted() > 0) {
+        return show_current_outcome(&counts);
+    }
+    let Some(counts) = outcome else {
+        return view! { <span class="text-3">"Not recorded"</span> }.into_any();
+    };
+    let all = counts.total();
+    match counts.healthy {
+        _ if all == 0 => "No cluster".into_any(),
+        Some(healthy) => {
+            let state = match () {
+                () if counts.is_healthy() => ReleaseState::Healthy,
+                () if counts.failed > 0 => ReleaseState::Failed,
+                () => ReleaseState::Removed,
+            };
+            let label = match counts.failed {
+                0 => format!("Healthy on {healthy} of {all}"),
+                failed => format!("{failed} of {all} failed"),
+            };
+            StatusStyle::from_state(state).with_label(label).into_any()
+        }
+        None => view! { <span class="text-2">{format!("Applied on {} of {all}", counts.succeeded)}</span> }
+            .into_any(),
+    }
+}
+
+/// How many releases are in the worst state now; a failing one is never called healthy.
+fn show_current_outcome(counts: &ReleaseCounts) -> AnyView {
+    let all = counts.targeted();
+    let worst = counts.iter_by_severity().next();
+    let (state, label) = match worst {
+        Some((state, _)) if state.is_failing() => {
+            (state, format!("{} of {all} failing now", counts.failing()))
+        }
+        Some((state, number)) if !matches!(state, ReleaseState::Healthy) && number < all => {
+            (state, format!("{number} of {all} {} now", state.label().to_lowercase()))
+        }
+        Some((ReleaseState::Healthy, _)) | None => {
+            (ReleaseState::Healthy, format!("Healthy on {} of {all} now", counts.healthy()))
+        }
+        Some((state, _)) => (state, format!("{} on all {all} now", state.label())),
+    };
+    StatusStyle::from_state(state).with_label(label).into_any()
+}
+
+/// The links that roll back to a revision and that copy it to the draft.
+pub(super) fn revision_actions(name: &str, revision: u32, class: &'static str) -> impl IntoView + use<> {
     view! {
-        <ActionForm action=restore>
-            <input type="hidden" name="name" value=name />
-            <input type="hidden" name="revision" value=revision.to_string() />
-            <button class=class type="submit" title=title>
+        <span class="flex flex-wrap justify-end gap-2">
+            <a class=class href=paths::copy_to_draft(name, revision) title=format!("Replace the draft by the content of revision {revision}")>
+                "Copy to draft…"
+            </a>
+            <a class=class href=paths::roll_back(name, revision) title=format!("Plan and publish revision {revision} again; the draft stays as it is")>
                 {icon("undo")}
-                {label}
-            </button>
-        </ActionForm>
+                {format!("Roll back to r{revision}…")}
+            </a>
+        </span>
     }
 }
 
@@ -172,15 +279,12 @@ pub fn EventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
         |(name, _)| events_read(name, String::new(), None),
     );
     render_resource_part(data, move |list| {
-        let at = list.at;
         let all = paths::query(paths::EVENTS, &[("workload", &name.get())]);
         view! {
-            <div class="list">
-                {list.events.into_iter().map(|event| view! { <EventRow event=event at=at /> }).collect_view()}
-            </div>
+            <EventLog entries=list.entries at=list.at of_workload=true />
             <p class="table-foot">
                 <a class="link" href=all>
-                    "In the event log"
+                    "All events of this workload"
                 </a>
             </p>
         }

@@ -1,13 +1,16 @@
 //! The form of a new workload: name, namespace and starting point. It stores the draft, then the wizard opens.
 
 use domain::Finding;
+use domain::authorization::UserAction;
 use leptos::prelude::*;
 use leptos_meta::Title;
+use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use crate::components::{ErrorBanner, icon};
 use crate::errors::AppResult;
 use crate::paths;
+use crate::permission::Permission;
 
 /// The starting point of a new workload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +37,10 @@ pub struct NewForm {
     pub namespace: String,
     /// The starting point.
     pub start_from: StartFrom,
+    /// The chart to start from; empty to choose it later.
+    pub chart: String,
+    /// Its version.
+    pub version: String,
 }
 
 /// Creates a workload with a draft and redirects to the first step.
@@ -43,7 +50,7 @@ pub async fn workload_create(form: NewForm) -> AppResult<()> {
     use crate::errors::AppError;
     use crate::host;
     use domain::chart::ChartSource;
-    use domain::git::GitSource;
+    use domain::remote::RemoteSource;
     use domain::workload::{NewWorkload, Source, WorkloadSpec};
     let actor = host::actor()?;
     let (name, namespace) = (form.name.trim().to_owned(), form.namespace.trim().to_owned());
@@ -53,8 +60,12 @@ pub async fn workload_create(form: NewForm) -> AppResult<()> {
     let source = match form.start_from {
         StartFrom::Containers => Source::Yaml { files: vec![super::source::starter::starter_file(&name)] },
         StartFrom::Files => Source::default(),
-        StartFrom::Chart => Source::Chart(ChartSource::default()),
-        StartFrom::Git => Source::Git(Box::<GitSource>::default()),
+        StartFrom::Chart => Source::Chart(ChartSource {
+            chart: form.chart.trim().to_owned(),
+            version: form.version.trim().to_owned(),
+            ..ChartSource::default()
+        }),
+        StartFrom::Git => Source::Git(Box::<RemoteSource>::default()),
     };
     let spec = WorkloadSpec { namespace, source, ..WorkloadSpec::default() };
     let new = NewWorkload { name, spec, ..NewWorkload::default() };
@@ -67,8 +78,18 @@ pub async fn workload_create(form: NewForm) -> AppResult<()> {
 #[component]
 pub fn NewPage() -> impl IntoView {
     let action = ServerAction::<WorkloadCreate>::new();
-    let (name, namespace) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    let query = use_query_map();
+    let chart = query.read_untracked().get("chart").unwrap_or_default();
+    let version = query.read_untracked().get("version").unwrap_or_default();
+    // The name of the chart is a usual name for its workload.
+    let suggested = chart.rsplit('/').next().unwrap_or_default().to_owned();
+    let (name, namespace) = (RwSignal::new(suggested), RwSignal::new(String::new()));
     let busy = action.pending();
+    let from_chart = !chart.is_empty();
+    let about_chart = match &*chart {
+        "" => "A chart of this project, with values that may differ per cluster.".to_owned(),
+        chart => format!("{chart} {version}, with values that may differ per cluster."),
+    };
     view! {
         <Title text="New workload" />
         <ActionForm action=action attr:class="wizard-step">
@@ -79,10 +100,12 @@ pub fn NewPage() -> impl IntoView {
                 {name_field("namespace", "Namespace", "web", namespace, domain::name_check::check_namespace)}
                 <fieldset class="stack-sm">
                     <legend class="field-label pb-1">"Start from"</legend>
-                    {start_option("containers", "A container", "A form for image, ports, environment and resources, next to its YAML.", true)}
+                    {start_option("containers", "A container", "A form for image, ports, environment and resources, next to its YAML.", !from_chart)}
                     {start_option("files", "YAML", "Paste manifests or upload files.", false)}
-                    {start_option("chart", "Helm chart", "A chart of this project, with values that may differ per cluster.", false)}
+                    {start_option("chart", "Helm chart", about_chart, from_chart)}
                     {start_option("git", "Git repository", "Manifests or a chart at a path of a branch, followed as it moves.", false)}
+                    <input type="hidden" name="form[chart]" value=chart />
+                    <input type="hidden" name="form[version]" value=version />
                 </fieldset>
             </div>
             <div class="footbar footbar-edge">
@@ -91,9 +114,11 @@ pub fn NewPage() -> impl IntoView {
                     <a class="btn" href=paths::WORKLOADS>
                         "Cancel"
                     </a>
-                    <button class="btn btn-primary" type="submit" aria-busy=move || busy.get().to_string()>
-                        {move || if busy.get() { "Saving…" } else { "Continue to Source" }}
-                    </button>
+                    <Permission action=UserAction::Edit>
+                        <button class="btn btn-primary" type="submit" aria-busy=move || busy.get().to_string()>
+                            {move || if busy.get() { "Saving…" } else { "Continue to Source" }}
+                        </button>
+                    </Permission>
                 </span>
             </div>
         </ActionForm>
@@ -104,10 +129,10 @@ pub fn NewPage() -> impl IntoView {
 fn start_option(
     value: &'static str,
     word: &'static str,
-    about: &'static str,
+    about: impl Into<String>,
     checked: bool,
 ) -> impl IntoView {
-    let id = format!("begin-{value}");
+    let (id, about) = (format!("begin-{value}"), about.into());
     view! {
         <label class="choice items-start">
             <input type="radio" class="radio mt-px" name="form[start_from]" value=value checked=checked aria-describedby=id.clone() />
@@ -140,6 +165,7 @@ fn name_field(
                 id=part
                 name=format!("form[{part}]")
                 placeholder=example
+                value=value.get_untracked()
                 required=true
                 maxlength="63"
                 pattern="[a-z0-9]([a-z0-9\\-]*[a-z0-9])?"

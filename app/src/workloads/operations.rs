@@ -1,7 +1,9 @@
 //! The operations on a workload with their outcome per cluster, on the tab with its history (S1-13).
 
 use domain::Timestamp;
-use domain::operation::{Operation, OperationCounts, OperationStatus, OperationTarget, OperationView};
+use domain::operation::{
+    Operation, OperationCounts, OperationKind, OperationStatus, OperationTarget, OperationView,
+};
 use domain::page::Page;
 use domain::release::ReleaseState;
 use leptos::prelude::*;
@@ -63,14 +65,32 @@ pub(super) fn Operations(name: Memo<String>, version: RwSignal<u32>) -> impl Int
         |(name, cursor, selected, _)| operations_read(name, cursor, selected),
     );
     view! {
-        <section class="stack-sm" aria-labelledby="operations">
-            <h2 class="section" id="operations">"Operations"</h2>
-            <p class="text-2">
-                "What was requested, and whether each cluster has completed it. Health is on the tab Clusters."
-            </p>
-            {render_resource_part(data, move |list| show_operations(list, &name.get(), cursor().is_some()))}
-        </section>
+        {render_resource_part(data, move |list| show_section(list, &name.get(), cursor().is_some()))}
     }
+}
+
+/// The section, folded while every operation is the publish of a revision listed above.
+fn show_section(list: OperationList, name: &str, later: bool) -> AnyView {
+    let is_publish = |operation: &Operation| operation.kind == OperationKind::Publish;
+    let is_open = later || list.selected.is_some() || !list.page.items.iter().all(is_publish);
+    let total = list.page.total;
+    view! {
+        <details class="fold" open=is_open id="operations">
+            <summary>
+                <h2>"Operations"</h2>
+                <span class="text-3">{total}</span>
+            </summary>
+            <div class="stack-sm pb-4">
+                <p class="text-2">
+                    "What was requested, and whether each cluster has completed it. Health is on the tab "
+                    <a class="link" href=paths::workload(name)>"Clusters"</a>
+                    "."
+                </p>
+                {show_operations(list, name, later)}
+            </div>
+        </details>
+    }
+    .into_any()
 }
 
 fn show_operations(list: OperationList, name: &str, later: bool) -> AnyView {
@@ -112,7 +132,7 @@ fn operation_row(operation: Operation, base: &str, at: Timestamp) -> impl IntoVi
                 <Age since=operation.started_at at=at suffix=" ago" />
             </td>
             <td data-label="By">{operation.actor}</td>
-            <td data-label="Outcome">{show_counts(operation.counts)}</td>
+            <td>{show_counts(operation.counts)}</td>
         </tr>
     }
 }
@@ -123,6 +143,7 @@ fn describe(operation: &Operation) -> String {
     format!("{}{revision}", operation.kind.label())
 }
 
+/// The clusters by outcome.
 fn show_counts(counts: OperationCounts) -> AnyView {
     let parts = counts.parts().into_iter().filter(|(_, count)| *count > 0);
     let parts: Vec<_> = parts

@@ -1,5 +1,6 @@
 //! The page of a workload: name, revision, phase, counts and actions; tabs below. Tab and filters are query parameters.
 
+use domain::Timestamp;
 use domain::workload::WorkloadFailure;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -7,11 +8,11 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 
 use super::clusters_tab::ClustersTab;
 use super::dialogs::WorkloadDialogs;
-use super::head::{WorkloadFacts, WorkloadHead, WorkloadHeader, workload_head_read};
+use super::head::{ReportedHeal, WorkloadFacts, WorkloadHead, WorkloadHeader, workload_head_read};
 use super::history_tab::{EventsTab, HistoryTab};
 use super::placement::pending_removals::PendingRemovals;
 use super::rollout::panel::RolloutPanel;
-use crate::components::{StateCounts, StateStrip, pluralize, render_resource};
+use crate::components::{Age, PageTabs, StateCounts, StateStrip, pluralize, render_resource, unbroken};
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
@@ -37,6 +38,7 @@ pub fn WorkloadPage(
     view! {
         {move || view! { <Title text=name.get() /> }}
         <div class="stack-md">
+            <WorkloadHeader data=data />
             {render_resource(data, move |head| show_workload(head, tab, group))}
             {move || match tab.get() {
                 WorkloadTab::Clusters => view! { <ClustersTab name=name group=group version=version /> }.into_any(),
@@ -45,6 +47,7 @@ pub fn WorkloadPage(
                 WorkloadTab::Events => view! { <EventsTab name=name version=version /> }.into_any(),
             }}
         </div>
+        <WorkloadDialogs name=name />
     }
     .into_any()
 }
@@ -57,7 +60,7 @@ fn show_workload(head: WorkloadHead, tab: Memo<WorkloadTab>, group: Memo<String>
     let base = paths::workload(&name);
     let note = match &head.published {
         Some(revision) if targeted > 0 => {
-            format!("{} of {targeted} clusters run r{}", counts.healthy(), revision.number)
+            format!("{} of {targeted} clusters healthy with r{}", counts.healthy(), revision.number)
         }
         _ => String::new(),
     };
@@ -67,18 +70,28 @@ fn show_workload(head: WorkloadHead, tab: Memo<WorkloadTab>, group: Memo<String>
     };
     view! {
         <div class="stack-md">
-            <WorkloadHeader head=head.clone() />
             <WorkloadFacts head=head.clone() />
             {failure_list(&head.failures)}
             <PendingRemovals name=name.clone() removals=head.pending_removals.clone() at=at />
+            {heal_note(head.latest_heal.clone(), at)}
             <RolloutPanel name=name.clone() rollout=head.rollout.clone() at=at />
             {(targeted > 0).then(|| view! { <StateStrip counts=counts.clone() /> })}
             {(counts.total() > 0).then_some(count_line)}
             <WorkloadTabs name=name.clone() clusters=targeted tab=tab />
-            <WorkloadDialogs head=head />
         </div>
     }
     .into_any()
+}
+
+/// The latest drift that was reverted, as a quiet line: it needs no action.
+fn heal_note(heal: Option<ReportedHeal>, at: Timestamp) -> Option<AnyView> {
+    let ReportedHeal { at: healed, message } = heal?;
+    let note = view! {
+        <p class="meta">
+            "Drift reverted " <Age since=healed at=at suffix=" ago" /> ": " {unbroken(&message)}
+        </p>
+    };
+    Some(note.into_any())
 }
 
 /// What the hub failed to do for the workload.
@@ -104,9 +117,9 @@ fn WorkloadTabs(name: String, clusters: u32, tab: Memo<WorkloadTab>) -> impl Int
         }
     };
     view! {
-        <nav class="tabs" aria-label="Parts of this workload">
+        <PageTabs label="Parts of this workload" current=Signal::derive(move || tab.get().label())>
             {WorkloadTab::ALL.map(link).collect_view()}
-        </nav>
+        </PageTabs>
     }
     .into_any()
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 pub mod changes;
+mod content;
 mod review;
 mod sidebar;
 mod step;

@@ -9,8 +9,8 @@ use leptos_meta::Title;
 use leptos_router::hooks::{use_params_map, use_query_map};
 use serde::{Deserialize, Serialize};
 
-use super::history_tab::{WorkloadRestore, roll_back_button};
-use crate::components::{Age, CopyBlock, ErrorBanner, StateCounts, StateStrip, pluralize, render_resource};
+use super::history_tab::revision_actions;
+use crate::components::{Age, CopyBlock, StateCounts, StateStrip, pluralize, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
@@ -81,16 +81,14 @@ pub fn RevisionPage() -> impl IntoView {
         |(name, number, against, cluster, _)| revision_read(name, number, against, cluster),
     );
     Effect::new(move |_| id.set(data.get().and_then(Result::ok).map(|data| data.workload.workload.id)));
-    let restore = ServerAction::<WorkloadRestore>::new();
     view! {
         {move || view! { <Title text=format!("{} r{}", name.get(), number.get()) /> }}
-        {move || restore.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-        {render_resource(data, move |data| show_revision(data, restore))}
+        {render_resource(data, show_revision)}
     }
     .into_any()
 }
 
-fn show_revision(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
+fn show_revision(data: RevisionData) -> AnyView {
     let RevisionData { view, workload, rollout, others, read_at: at } = data;
     let name = workload.workload.name.clone();
     let comparison = show_comparison(&name, &view, &others);
@@ -110,7 +108,7 @@ fn show_revision(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> 
                     <a class="btn" href=paths::workload_tab(&name, WorkloadTab::History)>
                         "All revisions"
                     </a>
-                    {roll_back(&workload, revision.number, restore)}
+                    {actions(&workload, revision.number)}
                 </div>
             </div>
             {(!revision.message.is_empty()).then(|| view! { <p>{format!("“{}”", revision.message)}</p> })}
@@ -138,7 +136,7 @@ fn show_source(source: &Source) -> AnyView {
         Source::Yaml { files } => {
             ("Files", files.iter().map(|file| text(file.name.clone(), file.text.clone())).collect::<Vec<_>>())
         }
-        Source::Chart(_) | Source::Git(_) => {
+        Source::Chart(_) | Source::Git(_) | Source::Oci(_) => {
             let values = source.helm_source().map(|chart| chart.values.clone()).unwrap_or_default();
             let shown = (!values.trim().is_empty()).then(|| text("values.yaml".to_owned(), values));
             ("Source", shown.into_iter().collect())
@@ -164,7 +162,8 @@ fn revision_status(view: &WorkloadView, number: u32) -> AnyView {
     match (workload.intent, workload.published) {
         (Intent::Published, Some(newest)) if newest == number => {
             let counts = view.counts.clone();
-            let note = format!("{} of {} clusters run r{number}", counts.healthy(), counts.targeted());
+            let note =
+                format!("{} of {} clusters healthy with r{number}", counts.healthy(), counts.targeted());
             view! {
                 <div class="stack-sm">
                     {(counts.targeted() > 0).then(|| view! { <StateStrip counts=counts.clone() /> })}
@@ -193,14 +192,10 @@ fn rollout_summary(rollout: &Rollout, at: Timestamp) -> impl IntoView + use<> {
     view! { <p class="text-2">{text}</p> }
 }
 
-/// The button that rolls back to the revision, unless it is the published one.
-fn roll_back(
-    view: &WorkloadView,
-    number: u32,
-    restore: ServerAction<WorkloadRestore>,
-) -> Option<impl IntoView + use<>> {
+/// Roll back to the revision and copy it to the draft, unless it is the published one.
+fn actions(view: &WorkloadView, number: u32) -> Option<impl IntoView + use<>> {
     let workload = &view.workload;
     let runs = workload.intent == Intent::Published && workload.published == Some(number);
-    let offered = !runs && domain::actions::check_edit(workload).is_ok();
-    offered.then(|| roll_back_button(workload.name.clone(), number, "btn", restore))
+    let offered = !runs && domain::actions::check_roll_back(workload).is_ok();
+    offered.then(|| revision_actions(&workload.name, number, "btn"))
 }

@@ -28,7 +28,7 @@ pub struct TextFieldProps {
     /// Whether the value is a number.
     pub numeric: bool,
     /// Id of a `datalist`; empty for none.
-    pub list: &'static str,
+    pub list: String,
 }
 
 /// The field. Shows the result of `read`, reactively, and passes input to `write`.

@@ -27,11 +27,14 @@ mod footer;
 mod frame;
 mod rail;
 mod step;
+mod step_findings;
 mod step_form;
 
+pub use draft_status::is_new_draft;
 pub use footer::{RenderFooter, WizardFooter};
 pub use frame::WizardFrame;
 pub use step::WizardStep;
+pub use step_findings::{with_stored_findings, with_stored_findings_of_new};
 #[cfg(feature = "ssr")]
 pub use step_form::redirect_after;
-pub use step_form::{FORM, track_base_revision, workload_name};
+pub use step_form::{FORM, workload_name};

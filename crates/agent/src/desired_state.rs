@@ -11,7 +11,7 @@ use domain::release::stage::StageReason;
 use domain::release::{Reason, StageState};
 use domain::report::{DesiredRelease, DesiredState};
 use domain::{Digest, ReleaseId};
-use engine::ReleaseInput;
+use engine::{AppliedReleaseSummary, ReleaseInput};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -91,6 +91,7 @@ async fn update_engine<L: Link>(
     let (sender, mut results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
     let mut bundles = BundleFetcher::new(&cached, sender);
     let mut list = cached.desired_state.clone();
+    retain_recorded(&mut list, &agent.engine.applied_releases());
     if !list.releases.is_empty() {
         agent.engine.set_desired(bundles.desired_releases(&list));
     }
@@ -119,6 +120,13 @@ async fn update_engine<L: Link>(
             cache_updates.send_replace(Some(Arc::new(cached.clone())));
         }
     }
+}
+
+/// Removes the cached releases without a record on the cluster. The cache is written after a pause, so such a release may have been
+/// removed since; it is applied when the hub says that it is still desired (I4).
+fn retain_recorded(cached: &mut DesiredState, records: &[AppliedReleaseSummary]) {
+    let recorded: HashSet<ReleaseId> = records.iter().map(|record| record.release).collect();
+    cached.releases.retain(|desired| recorded.contains(&desired.release));
 }
 
 /// Most leftovers that are reported; the next ones follow when these are removed.

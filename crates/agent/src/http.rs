@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::plan::ClusterPlan;
 use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
@@ -14,7 +15,7 @@ use rand::Rng as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use wire::agent::SessionRequest;
+use wire::agent::{SessionRequest, SubmittedHelmRelease};
 use wire::{AgentClient, AgentError};
 
 use crate::cache::SharedCache;
@@ -145,6 +146,22 @@ impl Link for HttpLink {
     async fn submit_cluster_plan(&self, plan: PlanId, cluster_plan: ClusterPlan) -> Result<(), LinkError> {
         match self.client().submit_cluster_plan(plan, &cluster_plan).await {
             // The plan has ended or has this result already.
+            Err(error) if error.error.is_not_found() => Ok(()),
+            other => other.map_err(link_error),
+        }
+    }
+
+    async fn submit_helm_release(
+        &self,
+        request: &HelmReleaseRequest,
+        reading: HelmReleaseReading,
+    ) -> Result<(), LinkError> {
+        match self
+            .client()
+            .submit_helm_release(&SubmittedHelmRelease { request: request.clone(), reading })
+            .await
+        {
+            // The request has ended or is answered already.
             Err(error) if error.error.is_not_found() => Ok(()),
             other => other.map_err(link_error),
         }

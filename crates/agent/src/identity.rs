@@ -1,6 +1,6 @@
 //! Joining: the agent generates a key that never leaves it, presents a join token, and receives a certificate.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::cluster::ClusterFacts;
 use domain::{ClusterId, JoinTokenId, Timestamp};
@@ -230,6 +230,7 @@ async fn request_certificate(
     tracing::info!(key = identity.key_fingerprint()?, name = config.name, "registering with the hub");
     let mut backoff = Backoff::new(options);
     loop {
+        let requested_at = Instant::now();
         let delay = match client.register(&register).await {
             Ok(RegisterResponse::Joined(issued)) => return Ok(issued),
             Ok(RegisterResponse::Pending { fingerprint }) => {
@@ -238,7 +239,8 @@ async fn request_certificate(
                     "the registration waits to be accepted (`flotilla cluster accept`)"
                 );
                 backoff.reset();
-                PENDING_POLL_INTERVAL.min(options.retry_max_delay)
+                // The hub delays its response; an earlier version of it does not.
+                PENDING_POLL_INTERVAL.min(options.retry_max_delay).saturating_sub(requested_at.elapsed())
             }
             Err(AgentError { error, retry_after: None }) if is_permanent(&error) => {
                 return Err(JoinError::Rejected(error.to_string()));

@@ -151,7 +151,7 @@ impl RegistryClient {
             validators: None,
             max_bytes: MAX_RESPONSE_BYTES,
             max_redirects: 0,
-            header: None,
+            headers: Vec::new(),
             body: None,
         };
         let response = RegistrySession::new(&self.client, None).fetch(request).await.ok()?;

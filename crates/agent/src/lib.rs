@@ -13,6 +13,7 @@ mod context;
 mod desired_state;
 mod dry_run_requests;
 mod heartbeat;
+mod helm_release_requests;
 mod http;
 mod identity;
 mod image_registry;

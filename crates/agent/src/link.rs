@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::plan::ClusterPlan;
 use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
@@ -73,6 +74,13 @@ pub trait Link: Send + Sync + 'static {
         &self,
         plan: PlanId,
         cluster_plan: ClusterPlan,
+    ) -> impl Future<Output = Result<(), LinkError>> + Send;
+
+    /// Sends what the cluster has of a requested Helm release.
+    fn submit_helm_release(
+        &self,
+        request: &HelmReleaseRequest,
+        reading: HelmReleaseReading,
     ) -> impl Future<Output = Result<(), LinkError>> + Send;
 
     /// Sends a batch of reports; [`LinkError::SessionUnknown`] if it has to be sent in a new session.

@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::context::AgentContext;
 use crate::link::Link;
 use crate::options::AgentOptions;
-use crate::{cached_state, connect, desired_state, dry_run_requests, heartbeat, reports};
+use crate::{
+    cached_state, connect, desired_state, dry_run_requests, heartbeat, helm_release_requests, reports,
+};
 
 /// Serves one cluster until `cancel`. Retries an unreachable cluster or hub without limit.
 pub async fn run<L: Link>(link: L, client: kube::Client, options: AgentOptions, cancel: CancellationToken) {
@@ -35,7 +37,8 @@ pub async fn run<L: Link>(link: L, client: kube::Client, options: AgentOptions, 
         tokio::join!(
             engine.run(cancel.clone()),
             desired_state::run(&agent, cached, cache_updates, desired_states),
-            dry_run_requests::run(&agent, requests),
+            dry_run_requests::run(&agent, requests.clone()),
+            helm_release_requests::run(&agent, requests),
             cached_state::run(&agent.options, writer, newest),
             reports::run(&agent),
             heartbeat::run(&agent),

@@ -4,6 +4,7 @@
 //! name: guestbook
 //! namespace: web
 //! type: Yaml
+//! owners: team-web, ops@example.com
 //! clusters: eu-1, us-1
 //! payload: ./manifests
 //! policies:
@@ -19,8 +20,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use domain::git::OnNewCommit;
 use domain::manifest::yaml_value;
+use domain::remote::OnNewCommit;
 use domain::rollout::RolloutStrategy;
 use domain::strict_input;
 use serde::Deserialize;
@@ -56,6 +57,7 @@ pub struct WorkloadDefinition {
     reference: Option<String>,
     path: Option<String>,
     on_new_commit: Option<OnNewCommit>,
+    owners: Option<NameListText>,
     /// Whether it is an addon.
     pub addon: Option<bool>,
     /// The rollout strategy; if absent, the strategy of the draft stays.
@@ -98,7 +100,7 @@ impl WorkloadDefinition {
             let end = if why.ends_with(['.', '?']) { "" } else { "." };
             Failure::new(
                 format!("{} is not a workload definition: {why}{end}", path.display()),
-                "It has name, namespace, type, clusters or selector, exclude, rollout, policies, and payload (a file or folder).",
+                "It has name, namespace, type, owners, clusters or selector, exclude, rollout, policies, and payload (a file or folder).",
             )
         };
         // Also JSON and flow-style YAML, which have no line that begins with the key.
@@ -118,20 +120,25 @@ impl WorkloadDefinition {
 
     fn validate(self, path: &Path) -> Result<Self, Failure> {
         let kind = self.kind.as_deref().unwrap_or("Yaml").to_ascii_lowercase();
-        if !matches!(&*kind, "yaml" | "k8syaml" | "nativeyaml" | "helm" | "git") {
+        if !matches!(&*kind, "yaml" | "k8syaml" | "nativeyaml" | "helm" | "git" | "oci") {
             return Err(Failure::new(
                 format!("{} has the unknown type {kind:?}.", path.display()),
-                "The types are Yaml, which is the default, Helm and Git.",
+                "The types are Yaml, which is the default, Helm, Git and Oci.",
             ));
         }
         let has_git_field = self.reference.is_some() || self.path.is_some() || self.on_new_commit.is_some();
-        if kind != "git" && has_git_field {
+        let is_remote = matches!(&*kind, "git" | "oci");
+        if !is_remote && has_git_field {
             return Err(Failure::new(
-                format!("{} has ref, path or onNewCommit, which only a Git source has.", path.display()),
-                "Add type: Git, or remove them.",
+                format!(
+                    "{} has ref, path or onNewCommit, which only a source in Git or a registry has.",
+                    path.display()
+                ),
+                "Add type: Git or type: Oci, or remove them.",
             ));
         }
-        if !matches!(&*kind, "helm" | "git")
+        if !is_remote
+            && kind != "helm"
             && (self.values.is_some() || self.version.is_some() || self.release_name.is_some())
         {
             return Err(Failure::new(
@@ -139,10 +146,10 @@ impl WorkloadDefinition {
                 "Add type: Helm, or remove them.",
             ));
         }
-        if kind == "git" && (self.payload.to_names().len() > 1 || self.version.is_some()) {
+        if is_remote && (self.payload.to_names().len() > 1 || self.version.is_some()) {
             return Err(Failure::new(
                 format!("{} names several repositories, or a version.", path.display()),
-                "A workload has one repository: payload: https://HOST/PATH, with ref and path.",
+                "A workload has one repository: payload: https://HOST/PATH or oci://REGISTRY/PATH, with ref and path.",
             ));
         }
         if kind == "helm" && self.payload.to_names().len() > 1 {
@@ -169,7 +176,7 @@ impl WorkloadDefinition {
     /// The chart flags that the file stands for; none for manifests.
     pub fn chart_args(&self, path: &Path) -> ChartSourceArgs {
         let base = path.parent().unwrap_or(Path::new("."));
-        if self.has_kind("git") {
+        if self.has_kind("git") || self.has_kind("oci") {
             return ChartSourceArgs {
                 values: self.values.as_ref().map(|file| base.join(file)),
                 release_name: self.release_name.clone(),
@@ -190,13 +197,14 @@ impl WorkloadDefinition {
         }
     }
 
-    /// The Git flags that the file stands for; none for other sources.
+    /// The flags of a Git repository or an OCI artifact that the file stands for; none for other sources.
     pub fn git_args(&self) -> GitSourceArgs {
-        if !self.has_kind("git") {
+        if !self.has_kind("git") && !self.has_kind("oci") {
             return GitSourceArgs::default();
         }
         GitSourceArgs {
-            git: self.payload.to_names().into_iter().next(),
+            git: self.payload.to_names().into_iter().next().filter(|_| self.has_kind("git")),
+            oci: self.payload.to_names().into_iter().next().filter(|_| self.has_kind("oci")),
             reference: self.reference.clone(),
             path: self.path.clone(),
             on_new_commit: self.on_new_commit,
@@ -207,13 +215,18 @@ impl WorkloadDefinition {
         self.kind.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(kind))
     }
 
+    /// The owners that the file names; `None` if it names none.
+    pub fn owner_names(&self) -> Option<Vec<String>> {
+        self.owners.as_ref().map(NameListText::to_names)
+    }
+
     /// The placement flags that the file stands for.
     pub fn placement_args(&self) -> PlacementArgs {
         PlacementArgs {
             clusters: self.clusters.as_ref().map(NameListText::to_names),
             selector: self.selector.clone(),
-            all_clusters: false,
             exclude: self.exclude.as_ref().map(NameListText::to_names),
+            ..PlacementArgs::default()
         }
     }
 }
@@ -283,7 +296,14 @@ mod tests {
         );
         assert_eq!((git.path.as_deref(), git.on_new_commit), (Some("deploy"), Some(OnNewCommit::All)));
         assert_eq!(read.chart_args(Path::new("w/workload.yaml")).values, Some(PathBuf::from("w/./y.yaml")));
-        assert!(read_definition("payload: x\nref: main\n").unwrap_err().contains("only a Git source"));
+        let oci =
+            read_definition("type: Oci\npayload: oci://a.test/b\nref: v1\n").unwrap().unwrap().git_args();
+        assert_eq!((oci.git, oci.oci.as_deref()), (None, Some("oci://a.test/b")));
+        assert!(
+            read_definition("payload: x\nref: main\n")
+                .unwrap_err()
+                .contains("only a source in Git or a registry")
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Flags of a Git repository as the source of a workload.
+//! Flags of a Git repository or an OCI artifact as the source of a workload.
 
 use clap::Args;
-use domain::git::{GitSource, OnNewCommit};
+use domain::remote::{OnNewCommit, RemoteSource};
 use domain::workload::Source;
 
 use crate::failure::Failure;
@@ -12,7 +12,10 @@ pub struct GitSourceArgs {
     /// A Git repository: https://HOST/PATH; its newest commit is pinned
     #[arg(long, value_name = "URL", conflicts_with_all = ["filename", "chart", "chart_version"])]
     pub git: Option<String>,
-    /// Branch, tag, or commit with all 40 digits [default: unchanged; the default branch]
+    /// An OCI artifact: oci://REGISTRY/PATH; the newest artifact of its tag is pinned
+    #[arg(long, value_name = "URL", value_parser = parse_oci_url, conflicts_with_all = ["git", "filename", "chart", "chart_version"])]
+    pub oci: Option<String>,
+    /// Branch, tag, or commit with all 40 digits; tag or digest of an artifact [default: unchanged; the default branch, or latest]
     #[arg(long = "ref", value_name = "REF", conflicts_with_all = ["filename", "chart", "chart_version"])]
     pub reference: Option<String>,
     /// Folder or file in the repository [default: unchanged; the whole repository]
@@ -40,10 +43,27 @@ pub fn parse_policy(text: &str) -> Result<OnNewCommit, String> {
     found.copied().ok_or_else(|| "write draft, firstWave or all".to_owned())
 }
 
+/// The URL of an OCI artifact, which begins with its scheme.
+///
+/// # Errors
+/// It does not.
+pub fn parse_oci_url(text: &str) -> Result<String, String> {
+    let is_oci = domain::remote::is_oci_url(text);
+    if is_oci { Ok(text.to_owned()) } else { Err("write oci://REGISTRY/PATH".to_owned()) }
+}
+
 impl GitSourceArgs {
     /// Whether a flag is set.
     pub fn is_set(&self) -> bool {
-        self.git.is_some() || self.reference.is_some() || self.path.is_some() || self.on_new_commit.is_some()
+        self.url().is_some()
+            || self.reference.is_some()
+            || self.path.is_some()
+            || self.on_new_commit.is_some()
+    }
+
+    /// The repository or the artifact.
+    fn url(&self) -> Option<&String> {
+        self.git.as_ref().or(self.oci.as_ref())
     }
 
     /// The change, with the values and the name of the release for a chart.
@@ -55,7 +75,7 @@ impl GitSourceArgs {
 impl GitChange {
     /// The last part of path or URL, as a name for a new workload.
     pub fn suggested_name(&self) -> Option<String> {
-        let url = self.flags.git.as_deref()?.trim_end_matches('/');
+        let url = self.flags.url()?.trim_end_matches('/');
         let path = self.flags.path.as_deref().unwrap_or_default().trim_matches(['/', '.']);
         let last = |text: &str| text.rsplit('/').next().map(str::to_owned).filter(|name| !name.is_empty());
         let is_file = [".yaml", ".yml", ".json"].iter().any(|end| path.ends_with(end));
@@ -64,28 +84,28 @@ impl GitChange {
     }
 
     /// The source with this change. The server sets its commit to the newest one.
-    pub fn apply_to(&self, current: Option<&GitSource>) -> Result<Source, Failure> {
+    pub fn apply_to(&self, current: Option<&RemoteSource>) -> Result<Source, Failure> {
         let mut source = current.cloned().unwrap_or_default();
-        let set = |field: &mut String, value: &Option<String>| {
+        let set = |field: &mut String, value: Option<&String>| {
             if let Some(value) = value {
                 field.clone_from(value);
             }
         };
-        set(&mut source.repository, &self.flags.git);
-        set(&mut source.reference, &self.flags.reference);
-        set(&mut source.path, &self.flags.path);
-        set(&mut source.values, &self.values);
-        set(&mut source.release_name, &self.release_name);
+        set(&mut source.repository, self.flags.url());
+        set(&mut source.reference, self.flags.reference.as_ref());
+        set(&mut source.path, self.flags.path.as_ref());
+        set(&mut source.values, self.values.as_ref());
+        set(&mut source.release_name, self.release_name.as_ref());
         source.on_new_commit = self.flags.on_new_commit.unwrap_or(source.on_new_commit);
         source.normalize();
         source.pinned = None;
         if source.repository.is_empty() {
             return Err(Failure::usage(
-                "The workload has no Git repository yet.",
-                "Name it: --git https://HOST/PATH.",
+                "The workload has no Git repository and no OCI artifact yet.",
+                "Name it: --git https://HOST/PATH, or --oci oci://REGISTRY/PATH.",
             ));
         }
-        Ok(Source::Git(Box::new(source)))
+        Ok(Source::from(source))
     }
 }
 
@@ -104,14 +124,14 @@ mod tests {
 
     #[test]
     fn flags_change_only_what_they_name() {
-        let current = GitSource {
+        let current = RemoteSource {
             repository: "https://a.test/b.git".into(),
             reference: "main".into(),
             on_new_commit: OnNewCommit::All,
-            ..GitSource::default()
+            ..RemoteSource::default()
         };
         let changed = change(None, Some("deploy/")).apply_to(Some(&current)).ok().unwrap();
-        assert_eq!(changed, Source::Git(Box::new(GitSource { path: "deploy".into(), ..current })));
+        assert_eq!(changed, Source::Git(Box::new(RemoteSource { path: "deploy".into(), ..current })));
         assert!(change(None, Some("deploy")).apply_to(None).is_err(), "a path alone names no repository");
         assert_eq!(parse_policy("firstwave"), Ok(OnNewCommit::FirstWave));
         assert!(parse_policy("always").is_err());

@@ -3,6 +3,7 @@
 //!
 //! The requested output goes to stdout; progress, notes and errors go to stderr.
 
+mod bulk;
 mod chart_source;
 mod cli;
 mod clock;
@@ -16,6 +17,7 @@ mod failure;
 mod failure_report;
 mod git_source;
 mod globals;
+mod label_change;
 mod output;
 mod pages;
 mod placement;

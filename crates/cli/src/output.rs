@@ -4,7 +4,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use domain::rollup::ReleaseCounts;
 use serde::Serialize;
 
@@ -12,11 +12,14 @@ use crate::failure::{Failure, FailureReport};
 
 mod colour;
 mod findings;
+mod jsonpath;
+mod name;
 mod sanitize;
 mod table;
 
 pub use colour::{ColourMode, state_colour};
 pub use findings::{count_findings, join_names};
+use jsonpath::JsonPathTemplate;
 pub use sanitize::sanitize;
 pub use table::Table;
 
@@ -33,31 +36,50 @@ pub fn format_states(counts: &ReleaseCounts) -> String {
 }
 
 /// Output format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
-    /// For people
+    /// For people.
     #[default]
     Table,
-    /// For people, with more columns
+    /// For people, with more columns.
     Wide,
-    /// For programs: as in the API
+    /// For programs: as in the API.
     Json,
-    /// The same as YAML
+    /// The same as YAML.
     Yaml,
+    /// The names alone, one a line, as commands take them.
+    Name,
+    /// Selected fields. There is one template in the life of the process.
+    JsonPath(&'static JsonPathTemplate),
+}
+
+/// Reads a format.
+fn parse_format(text: &str) -> Result<Format, String> {
+    Ok(match text {
+        "table" => Format::Table,
+        "wide" => Format::Wide,
+        "json" => Format::Json,
+        "yaml" => Format::Yaml,
+        "name" => Format::Name,
+        other => match other.strip_prefix("jsonpath=") {
+            Some(template) => Format::JsonPath(Box::leak(Box::new(JsonPathTemplate::parse(template)?))),
+            None => return Err("write table, wide, json, yaml, name or jsonpath=TEMPLATE".to_owned()),
+        },
+    })
 }
 
 /// The flag of the output format.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct OutputArgs {
-    /// Output format
-    #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
+    /// Output format: table, wide, json, yaml, name, or jsonpath=TEMPLATE
+    #[arg(short = 'o', long = "output", value_parser = parse_format, default_value = "table", value_name = "FORMAT")]
     pub format: Format,
 }
 
 impl Format {
     /// Whether the format is for programs.
     pub const fn is_machine(self) -> bool {
-        matches!(self, Self::Json | Self::Yaml)
+        !matches!(self, Self::Table | Self::Wide)
     }
 }
 
@@ -108,15 +130,17 @@ impl Printer {
 
     /// Prints a value on stdout in a format for programs.
     pub fn print_value(&self, value: &impl Serialize, format: Format) -> Result<(), Failure> {
+        let invalid = |why: String| Failure::new(format!("The response can't be serialized: {why}."), "");
+        let to_json = || serde_json::to_value(value).map_err(|error| invalid(error.to_string()));
         let text = match format {
-            Format::Yaml => serde_saphyr::to_string(value).map_err(|error| error.to_string()),
-            _ => serde_json::to_string_pretty(value).map_err(|error| error.to_string()),
+            Format::Yaml => serde_saphyr::to_string(value).map_err(|error| invalid(error.to_string()))?,
+            Format::JsonPath(template) => template.render(&to_json()?),
+            Format::Name => name::list_names(&to_json()?)?,
+            _ => serde_json::to_string_pretty(value).map_err(|error| invalid(error.to_string()))?,
         };
-        let text =
-            text.map_err(|why| Failure::new(format!("The response can't be serialized: {why}."), ""))?;
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
+        if !text.is_empty() && !text.ends_with('\n') {
             stdout.write_all(b"\n")?;
         }
         Ok(stdout.flush()?)
@@ -124,9 +148,13 @@ impl Printer {
 
     /// Prints one of a stream of values: JSON on one line, or one YAML document.
     pub fn print_streamed(&self, value: &impl Serialize, format: Format) -> Result<(), Failure> {
-        if format == Format::Yaml {
-            self.print_line("---")?;
-            return self.print_value(value, format);
+        match format {
+            Format::Yaml => {
+                self.print_line("---")?;
+                return self.print_value(value, format);
+            }
+            Format::Name | Format::JsonPath(_) => return self.print_value(value, format),
+            _ => {}
         }
         let text = serde_json::to_string(value)
             .map_err(|why| Failure::new(format!("The response can't be serialized: {why}."), ""))?;

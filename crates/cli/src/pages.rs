@@ -6,7 +6,15 @@ use domain::page::{ListQuery, MAX_LIMIT, Page};
 pub async fn list_all_pages<T>(
     fetch_page: impl AsyncFn(ListQuery) -> Result<Page<T>, wire::Error>,
 ) -> Result<Vec<T>, wire::Error> {
-    let mut query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
+    list_pages(ListQuery::default(), fetch_page).await
+}
+
+/// The items of all pages with the filters of `query`.
+pub async fn list_pages<T>(
+    query: ListQuery,
+    fetch_page: impl AsyncFn(ListQuery) -> Result<Page<T>, wire::Error>,
+) -> Result<Vec<T>, wire::Error> {
+    let mut query = ListQuery { limit: Some(MAX_LIMIT), ..query };
     let mut items = Vec::new();
     loop {
         let page = fetch_page(query.clone()).await?;

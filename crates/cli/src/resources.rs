@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 
 pub mod clusters;
+pub mod releases;
 pub mod workloads;
 
 /// The resource that a command names, for "Did you mean …?" hints.

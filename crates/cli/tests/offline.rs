@@ -215,3 +215,42 @@ fn s0_15_unambiguous_fixes_are_written_into_the_files() {
     let output = run_cli(&["validate", "--fix", "-f", "-", "--name", "web"]);
     assert_eq!(output.exit_code, 1, "stdin is empty: {}{}", output.stdout, output.stderr);
 }
+
+#[test]
+fn an_export_of_the_audit_log_is_verified_without_a_server() {
+    use domain::audit::{AuditEntry, AuditOutcome, AuditRecord, first_hash};
+    let mut previous = first_hash();
+    let lines: Vec<String> = (1..=3)
+        .map(|seq| {
+            let record = AuditRecord {
+                actor: "ada".into(),
+                credential: String::new(),
+                address: String::new(),
+                request_id: String::new(),
+                action: "publish".into(),
+                outcome: AuditOutcome::Succeeded,
+                subject: "workload shop".into(),
+                message: format!("r{seq}"),
+                changes: Vec::new(),
+            };
+            let entry = AuditEntry::chain(seq, domain::Timestamp::from_millis(seq), record, previous.clone());
+            previous = entry.hash.clone();
+            serde_json::to_string(&entry).unwrap()
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let verify = |text: String, more: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        run_cli(&[&["audit", "verify", file.to_str().unwrap()], more].concat())
+    };
+    let intact = verify(lines.join("\n"), &["--head", previous.as_str()]);
+    assert_eq!(intact.exit_code, 0, "{}", intact.stderr);
+    assert!(intact.stdout.contains("intact up to entry 3") && intact.stdout.contains(previous.as_str()));
+    let changed = verify(lines.join("\n").replace("r2", "r9"), &[]);
+    assert_eq!(changed.exit_code, 1);
+    assert!(changed.stderr.contains("entry 2"), "{}", changed.stderr);
+    let cut = verify(lines[..2].join("\n"), &["--head", previous.as_str()]);
+    assert_eq!(cut.exit_code, 1);
+    assert!(cut.stderr.contains("replaced"), "{}", cut.stderr);
+}

@@ -24,20 +24,24 @@ mod kubernetes;
 mod model;
 mod text;
 
-pub use evaluation::{actions, chart_hooks, chart_values, exposure, fix, guard, plan, render};
+pub use evaluation::{
+    actions, authorization, chart_hooks, chart_values, exposure, fix, guard, plan, possible_actions, render,
+};
 pub use kubernetes::digest::Digest;
 pub use kubernetes::id::{
-    ClusterId, JoinTokenId, OperationId, OverrideId, PlanId, ProjectId, ReleaseId, TokenId, UserId,
-    WorkloadId,
+    ClusterId, DeliveryId, IncidentId, JoinTokenId, OperationId, OverrideId, PlanId, ProjectId, ReleaseId,
+    SubscriptionId, TokenId, UserId, WorkloadId,
 };
 pub use kubernetes::time::Timestamp;
 pub use kubernetes::{
     digest, field_path, id, image, json_path, labels, name, nearest, object, quantity, time,
 };
 pub use model::{
-    api_token, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition, deployment,
-    event, fleet, git, git_repository, git_status, health, helm_release, join, manifest_work, operation,
-    overrides, page, placement, policy, release, report, request, rollout, rollup, values, workload,
+    api_token, audit, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition,
+    deployment, event, failure_cause, fleet, git_repository, git_status, health, helm_release, incident,
+    join, manifest_work, notification, operation, overrides, owner, page, placement, policy, release, remote,
+    report, request, role, rollout, rollup, search, selection, server_status, session, user, values,
+    values_form, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{finding, manifest, name_check, schema, strict_input, template, yaml_edit};

@@ -4,6 +4,7 @@ pub mod finding;
 pub mod manifest;
 pub mod name_check;
 pub mod schema;
+pub mod secret_text;
 pub mod source_file;
 pub mod strict_input;
 pub mod template;

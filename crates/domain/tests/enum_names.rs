@@ -8,6 +8,7 @@ use domain::placement::{FactKey, ScoreName};
 use domain::release::stage::StageReason;
 use domain::release::{Gate, Reason, ReleaseState, StageName, StageState, SyncStatus};
 use domain::rollout::{RolloutAction, Weekday};
+use domain::search::{ActionName, SearchKind};
 use domain::workload::Intent;
 use serde::Serialize;
 use strum::VariantArray;
@@ -35,6 +36,8 @@ fn every_name_is_the_name_in_json() {
     assert_names_as_in_json(RolloutAction::as_str);
     assert_names_as_in_json(Weekday::as_str);
     assert_names_as_in_json(Intent::as_str);
+    assert_names_as_in_json(SearchKind::as_str);
+    assert_names_as_in_json(ActionName::as_str);
 }
 
 #[test]

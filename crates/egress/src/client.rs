@@ -65,7 +65,7 @@ impl CacheValidators {
     }
 }
 
-/// The body of a `POST` request that reads, such as a command of the Git protocol.
+/// The body of a `POST` request, such as a command of the Git protocol or a message.
 #[derive(Debug, Clone, Copy)]
 pub struct PostBody<'a> {
     /// Its media type.
@@ -91,8 +91,8 @@ pub struct FetchRequest<'a> {
     pub max_bytes: usize,
     /// Redirects that are followed; one more is an error.
     pub max_redirects: usize,
-    /// A further header, which contains no secret.
-    pub header: Option<(HeaderName, &'static str)>,
+    /// Further headers, which contain no secrets.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body of a `POST`; `None` for a `GET`. A redirect of a `POST` is an error: what is sent is for one server.
     pub body: Option<PostBody<'a>>,
 }
@@ -199,8 +199,8 @@ impl EgressClient {
                 .header(CONTENT_TYPE, body.content_type)
                 .body(body.bytes.to_vec()),
         };
-        if let Some((name, value)) = &request.header {
-            builder = builder.header(name, *value);
+        for (name, value) in &request.headers {
+            builder = builder.header(name, value);
         }
         if !request.accept.is_empty() {
             builder = builder.header(ACCEPT, request.accept);

@@ -94,7 +94,7 @@ impl<'a> RegistrySession<'a> {
             validators: None,
             max_bytes: MAX_TOKEN_RESPONSE_BYTES,
             max_redirects: request.max_redirects,
-            header: None,
+            headers: Vec::new(),
             body: None,
         };
         let response = self.client.fetch(token_request).await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::bundle::Bundle;
 use domain::cluster::ClusterFacts;
+use domain::helm_release::HelmReleaseReading;
 use domain::plan::ClusterPlan;
 use domain::report::DesiredPhase;
 use domain::schema::EncodedSchema;
@@ -134,6 +135,11 @@ impl Engine {
     /// The version can't be read.
     pub async fn read_facts(&self) -> Result<ClusterFacts, Error> {
         facts::read(&self.cx.api, &self.cx.discovery, &self.cx.observed.cluster, &self.cx.permissions).await
+    }
+
+    /// What the cluster has of a Helm release.
+    pub async fn read_helm_release(&self, namespace: &str, name: &str) -> HelmReleaseReading {
+        crate::release::read_installed_helm_release(&self.cx.api, namespace, name).await
     }
 
     /// The schema of the served kinds, and every change of it. `None` until the first read, and permanently if the API

@@ -162,7 +162,7 @@ impl Error {
                 "Nothing to do: it is retried automatically."
             }
             Self::ApplyConflict { .. } => {
-                "Remove the fields from the other manager or from the workload, or set the conflict policy to force."
+                "If it drifted, revert it with a sync of this cluster, or let the policies ignore the field. Otherwise remove the fields from the other manager or from the workload, or set the conflict policy to force."
             }
             Self::NamespaceMissing(_) => {
                 "Create the namespace, or let the workload create it (policy createNamespace)."

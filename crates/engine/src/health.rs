@@ -29,12 +29,15 @@ mod stateful_set;
 mod static_kind;
 mod volume;
 
-pub use diagnosis::{Diagnosis, FailureCause, diagnose};
+pub use diagnosis::{Diagnosis, diagnose};
 pub(crate) use image_pull::ImagePullStatus;
 use object_view::ObjectView;
 
 /// Reason of a completed job.
 pub use domain::health::COMPLETED;
+
+/// The reason of an object whose controller has not observed its latest specification.
+pub(crate) const NOT_OBSERVED: &str = "LatestGenerationNotObserved";
 
 /// One minute, in milliseconds.
 const MINUTE_MILLIS: i64 = 60_000;
@@ -98,7 +101,7 @@ fn assess_by_kind(view: &ObjectView<'_>) -> Health {
 /// The controller has not observed the latest generation.
 fn not_observed(view: &ObjectView<'_>, observed: i64) -> Health {
     let message = format!("generation is {}, observed {observed}", view.int("/metadata/generation"));
-    progressing("LatestGenerationNotObserved", message)
+    progressing(NOT_OBSERVED, message)
 }
 
 fn not_assessed(reason: &str, message: impl Into<String>) -> Health {

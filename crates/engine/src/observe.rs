@@ -26,7 +26,7 @@ pub(crate) use cluster_resources::{ClusterResources, HelmRevision, NodeSummary, 
 pub(crate) use cluster_state::ClusterState;
 pub(crate) use live_object::LiveObject;
 pub(crate) use object_cache::{CacheState, ObjectCache};
-pub(crate) use pod_cache::PodCache;
+pub(crate) use pod_cache::{PodCache, deployment_revision};
 
 /// Sender of tasks that run until the engine stops.
 pub(crate) type TaskSender = mpsc::UnboundedSender<BoxFuture<'static, ()>>;

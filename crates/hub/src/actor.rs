@@ -1,6 +1,12 @@
-//! The actor of a request.
+//! The actor of a request, and the one place that decides what it may do.
 
-use domain::UserId;
+use std::sync::Arc;
+
+use domain::authorization::{RoleRequired, UserAction, authorize};
+use domain::role::Role;
+use domain::{Digest, TokenId, UserId};
+
+use crate::Error;
 
 /// Who performs an action, and how they were authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,8 +15,23 @@ pub struct Actor {
     pub name: String,
     /// How they were authenticated.
     pub kind: ActorKind,
+    /// The effective role: that of the user, limited by that of the API token.
+    pub role: Role,
+    /// What authenticated the request; it may be revoked while a stream is open.
+    pub credential: Option<Credential>,
     /// The request's key, if the client sent one: the response is stored in the same transaction (P2).
     pub request_key: Option<RequestKey>,
+    /// Where the request came from.
+    pub origin: Arc<RequestOrigin>,
+}
+
+/// Where a request came from, for the audit log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestOrigin {
+    /// The address of the client.
+    pub address: String,
+    /// The `X-Request-Id`.
+    pub request_id: String,
 }
 
 /// A client's idempotency key for a request, so that it can be repeated.
@@ -33,15 +54,41 @@ pub enum ActorKind {
     System,
 }
 
+/// A session or an API token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// A session.
+    Session {
+        /// The hash under which it is stored.
+        id_hash: Digest,
+        /// The epoch of its user in which it started.
+        epoch: i64,
+    },
+    /// An API token.
+    Token {
+        /// Its id.
+        id: TokenId,
+        /// Whether it may create further tokens.
+        can_mint: bool,
+    },
+}
+
 impl Actor {
     /// The actor of Flotilla's own actions.
     pub fn system() -> Self {
-        Self { name: "flotilla".to_owned(), kind: ActorKind::System, request_key: None }
+        Self::new("flotilla", ActorKind::System, Role::Admin)
     }
 
     /// An actor without a request key.
-    pub fn new(name: impl Into<String>, kind: ActorKind) -> Self {
-        Self { name: name.into(), kind, request_key: None }
+    pub fn new(name: impl Into<String>, kind: ActorKind, role: Role) -> Self {
+        let origin = Arc::default();
+        Self { name: name.into(), kind, role, credential: None, request_key: None, origin }
+    }
+
+    /// The same actor, authenticated by this credential.
+    #[must_use]
+    pub fn with_credential(self, credential: Credential) -> Self {
+        Self { credential: Some(credential), ..self }
     }
 
     /// The same actor with this request key.
@@ -50,11 +97,92 @@ impl Actor {
         Self { request_key: Some(request), ..self }
     }
 
+    /// The same actor, whose request came from there.
+    #[must_use]
+    pub fn with_origin(self, origin: RequestOrigin) -> Self {
+        Self { origin: Arc::new(origin), ..self }
+    }
+
     /// The user, unless the actor is the system.
     pub fn user(&self) -> Option<UserId> {
         match self.kind {
             ActorKind::Session(user) | ActorKind::Token(user) => Some(user),
             ActorKind::System => None,
         }
+    }
+
+    /// Rejects an action that the role of the actor does not allow. Every verb calls it first; a test finds one that does not.
+    ///
+    /// # Errors
+    /// The role is not sufficient.
+    pub fn authorize(&self, action: UserAction) -> Result<(), Error> {
+        self.check_role(action).map_err(Error::Forbidden)
+    }
+
+    /// Whether the role of the actor allows an action.
+    ///
+    /// # Errors
+    /// It is not sufficient; the error names the one that is.
+    pub fn check_role(&self, action: UserAction) -> Result<(), RoleRequired> {
+        match self.kind {
+            ActorKind::System => Ok(()),
+            ActorKind::Session(_) | ActorKind::Token(_) => authorize(self.role, action),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_role_limits_users_and_not_the_system() {
+        let user = ActorKind::Token(UserId::from_parts(1, 1));
+        assert!(Actor::new("ada", user, Role::Viewer).authorize(UserAction::Publish).is_err());
+        assert!(Actor::new("ada", user, Role::Publisher).authorize(UserAction::Publish).is_ok());
+        assert!(Actor::system().authorize(UserAction::ManageUsers).is_ok());
+    }
+
+    /// Functions with an actor that are no verbs: they read or store what belongs to the request of a verb.
+    const NO_VERBS: [&str; 5] =
+        ["stored_response", "store_response", "is_still_authorized", "record_denial", "record_sign_out"];
+
+    /// Verbs that store only what is derived and deleted again.
+    const UNRECORDED: [&str; 1] = ["create_plan"];
+
+    fn read_sources(folder: &Path, all: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                read_sources(&path, all);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                all.push(std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn every_verb_authorizes_its_actor_first() {
+        let mut sources = Vec::new();
+        read_sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut sources);
+        let mut verbs = 0;
+        for function in sources.iter().flat_map(|text| text.split("    pub async fn ").skip(1)) {
+            let name = function.split(['(', '<']).next().unwrap();
+            let (signature, body) = function.split_once("{\n").unwrap();
+            if !signature.contains("actor: &Actor") || NO_VERBS.contains(&name) {
+                continue;
+            }
+            verbs += 1;
+            let body = body.trim_start();
+            // A role that depends on the request is determined first.
+            let first = body.strip_prefix("let action = match ").and_then(|rest| rest.split_once("};\n"));
+            let body = first.map_or(body, |(_, rest)| rest.trim_start());
+            assert!(body.starts_with("actor.authorize("), "{name} does not authorize first");
+            let is_recorded = UNRECORDED.contains(&name) || !body.contains("self.write()");
+            assert!(is_recorded, "{name} changes something without an audit record");
+        }
+        assert!(verbs > 50, "{verbs}");
     }
 }

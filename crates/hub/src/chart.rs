@@ -11,11 +11,13 @@ use crate::{Error, Hub};
 
 mod catalog;
 mod delete;
+mod describe;
 mod fetch;
 mod list;
 mod pin;
 mod rendering;
 mod upload;
+mod values_check;
 
 pub(crate) use fetch::ChartFetcher;
 pub(crate) use rendering::{ChartRenderer, RenderingFailure, SharedRendering};

@@ -1,8 +1,13 @@
 //! Verbs and queries on clusters.
 
-use domain::cluster::{Cluster, ClusterKind, DEFAULT_LEASE_SECONDS};
+use domain::WorkloadId;
+use domain::authorization::UserAction;
+use domain::cluster::{Cluster, ClusterKind, ClusterSummary, DEFAULT_LEASE_SECONDS};
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::labels::Labels;
+use domain::page::Page;
+use domain::placement::PendingRemoval;
+use domain::release::ReleaseView;
 use store::Tx;
 
 use crate::hub::CommitEffects;
@@ -13,6 +18,8 @@ mod confirm_facts;
 mod delete;
 mod edit;
 mod heartbeat;
+mod helm_release;
+mod preview;
 mod register;
 mod view;
 
@@ -28,9 +35,14 @@ struct ClusterChange {
 }
 
 impl ClusterChange {
-    /// Reads the cluster to change, which has to have the revision that the user has seen, if any.
-    async fn begin(hub: &Hub, name: &str, if_match: Option<i64>) -> Result<Self, Error> {
-        let mut tx = hub.write().await?;
+    /// Reads the cluster to change by this action, which has to have the revision that the user has seen, if any.
+    async fn begin(
+        hub: &Hub,
+        (actor, action): (&Actor, UserAction),
+        name: &str,
+        if_match: Option<i64>,
+    ) -> Result<Self, Error> {
+        let mut tx = hub.write_as(actor, action).await?;
         let before = load_cluster(&mut tx, name).await?;
         check_if_match(before.revision, if_match)?;
         Ok(Self { tx, before })
@@ -59,6 +71,17 @@ impl ClusterChange {
         hub.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
         Ok(cluster)
     }
+}
+
+/// A cluster with what happens on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClusterDetails {
+    /// The cluster, with its facts.
+    pub summary: ClusterSummary,
+    /// One page of the releases on it, worst first.
+    pub releases: Page<ReleaseView>,
+    /// The workloads that are about to be removed from it.
+    pub pending_removals: Vec<(WorkloadId, PendingRemoval)>,
 }
 
 /// A cluster to register.

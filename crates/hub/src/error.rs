@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use domain::Finding;
 use domain::actions::ActionUnavailable;
+use domain::authorization::RoleRequired;
 use domain::workload::UNREADABLE_WORKLOAD_HINT;
 use store::Outage;
 
@@ -64,6 +65,12 @@ pub enum Error {
     /// No credential, or not a valid one.
     #[error("{0}")]
     Unauthenticated(&'static str),
+    /// The role of the actor does not allow the action.
+    #[error(transparent)]
+    Forbidden(RoleRequired),
+    /// The API token does not allow what its role would: to create tokens, or a token with a higher role.
+    #[error("{0}")]
+    TokenLimited(String),
     /// Too many attempts to sign in failed before this one, which was not tried.
     #[error("Too many failed attempts to sign in. Try again in {}.", format_wait(*.retry_after_seconds))]
     TooManyAttempts {
@@ -116,6 +123,7 @@ impl Error {
             Self::SessionUnknown => "SessionUnknown",
             Self::IdempotencyKeyReused => "IdempotencyKeyReused",
             Self::Unauthenticated(_) => "Unauthenticated",
+            Self::Forbidden(_) | Self::TokenLimited(_) => "Forbidden",
             Self::TooManyAttempts { .. } => "TooManyAttempts",
             Self::DatabaseUnavailable(..) => "DatabaseUnavailable",
             Self::CommitOutcomeUnknown(_) => "CommitOutcomeUnknown",

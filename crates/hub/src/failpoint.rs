@@ -21,10 +21,10 @@ pub fn failpoint(name: &str) {
             && std::fs::read_to_string(file).is_ok_and(|point| point == name)
             && std::fs::remove_file(file).is_ok()
         {
-            // Stopping is asynchronous: the wait ends after the process has been stopped and continued.
-            let stop =
-                std::process::Command::new("kill").args(["-STOP", &std::process::id().to_string()]).status();
-            debug_assert!(stop.is_ok(), "kill could not be run");
+            // Sent to this thread, which therefore does not return to this code before the process has been stopped and
+            // continued. A signal to the process may be taken by a thread that waits for a CPU, while this one goes on.
+            let stop = nix::sys::signal::raise(nix::sys::signal::Signal::SIGSTOP);
+            debug_assert!(stop.is_ok(), "the process could not be stopped");
         }
     }
     #[cfg(not(debug_assertions))]

@@ -8,8 +8,8 @@ use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::request::EventQuery;
 use domain::rollout::Rollout;
+use domain::workload::WorkloadOrder;
 use domain::{ClusterId, Severity, Timestamp};
-use store::workload::WorkloadOrder;
 
 use crate::{Error, Hub};
 
@@ -21,8 +21,8 @@ const MAX_COLUMNS: u32 = 60;
 const MAX_ATTENTION: u32 = 20;
 /// Rollouts that wait for a person, read to list the oldest of them.
 const MAX_ROLLOUTS: u32 = 200;
-/// Recent events listed.
-const MAX_RECENT: usize = 12;
+/// Recent events listed: the console folds those of one change.
+const MAX_RECENT: usize = 60;
 /// Events read to find them.
 const EVENTS_READ: u32 = 200;
 
@@ -51,6 +51,12 @@ impl Hub {
         let workloads = store::workload::count(&mut tx, self.project()).await?;
         let first = ListQuery { limit: Some(1), ..ListQuery::default() };
         Ok((workloads, store::cluster::list(&mut tx, &first).await?.total))
+    }
+
+    /// The number of clusters that are not online.
+    pub async fn count_clusters_not_online(&self) -> Result<u32, Error> {
+        let mut tx = self.read().await?;
+        Ok(store::cluster::count_not_online(&mut tx).await?)
     }
 
     /// The first page of workloads, worst first, as rows, and the first page of clusters as columns; `query` filters

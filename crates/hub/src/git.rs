@@ -1,5 +1,5 @@
-//! Git sources: the commit of a ref is pinned in the draft, its content is stored, and a moved ref reaches the workloads that
-//! follow it. What was fetched is used without the repository; a failed read changes nothing that runs.
+//! Sources in Git and in registries: the commit of a ref (for an OCI artifact the manifest of a tag) is pinned in the draft, its content
+//! is stored, and a moved ref reaches the workloads that follow it. What was fetched is used without the repository; a failed read changes nothing that runs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use domain::Finding;
 use domain::release::Reason;
 use parking_lot::Mutex;
-use source::git::{GitClient, GitError, GitRef, GitRemote, InvalidSigner};
+use source::git::{GitClient, GitError, GitRemote, InvalidSigner};
 use source::kustomize::Kustomize;
 use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use crate::chart::RenderingFailure;
 use crate::{Error, Hub};
 
+mod artifact;
 mod fetch;
 mod follow;
 mod pin;
@@ -146,12 +147,15 @@ impl Hub {
         Ok(rows.into_iter().find(|row| key.is_some() && identity(&row.url) == key))
     }
 
-    /// The commit of a ref now.
-    async fn resolve_git_ref(
+    /// The commit of a ref now; for an OCI artifact the digest of the manifest of a tag.
+    async fn resolve_ref(
         &self,
         url: &str,
         reference: &str,
-    ) -> Result<Result<GitRef, RenderingFailure>, Error> {
+    ) -> Result<Result<String, RenderingFailure>, Error> {
+        if domain::remote::is_oci_url(url) {
+            return self.resolve_artifact_tag(url, reference).await;
+        }
         let client = match self.git_client() {
             Ok(client) => client,
             Err(failure) => return Ok(Err(failure)),
@@ -163,7 +167,8 @@ impl Hub {
         };
         let resolved = tokio::time::timeout(RESOLVE_WAIT, client.resolve_ref(&remote, reference)).await;
         Ok(match resolved {
-            Ok(resolved) => resolved.map_err(|error| to_failure(error, url)),
+            Ok(Ok(found)) => Ok(found.commit),
+            Ok(Err(error)) => Err(to_failure(error, url)),
             Err(_) => Err(waiting(
                 format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
                 "Check the address of the repository. It is tried again.",

@@ -1,9 +1,10 @@
 //! Git repositories of the project that need credentials, a webhook or signed commits.
 
 use domain::Finding;
+use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
-use domain::git::normalize_url;
 use domain::git_repository::{GitCredentials, GitRepository, GitRepositoryPut};
+use domain::remote::normalize_url;
 use source::git::AllowedSigners;
 use store::git_repository::GitRepositoryRow;
 
@@ -48,11 +49,12 @@ impl Hub {
         put: GitRepositoryPut,
         expected: Option<i64>,
     ) -> Result<GitRepository, Error> {
+        actor.authorize(UserAction::ManageRepositories)?;
         let findings = put.check(name);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::ManageRepositories).await?;
         let rows = store::git_repository::list(&mut tx, self.project()).await?;
         let before = rows.iter().find(|row| row.name == name);
         let current = before.map_or(0, |before| before.revision);
@@ -132,7 +134,8 @@ impl Hub {
     /// # Errors
     /// There is no such repository.
     pub async fn remove_git_repository(&self, actor: &Actor, name: &str) -> Result<(), Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::ManageRepositories)?;
+        let mut tx = self.write_as(actor, UserAction::ManageRepositories).await?;
         if !store::git_repository::delete(&mut tx, self.project(), name).await? {
             return Err(Error::not_found("Git repository", name));
         }

@@ -1,16 +1,21 @@
 //! Verbs and queries on cluster groups (S1-1, S1-2): named sets that placements and overrides reference.
 
+use domain::authorization::UserAction;
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
+use domain::labels::InvalidSelector;
 use domain::page::ListQuery;
-use domain::placement::{ClusterGroup, GroupView, check_membership_change};
+use domain::placement::{ClusterGroup, GroupMembersChange, GroupView, check_membership_change};
 use domain::{ClusterId, Finding, actions, name_check};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
+mod candidates;
 mod feature;
 mod member;
+mod preview;
 
+pub use candidates::GroupCandidateQuery;
 pub(crate) use member::load_group;
 
 /// Maximum static members of one group.
@@ -51,7 +56,8 @@ impl Hub {
 
     /// Creates a group; [`Error::AlreadyExists`] if there is one with its name.
     pub async fn create_group(&self, actor: &Actor, group: ClusterGroup) -> Result<ClusterGroup, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::ChangeGroups)?;
+        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
         if store::group::get_by_name(&mut tx, &group.name).await?.is_some() {
             let message = format!("cluster group already exists with this name: {:?}", group.name);
             return Err(Error::AlreadyExists(message));
@@ -68,7 +74,8 @@ impl Hub {
         group: ClusterGroup,
         expected: Option<i64>,
     ) -> Result<ClusterGroup, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::ChangeGroups)?;
+        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
         let old = store::group::get_by_name(&mut tx, &group.name).await?;
         match (&old, expected) {
             (None, Some(_)) => return Err(Error::not_found("cluster group", &group.name)),
@@ -81,6 +88,21 @@ impl Hub {
         let features = old.as_ref().map(|old| old.features.clone()).unwrap_or_default();
         let group = ClusterGroup { features, ..group };
         self.store_group(tx, actor, GroupChange { group, old, removal: Removal::AfterNotice }).await
+    }
+
+    /// Changes the members of a group, if it still has the revision `expected`; every published workload is placed again.
+    pub async fn change_group_members(
+        &self,
+        actor: &Actor,
+        name: &str,
+        change: &GroupMembersChange,
+        expected: i64,
+    ) -> Result<ClusterGroup, Error> {
+        actor.authorize(UserAction::ChangeGroups)?;
+        let group = self.get_group(name).await?;
+        let changed = change.apply(&group).map_err(|error| selector_error(&error))?;
+        // Rejected if the group was changed since it was read here, too.
+        self.save_group(actor, changed, Some(expected)).await
     }
 
     /// Checks and stores a changed or new group, and requests the removals that need no notice.
@@ -160,7 +182,8 @@ impl Hub {
 
     /// Deletes a group. Rejected while a workload references it: its clusters would lose that workload or its overrides.
     pub async fn delete_group(&self, actor: &Actor, name: &str) -> Result<(), Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::ChangeGroups)?;
+        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
         let referenced_by = store::workload::list_names_by_group(&mut tx, name).await?;
         actions::check_delete_group(name, &referenced_by)?;
         if !store::group::delete(&mut tx, name).await? {
@@ -176,6 +199,12 @@ impl Hub {
         let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
         self.commit(tx, CommitEffects::with_event(event)).await
     }
+}
+
+/// G502: a label selector that can't be parsed.
+fn selector_error(error: &InvalidSelector) -> Error {
+    let hint = "Write it as env=prod,region in (eu,us),!legacy.";
+    Error::Invalid(vec![Finding::error("G502", format!("{error}."), hint).with_path("/selector")])
 }
 
 /// When a cluster that leaves a group loses its deployments.

@@ -2,23 +2,29 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use domain::audit::AuditOutcome;
+use domain::authorization::UserAction;
 use domain::event::NewEvent;
-use domain::{ClusterId, ProjectId, WorkloadId};
+use domain::incident::DEFAULT_DELAY_MILLIS;
+use domain::{ClusterId, ProjectId, Timestamp, WorkloadId};
 use rand::Rng;
 use serde::Serialize;
 use store::idempotency::IdempotencyRecord;
-use store::{Outage, Store, StoreStatistics, Tx};
+use store::{KeySource, Outage, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
 use crate::chart::{ChartFetcher, ChartRenderer};
 use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
+use crate::encryption::resolve_key_source;
 use crate::error::Error;
 use crate::git::GitReader;
 use crate::live::LiveNotices;
 use crate::loops::{LoopSignals, RetentionStatistics};
+use crate::notification::NotificationSettings;
 use crate::pauses::PauseDetector;
 use crate::report::SchemaCache;
 use crate::sign_in::{HashLimiter, SignInStatistics};
@@ -29,8 +35,24 @@ use crate::supervise::TaskRegistry;
 pub struct HubConfig {
     /// `sqlite:///path/to/file.db` or `postgres://…`.
     pub database: String,
+    /// The keys that wrap the data keys of the database; for SQLite by default the file `keys/flotilla.key` beside it.
+    pub keys: Option<KeySource>,
     /// The clock.
     pub clock: Clock,
+    /// How long a release fails before that is an incident.
+    pub incident_delay: Duration,
+}
+
+impl HubConfig {
+    /// A database with the default keys and delays.
+    pub fn new(database: impl Into<String>, clock: Clock) -> Self {
+        Self {
+            database: database.into(),
+            keys: None,
+            clock,
+            incident_delay: Duration::from_millis(DEFAULT_DELAY_MILLIS.unsigned_abs()),
+        }
+    }
 }
 
 /// Generates ids and secrets from the clock and the system's random number generator.
@@ -58,6 +80,7 @@ struct Inner {
     clock: Clock,
     ids: IdGenerator,
     project: ProjectId,
+    started_at: Timestamp,
     live: LiveNotices,
     signals: LoopSignals,
     hash_limiter: HashLimiter,
@@ -70,12 +93,15 @@ struct Inner {
     pause_detector: PauseDetector,
     tasks: TaskRegistry,
     retention: RetentionStatistics,
+    notification_settings: NotificationSettings,
+    incident_delay: Duration,
 }
 
 impl Hub {
     /// Opens the database, migrates its schema and creates the default project.
     pub async fn open(config: HubConfig) -> Result<Self, Error> {
-        let store = Store::open(&config.database).await?;
+        let keys = resolve_key_source(&config.database, config.keys)?;
+        let store = Store::open(&config.database, &keys, config.clock.now()).await?;
         sync_clock_with_database(&store, &config.clock).await?;
         let ids = IdGenerator(config.clock.clone());
         let mut tx = store.write().await?;
@@ -86,6 +112,7 @@ impl Hub {
             // SQLite has one server at a time: claims from before this start are stale.
             store::queue::PLACER.release_all_claims(&mut tx).await?;
             store::queue::ROLLOUTS.release_all_claims(&mut tx).await?;
+            store::queue::INCIDENTS.release_all_claims(&mut tx).await?;
         }
         let last_heartbeat = store::cluster::last_heartbeat(&mut tx).await?;
         tx.commit().await?;
@@ -95,6 +122,7 @@ impl Hub {
             store,
             ids,
             project,
+            started_at: config.clock.now(),
             live: LiveNotices::new(last_seq),
             signals: LoopSignals::default(),
             hash_limiter: HashLimiter::new(),
@@ -107,6 +135,8 @@ impl Hub {
             pause_detector,
             tasks: TaskRegistry::default(),
             retention: RetentionStatistics::default(),
+            notification_settings: NotificationSettings::default(),
+            incident_delay: config.incident_delay,
             clock: config.clock,
         })))
     }
@@ -119,6 +149,11 @@ impl Hub {
     /// The clock.
     pub fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// When this server opened the database.
+    pub fn started_at(&self) -> Timestamp {
+        self.0.started_at
     }
 
     /// Succeeds if the database can be read (`/readyz`).
@@ -225,12 +260,28 @@ impl Hub {
         &self.0.retention
     }
 
+    pub(crate) fn notification_settings(&self) -> &NotificationSettings {
+        &self.0.notification_settings
+    }
+
+    /// How long a release fails before that is an incident, in milliseconds.
+    pub(crate) fn incident_delay_millis(&self) -> i64 {
+        i64::try_from(self.0.incident_delay.as_millis()).unwrap_or(i64::MAX)
+    }
+
     pub(crate) async fn read(&self) -> Result<Tx, Error> {
         Ok(self.0.store.read().await?)
     }
 
     pub(crate) async fn write(&self) -> Result<Tx, Error> {
         Ok(self.0.store.write().await?)
+    }
+
+    /// A write by a user, which is recorded in the audit log when it is committed.
+    pub(crate) async fn write_as(&self, actor: &Actor, action: UserAction) -> Result<Tx, Error> {
+        let mut tx = self.write().await?;
+        tx.record_audit(actor.audit_record(action.as_str(), AuditOutcome::Succeeded), self.clock().now());
+        Ok(tx)
     }
 
     /// Commits a write with its events, then notifies agents, pages and loops; never before the commit (P31).
@@ -260,6 +311,12 @@ impl Hub {
         if rollouts {
             self.signals().rollouts.notify_one();
         }
+        if committed.has_incident_marks {
+            self.signals().incidents.notify_one();
+        }
+        if effects.wake_deliveries {
+            self.signals().deliveries.notify_one();
+        }
         Ok(())
     }
 }
@@ -284,6 +341,8 @@ pub(crate) struct CommitEffects {
     pub dirty_rollouts: BTreeSet<WorkloadId>,
     /// Whether all rollouts have to be: the connectivity of a cluster changed.
     pub all_rollouts_dirty: bool,
+    /// Whether messages were written into the outbox.
+    pub wake_deliveries: bool,
     /// The response to store: actor name, idempotency key, response.
     pub response: Option<(String, String, IdempotencyRecord)>,
 }

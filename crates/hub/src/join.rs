@@ -10,11 +10,13 @@ mod accept;
 mod authenticate;
 mod install;
 mod issue;
+mod onboarding;
 mod register;
 mod reject;
 mod renew;
 mod revoke;
 mod token;
+mod wait;
 
 pub use authenticate::read_certificate_cluster;
 pub use install::InstallOptions;

@@ -5,6 +5,7 @@
 //! API, command line and agents call the same functions, so they can't differ (S0-3). No HTTP, no Kubernetes client here.
 
 mod actor;
+mod audit;
 mod authority;
 mod blocking;
 mod chart;
@@ -12,6 +13,7 @@ mod chart_repository;
 mod clock;
 mod cluster;
 mod deployment;
+mod encryption;
 mod error;
 mod event;
 mod failpoint;
@@ -21,10 +23,12 @@ mod git_repository;
 mod group;
 mod hub;
 mod idempotency;
+mod incident;
 mod join;
 mod live;
 mod loops;
 mod manifests;
+mod notification;
 mod operation;
 mod overrides;
 mod pauses;
@@ -34,18 +38,23 @@ mod release;
 mod render;
 mod report;
 mod rollout;
+mod search;
+mod server_status;
 mod sign_in;
 mod supervise;
+mod user;
 mod workload;
 
-pub use actor::{Actor, ActorKind, RequestKey};
+pub use actor::{Actor, ActorKind, Credential, RequestKey, RequestOrigin};
 pub use authority::{Authority, AuthorityError, ListenerCertificate};
 pub use blocking::run_blocking_in_place;
 pub use clock::Clock;
-pub use cluster::NewCluster;
+pub use cluster::{ClusterDetails, NewCluster};
+pub use encryption::KeyAdministration;
 pub use error::Error;
 pub use failpoint::{FAILPOINTS, arm_panicpoint, failpoint};
 pub use git_repository::WebhookSignature;
+pub use group::GroupCandidateQuery;
 pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::StoredResponse;
 pub use join::{
@@ -54,12 +63,19 @@ pub use join::{
 };
 pub use live::EventPositions;
 pub use loops::{Loops, TableStatistics};
+pub use notification::{MessageRequest, MessageSender};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
+pub use plan::CreatedManifest;
+pub use release::{DesiredFieldValue, DesiredValues, ReleaseDetails};
 pub use sign_in::{Session, SignInClient, SignInStatistics};
-pub use store::Outage;
+pub use store::session::SessionDetails;
+pub use store::{
+    DataKeySummary, EncryptionMode, EncryptionProgress, EncryptionStatus, KeySource, Outage,
+    generate_wrapping_key,
+};
 pub use supervise::TaskStatus;
 pub use workload::{
-    CheckResult, ContentCheck, DraftPatch, PolicyPatch, PublishContent, PublishOptions, RevisionComparison,
-    RevisionDetails, WorkloadDetails, WorkloadEdit,
+    CheckResult, ContentCheck, DraftPatch, PublishContent, PublishOptions, RevisionComparison,
+    RevisionDetails, RevisionEntry, RevisionHistory, WorkloadDetails, WorkloadEdit,
 };

@@ -16,8 +16,10 @@ pub(crate) struct LiveNotices {
     events: watch::Sender<i64>,
     /// One channel per cluster whose agent waits for its desired state; the value counts notices.
     desired_state: Mutex<HashMap<ClusterId, watch::Sender<u64>>>,
-    /// Counts dry-run answers to plans.
-    plans: watch::Sender<u64>,
+    /// Counts answers of agents to requests: dry runs of plans, Helm releases.
+    answers: watch::Sender<u64>,
+    /// Counts changes by this server that may have ended a session, a token or a role.
+    credentials: watch::Sender<u64>,
 }
 
 impl LiveNotices {
@@ -25,7 +27,8 @@ impl LiveNotices {
         Self {
             events: watch::Sender::new(last_seq),
             desired_state: Mutex::default(),
-            plans: watch::Sender::new(0),
+            answers: watch::Sender::new(0),
+            credentials: watch::Sender::new(0),
         }
     }
 
@@ -42,13 +45,22 @@ impl LiveNotices {
         self.events.subscribe()
     }
 
-    /// Notifies that an agent answered a dry-run request.
-    pub fn notify_plan(&self) {
-        self.plans.send_modify(|count| *count += 1);
+    /// Notifies that an agent answered a request.
+    pub fn notify_answer(&self) {
+        self.answers.send_modify(|count| *count += 1);
     }
 
-    pub fn subscribe_plans(&self) -> watch::Receiver<u64> {
-        self.plans.subscribe()
+    pub fn subscribe_answers(&self) -> watch::Receiver<u64> {
+        self.answers.subscribe()
+    }
+
+    /// Notifies that a session, a token or a role may have ended.
+    pub fn notify_credentials(&self) {
+        self.credentials.send_modify(|count| *count += 1);
+    }
+
+    pub fn subscribe_credentials(&self) -> watch::Receiver<u64> {
+        self.credentials.subscribe()
     }
 
     /// Notifies that the desired state of these clusters changed.

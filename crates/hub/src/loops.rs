@@ -9,7 +9,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::Hub;
 
+mod deliveries;
+mod encryption;
 mod git;
+mod incidents;
 mod pass_failures;
 mod placer;
 mod retention;
@@ -30,6 +33,10 @@ pub(crate) struct LoopSignals {
     pub rollouts: Notify,
     /// Refs of Git repositories became due.
     pub git: Notify,
+    /// Releases of workloads changed their states.
+    pub incidents: Notify,
+    /// Messages about incidents were written.
+    pub deliveries: Notify,
 }
 
 /// The running loops; dropping it does not stop them, [`Loops::stop`] does.
@@ -39,7 +46,7 @@ pub struct Loops {
 }
 
 impl Hub {
-    /// Starts placer, rollouts, staleness, retention, git and, on PostgreSQL, the tail of other servers' writes. Each is restarted
+    /// Starts placer, rollouts, staleness, retention, git, incidents, deliveries, encryption and, on PostgreSQL, the tail of other servers' writes. Each is restarted
     /// when it panics.
     pub fn spawn_loops(&self) -> Loops {
         let loops = Loops { cancel: CancellationToken::new(), tasks: TaskTracker::new() };
@@ -48,6 +55,9 @@ impl Hub {
         self.spawn_loop(&loops, "staleness", staleness::run);
         self.spawn_loop(&loops, "retention", retention::run);
         self.spawn_loop(&loops, "git", git::run);
+        self.spawn_loop(&loops, "incidents", incidents::run);
+        self.spawn_loop(&loops, "deliveries", deliveries::run);
+        self.spawn_loop(&loops, "encryption", encryption::run);
         self.spawn_loop(&loops, "tail", tail::run);
         loops.tasks.close();
         loops
@@ -81,7 +91,8 @@ impl Hub {
 }
 
 /// Names of the loops.
-const LOOPS: [&str; 6] = ["placer", "rollouts", "staleness", "retention", "git", "tail"];
+const LOOPS: [&str; 9] =
+    ["placer", "rollouts", "staleness", "retention", "git", "incidents", "deliveries", "encryption", "tail"];
 
 impl Loops {
     /// Waits until each loop has finished its current pass, then stops it.

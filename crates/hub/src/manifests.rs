@@ -4,7 +4,7 @@
 //! Checks, plans and the placer use the same manifests. A rendering that is not there yet is not an error: the release waits
 //! with the reason `WaitingForArtifact` (S4-9), and the placer runs again when it is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
@@ -128,6 +128,8 @@ pub(crate) struct ManifestsQuery<'a> {
     pub groups: &'a [ClusterGroup],
     /// The selected clusters with their facts, by name.
     pub clusters: &'a [Cluster],
+    /// The revision that was installed, by cluster ([`ChartRelease::installed`]).
+    pub installed: &'a BTreeMap<ClusterId, u32>,
 }
 
 impl Hub {
@@ -152,10 +154,13 @@ impl Hub {
                     source,
                     groups: query.groups,
                     targets: &targets,
+                    installed: query.installed,
                 };
                 self.load_chart_manifests(&release, query.clusters, wait).await
             }
-            Source::Git(source) => Box::pin(self.load_git_manifests(source, query, wait)).await,
+            Source::Git(source) | Source::Oci(source) => {
+                Box::pin(self.load_git_manifests(source, query, wait)).await
+            }
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::{Actor, Error, Hub};
 /// Maximum interval between two reads of a wait: an event of another server may be noticed late.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 
+/// Number of revisions that are searched for one that was healthy.
+const HEALTHY_REVISION_SEARCH: u32 = 20;
+
 /// What a verb requests for a workload.
 pub(crate) struct OperationRequest<'a> {
     /// The workload.
@@ -117,6 +120,39 @@ impl Hub {
         let Some(stored) = store::operation::get(&mut tx, operation.id).await? else { return Ok(true) };
         Ok(store::decision::get_placed_revision(&mut tx, stored.workload).await? >= revision)
     }
+}
+
+/// The publishes of these revisions of a workload, with their outcome.
+pub(crate) async fn list_publish_operations(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    revisions: &[u32],
+) -> Result<Vec<Operation>, Error> {
+    let (Some(first), Some(last)) = (revisions.iter().min(), revisions.iter().max()) else {
+        return Ok(Vec::new());
+    };
+    let mut operations = store::operation::list_publishes(tx, workload, *first, *last).await?;
+    if operations.iter().any(|operation| operation.closed_at.is_none()) {
+        let releases = store::release::list_all_by_workload(tx, workload).await?;
+        for operation in operations.iter_mut().filter(|operation| operation.closed_at.is_none()) {
+            let targets = evaluate_releases(tx, workload, operation, &releases).await?;
+            operation.counts = OperationCounts::from_targets(&targets);
+        }
+    }
+    Ok(operations)
+}
+
+/// The newest revision before `published` whose releases were healthy on every cluster when the next operation started; none among
+/// the last [`HEALTHY_REVISION_SEARCH`].
+pub(crate) async fn find_healthy_revision(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    published: u32,
+) -> Result<Option<u32>, Error> {
+    let first = published.saturating_sub(HEALTHY_REVISION_SEARCH);
+    let earlier = store::operation::list_publishes(tx, workload, first, published.saturating_sub(1)).await?;
+    let healthy = earlier.iter().rev().find(|operation| operation.counts.is_healthy());
+    Ok(healthy.and_then(|operation| operation.revision))
 }
 
 /// An operation with its outcome: the recorded one, or that of now.

@@ -4,6 +4,7 @@
 //! [`PublishContent::Override`](crate::PublishContent) makes the same change in the draft and in the published revision,
 //! without other edits of the draft. The placer then updates only the clusters whose bundle changed.
 
+use domain::authorization::UserAction;
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::overrides::{self, Override};
 use domain::request::OverridePut;
@@ -161,8 +162,9 @@ impl Hub {
         change: OverrideChange,
         if_match: Option<i64>,
     ) -> Result<Workload, Error> {
+        actor.authorize(UserAction::Edit)?;
         change.check()?;
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::Edit).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         check_if_match(workload.revision, if_match)?;
         actions::check_edit(&workload)?;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::authorization::UserAction;
 use domain::finding::{self, Finding};
 use domain::plan::{ClusterPlan, DryRunState, Plan};
 use domain::report::DryRunRequest;
@@ -19,10 +20,12 @@ use crate::hub::CommitEffects;
 use crate::workload::{PublishOptions, PublishSnapshot, trim_passed_filters};
 use crate::{Actor, Error, Hub};
 
+mod created_manifests;
 mod inputs;
 mod review;
 mod targets;
 
+pub use created_manifests::CreatedManifest;
 pub(crate) use inputs::PlanInputs;
 pub(crate) use review::parse_forced_codes;
 use targets::{ReleasedBundles, load_released_bundles, plan_targets};
@@ -49,6 +52,7 @@ impl Hub {
         name: &str,
         options: &PublishOptions,
     ) -> Result<Plan, Error> {
+        actor.authorize(UserAction::Plan)?;
         let mut tx = self.read().await?;
         let candidate = self.load_publishable(&mut tx, name, options).await?;
         let workload = candidate.stored.workload.id;
@@ -103,7 +107,7 @@ impl Hub {
     pub async fn wait_for_plan(&self, id: PlanId, wait: Duration) -> Result<Plan, Error> {
         let deadline = tokio::time::Instant::now() + wait;
         // Subscribed before the first read, so an answer between read and wait is not missed.
-        let mut answers = self.live().subscribe_plans();
+        let mut answers = self.live().subscribe_answers();
         loop {
             answers.borrow_and_update();
             let mut tx = self.read().await?;
@@ -164,7 +168,7 @@ impl Hub {
             store::plan::record_result(&mut tx, plan, &target, &effect).await?;
         }
         self.commit(tx, CommitEffects::default()).await?;
-        self.live().notify_plan();
+        self.live().notify_answer();
         Ok(())
     }
 }
@@ -201,6 +205,7 @@ impl ComputedPlan {
             id: head.id,
             workload: snapshot.stored.workload.name.clone(),
             override_name: snapshot.stored.change.as_ref().map(|change| change.name().to_owned()),
+            restored_revision: snapshot.stored.restored_revision,
             revision: inputs.revision,
             hash: inputs.hash(&snapshot),
             requested_by: head.requested_by,

@@ -1,10 +1,51 @@
 //! Queries on releases.
 
+use domain::bundle::Bundle;
+use domain::json_path::JsonPath;
+use domain::object::{ObjectRef, object_ref};
 use domain::page::{ListQuery, Page};
+use domain::plan::HIDDEN_VALUE;
 use domain::release::ReleaseView;
+use serde_json::Value;
+use store::Tx;
 
 use crate::cluster::load_cluster;
+use crate::operation::find_healthy_revision;
 use crate::{Error, Hub};
+
+/// A release for its details on the page of the workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReleaseDetails {
+    /// The release with its resources.
+    pub view: ReleaseView,
+    /// The newest revision before the published one that was healthy on every cluster.
+    pub healthy_revision: Option<u32>,
+    /// The values that the desired revision has for the drifted fields.
+    pub desired_values: DesiredValues,
+}
+
+/// The desired values of the drifted fields of a release.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum DesiredValues {
+    /// The applied revision is the desired one.
+    #[default]
+    AsApplied,
+    /// The values of the desired revision, which is not applied yet.
+    Other(Vec<DesiredFieldValue>),
+    /// Another revision is desired, and its objects can't be read at the moment.
+    Unreadable,
+}
+
+/// The value of a field in the desired revision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DesiredFieldValue {
+    /// The object.
+    pub object: ObjectRef,
+    /// The path of the field.
+    pub path: String,
+    /// The value; `None` if the desired revision does not set the field.
+    pub value: Option<Value>,
+}
 
 impl Hub {
     /// One page of a workload's releases, worst first; without resources.
@@ -14,6 +55,19 @@ impl Hub {
         let page = store::release::list_by_workload(&mut tx, found.id, query).await?;
         Ok(page
             .map(|(release, cluster, region)| ReleaseView::new(release, found.name.clone(), cluster, region)))
+    }
+
+    /// One release with its resources, the desired values of its drifted fields, and the revision to roll back to.
+    pub async fn get_release_details(&self, workload: &str, cluster: &str) -> Result<ReleaseDetails, Error> {
+        let view = self.get_release(workload, cluster).await?;
+        let mut tx = self.read().await?;
+        let head = self.load_workload_head(&mut tx, workload).await?;
+        let healthy_revision = match head.published {
+            Some(published) => find_healthy_revision(&mut tx, head.id, published).await?,
+            None => None,
+        };
+        let desired_values = load_desired_values(&mut tx, &view).await?;
+        Ok(ReleaseDetails { view, healthy_revision, desired_values })
     }
 
     /// One release with its resources.
@@ -28,4 +82,35 @@ impl Hub {
         let region = cluster.region().to_owned();
         Ok(ReleaseView::new(release, workload.name, cluster.name, region).with_resources(resources))
     }
+}
+
+/// The values of the desired bundle for the drifted fields, if it is not the one that is released to the cluster.
+async fn load_desired_values(tx: &mut Tx, view: &ReleaseView) -> Result<DesiredValues, Error> {
+    let drifted: Vec<(&ObjectRef, &str)> = view
+        .resources
+        .iter()
+        .flat_map(|resource| resource.drifted.iter().map(|path| (&resource.object, path.as_str())))
+        .collect();
+    let Some(desired) = view.release.desired().filter(|_| !drifted.is_empty()) else {
+        return Ok(DesiredValues::AsApplied);
+    };
+    if view.release.released() == Some(desired) {
+        return Ok(DesiredValues::AsApplied);
+    }
+    // The bytes of a bundle can be evicted; they are rendered again when its wave starts.
+    let Some(bytes) = store::artifact::get(tx, desired).await? else { return Ok(DesiredValues::Unreadable) };
+    let Ok(bundle) = Bundle::from_bytes(&bytes) else { return Ok(DesiredValues::Unreadable) };
+    let value = |(object, path): (&ObjectRef, &str)| DesiredFieldValue {
+        object: object.clone(),
+        path: path.to_owned(),
+        value: find_desired_value(&bundle, object, path),
+    };
+    Ok(DesiredValues::Other(drifted.into_iter().map(value).collect()))
+}
+
+/// The value of a field of a bundle; that of a Secret is hidden.
+fn find_desired_value(bundle: &Bundle, object: &ObjectRef, path: &str) -> Option<Value> {
+    let manifest = bundle.objects.iter().find(|one| object_ref(one).is_same_object(object))?;
+    let value = (*path.parse::<JsonPath>().ok()?.select_values(manifest).first()?).clone();
+    Some(if object.kind == "Secret" { HIDDEN_VALUE.into() } else { value })
 }

@@ -1,6 +1,6 @@
 //! Renders the release of every selected cluster; the plan and the placer use the same functions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
@@ -45,6 +45,8 @@ pub(crate) struct CurrentReleases {
     pub groups: Vec<ClusterGroup>,
     /// The assigned waves in the rollout of this revision.
     pub waves: HashMap<ClusterId, u32>,
+    /// The revision that was installed, by cluster.
+    pub installed: BTreeMap<ClusterId, u32>,
 }
 
 /// The rendered releases of a revision.
@@ -61,7 +63,7 @@ pub(crate) async fn render_targets(
     workload: &str,
     revision: Revision,
     decision: &Decision,
-    CurrentReleases { groups, waves }: CurrentReleases,
+    CurrentReleases { groups, waves, installed }: CurrentReleases,
 ) -> Result<RenderedTargets, Error> {
     let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
     let mut tx = hub.read().await?;
@@ -73,6 +75,7 @@ pub(crate) async fn render_targets(
         spec: &revision.spec,
         groups: &groups,
         clusters: &clusters,
+        installed: &installed,
     };
     let manifests = hub.load_manifests(query, RenderWait::Placer(revision.workload)).await?;
     let workload = workload.to_owned();
@@ -209,7 +212,9 @@ fn add_helm_release(
     if spec.policies.helm_release == HelmReleasePolicy::None {
         return Ok(bundle);
     }
-    let release = ChartRelease { workload, revision, spec, source: &source, groups, targets };
+    let installed = BTreeMap::new(); // Values do not depend on it.
+    let release =
+        ChartRelease { workload, revision, spec, source: &source, groups, targets, installed: &installed };
     let helm_release = release.helm_release(chart, cluster).map_err(to_outcome)?;
     Ok(Bundle { helm_release: Some(helm_release), ..bundle })
 }

@@ -1,6 +1,7 @@
 //! Queries and verbs on rollouts. The loop `rollouts` advances them.
 
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::id::WorkloadId;
 use domain::rollout::{Rollout, RolloutAction, RolloutEvent};
@@ -50,7 +51,12 @@ impl Hub {
         name: &str,
         verb: RolloutAction,
     ) -> Result<Rollout, Error> {
-        let mut tx = self.write().await?;
+        let action = match verb {
+            RolloutAction::Approve => UserAction::ApproveRollout,
+            _ => UserAction::ControlRollout,
+        };
+        actor.authorize(action)?;
+        let mut tx = self.write_as(actor, action).await?;
         let workload = self.load_workload_head(&mut tx, name).await?;
         let found = match workload.published {
             Some(number) => store::rollout::get(&mut tx, workload.id, number).await?,

@@ -8,12 +8,15 @@ use sha2::{Digest as _, Sha256};
 
 mod attempts;
 mod password;
+mod password_link;
+mod password_rules;
 mod session;
 mod setup;
 mod token;
 
 pub use attempts::{SignInClient, SignInStatistics};
 pub(crate) use password::HashLimiter;
+pub(crate) use password_link::issue_password_link;
 
 /// A signed-in user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub struct Session {
     pub user: UserId,
     /// The user's name.
     pub name: String,
+    /// The epoch of the user: the session ends with the next one.
+    pub epoch: i64,
     /// The secret by which the device of the user is known at the next sign-in.
     pub device: String,
 }

@@ -18,24 +18,31 @@ mod create;
 mod delete;
 mod draft_changes;
 mod edit;
+mod history;
+mod ignore_drift;
 mod list;
 mod publish;
 mod publish_content;
+mod render;
 mod restore;
 mod retain;
 mod revision;
+mod selection;
 mod snapshot;
 mod sync;
 mod unpublish;
 mod values;
 mod view;
 
-pub use change_draft::{DraftPatch, PolicyPatch};
+pub use change_draft::DraftPatch;
 pub use check::ContentCheck;
 pub(crate) use check::trim_passed_filters;
+pub use history::{RevisionEntry, RevisionHistory};
 pub use publish_content::PublishContent;
 pub use revision::{RevisionComparison, RevisionDetails};
-pub(crate) use snapshot::{PublishSnapshot, PublishableWorkload, in_decision_order, load_present_releases};
+pub(crate) use snapshot::{
+    PublishSnapshot, PublishableWorkload, in_decision_order, installed_revisions, load_present_releases,
+};
 pub use view::WorkloadDetails;
 
 /// An edit of a workload; omitted fields stay unchanged.
@@ -46,6 +53,8 @@ pub struct WorkloadEdit {
     pub spec: Option<WorkloadSpec>,
     /// Replaces all labels.
     pub labels: Option<Labels>,
+    /// Replaces all owners.
+    pub owners: Option<Vec<String>>,
 }
 
 /// What a publish stores, with its preconditions and confirmations.

@@ -13,6 +13,8 @@ use tokio::sync::watch;
 use crate::object;
 use crate::selector::LabelSelector;
 
+mod registry;
+
 /// The share of requests that fail, each between 0.0 (none) and 1.0 (all).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ErrorRates {
@@ -56,6 +58,7 @@ struct FaultSettings {
     delay: Duration,
     error_rates: ErrorRates,
     admission_rules: Vec<AdmissionRule>,
+    checks_known_tags: bool,
     unpullable_images: Vec<String>,
     crashing_images: Vec<String>,
     out_of_memory_images: Vec<String>,
@@ -130,6 +133,28 @@ impl Faults {
     /// Replaces the admission rules.
     pub fn set_admission_rules(&self, rules: Vec<AdmissionRule>) {
         self.lock().admission_rules = rules;
+    }
+
+    /// Tags of well-known images that can't exist fail to be pulled, as `nginx:9.9`.
+    pub fn check_known_tags(&self) {
+        self.lock().checks_known_tags = true;
+    }
+
+    /// This image cannot be pulled, until [`Faults::restore_image`].
+    pub fn fail_pulls_of(&self, image: &str) {
+        self.lock().unpullable_images.push(image.to_owned());
+    }
+
+    /// Containers with this image exit with 1 soon after they start, until [`Faults::restore_image`].
+    pub fn crash_containers_of(&self, image: &str) {
+        self.lock().crashing_images.push(image.to_owned());
+    }
+
+    /// Ends the faults of this image.
+    pub fn restore_image(&self, image: &str) {
+        let mut settings = self.lock();
+        settings.unpullable_images.retain(|part| part != image);
+        settings.crashing_images.retain(|part| part != image);
     }
 
     /// Images whose name contains one of `parts` cannot be pulled.
@@ -257,6 +282,7 @@ impl Faults {
         if image.contains("does-not-exist")
             || image.contains("nonexistent")
             || listed(&switches.unpullable_images)
+            || switches.checks_known_tags && !registry::has_image(image)
         {
             return Some(ContainerFault::ImagePull);
         }

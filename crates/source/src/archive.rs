@@ -81,8 +81,9 @@ impl ChartArchive {
                 format!("has {} bytes; at most {MAX_ARCHIVE_BYTES} are allowed", archive.len()),
             ));
         }
-        let (folder, files) = EntryReader::new(archive.len() as u64).read_entries(archive)?;
-        let chart = Self::from_files(files)?;
+        let read = EntryReader::new(archive.len() as u64, Layout::OneFolder).read_entries(archive)?;
+        let folder = read.folder.ok_or_else(|| reject("", "is empty"))?;
+        let chart = Self::from_files(read.files)?;
         if chart.metadata.name != folder {
             let reason =
                 format!("is named {folder:?}, but Chart.yaml names the chart {:?}", chart.metadata.name);
@@ -128,21 +129,25 @@ impl ChartArchive {
 
     /// Whether any text that Helm evaluates contains `needle`: templates and values of the chart and its subcharts.
     pub fn contains_text(&self, needle: &str) -> bool {
-        self.evaluated_texts().any(|text| text.contains(needle))
+        self.evaluated_texts().any(|(_, text)| text.contains(needle))
+    }
+
+    /// The paths of the texts that Helm evaluates and that contain `needle`.
+    pub fn files_with_text(&self, needle: &str) -> Vec<String> {
+        let found = self.evaluated_texts().filter(|(_, text)| text.contains(needle));
+        found.map(|(path, _)| path.to_owned()).collect()
     }
 
     /// Whether the output may differ between two runs with equal inputs: a function that is random or reads the clock is used.
     pub fn may_be_random(&self) -> bool {
-        self.evaluated_texts().any(|text| RANDOM_FUNCTIONS.iter().any(|name| contains_word(text, name)))
+        self.evaluated_texts().any(|(_, text)| RANDOM_FUNCTIONS.iter().any(|name| contains_word(text, name)))
     }
 
     /// Addresses that values schemas refer to; they are not fetched.
     pub fn remote_schema_refs(&self) -> Vec<String> {
-        let schemas =
-            self.files.iter().filter(|(path, _)| path.rsplit('/').next() == Some("values.schema.json"));
         let mut found = Vec::new();
-        for (_, bytes) in schemas {
-            if let Ok(schema) = serde_json::from_slice(bytes) {
+        for text in self.values_schemas() {
+            if let Ok(schema) = serde_json::from_str(text) {
                 metadata::collect_remote_refs(&schema, &mut found);
             }
         }
@@ -151,13 +156,28 @@ impl ChartArchive {
         found
     }
 
-    fn evaluated_texts(&self) -> impl Iterator<Item = &str> {
+    /// The texts of all values schemas, those of subcharts included.
+    pub(crate) fn values_schemas(&self) -> impl Iterator<Item = &str> {
+        let is_schema = |path: &str| path.rsplit('/').next() == Some("values.schema.json");
+        let files = self.files.iter().filter(move |(path, _)| is_schema(path));
+        files.filter_map(|(_, bytes)| std::str::from_utf8(bytes).ok())
+    }
+
+    /// The keys below which the values of subcharts are.
+    pub(crate) fn subchart_names(&self) -> impl Iterator<Item = &str> {
+        let named = self.metadata.dependencies.iter().map(|one| one.values_key.as_str());
+        let packed = self.files.keys().filter_map(|path| path.strip_prefix("charts/")?.split('/').next());
+        named.chain(packed).chain(["global"])
+    }
+
+    /// The texts that Helm evaluates by their path: templates and default values of the chart and its subcharts.
+    pub(crate) fn evaluated_texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let is_evaluated = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or_default();
             path.split('/').any(|part| part == "templates") || name == "values.yaml"
         };
         let files = self.files.iter().filter(move |(path, _)| is_evaluated(path));
-        files.filter_map(|(_, bytes)| std::str::from_utf8(bytes).ok())
+        files.filter_map(|(path, bytes)| Some((path.as_str(), std::str::from_utf8(bytes).ok()?)))
     }
 }
 
@@ -196,8 +216,27 @@ fn contains_word(text: &str, word: &str) -> bool {
     found.any(|(before, after)| !before.ends_with(is_part) && !after.starts_with(is_part))
 }
 
+/// Reads any packed folder by its paths, with the limits of a chart.
+///
+/// # Errors
+/// It is no readable archive, has no file, or one of its entries is not allowed.
+pub(crate) fn read_files(archive: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, ArchiveRejected> {
+    let files = EntryReader::new(archive.len() as u64, Layout::Any).read_entries(archive)?.files;
+    if files.is_empty() { Err(reject("", "has no file")) } else { Ok(files) }
+}
+
+/// How the entries of an archive are arranged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// All below one folder, as in a packed chart.
+    OneFolder,
+    /// Anywhere.
+    Any,
+}
+
 /// Reads the entries of one archive, with what has been read so far.
 struct EntryReader {
+    layout: Layout,
     packed: u64,
     total: u64,
     folder: Option<String>,
@@ -207,15 +246,12 @@ struct EntryReader {
 }
 
 impl EntryReader {
-    fn new(packed: u64) -> Self {
-        Self { packed, total: 0, folder: None, files: BTreeMap::new(), folded: HashSet::new() }
+    fn new(packed: u64, layout: Layout) -> Self {
+        Self { layout, packed, total: 0, folder: None, files: BTreeMap::new(), folded: HashSet::new() }
     }
 
-    /// The name of the folder, and the files below it.
-    fn read_entries(
-        mut self,
-        archive: &[u8],
-    ) -> Result<(String, BTreeMap<String, Vec<u8>>), ArchiveRejected> {
+    /// Reads all entries. Afterwards `folder` is the one folder, if the layout has one.
+    fn read_entries(mut self, archive: &[u8]) -> Result<Self, ArchiveRejected> {
         let unreadable = |error: std::io::Error| reject("", format!("is no readable .tgz file: {error}"));
         // One byte more than allowed, so that an end at the limit is told from a larger stream.
         let mut archive = Archive::new(MultiGzDecoder::new(archive).take(self.max_content() + (8 << 20)));
@@ -249,8 +285,7 @@ impl EntryReader {
             }
             self.insert(&path, below, bytes)?;
         }
-        let folder = self.folder.ok_or_else(|| reject("", "is empty"))?;
-        Ok((folder, self.files))
+        Ok(self)
     }
 
     /// The most content that this archive may have.
@@ -277,7 +312,7 @@ impl EntryReader {
         Ok(())
     }
 
-    /// Checks a path and returns what is below the folder of the chart.
+    /// Checks a path and returns it, without the folder of the chart if the layout has one.
     fn check_path(&mut self, path: &str) -> Result<String, ArchiveRejected> {
         if path.len() > MAX_PATH_BYTES {
             return Err(reject(
@@ -294,6 +329,9 @@ impl EntryReader {
         let path = path.strip_prefix("./").unwrap_or(path);
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(reject(path, "has a path with an empty part, \".\" or \"..\""));
+        }
+        if self.layout == Layout::Any {
+            return Ok(path.to_owned());
         }
         let (folder, below) = path.split_once('/').unwrap_or((path, ""));
         match &self.folder {

@@ -7,12 +7,15 @@
 
 use std::time::Duration;
 
-use egress::header::HeaderName;
+use egress::header::{HeaderName, HeaderValue};
 use egress::{
     Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, FetchResponse,
-    PostBody, ReachableNetwork, Url,
+    PostBody, Url,
 };
 
+use crate::RemoteAccess;
+
+mod artifact;
 mod error;
 mod kustomization;
 mod pack;
@@ -21,13 +24,14 @@ mod signature;
 mod snapshot;
 mod tree;
 
+pub use artifact::ArtifactFiles;
 pub use error::{GitError, GitErrorKind};
 pub use pack::{CommitDetails, CommitObjects};
 pub use protocol::GitRef;
 use protocol::{Capabilities, parse_pack, parse_refs};
 pub use signature::{AllowedSigners, InvalidSigner};
 pub use snapshot::{GitSnapshot, SnapshotContent};
-pub use tree::{MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
+pub use tree::{FileTree, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
 
 /// Largest pack of one commit, in bytes.
 pub const MAX_PACK_BYTES: usize = 64 << 20;
@@ -35,28 +39,6 @@ pub const MAX_PACK_BYTES: usize = 64 << 20;
 const MAX_REFS_BYTES: usize = 2 << 20;
 /// Redirects that are followed to the repository.
 const MAX_REDIRECTS: usize = 3;
-
-/// Which Git repositories can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GitAccess {
-    /// HTTPS, at public addresses.
-    Https,
-    /// HTTPS, also at private and loopback addresses: for repositories of a closed network.
-    PrivateHttps,
-    /// As [`Self::PrivateHttps`], and plain HTTP at private and loopback addresses.
-    PrivateHttp,
-}
-
-impl GitAccess {
-    const fn policy(self) -> EgressPolicy {
-        let https = Some(ReachableNetwork::PublicAndPrivate);
-        match self {
-            Self::Https => EgressPolicy::PUBLIC_HTTPS,
-            Self::PrivateHttps => EgressPolicy { https, http: None },
-            Self::PrivateHttp => EgressPolicy { https, http: Some(ReachableNetwork::Private) },
-        }
-    }
-}
 
 /// Reads Git repositories. Clones share connections.
 #[derive(Debug, Clone)]
@@ -124,7 +106,7 @@ impl GitClient {
     ///
     /// # Errors
     /// There are no trusted root certificates.
-    pub fn new(access: GitAccess) -> Result<Self, EgressUnavailable> {
+    pub fn new(access: RemoteAccess) -> Result<Self, EgressUnavailable> {
         let egress = EgressClient::new(EgressOptions {
             // Some servers respond to clients of Git only.
             user_agent: concat!("git/2 (flotilla/", env!("CARGO_PKG_VERSION"), ")"),
@@ -251,7 +233,7 @@ impl GitClient {
             validators: None,
             max_bytes,
             max_redirects: MAX_REDIRECTS,
-            header: Some((HeaderName::from_static("git-protocol"), "version=2")),
+            headers: vec![(HeaderName::from_static("git-protocol"), HeaderValue::from_static("version=2"))],
             body: None,
         }
     }

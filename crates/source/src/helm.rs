@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::chart::ChartInputs;
+use domain::chart_hook::is_test_hook;
 use domain::workload::SourceFile;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -23,11 +24,13 @@ mod failure;
 mod find;
 mod output;
 
-pub use failure::{FailureKind, RenderFailed};
+pub use failure::{FailureKind, RenderFailed, SchemaViolation};
 pub use find::{HelmUnavailable, MIN_VERSION};
 
 /// Wall-clock time of one run.
 const RUN_TIMEOUT: Duration = Duration::from_secs(30);
+/// What a template contains that reads the number of Helm's revision.
+const RELEASE_REVISION: &str = "Release.Revision";
 /// Bytes of messages that are read from a run; one that prints more is ended.
 const MAX_MESSAGE_BYTES: u64 = 1 << 20;
 
@@ -55,6 +58,8 @@ pub struct RenderedChart {
     pub random_files: Vec<String>,
     /// Addresses that a values schema refers to. They are not fetched, so the values were not checked.
     pub unchecked_schema_refs: Vec<String>,
+    /// Files that read `.Release.Revision`, which is always 1.
+    pub revision_files: Vec<String>,
 }
 
 impl Helm {
@@ -77,16 +82,19 @@ impl Helm {
             .map_err(|rejected| RenderFailed::new(FailureKind::Archive, rejected.to_string()))?;
         let packed = chart.pack().map_err(RenderFailed::from_io)?;
         let name = &chart.metadata().name;
-        let run =
-            HelmRun { name, packed: &packed, inputs, skip_schema: !chart.remote_schema_refs().is_empty() };
+        let unchecked_schema_refs =
+            if inputs.skip_schema_validation { Vec::new() } else { chart.remote_schema_refs() };
+        let skip_schema = inputs.skip_schema_validation || !unchecked_schema_refs.is_empty();
+        let run = HelmRun { name, packed: &packed, inputs, skip_schema };
         let files = self.run(&run).await?;
         let mut random_files = Vec::new();
         if chart.may_be_random() {
             let again = self.run(&run).await?;
-            random_files =
-                files.iter().filter(|file| !again.contains(file)).map(|file| file.name.clone()).collect();
+            let differing = files.iter().filter(|file| !again.contains(file) && !has_only_tests(file));
+            random_files = differing.map(|file| file.name.clone()).collect();
         }
-        Ok(RenderedChart { files, random_files, unchecked_schema_refs: chart.remote_schema_refs() })
+        let revision_files = chart.files_with_text(RELEASE_REVISION);
+        Ok(RenderedChart { files, random_files, unchecked_schema_refs, revision_files })
     }
 
     async fn run(&self, run: &HelmRun<'_>) -> Result<Vec<SourceFile>, RenderFailed> {
@@ -141,12 +149,16 @@ impl Helm {
         command
             .args(["template", "--output-dir"])
             .arg(folder.join("output"))
-            .args(["--include-crds", "--skip-tests", "--namespace"])
+            // Tests are rendered as well: a note names them.
+            .args(["--include-crds", "--namespace"])
             .arg(&inputs.namespace)
             .arg("--values")
             .arg(values);
         if !inputs.kubernetes_version.is_empty() {
             command.arg("--kube-version").arg(&inputs.kubernetes_version);
+        }
+        if inputs.is_upgrade {
+            command.arg("--is-upgrade");
         }
         if run.skip_schema {
             command.arg("--skip-schema-validation");
@@ -179,8 +191,14 @@ struct HelmRun<'a> {
     name: &'a str,
     packed: &'a [u8],
     inputs: &'a ChartInputs,
-    /// Whether the values schema is not used, because parts of it are elsewhere.
+    /// Whether the values schema is not used, because parts of it are elsewhere or the workload requires it.
     skip_schema: bool,
+}
+
+/// Whether a file has nothing but hooks for tests, which are named and never applied.
+fn has_only_tests(file: &SourceFile) -> bool {
+    let parsed = domain::manifest::parse(std::slice::from_ref(file));
+    !parsed.manifests.is_empty() && parsed.manifests.iter().all(|one| is_test_hook(&one.object))
 }
 
 /// Waits for the end of a run and reads its messages. One that prints too much is killed.

@@ -11,5 +11,10 @@ pub mod archive;
 pub mod git;
 pub mod helm;
 pub mod kustomize;
+pub mod readme;
+mod remote_access;
 pub mod repository;
 pub mod sandbox;
+pub mod unknown_values;
+
+pub use remote_access::RemoteAccess;

@@ -10,44 +10,25 @@ use std::time::Duration;
 
 use domain::Digest;
 pub use egress::{CacheValidators, EgressUnavailable};
-use egress::{Credentials, EgressClient, EgressOptions, EgressPolicy, ReachableNetwork};
+use egress::{Credentials, EgressClient, EgressOptions, EgressPolicy};
 
+use crate::RemoteAccess;
 use crate::archive::{ChartArchive, ChartMetadata};
 
+mod artifact;
 mod error;
 mod http;
 mod index;
 mod location;
 mod oci;
 
+pub use artifact::FetchedArtifact;
 pub use error::{RepositoryError, RepositoryErrorKind};
 pub use index::{RejectedEntry, RepositoryChart, RepositoryIndex, RepositoryVersion};
 pub use location::{InvalidRepository, Login, Repository, RepositoryOptions};
 
 /// Redirects that are followed for one file.
 const MAX_REDIRECTS: usize = 3;
-
-/// Which repositories can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RepositoryAccess {
-    /// HTTPS, at public addresses. On a server, a private or loopback address can belong to somebody else.
-    Https,
-    /// HTTPS, also at private and loopback addresses: for repositories of a closed network.
-    PrivateHttps,
-    /// As [`Self::PrivateHttps`], and plain HTTP at private and loopback addresses.
-    PrivateHttp,
-}
-
-impl RepositoryAccess {
-    const fn policy(self) -> EgressPolicy {
-        let https = Some(ReachableNetwork::PublicAndPrivate);
-        match self {
-            Self::Https => EgressPolicy::PUBLIC_HTTPS,
-            Self::PrivateHttps => EgressPolicy { https, http: None },
-            Self::PrivateHttp => EgressPolicy { https, http: Some(ReachableNetwork::Private) },
-        }
-    }
-}
 
 /// Fetches from repositories. Clones share connections.
 #[derive(Debug, Clone)]
@@ -85,7 +66,7 @@ impl RepositoryClient {
     ///
     /// # Errors
     /// There are no trusted root certificates.
-    pub fn new(access: RepositoryAccess) -> Result<Self, EgressUnavailable> {
+    pub fn new(access: RemoteAccess) -> Result<Self, EgressUnavailable> {
         let egress = EgressClient::new(EgressOptions {
             user_agent: concat!("flotilla/", env!("CARGO_PKG_VERSION")),
             connect_timeout: Duration::from_secs(10),

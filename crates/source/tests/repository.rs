@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use source::repository::{ChartRequest, Repository, RepositoryAccess, RepositoryClient, RepositoryOptions};
+use source::RemoteAccess;
+use source::repository::{ChartRequest, Repository, RepositoryClient, RepositoryOptions};
 use tempfile::TempDir;
 use testkit::{HttpResponse, HttpServer};
 
@@ -46,7 +47,7 @@ async fn every_chart_of_an_index_that_helm_wrote_is_fetched_with_its_digest() {
     let folder = TempDir::new().unwrap();
     fill_repository(folder.path());
     let server = serve(folder.path().to_owned()).await;
-    let client = RepositoryClient::new(RepositoryAccess::PrivateHttp).unwrap();
+    let client = RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap();
     let options = RepositoryOptions { url: &server.url("/"), ..RepositoryOptions::default() };
     let repository = Repository::new(options).unwrap();
     let index = client.fetch_index(&repository).await.unwrap();

@@ -1,9 +1,10 @@
-//! Artifacts: bytes by their digest. Bundles, which releases reference, API schemas, which clusters reference, and large
+//! Artifacts: bytes by the digest of what was encrypted, which agents verify. Bundles, which releases reference, API schemas, which clusters reference, and large
 //! responses, which idempotency records reference.
 
 use domain::{Digest, Timestamp};
 
 use crate::decode::decode_row;
+use crate::sealed::columns::ARTIFACT_BODY;
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -24,7 +25,7 @@ pub async fn put(tx: &mut Tx, digest: &Digest, bytes: &[u8], at: Timestamp) -> R
          ON CONFLICT (digest) DO UPDATE SET last_put_at = excluded.last_put_at")
     .bind_text(digest)
     .bind(at.millis())
-    .bind(bytes.to_vec())
+    .bind(tx.seal_bytes(&ARTIFACT_BODY, &[digest.to_string()], bytes))
     .execute(tx)
     .await
     .map(drop)
@@ -36,7 +37,7 @@ pub async fn get(tx: &mut Tx, digest: &Digest) -> Result<Option<Vec<u8>>, Error>
         .bind_text(digest)
         .fetch_optional(tx)
         .await?;
-    decode_row(row, "artifact", |row| row.get::<Vec<u8>>("body"))
+    decode_row(row, "artifact", |row| row.bytes("body"))
 }
 
 /// Whether bytes with this digest exist.

@@ -46,12 +46,27 @@ fn select() -> Sql {
 
 /// Adds a certificate.
 pub async fn insert(tx: &mut Tx, certificate: &CertificateRecord) -> Result<(), Error> {
-    table::insert(std::slice::from_ref(certificate))?.execute(tx).await.map(drop)
+    table::insert(tx, std::slice::from_ref(certificate))?.execute(tx).await.map(drop)
 }
 
 /// The certificate with this serial number.
 pub async fn get(tx: &mut Tx, serial: &str) -> Result<Option<CertificateRecord>, Error> {
     let row = select().push("WHERE serial = $1").bind_text(serial).fetch_optional(tx).await?;
+    decode_row(row, "agent_certificate", read_row)
+}
+
+/// The first certificate that this cluster got for this key.
+pub async fn find_first(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    fingerprint: &str,
+) -> Result<Option<CertificateRecord>, Error> {
+    let row = select()
+        .push("WHERE cluster_id = $1 AND fingerprint = $2 ORDER BY created_at, serial LIMIT 1")
+        .bind_text(cluster)
+        .bind_text(fingerprint)
+        .fetch_optional(tx)
+        .await?;
     decode_row(row, "agent_certificate", read_row)
 }
 

@@ -4,6 +4,7 @@ use domain::chart::ChartVersion;
 use domain::{Digest, Finding, ProjectId, Timestamp};
 
 use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::sealed::columns::RENDERING_FINDINGS;
 use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx};
 
@@ -143,7 +144,7 @@ pub async fn put_rendering(
     .bind_text(&rendering.chart)
     .bind_text(&rendering.files)
     .bind(rendering.helm_version.clone())
-    .bind(to_json(&rendering.findings)?)
+    .bind(tx.seal_text(&RENDERING_FINDINGS, &[rendering.inputs.to_string()], to_json(&rendering.findings)?))
     .bind(at.millis())
     .execute(tx)
     .await?;

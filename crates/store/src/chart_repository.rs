@@ -1,18 +1,20 @@
 //! Repositories of charts. Their lists of charts are artifacts.
 
+use domain::chart::ChartUse;
 use domain::chart_repository::{RepositoryCredentials, RepositoryStatus};
 use domain::workload::{Source, WorkloadSpec};
 use domain::{Digest, ProjectId, Timestamp};
 
 use crate::decode::{decode_row, decode_rows};
+use crate::sealed::EncryptionMode;
 use crate::sql::{like_pattern, sql, to_json};
 use crate::table::{self, table_row};
-use crate::{Error, Tx};
+use crate::{Error, Tx, spec_reference};
 
 const TABLE: &str = "chart_repository";
 
-/// How credentials are stored. Another format, such as an encrypted one, gets another name.
-const PLAIN: &str = "plain";
+/// How secrets are stored: as columns that this crate encrypts. No other format was ever used.
+const SECRETS_FORMAT: &str = "plain";
 
 /// A repository with its secrets. It is never shown as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +52,7 @@ table_row! {
     Mutable url = &row.url => url: text;
     Mutable plain_http = row.plain_http => plain_http: flag;
     Mutable credentials = row.credentials.as_ref().map(to_json).transpose()? => credentials: opt_json;
-    Mutable credentials_format = PLAIN;
+    Mutable credentials_format = SECRETS_FORMAT;
     Fixed created_by = &row.created_by => created_by: text;
     Fixed created_at = row.created_at => created_at: timestamp;
     Mutable resource_version = row.revision => revision: int;
@@ -62,12 +64,12 @@ table_row! {
 
 /// Adds a repository. [`Error::AlreadyExists`] if its name is taken in its project.
 pub async fn insert(tx: &mut Tx, row: &ChartRepositoryRow) -> Result<(), Error> {
-    table::insert(std::slice::from_ref(row))?.execute(tx).await.map(drop)
+    table::insert(tx, std::slice::from_ref(row))?.execute(tx).await.map(drop)
 }
 
 /// Writes a repository, if it still has `expected_version`; returns whether it had.
 pub async fn update(tx: &mut Tx, row: &ChartRepositoryRow, expected_version: i64) -> Result<bool, Error> {
-    let changed = table::update(row)?
+    let changed = table::update(tx, row)?
         .push(" WHERE project_id = ")
         .push_bind(row.project.to_string())
         .push(" AND name = ")
@@ -106,21 +108,47 @@ pub async fn delete(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool,
     Ok(delete.bind_text(project).bind(name.to_owned()).execute(tx).await? == 1)
 }
 
-/// A chart source that a draft or a revision has.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChartUse {
-    /// The workload.
-    pub workload: String,
-    /// Repository and name of the chart.
-    pub chart: String,
-    /// The version.
-    pub version: String,
-}
-
 /// The uses of charts of a repository by drafts and by every stored revision, sorted and distinct. A spec that can't be read
 /// counts as a use of every chart, with an empty version, because it may be one.
 pub async fn list_uses(tx: &mut Tx, project: ProjectId, repository: &str) -> Result<Vec<ChartUse>, Error> {
     let prefix = format!("{repository}/");
+    let mut uses = list_uses_by_reference(tx, project, &prefix).await?;
+    if tx.keyring().mode() != EncryptionMode::Complete {
+        uses.extend(list_uses_by_clear_text(tx, project, &prefix).await?);
+    }
+    uses.sort_unstable();
+    uses.dedup();
+    Ok(uses)
+}
+
+async fn list_uses_by_reference(
+    tx: &mut Tx,
+    project: ProjectId,
+    prefix: &str,
+) -> Result<Vec<ChartUse>, Error> {
+    // The names of charts of the repository sort between its name with "/" and with the next character.
+    let rows = sql("SELECT DISTINCT w.name, x.kind, x.name AS chart, x.detail FROM spec_reference x \
+         JOIN workload w ON w.id = x.workload_id WHERE w.project_id = $1 AND (x.kind = $2 AND x.name >= $3 AND x.name < $4 OR x.kind = $5)")
+    .bind_text(project)
+    .bind_text(spec_reference::CHART)
+    .bind_text(prefix)
+    .bind(format!("{}0", prefix.trim_end_matches('/')))
+    .bind_text(spec_reference::UNKNOWN)
+    .fetch_all(tx)
+    .await?;
+    decode_rows(&rows, "workload", |row| {
+        let is_unknown = row.text("kind")? == spec_reference::UNKNOWN;
+        let chart = if is_unknown { prefix.to_owned() } else { row.text("chart")? };
+        Ok(ChartUse { workload: row.text("name")?, chart, version: row.text("detail")? })
+    })
+}
+
+/// The same by specs in clear text, which have no references if a server of the previous release wrote them.
+async fn list_uses_by_clear_text(
+    tx: &mut Tx,
+    project: ProjectId,
+    prefix: &str,
+) -> Result<Vec<ChartUse>, Error> {
     // The match of the text only narrows the rows down; the references are compared below.
     let rows = sql("SELECT w.name, w.draft AS spec FROM workload w WHERE w.project_id = $1 AND w.draft LIKE $2 ESCAPE '\\' \
          UNION ALL SELECT w.name, r.spec FROM workload w JOIN revision r ON r.workload_id = w.id \
@@ -132,14 +160,11 @@ pub async fn list_uses(tx: &mut Tx, project: ProjectId, repository: &str) -> Res
     let found = decode_rows(&rows, "workload", |row| {
         let workload = row.text("name")?;
         let Ok(spec) = row.json::<WorkloadSpec>("spec") else {
-            return Ok(Some(ChartUse { workload, chart: prefix.clone(), version: String::new() }));
+            return Ok(Some(ChartUse { workload, chart: prefix.to_owned(), version: String::new() }));
         };
         let Source::Chart(source) = spec.source else { return Ok(None) };
-        let is_use = source.chart.starts_with(&prefix);
+        let is_use = source.chart.starts_with(prefix);
         Ok(is_use.then_some(ChartUse { workload, chart: source.chart, version: source.version }))
     })?;
-    let mut uses: Vec<ChartUse> = found.into_iter().flatten().collect();
-    uses.sort_unstable();
-    uses.dedup();
-    Ok(uses)
+    Ok(found.into_iter().flatten().collect())
 }

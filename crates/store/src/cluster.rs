@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 
 use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
+use domain::placement::FleetLabel;
 use domain::{ClusterId, Timestamp};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::decode::{DecodeError, RowReader, decode_page, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_page, decode_readable_rows, decode_row, decode_rows};
 use crate::label::{self, LabelOwner};
 use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::table::{self, table_row};
@@ -63,7 +64,7 @@ fn select() -> Sql {
 
 /// Adds a cluster. [`Error::AlreadyExists`] if the name or id is taken.
 pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
-    table::insert(std::slice::from_ref(cluster))?.execute(tx).await?;
+    table::insert(tx, std::slice::from_ref(cluster))?.execute(tx).await?;
     sql("INSERT INTO cluster_facts (cluster_id, facts, apis, namespaces) VALUES ($1, '{}', '[]', '[]')")
         .bind_text(cluster.id)
         .execute(tx)
@@ -87,7 +88,7 @@ pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
 /// Writes the fields that users edit (labels, taints, schedulable) and the new resource version, if the row still has
 /// `expected_version`; returns whether it had. Facts, connectivity and last seen do not change.
 pub async fn update(tx: &mut Tx, cluster: &Cluster, expected_version: i64) -> Result<bool, Error> {
-    let changed = table::update(cluster)?
+    let changed = table::update(tx, cluster)?
         .push(" WHERE id = ")
         .push_bind(cluster.id.to_string())
         .push(" AND resource_version = ")
@@ -193,10 +194,29 @@ pub async fn list(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
 }
 
+/// Those of these clusters that exist and can be read, by name; without the lists of kinds and namespaces.
+pub async fn list_by_names(tx: &mut Tx, names: &[String]) -> Result<Vec<Cluster>, Error> {
+    let mut clusters = Vec::with_capacity(names.len());
+    for names in names.chunks(500) {
+        let some = select().push(FROM).push(" AND c.name IN ").push_list(names).push(" ORDER BY c.name");
+        clusters.extend(decode_readable_rows(&some.fetch_all(tx).await?, "cluster", read_row));
+    }
+    Ok(clusters)
+}
+
 /// Deletes a cluster with the rows that depend on it; its releases must be deleted before. Returns whether it
 /// existed.
 pub async fn delete(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
     Ok(sql("DELETE FROM cluster WHERE id = $1").bind_text(id).execute(tx).await? == 1)
+}
+
+/// The labels of clusters with the number of clusters that have each, by key and value, at most 200.
+pub async fn list_labels(tx: &mut Tx) -> Result<Vec<FleetLabel>, Error> {
+    let rows = sql("SELECT name, value, COUNT(*) AS clusters FROM cluster_label GROUP BY name, value \
+                    ORDER BY name, value LIMIT 200");
+    decode_rows(&rows.fetch_all(tx).await?, "cluster_label", |row| {
+        Ok(FleetLabel { key: row.text("name")?, value: row.text("value")?, clusters: row.count("clusters")? })
+    })
 }
 
 /// How many clusters are not online, or have an API server that does not respond.

@@ -6,26 +6,61 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde::de::IntoDeserializer;
-use sqlx::any::AnyRow;
 use sqlx::{Any, Decode, Row as _, Type};
 
 use crate::Error;
+use crate::sealed::{SealedColumn, columns};
+use crate::sql::StoredRow;
 
 /// Why a row cannot be decoded.
 pub(crate) type DecodeError = String;
 
-/// One row, by column name.
-pub(crate) struct RowReader<'r>(pub(crate) &'r AnyRow);
+/// One row of a table, by column name. Values of encrypted columns are decrypted.
+pub(crate) struct RowReader<'r> {
+    row: &'r StoredRow,
+    table: &'static str,
+}
 
 impl<'r> RowReader<'r> {
     /// A column as the driver decodes it.
     pub(crate) fn get<T: Decode<'r, Any> + Type<Any>>(&self, column: &str) -> Result<T, DecodeError> {
-        self.0.try_get(column).map_err(|error| format!("{column}: {error}"))
+        self.row.row.try_get(column).map_err(|error| format!("{column}: {error}"))
     }
 
     /// A text.
     pub(crate) fn text(&self, column: &str) -> Result<String, DecodeError> {
-        self.get(column)
+        self.decrypt(column, self.get(column)?)
+    }
+
+    /// A text, or NULL.
+    pub(crate) fn opt_text(&self, column: &str) -> Result<Option<String>, DecodeError> {
+        let text: Option<String> = self.get(column)?;
+        text.map(|text| self.decrypt(column, text)).transpose()
+    }
+
+    /// Bytes.
+    pub(crate) fn bytes(&self, column: &str) -> Result<Vec<u8>, DecodeError> {
+        let stored = self.get(column)?;
+        match columns::find(self.table, column) {
+            Some(sealed) => self.row.keyring.open_bytes(sealed, &self.key_of(sealed)?, stored),
+            None => Ok(stored),
+        }
+    }
+
+    fn decrypt(&self, column: &str, stored: String) -> Result<String, DecodeError> {
+        match columns::find(self.table, column) {
+            Some(sealed) => self.row.keyring.open_text(sealed, &self.key_of(sealed)?, stored),
+            None => Ok(stored),
+        }
+    }
+
+    /// The key of the row, which statements that read an encrypted column select with it.
+    fn key_of(&self, sealed: &SealedColumn) -> Result<Vec<String>, DecodeError> {
+        let text = |name: &&str| {
+            let text = self.get::<String>(name);
+            text.or_else(|_| self.int(name).map(|number| number.to_string()))
+        };
+        sealed.key.iter().map(text).collect()
     }
 
     /// A number.
@@ -96,8 +131,7 @@ impl<'r> RowReader<'r> {
 
     /// A structure that is stored as JSON, or NULL.
     pub(crate) fn opt_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, DecodeError> {
-        let text: Option<String> = self.get(column)?;
-        text.map(|text| decode_json(column, &text)).transpose()
+        self.opt_text(column)?.map(|text| decode_json(column, &text)).transpose()
     }
 }
 
@@ -110,30 +144,34 @@ pub(crate) fn decode_json<T: DeserializeOwned>(column: &str, text: &str) -> Resu
 
 /// Decodes the row, if there is one. Errors: [`Error::InvalidRow`] if it is invalid.
 pub(crate) fn decode_row<T>(
-    row: Option<AnyRow>,
+    row: Option<StoredRow>,
     table: &'static str,
     read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
 ) -> Result<Option<T>, Error> {
     let Some(row) = row else { return Ok(None) };
-    read(&RowReader(&row)).map(Some).map_err(|why| Error::InvalidRow { table, id: row_key(&row), why })
+    read(&RowReader { row: &row, table }).map(Some).map_err(|why| Error::InvalidRow {
+        table,
+        id: row_key(&row),
+        why,
+    })
 }
 
 /// Decodes every row. Errors: [`Error::InvalidRow`] for the first invalid one. A shorter list would be acted on as if
 /// the row did not exist: clusters would lose workloads.
 pub(crate) fn decode_rows<T>(
-    rows: &[AnyRow],
+    rows: &[StoredRow],
     table: &'static str,
     read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
 ) -> Result<Vec<T>, Error> {
-    let decode = |row: &AnyRow| {
-        read(&RowReader(row)).map_err(|why| Error::InvalidRow { table, id: row_key(row), why })
+    let decode = |row: &StoredRow| {
+        read(&RowReader { row, table }).map_err(|why| Error::InvalidRow { table, id: row_key(row), why })
     };
     rows.iter().map(decode).collect()
 }
 
 /// Decodes the readable rows of a list that is only displayed. Invalid ones are left out, and logged with their number.
 pub(crate) fn decode_readable_rows<T>(
-    rows: &[AnyRow],
+    rows: &[StoredRow],
     table: &'static str,
     read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
 ) -> Vec<T> {
@@ -145,12 +183,12 @@ pub(crate) fn decode_readable_rows<T>(
 /// Decodes the rows of a page that is only displayed, with the values for its cursor. An invalid row is logged and
 /// `None`; its cursor values remain, so that the next page begins after it.
 pub(crate) fn decode_page<K, T>(
-    rows: &[AnyRow],
+    rows: &[StoredRow],
     table: &'static str,
     place: impl Fn(&RowReader<'_>) -> Result<K, DecodeError>,
     read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
 ) -> Vec<(K, Option<T>)> {
-    let decode = |row: &AnyRow| Some((read_or_log(row, table, &place)?, read_or_log(row, table, &read)));
+    let decode = |row: &StoredRow| Some((read_or_log(row, table, &place)?, read_or_log(row, table, &read)));
     let placed: Vec<(K, Option<T>)> = rows.iter().filter_map(decode).collect();
     let readable = placed.iter().filter(|(_, item)| item.is_some()).count();
     log_left_out(table, rows.len() - readable);
@@ -158,12 +196,12 @@ pub(crate) fn decode_page<K, T>(
 }
 
 fn read_or_log<T>(
-    row: &AnyRow,
+    row: &StoredRow,
     table: &'static str,
     read: &impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
 ) -> Option<T> {
     let log = |why: &DecodeError| tracing::error!(table, id = row_key(row), why, "a row can't be read");
-    read(&RowReader(row)).inspect_err(log).ok()
+    read(&RowReader { row, table }).inspect_err(log).ok()
 }
 
 fn log_left_out(table: &'static str, count: usize) {
@@ -173,7 +211,7 @@ fn log_left_out(table: &'static str, count: usize) {
 }
 
 /// The first column of every statement is the row's key.
-fn row_key(row: &AnyRow) -> String {
-    let text = row.try_get::<String, _>(0);
-    text.or_else(|_| row.try_get::<i64, _>(0).map(|n| n.to_string())).unwrap_or_default()
+fn row_key(row: &StoredRow) -> String {
+    let text = row.row.try_get::<String, _>(0);
+    text.or_else(|_| row.row.try_get::<i64, _>(0).map(|n| n.to_string())).unwrap_or_default()
 }

@@ -94,6 +94,17 @@ pub enum Error {
     /// A value cannot be encoded as JSON.
     #[error("a value cannot be encoded as JSON: {0}")]
     Encode(#[source] serde_json::Error),
+    /// The keys of the encrypted columns can't be used.
+    #[error(transparent)]
+    Key(#[from] crate::sealed::KeyError),
+    /// The schema is not the one of this version.
+    #[error(
+        "the database is not migrated to this version: run `flotilla-server migrate`, or start the server"
+    )]
+    NotMigrated,
+    /// The write-ahead log of SQLite is in use.
+    #[error("the write-ahead log is in use and could not be emptied; it is tried again")]
+    CheckpointBlocked,
     /// The database returned an error.
     #[error("database error: {0}")]
     Database(#[source] sqlx::Error),

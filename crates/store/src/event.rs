@@ -7,7 +7,7 @@
 //! open transaction would avoid that wait, but one idle transaction would block every reader, and `NOTIFY` serialises
 //! the commits anyway.
 
-use domain::event::{Event, NewEvent};
+use domain::event::{Event, EventKind, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::decode_readable_rows;
@@ -88,6 +88,41 @@ pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<Vec<Event>, Error>
     Ok(decode_readable_rows(&rows, "event", read_row))
 }
 
+/// The newest event of this kind about a workload, at this time or later.
+pub async fn get_latest_of_kind(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    kind: EventKind,
+    since: Timestamp,
+) -> Result<Option<Event>, Error> {
+    let rows = table::select_from::<EventRow<'_>>()
+        .push(" WHERE workload_id = $1 AND kind = $2 AND created_at >= $3 ORDER BY seq DESC LIMIT 1")
+        .bind(workload.to_string())
+        .bind(kind.to_json_name())
+        .bind(since.millis())
+        .fetch_all(tx)
+        .await?;
+    Ok(decode_readable_rows(&rows, "event", read_row).pop())
+}
+
+/// The latest change of a cluster by a user, or of its version, until `until`.
+pub async fn get_latest_cluster_change(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    until: Timestamp,
+) -> Result<Option<Event>, Error> {
+    // The condition on the kinds is that of the index `event_cluster_change`.
+    let rows = table::select_from::<EventRow<'_>>()
+        .push(
+            " WHERE cluster_id = $1 AND kind IN ('clusterEdited', 'clusterFacts') AND created_at <= $2 ORDER BY seq DESC LIMIT 1",
+        )
+        .bind(cluster.to_string())
+        .bind(until.millis())
+        .fetch_all(tx)
+        .await?;
+    Ok(decode_readable_rows(&rows, "event", read_row).pop())
+}
+
 /// Position of the newest event; 0 if there was never one.
 pub async fn last_seq(tx: &mut Tx) -> Result<i64, Error> {
     sql("SELECT value FROM counter WHERE name = 'event'").fetch_number(tx).await
@@ -106,7 +141,7 @@ pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
         let start = first + (n * 50) as i64;
         let rows: Vec<EventRow<'_>> =
             (start..).zip(some).map(|(seq, (event, at))| EventRow { seq, event, at: *at }).collect();
-        table::insert(&rows)?.execute(tx).await?;
+        table::insert(tx, &rows)?.execute(tx).await?;
     }
     Ok(Some(last))
 }

@@ -1,7 +1,7 @@
 //! Git sources: stored contents of commits, the refs that drafts follow, and which draft follows which.
 
-use domain::git::PinnedCommit;
 use domain::git_status::{GitFollowStatus, GitRefStatus};
+use domain::remote::PinnedCommit;
 use domain::workload::Workload;
 use domain::{ProjectId, Timestamp, WorkloadId};
 
@@ -217,7 +217,7 @@ pub async fn set_follow_status(
 
 /// Stores which ref the draft of a workload follows. A new ref is due at once.
 pub(crate) async fn track_draft(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
-    let Some(source) = workload.draft.source.git().filter(|source| !source.repository.is_empty()) else {
+    let Some(source) = workload.draft.source.remote().filter(|source| !source.repository.is_empty()) else {
         return sql("DELETE FROM git_source WHERE workload_id = $1")
             .bind_text(workload.id)
             .execute(tx)

@@ -10,8 +10,8 @@ use crate::{Error, Tx};
 
 const TABLE: &str = "git_repository";
 
-/// How secrets are stored. Another format, such as an encrypted one, gets another name.
-const PLAIN: &str = "plain";
+/// How secrets are stored: as columns that this crate encrypts. No other format was ever used.
+const SECRETS_FORMAT: &str = "plain";
 
 /// A repository with its secrets. It is never shown as a whole.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ table_row! {
     Key name = &row.name => name: text;
     Mutable url = &row.url => url: text;
     Mutable credentials = row.credentials.as_ref().map(to_json).transpose()? => credentials: opt_json;
-    Mutable credentials_format = PLAIN;
+    Mutable credentials_format = SECRETS_FORMAT;
     Mutable webhook_secret = row.webhook_secret.as_ref().map(to_json).transpose()? => webhook_secret: opt_json;
     Mutable allowed_signers = &row.allowed_signers => allowed_signers: text;
     Fixed created_by = &row.created_by => created_by: text;
@@ -52,12 +52,12 @@ table_row! {
 
 /// Adds a repository. [`Error::AlreadyExists`] if its name is taken in its project.
 pub async fn insert(tx: &mut Tx, row: &GitRepositoryRow) -> Result<(), Error> {
-    table::insert(std::slice::from_ref(row))?.execute(tx).await.map(drop)
+    table::insert(tx, std::slice::from_ref(row))?.execute(tx).await.map(drop)
 }
 
 /// Writes a repository, if it still has `expected_version`; returns whether it had.
 pub async fn update(tx: &mut Tx, row: &GitRepositoryRow, expected_version: i64) -> Result<bool, Error> {
-    let changed = table::update(row)?
+    let changed = table::update(tx, row)?
         .push(" WHERE project_id = ")
         .push_bind(row.project.to_string())
         .push(" AND name = ")

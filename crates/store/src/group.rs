@@ -2,7 +2,7 @@
 
 use domain::placement::ClusterGroup;
 
-use crate::decode::{decode_row, decode_rows};
+use crate::decode::{decode_readable_rows, decode_row, decode_rows};
 use crate::sql::{sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
@@ -44,14 +44,21 @@ pub async fn get_by_name(tx: &mut Tx, name: &str) -> Result<Option<ClusterGroup>
     )
 }
 
+/// Those of these groups that exist and can be read, by name.
+pub async fn list_by_names(tx: &mut Tx, names: &[String]) -> Result<Vec<ClusterGroup>, Error> {
+    let some = table::select_from::<ClusterGroup>().push(" WHERE name IN ").push_list(names);
+    let rows = some.push(" ORDER BY name").fetch_all(tx).await?;
+    Ok(decode_readable_rows(&rows, "cluster_group", read_row))
+}
+
 /// Adds a group. [`Error::AlreadyExists`] if its name is taken.
 pub async fn insert(tx: &mut Tx, group: &ClusterGroup) -> Result<(), Error> {
-    table::insert(std::slice::from_ref(group))?.execute(tx).await.map(drop)
+    table::insert(tx, std::slice::from_ref(group))?.execute(tx).await.map(drop)
 }
 
 /// Writes a group, if it still has `expected_version`; returns whether it had.
 pub async fn update(tx: &mut Tx, group: &ClusterGroup, expected_version: i64) -> Result<bool, Error> {
-    let changed = table::update(group)?
+    let changed = table::update(tx, group)?
         .push(" WHERE name = ")
         .push_bind(group.name.clone())
         .push(" AND resource_version = ")

@@ -6,6 +6,7 @@
 use domain::{Digest, Timestamp};
 
 use crate::decode::decode_row;
+use crate::sealed::columns::IDEMPOTENCY_BODY;
 use crate::sql::sql;
 use crate::{Error, Tx, artifact};
 
@@ -26,15 +27,17 @@ pub struct IdempotencyRecord {
 
 /// The response stored for this actor and key.
 pub async fn find(tx: &mut Tx, key: &str, actor: &str) -> Result<Option<IdempotencyRecord>, Error> {
-    let row = sql("SELECT idempotency_key, request_hash, status, body, body_digest FROM idempotency_record \
-                   WHERE idempotency_key = $1 AND actor = $2")
+    let row = sql(
+        "SELECT idempotency_key, actor, request_hash, status, body, body_digest FROM idempotency_record \
+                   WHERE idempotency_key = $1 AND actor = $2",
+    )
     .bind_text(key)
     .bind_text(actor)
     .fetch_optional(tx)
     .await?;
     let found = decode_row(row, "idempotency_record", |row| {
         let status = row.count("status")?.try_into().map_err(|_| "status: out of range".to_owned())?;
-        let body: Option<String> = row.get("body")?;
+        let body = row.opt_text("body")?;
         let record = IdempotencyRecord {
             request_hash: row.text("request_hash")?,
             status,
@@ -63,13 +66,15 @@ pub async fn put(
     if let Some(digest) = &digest {
         artifact::put(tx, digest, bytes, at).await?;
     }
+    let row_key = [key.to_owned(), actor.to_owned()];
+    let inline = digest.is_none().then(|| tx.seal_text(&IDEMPOTENCY_BODY, &row_key, record.body.clone()));
     sql("INSERT INTO idempotency_record (idempotency_key, actor, request_hash, status, body, body_digest, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)")
     .bind_text(key)
     .bind_text(actor)
     .bind_text(&record.request_hash)
     .bind(i64::from(record.status))
-    .bind_opt_text(digest.is_none().then_some(&record.body))
+    .bind(inline)
     .bind_opt_text(digest.as_ref())
     .bind(at.millis())
     .execute(tx)

@@ -38,7 +38,7 @@ const LIST_MAX: i64 = 500;
 
 /// Adds a token.
 pub async fn insert(tx: &mut Tx, token: &JoinToken, secret_sha256: &str) -> Result<(), Error> {
-    table::insert(&[JoinTokenRow { token, secret_sha256 }])?.execute(tx).await.map(drop)
+    table::insert(tx, &[JoinTokenRow { token, secret_sha256 }])?.execute(tx).await.map(drop)
 }
 
 /// The token with this id and the hash of its secret; the row is locked until the transaction ends.
@@ -51,6 +51,12 @@ pub async fn get(tx: &mut Tx, id: JoinTokenId) -> Result<Option<(JoinToken, Stri
 pub async fn list(tx: &mut Tx) -> Result<Vec<JoinToken>, Error> {
     let rows = select().push("ORDER BY id DESC LIMIT $1").bind(LIST_MAX).fetch_all(tx).await?;
     Ok(decode_readable_rows(&rows, "join_token", read_row))
+}
+
+/// The newest token that is bound to this cluster name.
+pub async fn find_newest_by_cluster(tx: &mut Tx, name: &str) -> Result<Option<JoinToken>, Error> {
+    let row = select().push("WHERE cluster_name = $1 ORDER BY id DESC LIMIT 1").bind_text(name);
+    decode_row(row.fetch_optional(tx).await?, "join_token", read_row)
 }
 
 /// Counts one use, if any is left; returns whether one was.

@@ -12,20 +12,26 @@
 //! are collected in [`Tx`] and written at its commit, in sorted order.
 
 pub mod artifact;
+pub mod audit;
 pub mod certificate;
+pub mod channel;
 pub mod chart;
 pub mod chart_repository;
 pub mod cluster;
 mod cursor;
 pub mod decision;
 mod decode;
+pub mod delivery;
+mod encryption;
 mod error;
 pub mod event;
 pub mod exposure;
 pub mod git;
 pub mod git_repository;
 pub mod group;
+pub mod helm_release_request;
 pub mod idempotency;
+pub mod incident;
 #[cfg(debug_assertions)]
 mod injected_fault;
 pub mod join_token;
@@ -36,6 +42,7 @@ mod open;
 pub mod operation;
 mod outage;
 mod outage_monitor;
+pub mod password_link;
 pub mod pending_removal;
 pub mod plan;
 pub mod project;
@@ -45,12 +52,17 @@ pub mod release;
 pub mod retained_cluster;
 pub mod retention;
 pub mod revision;
+pub mod role_binding;
 pub mod rollout;
+mod sealed;
+pub mod search;
 pub mod session;
 pub mod setup;
 pub mod sign_in_attempt;
+mod spec_reference;
 mod sql;
 mod statistics;
+pub mod subscription;
 mod table;
 pub mod token;
 pub mod tombstone;
@@ -58,10 +70,15 @@ mod tx;
 pub mod user;
 pub mod workload;
 
+pub use encryption::{EncryptionStatus, default_key_file};
 pub use error::Error;
 pub use listen::Wakeups;
 pub use open::Store;
 pub use outage::Outage;
+pub use sealed::{
+    BatchOutcome, DataKeySummary, EncryptionMode, EncryptionProgress, KeyError, KeySource,
+    generate_wrapping_key,
+};
 pub use statistics::StoreStatistics;
 pub use tx::{CommitOutcome, Tx};
 

@@ -28,7 +28,18 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, text: include_str!("../../../migrations/0005_operation.sql") },
     Migration { version: 6, text: include_str!("../../../migrations/0006_chart_repository.sql") },
     Migration { version: 7, text: include_str!("../../../migrations/0007_git.sql") },
+    Migration { version: 8, text: include_str!("../../../migrations/0008_installed_revision.sql") },
+    Migration { version: 9, text: include_str!("../../../migrations/0009_helm_release_request.sql") },
+    Migration { version: 10, text: include_str!("../../../migrations/0010_session_details.sql") },
+    Migration { version: 11, text: include_str!("../../../migrations/0011_roles.sql") },
+    Migration { version: 12, text: include_str!("../../../migrations/0012_password_link.sql") },
+    Migration { version: 13, text: include_str!("../../../migrations/0013_encryption.sql") },
+    Migration { version: 14, text: include_str!("../../../migrations/0014_audit.sql") },
+    Migration { version: 15, text: include_str!("../../../migrations/0015_incident.sql") },
 ];
+
+/// The migration since which columns are encrypted.
+const ENCRYPTION: i64 = 13;
 
 /// Key of the advisory lock: arbitrary, and unlikely to be used by another program on the same database.
 const ADVISORY_LOCK: i64 = 0x666c_6f74_696c_6c61;
@@ -46,7 +57,7 @@ pub(crate) async fn sqlite(pool: &AnyPool, path: &Path, migrations: &[Migration]
         back_up(&mut connection, path, first.version).await?;
     }
     connection.execute("BEGIN IMMEDIATE").await?;
-    let applied = apply(&mut connection, &todo, DatabaseEngine::Sqlite).await;
+    let applied = apply(&mut connection, &todo, DatabaseEngine::Sqlite, done.is_empty()).await;
     let end = if applied.is_ok() { "COMMIT" } else { "ROLLBACK" };
     connection.execute(end).await?;
     applied
@@ -62,9 +73,18 @@ pub(crate) async fn postgres(url: &str, migrations: &[Migration]) -> Result<(), 
     tx.execute(CREATE_HISTORY).await?;
     let done = list_applied(&mut tx).await?;
     let todo = list_pending(&done, migrations, DatabaseEngine::Postgres)?;
-    apply(&mut tx, &todo, DatabaseEngine::Postgres).await?;
+    apply(&mut tx, &todo, DatabaseEngine::Postgres, done.is_empty()).await?;
     tx.commit().await?;
     Ok(connection.close().await?)
+}
+
+/// [`Error::NotMigrated`] unless all migrations are applied.
+pub(crate) async fn check_is_current(pool: &AnyPool, engine: DatabaseEngine) -> Result<(), Error> {
+    let mut connection = pool.acquire().await?;
+    // Without the table nothing was ever migrated.
+    let done = list_applied(&mut connection).await.map_err(|_| Error::NotMigrated)?;
+    let todo = list_pending(&done, MIGRATIONS, engine)?;
+    if todo.is_empty() { Ok(()) } else { Err(Error::NotMigrated) }
 }
 
 async fn list_applied(connection: &mut AnyConnection) -> Result<Vec<(i64, String)>, Error> {
@@ -98,12 +118,17 @@ async fn apply(
     connection: &mut AnyConnection,
     todo: &[Migration],
     engine: DatabaseEngine,
+    is_new: bool,
 ) -> Result<(), Error> {
     for migration in todo {
         connection.execute(sqlx::raw_sql(AssertSqlSafe(migration.sql(engine)))).await?;
         let note = sqlx::query("INSERT INTO schema_migration (version, checksum) VALUES ($1, $2)");
         note.bind(migration.version).bind(migration.checksum(engine)).execute(&mut *connection).await?;
         tracing::info!(version = migration.version, "applied a migration");
+    }
+    if is_new && todo.iter().any(|migration| migration.version >= ENCRYPTION) {
+        // No server of an earlier release uses it, and nothing is in clear text.
+        connection.execute("UPDATE setting SET value = 'complete' WHERE name = 'encryption'").await?;
     }
     Ok(())
 }
@@ -147,7 +172,7 @@ pub(crate) async fn migrate_to(url: &str, migrations: &[Migration]) -> Result<()
 impl Migration {
     /// A migration that follows all others.
     pub(crate) const fn following(text: &'static str) -> Self {
-        Self { version: MIGRATIONS.len() as i64 + 1, text }
+        Self { version: MIGRATIONS[MIGRATIONS.len() - 1].version + 1, text }
     }
 
     pub(crate) const fn text(&self) -> &'static str {
@@ -170,12 +195,13 @@ mod tests {
             .collect();
         versions.sort_unstable();
         assert_eq!(versions, MIGRATIONS.iter().map(|migration| migration.version).collect::<Vec<_>>());
-        assert!(versions.iter().copied().eq(1..=versions.len() as i64), "numbered without a gap");
+        versions.dedup();
+        assert_eq!(versions.len(), MIGRATIONS.len(), "no two with the same number");
     }
 
     /// Creates a database with the current schema and one project.
     async fn create_used_database(url: &str) {
-        let store = Store::open(url).await.unwrap();
+        let store = Store::open_for_test(url).await.unwrap();
         let mut tx = store.write().await.unwrap();
         let id = ProjectId::from_parts(1, 1);
         project::ensure_default(&mut tx, id, Timestamp::from_millis(0)).await.unwrap();
@@ -190,7 +216,7 @@ mod tests {
         found
     }
 
-    const LATEST: i64 = MIGRATIONS.len() as i64;
+    const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
     const GOOD: Migration =
         Migration { version: LATEST + 1, text: "ALTER TABLE project ADD COLUMN motto TEXT;" };
     const BAD: Migration =
@@ -206,10 +232,10 @@ mod tests {
             create_used_database(&url).await;
             migrate_to(&url, &all_migrations_and(&[GOOD, BAD])).await.unwrap_err();
             assert!(!has_column(&url).await, "not even the part that would have succeeded");
-            Store::open(&url).await.unwrap().close().await;
+            Store::open_for_test(&url).await.unwrap().close().await;
             migrate_to(&url, &all_migrations_and(&[GOOD])).await.unwrap();
             assert!(has_column(&url).await);
-            let result = Store::open(&url).await;
+            let result = Store::open_for_test(&url).await;
             assert!(
                 matches!(result, Err(Error::NewerSchema { found, known }) if (found, known) == (LATEST + 1, LATEST))
             );
@@ -236,7 +262,7 @@ mod tests {
                 connection.execute(sqlx::raw_sql(AssertSqlSafe(insert))).await.unwrap();
             }
             connection.close().await.unwrap();
-            let store = Store::open(&url).await.unwrap();
+            let store = Store::open_for_test(&url).await.unwrap();
             let mut tx = store.write().await.unwrap();
             let cluster = crate::cluster::get_by_name(&mut tx, "eu").await.unwrap().unwrap();
             assert_eq!(cluster.confirmed_facts, domain::cluster::ConfirmedFacts::from_reported(&cluster.facts));
@@ -255,7 +281,7 @@ mod tests {
             let path = copy.strip_prefix("sqlite://").unwrap().to_owned();
             assert!(!Path::new(&path).exists(), "the first migration of a new file makes no copy");
             migrate_to(&url, &all_migrations_and(&[GOOD])).await.unwrap();
-            let store = Store::open(&copy).await.unwrap();
+            let store = Store::open_for_test(&copy).await.unwrap();
             let mut tx = store.write().await.unwrap();
             let found =
                 project::ensure_default(&mut tx, ProjectId::from_parts(9, 9), Timestamp::from_millis(0));

@@ -8,12 +8,16 @@ use std::time::Duration;
 
 use domain::Timestamp;
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
-use sqlx::{AnyConnection, AnyPool, Connection as _, Executor as _};
+use sqlx::pool::PoolConnection;
+use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _};
 use tokio::sync::watch;
 
+use crate::decode::decode_row;
+use crate::encryption::APPLICATION_NAME;
 use crate::listen::{Wakeups, listen};
 use crate::migrate::{self, MIGRATIONS};
 use crate::outage_monitor::OutageMonitor;
+use crate::sealed::{KeySource, Keyring};
 use crate::statistics::{StatisticsCounters, StoreStatistics};
 use crate::tx::{DatabaseEngine, Tx, TxContext};
 use crate::{Error, Outage, sql::sql};
@@ -30,9 +34,9 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest number of pages that SQLite accepts as limit.
 const UNLIMITED_PAGES: u32 = 4_294_967_294;
 
-/// Setup of every SQLite connection: durable commits, readers concurrent with the writer.
+/// Setup of every SQLite connection: durable commits, readers concurrent with the writer, deleted content overwritten.
 const SQLITE_SETUP: &str = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
-     PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;";
+     PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;";
 /// Setup of reader connections: writes fail.
 const SQLITE_READER: &str = "PRAGMA query_only = ON;";
 /// Setup of every PostgreSQL connection: limits on idle transactions, lock waits and statements.
@@ -52,6 +56,8 @@ struct StoreInner {
     url: String,
     statistics: Arc<StatisticsCounters>,
     outages: Arc<OutageMonitor>,
+    keyring: Arc<Keyring>,
+    key_source: KeySource,
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "only tests limit the size"))]
     page_limit: Arc<AtomicU32>,
     #[cfg(debug_assertions)]
@@ -61,24 +67,23 @@ struct StoreInner {
 }
 
 impl Store {
-    /// Opens a database and migrates its schema.
+    /// Opens a database, migrates its schema and reads the keys of its encrypted columns, which `keys` unwraps.
     ///
     /// `sqlite:///path/file.db` is a file that only its owner may read, used by one server at a time; it is created
     /// if it is missing. `postgres://user@host/database` may be shared by any number of servers.
     ///
     /// Errors: [`Error::Locked`] if another server uses the file, [`Error::NewerSchema`] if a newer server has
-    /// written the database, [`Error::InvalidAddress`] for any other kind of address.
-    pub async fn open(url: &str) -> Result<Self, Error> {
-        install_default_drivers();
-        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            open_postgres(url).await
-        } else if let Some(path) = url.strip_prefix("sqlite://").filter(|path| !path.is_empty()) {
-            open_sqlite(Path::new(path)).await
-        } else {
-            // Only the scheme is shown: an address may contain a password.
-            let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-            Err(Error::InvalidAddress(format!("{scheme}://…")))
-        }
+    /// written the database, [`Error::InvalidAddress`] for any other kind of address, [`Error::Key`] if the keys can't be
+    /// unwrapped.
+    pub async fn open(url: &str, keys: &KeySource, now: Timestamp) -> Result<Self, Error> {
+        let store = connect(url, keys, Opening::Migrate).await?;
+        store.prepare_keys(now).await?;
+        Ok(store)
+    }
+
+    /// Opens a database that a server may use at the same time, to read or change its keys. Its schema must be that of this version.
+    pub async fn open_beside_server(url: &str, keys: &KeySource) -> Result<Self, Error> {
+        connect(url, keys, Opening::BesideServer).await
     }
 
     /// Begins a read-only transaction on one snapshot.
@@ -104,9 +109,29 @@ impl Store {
             engine: self.inner.engine,
             statistics: self.inner.statistics.clone(),
             outages: self.inner.outages.clone(),
+            keyring: self.inner.keyring.clone(),
             #[cfg(debug_assertions)]
             fault: self.inner.fault.clone(),
         }
+    }
+
+    pub(crate) fn keyring(&self) -> &Arc<Keyring> {
+        &self.inner.keyring
+    }
+
+    pub(crate) fn key_source(&self) -> &KeySource {
+        &self.inner.key_source
+    }
+
+    /// The file of an SQLite database.
+    pub(crate) fn sqlite_path(&self) -> Option<PathBuf> {
+        let path = self.inner.url.strip_prefix("sqlite://")?;
+        Some(PathBuf::from(path.split_once('?').map_or(path, |(path, _)| path)))
+    }
+
+    /// The connection of the writer, outside of transactions.
+    pub(crate) async fn writer_connection(&self) -> Result<PoolConnection<Any>, Error> {
+        Ok(self.inner.writer.acquire().await?)
     }
 
     /// Follows whether the database is in an outage; the value is that of now.
@@ -164,6 +189,18 @@ impl Store {
         Ok(Some(Timestamp::from_millis(sql(now).fetch_number(&mut tx).await?)))
     }
 
+    /// The engine of the database, with its version.
+    pub async fn describe_engine(&self) -> Result<String, Error> {
+        let (name, version) = match self.inner.engine {
+            DatabaseEngine::Sqlite => ("SQLite", "SELECT sqlite_version() AS version"),
+            DatabaseEngine::Postgres => ("PostgreSQL", "SELECT current_setting('server_version') AS version"),
+        };
+        let mut tx = self.read().await?;
+        let row = sql(version).fetch_optional(&mut tx).await?;
+        let version = decode_row(row, "version", |row| row.text("version"))?.unwrap_or_default();
+        Ok(format!("{name} {version}"))
+    }
+
     /// Wake-ups from other servers; `None` on SQLite, where there are none.
     pub async fn listen(&self) -> Result<Option<Wakeups>, Error> {
         match self.inner.engine {
@@ -179,13 +216,56 @@ impl Store {
     }
 }
 
-async fn open_sqlite(path: &Path) -> Result<Store, Error> {
-    let lock = lock_database_file(path)?;
-    open_private_file(path)?;
-    let url = format!("sqlite://{}?mode=rwc", path.display());
+/// How a database is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    /// By a server, which migrates it.
+    Migrate,
+    /// By a command, while a server may use it.
+    BesideServer,
+}
+
+async fn connect(url: &str, keys: &KeySource, opening: Opening) -> Result<Store, Error> {
+    install_default_drivers();
+    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        open_postgres(&with_application_name(url), keys, opening).await
+    } else if let Some(path) = url.strip_prefix("sqlite://").filter(|path| !path.is_empty()) {
+        open_sqlite(Path::new(path), keys, opening).await
+    } else {
+        // Only the scheme is shown: an address may contain a password.
+        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+        Err(Error::InvalidAddress(format!("{scheme}://…")))
+    }
+}
+
+/// The address with the name by which other servers recognise connections of this release.
+fn with_application_name(url: &str) -> String {
+    let (address, options) = url.split_once('?').unwrap_or((url, ""));
+    let mut name = APPLICATION_NAME.to_owned();
+    let mut kept = String::new();
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        match option.strip_prefix("application_name=") {
+            // Given by an administrator, to tell servers from each other.
+            Some(given) => name = format!("{APPLICATION_NAME}@{given}"),
+            None => kept = format!("{kept}{option}&"),
+        }
+    }
+    format!("{address}?{kept}application_name={name}")
+}
+
+async fn open_sqlite(path: &Path, keys: &KeySource, opening: Opening) -> Result<Store, Error> {
+    let lock = (opening == Opening::Migrate).then(|| lock_database_file(path)).transpose()?;
+    let mode = if opening == Opening::Migrate { "rwc" } else { "rw" };
+    if opening == Opening::Migrate {
+        open_private_file(path)?;
+    }
+    let url = format!("sqlite://{}?mode={mode}", path.display());
     let page_limit = Arc::new(AtomicU32::new(UNLIMITED_PAGES));
     let writer = sqlite_pool(&url, 1, SQLITE_SETUP.to_owned(), &page_limit).await?;
-    migrate::sqlite(&writer, path, MIGRATIONS).await?;
+    match opening {
+        Opening::Migrate => migrate::sqlite(&writer, path, MIGRATIONS).await?,
+        Opening::BesideServer => migrate::check_is_current(&writer, DatabaseEngine::Sqlite).await?,
+    }
     let reader =
         sqlite_pool(&url, SQLITE_READERS, format!("{SQLITE_SETUP}{SQLITE_READER}"), &page_limit).await?;
     Ok(Store {
@@ -196,10 +276,12 @@ async fn open_sqlite(path: &Path) -> Result<Store, Error> {
             url,
             statistics: Arc::default(),
             outages: Arc::default(),
+            keyring: Arc::default(),
+            key_source: keys.clone(),
             page_limit,
             #[cfg(debug_assertions)]
             fault: Arc::default(),
-            _lock: Some(lock),
+            _lock: lock,
         }),
     })
 }
@@ -242,13 +324,18 @@ async fn has_answered(connection: &mut AnyConnection) -> Result<bool, sqlx::Erro
     answered.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))).map(|()| true)
 }
 
-async fn open_postgres(url: &str) -> Result<Store, Error> {
-    migrate::postgres(url, MIGRATIONS).await?;
+async fn open_postgres(url: &str, keys: &KeySource, opening: Opening) -> Result<Store, Error> {
+    if opening == Opening::Migrate {
+        migrate::postgres(url, MIGRATIONS).await?;
+    }
     let options = AnyPoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .after_release(|connection, _| Box::pin(has_answered(connection)));
     let connections = pool_options(options, || POSTGRES_SETUP.to_owned()).connect(url).await?;
+    if opening == Opening::BesideServer {
+        migrate::check_is_current(&connections, DatabaseEngine::Postgres).await?;
+    }
     let inner = StoreInner {
         engine: DatabaseEngine::Postgres,
         reader: connections.clone(),
@@ -256,6 +343,8 @@ async fn open_postgres(url: &str) -> Result<Store, Error> {
         url: url.to_owned(),
         statistics: Arc::default(),
         outages: Arc::default(),
+        keyring: Arc::default(),
+        key_source: keys.clone(),
         page_limit: Arc::default(),
         #[cfg(debug_assertions)]
         fault: Arc::default(),

@@ -1,6 +1,6 @@
 //! Operations on workloads.
 
-use domain::operation::{Operation, OperationCounts, OperationTarget};
+use domain::operation::{Operation, OperationCounts, OperationKind, OperationTarget};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, OperationId, Timestamp, WorkloadId};
 
@@ -126,6 +126,24 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId, query: &ListQuery) -> Resul
     let next = cursor::truncate_page(&mut placed, limit, |(id, _)| cursor::encode(TABLE, &[id]));
     let items = placed.into_iter().filter_map(|(_, stored)| Some(stored?.operation)).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
+/// The publishes of the revisions from `first` to `last` of a workload.
+pub async fn list_publishes(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    first: u32,
+    last: u32,
+) -> Result<Vec<Operation>, Error> {
+    let rows = select()
+        .push("workload_id = $1 AND kind = $2 AND revision BETWEEN $3 AND $4 ORDER BY id")
+        .bind_text(workload)
+        .bind(OperationKind::Publish.as_str().to_owned())
+        .bind(i64::from(first))
+        .bind(i64::from(last))
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, TABLE, |row| read_row(row).map(|stored| stored.operation))
 }
 
 /// The names of the clusters that have a release of the workload.

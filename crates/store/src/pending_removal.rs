@@ -6,28 +6,40 @@
 use domain::placement::PendingRemoval;
 use domain::{ClusterId, Timestamp, WorkloadId};
 
-use crate::decode::decode_rows;
+use crate::decode::{DecodeError, RowReader, decode_rows};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
 /// The pending removals of a workload by name of the cluster, each with the user who retains the published revision there.
 pub async fn list(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<PendingRemoval>, Error> {
-    let rows = sql("SELECT p.cluster_id, c.name, p.remove_after, p.requested, p.waiting_for, r.retained_by FROM pending_removal p \
-                    JOIN cluster c ON c.id = p.cluster_id JOIN workload w ON w.id = p.workload_id \
-                    LEFT JOIN retained_cluster r ON r.workload_id = p.workload_id AND r.cluster_id = p.cluster_id \
-                    AND r.revision = w.published_revision WHERE p.workload_id = $1 ORDER BY c.name")
-    .bind_text(workload)
-    .fetch_all(tx)
-    .await?;
-    decode_rows(&rows, "pending_removal", |row| {
-        Ok(PendingRemoval {
-            cluster: row.parse("cluster_id")?,
-            name: row.text("name")?,
-            remove_after: row.timestamp("remove_after")?,
-            is_requested: row.flag("requested")?,
-            waiting_for: row.opt_json("waiting_for")?,
-            retained_by: row.get("retained_by")?,
-        })
+    let some = sql(SELECT).push("p.workload_id = $1 ORDER BY c.name").bind_text(workload);
+    decode_rows(&some.fetch_all(tx).await?, "pending_removal", read)
+}
+
+/// The pending removals from a cluster with their workloads.
+pub async fn list_by_cluster(
+    tx: &mut Tx,
+    cluster: ClusterId,
+) -> Result<Vec<(WorkloadId, PendingRemoval)>, Error> {
+    let some = sql(SELECT).push("p.cluster_id = $1 ORDER BY p.workload_id").bind_text(cluster);
+    decode_rows(&some.fetch_all(tx).await?, "pending_removal", |row| {
+        Ok((row.parse("workload_id")?, read(row)?))
+    })
+}
+
+const SELECT: &str = "SELECT p.workload_id, p.cluster_id, c.name, p.remove_after, p.requested, p.waiting_for, r.retained_by \
+                      FROM pending_removal p JOIN cluster c ON c.id = p.cluster_id JOIN workload w ON w.id = p.workload_id \
+                      LEFT JOIN retained_cluster r ON r.workload_id = p.workload_id AND r.cluster_id = p.cluster_id \
+                      AND r.revision = w.published_revision WHERE ";
+
+fn read(row: &RowReader<'_>) -> Result<PendingRemoval, DecodeError> {
+    Ok(PendingRemoval {
+        cluster: row.parse("cluster_id")?,
+        name: row.text("name")?,
+        remove_after: row.timestamp("remove_after")?,
+        is_requested: row.flag("requested")?,
+        waiting_for: row.opt_json("waiting_for")?,
+        retained_by: row.get("retained_by")?,
     })
 }
 

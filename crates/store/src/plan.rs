@@ -7,6 +7,7 @@ use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_row, decode_rows};
+use crate::sealed::columns::{CLUSTER_PLAN_BODY, PLAN_BODY, PLAN_TARGET_BODY, PLAN_TARGET_REQUEST};
 use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx};
 
@@ -30,11 +31,11 @@ pub async fn insert(
         .bind_text(&plan.hash)
         .bind(plan.created_at.millis())
         .bind(plan.expires_at.millis())
-        .bind(to_json(plan)?)
+        .bind(tx.seal_text(&PLAN_BODY, &[plan.id.to_string()], to_json(plan)?))
         .execute(tx)
         .await?;
     for some in targets.chunks(TARGETS_PER_STATEMENT) {
-        build_targets_insert(plan.id, some)?.execute(tx).await?;
+        build_targets_insert(tx, plan.id, some)?.execute(tx).await?;
     }
     for (digest, effect) in effects {
         put_cluster_plan(tx, plan.id, digest, effect).await?;
@@ -42,11 +43,13 @@ pub async fn insert(
     Ok(())
 }
 
-fn build_targets_insert(plan: PlanId, targets: &[TargetWithRequest]) -> Result<Sql, Error> {
+fn build_targets_insert(tx: &Tx, plan: PlanId, targets: &[TargetWithRequest]) -> Result<Sql, Error> {
     let mut statement =
         sql("INSERT INTO plan_target (plan_id, cluster_id, dry_run_request, bundle, body) VALUES ");
     for (at, (target, request)) in targets.iter().enumerate() {
+        let key = target_key(plan, target.cluster);
         let request = request.as_ref().map(to_json).transpose()?;
+        let request = request.map(|text| tx.seal_text(&PLAN_TARGET_REQUEST, &key, text));
         statement = statement
             .push(if at == 0 { "(" } else { ", (" })
             .push_bind(plan.to_string())
@@ -57,10 +60,15 @@ fn build_targets_insert(plan: PlanId, targets: &[TargetWithRequest]) -> Result<S
             .push(", ")
             .push_bind(target.bundle.as_ref().map(ToString::to_string))
             .push(", ")
-            .push_bind(to_json(target)?)
+            .push_bind(tx.seal_text(&PLAN_TARGET_BODY, &key, to_json(target)?))
             .push(")");
     }
     Ok(statement)
+}
+
+/// The key of a target's row.
+fn target_key(plan: PlanId, cluster: ClusterId) -> [String; 2] {
+    [plan.to_string(), cluster.to_string()]
 }
 
 async fn put_cluster_plan(
@@ -73,7 +81,7 @@ async fn put_cluster_plan(
          ON CONFLICT (plan_id, digest) DO NOTHING")
     .bind_text(plan)
     .bind_text(digest)
-    .bind(to_json(effect)?)
+    .bind(tx.seal_text(&CLUSTER_PLAN_BODY, &[plan.to_string(), digest.to_string()], to_json(effect)?))
     .execute(tx)
     .await
     .map(drop)
@@ -87,12 +95,16 @@ pub async fn get(tx: &mut Tx, id: PlanId) -> Result<Option<(WorkloadId, Plan)>, 
         Ok((row.parse::<WorkloadId>("workload_id")?, row.json::<Plan>("body")?))
     })?;
     let Some((workload, mut plan)) = found else { return Ok(None) };
-    let rows =
-        sql("SELECT plan_id, body FROM plan_target WHERE plan_id = $1").bind_text(id).fetch_all(tx).await?;
+    let rows = sql("SELECT plan_id, cluster_id, body FROM plan_target WHERE plan_id = $1")
+        .bind_text(id)
+        .fetch_all(tx)
+        .await?;
     plan.targets = decode_rows(&rows, "plan_target", |row| row.json::<PlanTarget>("body"))?;
     plan.targets.sort_by(|a, b| a.name.cmp(&b.name));
-    let rows =
-        sql("SELECT digest, body FROM cluster_plan WHERE plan_id = $1").bind_text(id).fetch_all(tx).await?;
+    let rows = sql("SELECT digest, plan_id, body FROM cluster_plan WHERE plan_id = $1")
+        .bind_text(id)
+        .fetch_all(tx)
+        .await?;
     let effect = |row: &crate::decode::RowReader<'_>| {
         Ok((row.parse::<Digest>("digest")?, row.json::<ClusterPlan>("body")?))
     };
@@ -130,7 +142,7 @@ pub async fn list_dry_run_requests(
     cluster: ClusterId,
     since: Timestamp,
 ) -> Result<Vec<DryRunRequest>, Error> {
-    let rows = sql("SELECT t.plan_id, t.dry_run_request FROM plan_target t JOIN plan p ON p.id = t.plan_id \
+    let rows = sql("SELECT t.plan_id, t.cluster_id, t.dry_run_request FROM plan_target t JOIN plan p ON p.id = t.plan_id \
                     WHERE t.cluster_id = $1 AND t.dry_run_request IS NOT NULL AND p.created_at > $2 ORDER BY t.plan_id")
     .bind_text(cluster)
     .bind(since.millis())
@@ -159,7 +171,7 @@ pub async fn get_pending_target(
     cluster: ClusterId,
 ) -> Result<Option<PlanTarget>, Error> {
     let row = sql(
-        "SELECT plan_id, body FROM plan_target WHERE plan_id = $1 AND cluster_id = $2 AND dry_run_request IS NOT NULL",
+        "SELECT plan_id, cluster_id, body FROM plan_target WHERE plan_id = $1 AND cluster_id = $2 AND dry_run_request IS NOT NULL",
     )
     .bind_text(plan)
     .bind_text(cluster)
@@ -180,7 +192,7 @@ pub async fn record_result(
         put_cluster_plan(tx, plan, digest, effect).await?;
     }
     sql("UPDATE plan_target SET dry_run_request = NULL, body = $1 WHERE plan_id = $2 AND cluster_id = $3")
-        .bind(to_json(target)?)
+        .bind(tx.seal_text(&PLAN_TARGET_BODY, &target_key(plan, target.cluster), to_json(target)?))
         .bind_text(plan)
         .bind_text(target.cluster)
         .execute(tx)

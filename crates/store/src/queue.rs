@@ -30,6 +30,12 @@ pub const ROLLOUTS: WorkloadQueue = WorkloadQueue {
     all_workloads: "(SELECT workload_id FROM rollout WHERE active = 1)",
 };
 
+/// Workloads whose incidents may change.
+pub const INCIDENTS: WorkloadQueue = WorkloadQueue {
+    table: "incident_queue",
+    all_workloads: "(SELECT workload_id FROM incident_queue WHERE tracked = 1)",
+};
+
 impl WorkloadQueue {
     /// Inserts the row of a workload, not due, if there is none.
     pub(crate) async fn insert_row(self, tx: &mut Tx, id: WorkloadId, at: Timestamp) -> Result<(), Error> {
@@ -103,6 +109,18 @@ impl WorkloadQueue {
             .push(self.table)
             .push(" WHERE due_at IS NOT NULL AND due_at <= $1 LIMIT 1) AS due");
         Ok(due.bind(now.millis()).fetch_number(tx).await? > 0)
+    }
+
+    /// How many workloads are due, and since when the oldest of them.
+    pub async fn count_due(self, tx: &mut Tx, now: Timestamp) -> Result<(u32, Option<Timestamp>), Error> {
+        let row = sql("SELECT COUNT(*) AS due, MIN(due_at) AS oldest FROM ")
+            .push(self.table)
+            .push(" WHERE due_at IS NOT NULL AND due_at <= $1")
+            .bind(now.millis())
+            .fetch_optional(tx)
+            .await?;
+        let read = decode_row(row, self.table, |row| Ok((row.count("due")?, row.opt_timestamp("oldest")?)))?;
+        Ok(read.unwrap_or_default())
     }
 
     /// Claims up to `limit` due workloads until `lease_until`, longest due first. Concurrent claims never return the

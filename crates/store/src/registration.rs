@@ -1,6 +1,6 @@
 //! Registrations: public keys of agents that requested to join, and the decisions on them.
 
-use domain::join::Registration;
+use domain::join::{Registration, RegistrationState};
 use domain::{ClusterId, Timestamp};
 
 use crate::decode::{decode_readable_rows, decode_row};
@@ -38,7 +38,7 @@ const LIST_MAX: i64 = 500;
 /// Writes a registration with its certificate request, replacing an earlier one of the same key. [`Error::AlreadyExists`] if
 /// another key is pending under the same name.
 pub async fn save(tx: &mut Tx, registration: &Registration, csr: &str) -> Result<(), Error> {
-    table::insert_or_update(&[RegistrationRow { registration, csr }])?.execute(tx).await.map(drop)
+    table::insert_or_update(tx, &[RegistrationRow { registration, csr }])?.execute(tx).await.map(drop)
 }
 
 /// The registration of this key; the row is locked until the transaction ends.
@@ -61,6 +61,27 @@ pub async fn get_pending(tx: &mut Tx, name: &str) -> Result<Option<Registration>
         .fetch_optional(tx)
         .await?;
     decode_row(row, "registration", read_row)
+}
+
+/// The state of the registration of this key.
+pub async fn get_state(tx: &mut Tx, fingerprint: &str) -> Result<Option<RegistrationState>, Error> {
+    let row =
+        sql("SELECT fingerprint, state FROM registration WHERE fingerprint = $1").bind_text(fingerprint);
+    decode_row(row.fetch_optional(tx).await?, "registration", |row| row.enum_value("state"))
+}
+
+/// The registration of this name that is pending, otherwise the newest, with the time of its decision.
+pub async fn find_latest(
+    tx: &mut Tx,
+    name: &str,
+) -> Result<Option<(Registration, Option<Timestamp>)>, Error> {
+    let row = table::select::<RegistrationRow<'_>>("r")
+        .push(", r.decided_at FROM registration r ")
+        .push("WHERE name = $1 ORDER BY CASE WHEN state = 'pending' THEN 0 ELSE 1 END, requested_at DESC, fingerprint LIMIT 1")
+        .bind_text(name)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "registration", |row| Ok((read_row(row)?, row.opt_timestamp("decided_at")?)))
 }
 
 /// Every registration that was not accepted, oldest first, at most 500.

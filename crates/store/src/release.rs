@@ -9,10 +9,9 @@ use domain::cluster::Connectivity;
 use domain::release::Release;
 use domain::report::{DesiredRelease, ResourceStatus};
 use domain::{ClusterId, ReleaseId, WorkloadId};
-use sqlx::any::AnyRow;
 
 use crate::decode::{decode_readable_rows, decode_row, decode_rows};
-use crate::sql::{sql, to_json};
+use crate::sql::{StoredRow, sql, to_json};
 use crate::{Error, Tx};
 
 mod connectivity;
@@ -21,6 +20,7 @@ mod fleet;
 mod list;
 pub(crate) mod row;
 mod save;
+mod scope;
 
 pub use connectivity::set_connectivity_by_cluster;
 pub(crate) use counts::flush as flush_counts;
@@ -29,6 +29,7 @@ pub use fleet::{MatrixCell, list_attention, list_cells};
 pub(crate) use list::push_state_filter;
 pub use list::{list_by_cluster, list_by_workload};
 pub use save::{insert, insert_many, update, update_many};
+pub use scope::{count_clusters, count_objects};
 
 use row::{read_release, select_releases};
 
@@ -55,7 +56,7 @@ pub async fn get_readable(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<Release>
     Ok(decode_readable_rows(&rows, "release", read_release))
 }
 
-async fn fetch_rows(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<AnyRow>, Error> {
+async fn fetch_rows(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<StoredRow>, Error> {
     let mut ids = ids.to_vec();
     ids.sort_unstable();
     let mut rows = Vec::with_capacity(ids.len());

@@ -14,6 +14,8 @@ pub enum RetainedTable {
     SignInAttempt,
     /// API tokens, by their end; those without an end stay.
     ApiToken,
+    /// Links to set a password, by their end.
+    PasswordLink,
     /// Stored responses, by their age.
     IdempotencyRecord,
     /// Join tokens, by their end.
@@ -37,6 +39,10 @@ pub enum RetainedTable {
     Artifact,
     /// Operations, by their age.
     Operation,
+    /// Requests for Helm releases with their answers, by their age.
+    HelmReleaseRequest,
+    /// Closed incidents with the messages about them, by the time at which they were closed.
+    Incident,
     /// Events, by their age.
     Event,
 }
@@ -44,11 +50,14 @@ pub enum RetainedTable {
 /// How many revisions of a workload never expire.
 pub const REVISIONS_KEPT: u32 = 100;
 
-/// A text that contains the commit counts as a use, also if it can't be read: unknown is not unused.
+/// An encrypted spec that names the commit is found by its reference, one in clear text by its text. One that can't be read counts as
+/// a use: unknown is not unused.
 const DELETE_GIT_SNAPSHOTS: &str = "DELETE FROM git_snapshot WHERE (project_id, url, path, commit_id) IN \
      (SELECT s.project_id, s.url, s.path, s.commit_id FROM git_snapshot s WHERE s.created_at < $1 \
       AND NOT EXISTS (SELECT 1 FROM workload w WHERE w.draft LIKE '%' || s.commit_id || '%') \
       AND NOT EXISTS (SELECT 1 FROM revision r WHERE r.spec LIKE '%' || s.commit_id || '%') \
+      AND NOT EXISTS (SELECT 1 FROM spec_reference x WHERE x.kind = 'commit' AND x.name = s.commit_id) \
+      AND NOT EXISTS (SELECT 1 FROM spec_reference x WHERE x.kind = 'unknown') \
       ORDER BY s.created_at LIMIT $2)";
 
 /// Bundles of releases, schemas of clusters, stored responses, charts, their renderings, their indexes and contents of commits are
@@ -66,12 +75,16 @@ const DELETE_ARTIFACTS: &str = "DELETE FROM artifact WHERE digest IN \
       AND NOT EXISTS (SELECT 1 FROM git_snapshot g WHERE g.digest = a.digest) \
       ORDER BY a.last_put_at LIMIT $2)";
 
+const DELETE_INCIDENTS: &str = "DELETE FROM incident WHERE id IN \
+     (SELECT id FROM incident WHERE closed_at < $1 ORDER BY closed_at LIMIT $2)";
+
 impl RetainedTable {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Session,
         Self::SignInAttempt,
         Self::ApiToken,
+        Self::PasswordLink,
         Self::IdempotencyRecord,
         Self::JoinToken,
         Self::Registration,
@@ -83,6 +96,8 @@ impl RetainedTable {
         Self::GitSnapshot,
         Self::Artifact,
         Self::Operation,
+        Self::HelmReleaseRequest,
+        Self::Incident,
         Self::Event,
     ];
 
@@ -92,6 +107,7 @@ impl RetainedTable {
             Self::Session => "session",
             Self::SignInAttempt => "sign_in_attempt",
             Self::ApiToken => "api_token",
+            Self::PasswordLink => "password_link",
             Self::IdempotencyRecord => "idempotency_record",
             Self::JoinToken => "join_token",
             Self::Registration => "registration",
@@ -103,6 +119,8 @@ impl RetainedTable {
             Self::GitSnapshot => "git_snapshot",
             Self::Artifact => "artifact",
             Self::Operation => "operation",
+            Self::HelmReleaseRequest => "helm_release_request",
+            Self::Incident => "incident",
             Self::Event => "event",
         }
     }
@@ -121,10 +139,19 @@ impl RetainedTable {
             Self::ApiToken => {
                 "DELETE FROM api_token WHERE id IN (SELECT id FROM api_token WHERE expires_at < $1 LIMIT $2)"
             }
+            Self::PasswordLink => {
+                "DELETE FROM password_link WHERE user_id IN \
+                 (SELECT user_id FROM password_link WHERE expires_at < $1 LIMIT $2)"
+            }
             Self::IdempotencyRecord => {
                 "DELETE FROM idempotency_record WHERE (idempotency_key, actor) IN \
                  (SELECT idempotency_key, actor FROM idempotency_record WHERE created_at < $1 \
                   ORDER BY created_at LIMIT $2)"
+            }
+            Self::HelmReleaseRequest => {
+                "DELETE FROM helm_release_request WHERE (cluster_id, namespace, name) IN \
+                 (SELECT cluster_id, namespace, name FROM helm_release_request WHERE requested_at < $1 \
+                  ORDER BY requested_at LIMIT $2)"
             }
             Self::JoinToken => {
                 "DELETE FROM join_token WHERE id IN \
@@ -168,6 +195,7 @@ impl RetainedTable {
                 "DELETE FROM operation WHERE id IN \
                  (SELECT id FROM operation WHERE started_at < $1 AND closed_at IS NOT NULL ORDER BY started_at LIMIT $2)"
             }
+            Self::Incident => DELETE_INCIDENTS,
             Self::Event => {
                 "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE created_at < $1 ORDER BY created_at LIMIT $2)"
             }
@@ -189,6 +217,9 @@ pub async fn delete_batch(
         let rollouts = "DELETE FROM rollout WHERE active = 0 AND NOT EXISTS \
              (SELECT 1 FROM revision r WHERE r.workload_id = rollout.workload_id AND r.number = rollout.revision)";
         sql(rollouts).execute(tx).await?;
+        let references = "DELETE FROM spec_reference WHERE revision > 0 AND NOT EXISTS \
+             (SELECT 1 FROM revision r WHERE r.workload_id = spec_reference.workload_id AND r.number = spec_reference.revision)";
+        sql(references).execute(tx).await?;
     }
     Ok(deleted)
 }

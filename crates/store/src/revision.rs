@@ -1,13 +1,13 @@
 //! Revisions: snapshots that a publish creates. Immutable, and deleted only with their workload.
 
-use domain::WorkloadId;
 use domain::page::{ListQuery, Page};
 use domain::workload::Revision;
+use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_page, decode_row};
 use crate::sql::{Sql, sql, to_json};
 use crate::table::{self, table_row};
-use crate::{Error, Tx, cursor};
+use crate::{Error, Tx, cursor, spec_reference};
 
 table_row! {
     Revision as revision in "revision" => Revision;
@@ -25,7 +25,8 @@ fn select() -> Sql {
 
 /// Adds a revision. [`Error::AlreadyExists`] if the workload has one with this number, from a concurrent publish.
 pub async fn insert(tx: &mut Tx, revision: &Revision) -> Result<(), Error> {
-    table::insert(std::slice::from_ref(revision))?.execute(tx).await.map(drop)
+    table::insert(tx, std::slice::from_ref(revision))?.execute(tx).await?;
+    spec_reference::replace(tx, revision.workload, revision.number, &revision.spec).await
 }
 
 /// One revision of a workload.
@@ -37,6 +38,42 @@ pub async fn get(tx: &mut Tx, workload: WorkloadId, number: u32) -> Result<Optio
         .fetch_optional(tx)
         .await?;
     decode_row(row, "revision", read_row)
+}
+
+/// Who published a revision, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevisionAuthor {
+    /// Its number.
+    pub number: u32,
+    /// Who published it.
+    pub author: String,
+    /// What the author wrote about it; may be empty.
+    pub message: String,
+    /// When it was published.
+    pub created_at: Timestamp,
+}
+
+/// The author of the revision that a cluster runs, or shall run if it never ran one. Nothing is locked.
+pub async fn get_author_on_cluster(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    cluster: ClusterId,
+) -> Result<Option<RevisionAuthor>, Error> {
+    let row = sql("SELECT v.number, v.author, v.message, v.created_at FROM release r JOIN revision v \
+         ON v.workload_id = r.workload_id AND v.number = COALESCE(r.released_revision, r.revision) \
+         WHERE r.workload_id = $1 AND r.cluster_id = $2")
+    .bind_text(workload)
+    .bind_text(cluster)
+    .fetch_optional(tx)
+    .await?;
+    decode_row(row, "revision", |row| {
+        Ok(RevisionAuthor {
+            number: row.count("number")?,
+            author: row.text("author")?,
+            message: row.text("message")?,
+            created_at: row.timestamp("created_at")?,
+        })
+    })
 }
 
 /// A revision that another row refers to. [`Error::MissingRow`] if it does not exist: that must not look like a workload

@@ -4,10 +4,12 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::sync::Arc;
 
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::{Any, Arguments, AssertSqlSafe, Encode, Type};
 
+use crate::sealed::Keyring;
 use crate::{Error, Tx};
 
 /// A statement and its values.
@@ -16,6 +18,12 @@ pub(crate) struct Sql {
     args: AnyArguments,
     placeholder_count: usize,
     encode_error: Option<sqlx::error::BoxDynError>,
+}
+
+/// A row as it is stored, with the keys for its encrypted columns.
+pub(crate) struct StoredRow {
+    pub(crate) row: AnyRow,
+    pub(crate) keyring: Arc<Keyring>,
 }
 
 /// A statement whose text may contain `$n` placeholders; values follow with [`Sql::bind`].
@@ -78,22 +86,24 @@ impl Sql {
     }
 
     /// Runs the query; returns all rows.
-    pub(crate) async fn fetch_all(self, tx: &mut Tx) -> Result<Vec<AnyRow>, Error> {
-        let query = self.into_query()?;
-        tx.runner().run(query.fetch_all(tx.connection())).await
+    pub(crate) async fn fetch_all(self, tx: &mut Tx) -> Result<Vec<StoredRow>, Error> {
+        let (query, keyring) = (self.into_query()?, tx.keyring().clone());
+        let rows = tx.runner().run(query.fetch_all(tx.connection())).await?;
+        Ok(rows.into_iter().map(|row| StoredRow { row, keyring: keyring.clone() }).collect())
     }
 
     /// Runs the query; returns the first row, if any.
-    pub(crate) async fn fetch_optional(self, tx: &mut Tx) -> Result<Option<AnyRow>, Error> {
-        let query = self.into_query()?;
-        tx.runner().run(query.fetch_optional(tx.connection())).await
+    pub(crate) async fn fetch_optional(self, tx: &mut Tx) -> Result<Option<StoredRow>, Error> {
+        let (query, keyring) = (self.into_query()?, tx.keyring().clone());
+        let row = tx.runner().run(query.fetch_optional(tx.connection())).await?;
+        Ok(row.map(|row| StoredRow { row, keyring }))
     }
 
     /// Runs the query; returns the number in the first column of the first row, 0 if there is none or it is NULL.
     pub(crate) async fn fetch_number(self, tx: &mut Tx) -> Result<i64, Error> {
         use sqlx::Row as _;
         let row = self.fetch_optional(tx).await?;
-        row.map_or(Ok(0), |row| row.try_get::<Option<i64>, _>(0).map(Option::unwrap_or_default))
+        row.map_or(Ok(0), |row| row.row.try_get::<Option<i64>, _>(0).map(Option::unwrap_or_default))
             .map_err(Error::from)
     }
 

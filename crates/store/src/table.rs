@@ -3,8 +3,9 @@
 
 use domain::Timestamp;
 
-use crate::Error;
+use crate::sealed::columns;
 use crate::sql::{Sql, sql};
+use crate::{Error, Tx};
 
 /// When a column is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,13 +117,36 @@ pub(crate) fn select_from<T: TableRow>() -> Sql {
     select::<T>(T::TABLE).push(" FROM ").push(T::TABLE)
 }
 
+/// The values of a row as they are stored: those of encrypted columns are encrypted.
+fn stored_values<T: TableRow>(tx: &Tx, row: &T) -> Result<Vec<SqlValue>, Error> {
+    let mut values = row.values()?;
+    for at in 0..values.len() {
+        let Some(sealed) = columns::find(T::TABLE, T::COLUMNS[at].name) else { continue };
+        let key: Vec<String> = sealed.key.iter().filter_map(|name| key_text::<T>(&values, name)).collect();
+        if let SqlValue::Text(text) = &mut values[at] {
+            *text = text.take().map(|text| tx.seal_text(sealed, &key, text));
+        }
+    }
+    Ok(values)
+}
+
+/// The value of a key column as text.
+fn key_text<T: TableRow>(values: &[SqlValue], name: &str) -> Option<String> {
+    let at = T::COLUMNS.iter().position(|column| column.name == name)?;
+    match &values[at] {
+        SqlValue::Text(text) => text.clone(),
+        SqlValue::Number(number) => number.map(|number| number.to_string()),
+        SqlValue::NameOf { .. } => None,
+    }
+}
+
 /// `INSERT` of these rows.
-pub(crate) fn insert<T: TableRow>(rows: &[T]) -> Result<Sql, Error> {
+pub(crate) fn insert<T: TableRow>(tx: &Tx, rows: &[T]) -> Result<Sql, Error> {
     let columns: Vec<&str> = T::COLUMNS.iter().map(|column| column.name).collect();
     let start = sql("INSERT INTO ").push(T::TABLE).push(" (").push(&columns.join(", ")).push(") VALUES ");
     rows.iter().enumerate().try_fold(start, |mut statement, (n, row)| {
         statement = statement.push(if n == 0 { "(" } else { ", (" });
-        for (n, value) in row.values()?.into_iter().enumerate() {
+        for (n, value) in stored_values(tx, row)?.into_iter().enumerate() {
             statement = push_value(if n == 0 { statement } else { statement.push(", ") }, value);
         }
         Ok(statement.push(")"))
@@ -130,17 +154,17 @@ pub(crate) fn insert<T: TableRow>(rows: &[T]) -> Result<Sql, Error> {
 }
 
 /// `INSERT` of these rows, which updates the mutable columns of rows that exist.
-pub(crate) fn insert_or_update<T: TableRow>(rows: &[T]) -> Result<Sql, Error> {
+pub(crate) fn insert_or_update<T: TableRow>(tx: &Tx, rows: &[T]) -> Result<Sql, Error> {
     let key: Vec<&str> = column_names::<T>(ColumnKind::Key).collect();
     let set: Vec<String> =
         column_names::<T>(ColumnKind::Mutable).map(|name| format!("{name} = excluded.{name}")).collect();
     let conflict = format!(" ON CONFLICT ({}) DO UPDATE SET {}", key.join(", "), set.join(", "));
-    Ok(insert(rows)?.push(&conflict))
+    Ok(insert(tx, rows)?.push(&conflict))
 }
 
 /// `UPDATE` of the mutable columns, without a condition.
-pub(crate) fn update<T: TableRow>(row: &T) -> Result<Sql, Error> {
-    let columns = T::COLUMNS.iter().zip(row.values()?);
+pub(crate) fn update<T: TableRow>(tx: &Tx, row: &T) -> Result<Sql, Error> {
+    let columns = T::COLUMNS.iter().zip(stored_values(tx, row)?);
     let set = columns.filter(|(column, _)| column.kind == ColumnKind::Mutable);
     let start = sql("UPDATE ").push(T::TABLE).push(" SET ");
     Ok(set.enumerate().fold(start, |statement, (n, (column, value))| {

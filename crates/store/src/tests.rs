@@ -1,24 +1,29 @@
 //! Tests of the store, each on both engines.
 
 mod artifacts;
+mod audit;
 mod clusters;
 mod concurrency;
 mod counts;
 pub(crate) mod databases;
+mod encryption;
 mod events;
 mod exposures;
 mod faults;
 mod fixtures;
+mod incidents;
 mod joining;
 mod json_columns;
 mod lists;
 mod older_servers;
 mod opening;
 mod placer_queue;
+mod reencryption;
 mod releases;
 mod repeated_requests;
 mod retention;
 mod rollouts;
+mod search;
 mod sign_in_attempts;
 mod tombstones;
 mod unreadable_rows;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use domain::{Timestamp, TokenId, UserId};
+use domain::role::Role;
+use domain::{ProjectId, Timestamp, TokenId, UserId};
 
 use crate::decode::{decode_readable_rows, decode_row};
 use crate::sql::{Sql, sql};
@@ -26,6 +27,12 @@ pub struct ApiTokenRecord {
     pub expires_at: Option<Timestamp>,
     /// When it was last used.
     pub used_at: Option<Timestamp>,
+    /// Its role; the role of its owner limits it further.
+    pub role: Role,
+    /// The project that it was created for; `None` for the organisation.
+    pub project: Option<ProjectId>,
+    /// Whether it may create further tokens.
+    pub can_mint: bool,
 }
 
 /// Without the hash: it must not appear in a log.
@@ -47,6 +54,9 @@ table_row! {
     Fixed created_at = token.created_at => created_at: timestamp;
     Fixed expires_at = token.expires_at => expires_at: opt_timestamp;
     Mutable used_at = token.used_at => used_at: opt_timestamp;
+    Fixed role = token.role.as_str() => role: parse;
+    Fixed project_id = token.project.map(|project| project.to_string()) => project: opt_parse;
+    Fixed can_mint = token.can_mint => can_mint: flag;
 }
 
 fn select() -> Sql {
@@ -55,13 +65,19 @@ fn select() -> Sql {
 
 /// Adds a token.
 pub async fn insert(tx: &mut Tx, token: &ApiTokenRecord) -> Result<(), Error> {
-    table::insert(std::slice::from_ref(token))?.execute(tx).await.map(drop)
+    table::insert(tx, std::slice::from_ref(token))?.execute(tx).await.map(drop)
 }
 
 /// The token with this hash, unless it has expired.
 pub async fn get_by_hash(tx: &mut Tx, sha256: &str, now: Timestamp) -> Result<Option<ApiTokenRecord>, Error> {
     let row = select().push("secret_sha256 = $1 AND (expires_at IS NULL OR expires_at > $2)");
     decode_row(row.bind_text(sha256).bind(now.millis()).fetch_optional(tx).await?, "api_token", read_row)
+}
+
+/// The token with this id, unless it has expired.
+pub async fn get(tx: &mut Tx, id: TokenId, now: Timestamp) -> Result<Option<ApiTokenRecord>, Error> {
+    let row = select().push("id = $1 AND (expires_at IS NULL OR expires_at > $2)");
+    decode_row(row.bind_text(id).bind(now.millis()).fetch_optional(tx).await?, "api_token", read_row)
 }
 
 /// Records the use of a token; writes at most once a minute.

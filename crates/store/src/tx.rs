@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::audit::AuditRecord;
 use domain::event::NewEvent;
 use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
@@ -12,9 +13,10 @@ use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
 use crate::outage::{Outage, classify_commit_error};
 use crate::outage_monitor::OutageMonitor;
+use crate::sealed::Keyring;
 use crate::sql::sql;
 use crate::statistics::StatisticsCounters;
-use crate::{Error, cluster, event, release};
+use crate::{Error, audit, cluster, event, incident, release};
 
 /// Maximum wait for the answer to a statement: the statement timeout that PostgreSQL itself has, and a margin. It ends the
 /// wait on a connection over which nothing arrives any more, such as that to a host that failed.
@@ -49,6 +51,7 @@ pub(crate) struct TxContext {
     pub engine: DatabaseEngine,
     pub statistics: Arc<StatisticsCounters>,
     pub outages: Arc<OutageMonitor>,
+    pub keyring: Arc<Keyring>,
     #[cfg(debug_assertions)]
     pub fault: Arc<crate::injected_fault::InjectedFault>,
 }
@@ -99,7 +102,7 @@ impl StatementRunner {
 
 /// A transaction. Dropped without [`Tx::commit`], it is rolled back.
 ///
-/// Updates of rows that all writers share (counts, desired-state versions, events) are collected here and written at
+/// Updates of rows that all writers share (counts, desired-state versions, marks, events) are collected here and written at
 /// the commit, in sorted order. So writers wait for each other only for the time of a commit, and cannot deadlock on
 /// these rows.
 pub struct Tx {
@@ -109,7 +112,18 @@ pub struct Tx {
     pub(crate) count_deltas: BTreeMap<(WorkloadId, ReleaseState), i64>,
     pub(crate) changed_desired_states: BTreeSet<ClusterId>,
     pub(crate) pending_events: Vec<(NewEvent, Timestamp)>,
+    pub(crate) pending_audit: Option<Box<(AuditRecord, Timestamp)>>,
+    pub(crate) incident_marks: BTreeMap<WorkloadId, IncidentMark>,
     wakes_servers: bool,
+}
+
+/// A workload whose incidents may change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IncidentMark {
+    /// Whether a release fails; otherwise only a tracked workload is marked.
+    pub is_failing: bool,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// The result of a commit.
@@ -117,6 +131,8 @@ pub struct Tx {
 pub struct CommitOutcome {
     /// Position of the last event that the transaction appended, if any.
     pub last_event: Option<i64>,
+    /// Whether incidents of a workload may change.
+    pub has_incident_marks: bool,
 }
 
 impl Tx {
@@ -129,6 +145,8 @@ impl Tx {
             count_deltas: BTreeMap::new(),
             changed_desired_states: BTreeSet::new(),
             pending_events: Vec::new(),
+            pending_audit: None,
+            incident_marks: BTreeMap::new(),
             wakes_servers: false,
         }
     }
@@ -142,6 +160,11 @@ impl Tx {
     /// Executes the statements of this transaction.
     pub(crate) fn runner(&self) -> StatementRunner {
         StatementRunner { context: self.context.clone(), is_write: self.is_write }
+    }
+
+    /// The keys of encrypted columns.
+    pub(crate) fn keyring(&self) -> &Arc<Keyring> {
+        &self.context.keyring
     }
 
     pub(crate) fn is_postgres(&self) -> bool {
@@ -158,9 +181,22 @@ impl Tx {
         }
     }
 
+    /// The expression for the number of elements of an array in a column with JSON.
+    pub(crate) fn json_array_length(&self, column: &str) -> String {
+        match self.context.engine {
+            DatabaseEngine::Sqlite => format!("json_array_length({column})"),
+            DatabaseEngine::Postgres => format!("json_array_length({column}::json)"),
+        }
+    }
+
     /// The clause of a claim: skips rows that another claim has locked.
     pub(crate) fn claiming_clause(&self) -> &'static str {
         if self.context.engine == DatabaseEngine::Postgres { " FOR UPDATE SKIP LOCKED" } else { "" }
+    }
+
+    /// Records this transaction in the audit log when it commits. Its events add subject, message and changes.
+    pub fn record_audit(&mut self, record: AuditRecord, at: Timestamp) {
+        self.pending_audit = Some(Box::new((record, at)));
     }
 
     /// Wakes the other servers when this transaction commits; once, however often it is called.
@@ -175,6 +211,13 @@ impl Tx {
         if *delta == 0 {
             self.count_deltas.remove(&(workload, state));
         }
+    }
+
+    /// Notes at the commit that incidents of a workload may change: a release of it was written in this state.
+    pub(crate) fn note_state(&mut self, workload: WorkloadId, state: ReleaseState, at: Timestamp) {
+        let mark = self.incident_marks.entry(workload).or_insert(IncidentMark { is_failing: false, at });
+        mark.is_failing |= state.is_failing();
+        mark.at = mark.at.max(at);
     }
 
     /// Adds the pending deltas of this transaction to `count_deltas`.
@@ -198,6 +241,8 @@ impl Tx {
     pub async fn commit(mut self) -> Result<CommitOutcome, Error> {
         release::flush_counts(&mut self).await?;
         cluster::flush_desired_state(&mut self).await?;
+        audit::flush(&mut self).await?;
+        let has_incident_marks = incident::flush_marks(&mut self).await?;
         let last_event = event::flush(&mut self).await?;
         if self.wakes_servers && self.context.engine == DatabaseEngine::Postgres {
             sql("NOTIFY flotilla").execute(&mut self).await?;
@@ -206,6 +251,6 @@ impl Tx {
         let committed = commit.await.map_err(classify_commit_error);
         self.context.outages.observe(&committed, self.is_write);
         committed?;
-        Ok(CommitOutcome { last_event })
+        Ok(CommitOutcome { last_event, has_incident_marks })
     }
 }

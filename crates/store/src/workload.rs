@@ -1,21 +1,28 @@
 //! Workloads with their drafts.
 
+use domain::notification::IncidentSubject;
+use domain::owner::normalize_owners;
 use domain::workload::{LatestEdit, Workload, WorkloadSpec};
 use domain::{ProjectId, WorkloadId};
 
-use crate::decode::{decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
 use crate::git;
 use crate::label::{self, LabelOwner};
-use crate::queue::PLACER;
+use crate::queue::{INCIDENTS, PLACER};
+use crate::sealed::EncryptionMode;
+use crate::sealed::columns::WORKLOAD_DRAFT;
 use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::table::{self, table_row};
-use crate::{Error, Tx};
+use crate::{Error, Tx, spec_reference};
 
 mod head;
 mod list;
 
-pub use head::{get_head_by_id, get_head_by_name, get_name, lock_head, replace_unknown_intent, set_intent};
-pub use list::{WorkloadOrder, list};
+pub use head::{
+    get_head_by_id, get_head_by_name, get_name, list_heads_by_names, lock_head, replace_unknown_intent,
+    set_intent,
+};
+pub use list::list;
 
 /// A workload with the user of its latest edit.
 struct WorkloadRow<'w> {
@@ -30,6 +37,7 @@ table_row! {
     Fixed name = &row.workload.name => name: text;
     Mutable namespace = &row.workload.draft.namespace;
     Mutable labels = to_json(&row.workload.labels)? => labels: json;
+    Mutable owners = to_json(&row.workload.owners)? => owners: json;
     Mutable intent = row.workload.intent.as_str() => intent: enum_value;
     Mutable published_revision = row.workload.published => published: opt_count;
     Mutable draft_changed = row.workload.draft_changed => draft_changed: flag;
@@ -48,9 +56,10 @@ fn select() -> Sql {
 /// Adds a workload, not due for the placer. [`Error::AlreadyExists`] if the name is taken in its project.
 pub async fn insert(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
     let row = WorkloadRow { workload, updated_by: &workload.created_by };
-    table::insert(&[row])?.execute(tx).await?;
+    table::insert(tx, &[row])?.execute(tx).await?;
     PLACER.insert_row(tx, workload.id, workload.created_at).await?;
-    git::track_draft(tx, workload).await?;
+    INCIDENTS.insert_row(tx, workload.id, workload.created_at).await?;
+    track_draft(tx, workload).await?;
     label::replace_labels(tx, LabelOwner::Workload, &workload.id.to_string(), &workload.labels).await
 }
 
@@ -62,7 +71,7 @@ pub async fn update(
     expected_version: i64,
     updated_by: &str,
 ) -> Result<bool, Error> {
-    let changed = table::update(&WorkloadRow { workload, updated_by })?
+    let changed = table::update(tx, &WorkloadRow { workload, updated_by })?
         .push(" WHERE id = ")
         .push_bind(workload.id.to_string())
         .push(" AND resource_version = ")
@@ -70,10 +79,23 @@ pub async fn update(
         .execute(tx)
         .await?;
     if changed == 1 {
-        git::track_draft(tx, workload).await?;
+        track_draft(tx, workload).await?;
         label::replace_labels(tx, LabelOwner::Workload, &workload.id.to_string(), &workload.labels).await?;
     }
     Ok(changed == 1)
+}
+
+/// Stores what the draft of a workload refers to.
+async fn track_draft(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
+    spec_reference::replace(tx, workload.id, spec_reference::DRAFT, &workload.draft).await?;
+    git::track_draft(tx, workload).await
+}
+
+/// Rows of a server of the previous release have no owners.
+fn read_workload(row: &RowReader<'_>) -> Result<Workload, DecodeError> {
+    let mut workload = read_row(row)?;
+    workload.owners = normalize_owners(&workload.owners, &workload.created_by);
+    Ok(workload)
 }
 
 /// The workload with this name.
@@ -84,7 +106,7 @@ pub async fn get_by_name(tx: &mut Tx, project: ProjectId, name: &str) -> Result<
         .bind_text(name)
         .fetch_optional(tx)
         .await?;
-    decode_row(row, "workload", read_row)
+    decode_row(row, "workload", read_workload)
 }
 
 /// The latest edit of the workload with this name.
@@ -103,41 +125,101 @@ pub async fn get_latest_edit(
     })
 }
 
+/// What subscriptions to incidents select a workload by; its draft is not read.
+pub async fn get_incident_subject(tx: &mut Tx, id: WorkloadId) -> Result<Option<IncidentSubject>, Error> {
+    let row = sql("SELECT id, name, owners, labels, created_by FROM workload WHERE id = $1")
+        .bind_text(id)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "workload", |row| {
+        let owners: Vec<String> = row.json("owners")?;
+        Ok(IncidentSubject {
+            workload: row.text("name")?,
+            owners: normalize_owners(&owners, &row.text("created_by")?),
+            labels: row.json("labels")?,
+        })
+    })
+}
+
 /// The workload with this id.
 pub async fn get_by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Workload>, Error> {
-    decode_row(select().push("id = $1").bind_text(id).fetch_optional(tx).await?, "workload", read_row)
+    decode_row(select().push("id = $1").bind_text(id).fetch_optional(tx).await?, "workload", read_workload)
 }
 
 /// Replaces the draft of a workload and nothing else of its row, so that one that can't be read is readable again.
 pub async fn replace_draft(tx: &mut Tx, id: WorkloadId, draft: &WorkloadSpec) -> Result<(), Error> {
-    let update = sql("UPDATE workload SET draft = $1 WHERE id = $2");
-    update.bind(to_json(draft)?).bind_text(id).execute(tx).await.map(drop)
+    spec_reference::replace(tx, id, spec_reference::DRAFT, draft).await?;
+    let text = tx.seal_text(&WORKLOAD_DRAFT, &[id.to_string()], to_json(draft)?);
+    sql("UPDATE workload SET draft = $1 WHERE id = $2").bind(text).bind_text(id).execute(tx).await.map(drop)
 }
 
 /// Deletes a workload with its revisions, decisions and releases, but not its events. Returns whether it existed.
 pub async fn delete(tx: &mut Tx, id: WorkloadId) -> Result<bool, Error> {
     tx.count_deltas.retain(|(workload, _), _| *workload != id);
+    tx.incident_marks.remove(&id);
     Ok(sql("DELETE FROM workload WHERE id = $1").bind_text(id).execute(tx).await? == 1)
 }
 
-/// Names of the workloads whose draft or published revision may reference this cluster group: their text contains its name.
+/// Names of the workloads whose draft or published revision may reference this cluster group. A spec in clear text may if it contains the name.
 pub async fn list_names_mentioning_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
-    let rows = sql("SELECT w.name FROM workload w WHERE w.draft LIKE $1 ESCAPE '\\' UNION \
-         SELECT w.name FROM workload w JOIN revision r ON r.workload_id = w.id AND r.number = w.published_revision \
-         WHERE r.spec LIKE $1 ESCAPE '\\' ORDER BY 1")
-    .bind_text(like_pattern(&format!("\"{group}\"")))
+    let mut names = list_names_by_reference(tx, group, "w.intent IS NOT NULL").await?;
+    if tx.keyring().mode() != EncryptionMode::Complete {
+        let rows = sql("SELECT w.name FROM workload w WHERE w.draft LIKE $1 ESCAPE '\\' UNION \
+             SELECT w.name FROM workload w JOIN revision r ON r.workload_id = w.id AND r.number = w.published_revision \
+             WHERE r.spec LIKE $1 ESCAPE '\\' ORDER BY 1")
+        .bind_text(like_pattern(&format!("\"{group}\"")))
+        .fetch_all(tx)
+        .await?;
+        names.extend(decode_rows(&rows, "workload", |row| row.text("name"))?);
+    }
+    Ok(sort_names(names))
+}
+
+/// Names of the workloads whose draft or published revision references this cluster group, in a placement, an
+/// override or a rollout; without those being deleted, which are placed no more. One that can't be read counts if it may reference it: unknown is not unused.
+pub async fn list_names_by_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
+    let mut names = list_names_by_reference(
+        tx,
+        group,
+        "(x.revision = 0 AND w.intent <> 'deleting' OR w.intent = 'published')",
+    )
+    .await?;
+    if tx.keyring().mode() != EncryptionMode::Complete {
+        names.extend(list_names_by_clear_text(tx, group).await?);
+    }
+    Ok(sort_names(names))
+}
+
+fn sort_names(mut names: Vec<String>) -> Vec<String> {
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Names of the workloads whose draft or published revision has a reference to this group, or an unknown one, and that this condition
+/// matches.
+async fn list_names_by_reference(
+    tx: &mut Tx,
+    group: &str,
+    condition: &'static str,
+) -> Result<Vec<String>, Error> {
+    let rows = sql("SELECT DISTINCT w.name FROM spec_reference x JOIN workload w ON w.id = x.workload_id \
+         WHERE (x.kind = $1 AND x.name = $2 OR x.kind = $3) AND (x.revision = 0 OR x.revision = w.published_revision) AND ")
+    .push(condition)
+    .bind_text(spec_reference::GROUP)
+    .bind_text(group)
+    .bind_text(spec_reference::UNKNOWN)
     .fetch_all(tx)
     .await?;
     decode_rows(&rows, "workload", |row| row.text("name"))
 }
 
-/// Names of the workloads whose draft or published revision references this cluster group, in a placement, an
-/// override or a rollout; without those being deleted, which are placed no more. One that can't be read counts if its text contains the name: unknown is not unused.
-pub async fn list_names_by_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
+/// The same by specs in clear text, which have no references if a server of the previous release wrote them.
+async fn list_names_by_clear_text(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
     // The match of the text only narrows the rows down; the references are checked below.
     let rows = sql("SELECT w.name, w.draft AS spec FROM workload w WHERE w.intent <> 'deleting' AND w.draft LIKE $1 ESCAPE '\\' UNION ALL \
          SELECT w.name, r.spec FROM workload w JOIN revision r ON r.workload_id = w.id AND r.number = w.published_revision \
-         WHERE w.intent = 'published' AND r.spec LIKE $1 ESCAPE '\\' ORDER BY 1")
+         WHERE w.intent = 'published' AND r.spec LIKE $1 ESCAPE '\\'")
     .bind_text(like_pattern(&format!("\"{group}\"")))
     .fetch_all(tx)
     .await?;
@@ -146,10 +228,7 @@ pub async fn list_names_by_group(tx: &mut Tx, group: &str) -> Result<Vec<String>
             row.json::<WorkloadSpec>("spec").map_or(true, |spec| references_group(&spec, group));
         Ok((row.text("name")?, may_reference))
     })?;
-    let mut names: Vec<String> =
-        found.into_iter().filter(|(_, may_reference)| *may_reference).map(|(name, _)| name).collect();
-    names.dedup();
-    Ok(names)
+    Ok(found.into_iter().filter(|(_, may_reference)| *may_reference).map(|(name, _)| name).collect())
 }
 
 fn references_group(spec: &WorkloadSpec, group: &str) -> bool {

@@ -1,13 +1,14 @@
 //! A control plane: start, clients, interruption, shutdown.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Node, ServiceAccount};
 use kube::Api;
 use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use nix::sys::statvfs::statvfs;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -23,6 +24,8 @@ use crate::{flags, kubeconfig, pki, print_line};
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Polling interval of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
+/// Free space from which control planes keep their data in memory.
+const MIN_SHARED_MEMORY: u64 = 4 << 30;
 /// Limits concurrent starts: more of them only compete for the CPU.
 static START_PERMITS: Semaphore = Semaphore::const_new(2);
 
@@ -89,11 +92,7 @@ impl ControlPlane {
     }
 
     async fn try_start(options: &ControlPlaneOptions) -> Result<ControlPlane, String> {
-        let home = tempfile::Builder::new()
-            .prefix("testkit-")
-            .tempdir()
-            .expect("a temporary directory can be created")
-            .keep();
+        let home = create_directory();
         let mut guard = ProcessGuard::start(&home);
         let ports = Ports::reserve();
         let ca = pki::write_certificates(&home);
@@ -317,6 +316,17 @@ impl ControlPlane {
         }
         Ok(())
     }
+}
+
+/// Creates the directory of a control plane, in shared memory if there is enough: each etcd allocates up to 128 MB for its log in
+/// advance, whatever is stored, and the tests of one package run up to eleven of them.
+fn create_directory() -> PathBuf {
+    let shared_memory = Path::new("/dev/shm");
+    let has_space = statvfs(shared_memory)
+        .is_ok_and(|found| found.blocks_available() * found.fragment_size() >= MIN_SHARED_MEMORY);
+    let parent = if has_space { shared_memory.to_owned() } else { std::env::temp_dir() };
+    let directory = tempfile::Builder::new().prefix("testkit-").tempdir_in(parent);
+    directory.expect("a temporary directory can be created").keep()
 }
 
 impl Drop for ControlPlane {

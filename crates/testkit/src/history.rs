@@ -241,7 +241,7 @@ pub enum ClusterChange {
 pub struct ListedObject {
     /// Its name.
     pub name: String,
-    /// Its uid; empty until the record was written after the object was.
+    /// Its uid; empty if the record lists it by its name and the label of the release.
     pub uid: String,
 }
 

@@ -4,6 +4,7 @@
 //! some versions (P23): fields are only added, and unknown fields are ignored.
 
 use domain::cluster::ClusterFacts;
+use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::{ClusterId, JoinTokenId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +133,16 @@ pub struct SessionResponse {
     pub capabilities: Vec<String>,
 }
 
+/// The answer to a request for a Helm release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubmittedHelmRelease {
+    /// The request.
+    pub request: HelmReleaseRequest,
+    /// What the cluster has.
+    pub reading: HelmReleaseReading,
+}
+
 /// A notice on the stream: the current version of the desired state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -253,7 +264,7 @@ mod tests {
         let phase = DesiredPhase::Absent { deletion: DeletionPolicy::Orphan, policies: Policies::default() };
         let desired =
             DesiredRelease { release, workload: "web".to_owned(), generation: 1, sync_nonce: 0, phase };
-        let state = DesiredState { version: 3, releases: vec![desired], dry_run_requests: Vec::new() };
+        let state = DesiredState { version: 3, releases: vec![desired], ..DesiredState::default() };
         let phase = json!({"type": "absent", "deletion": DeletionPolicy::Orphan});
         let desired = json!({"release": release, "workload": "web", "generation": 1, "syncNonce": 0,
             "phase": phase});

@@ -16,23 +16,30 @@ use crate::{Error, ServerVersion};
 
 mod agent;
 mod attempts;
+mod audit;
 mod chart;
 mod chart_repository;
 mod cluster;
 mod event;
 mod git;
+mod helm_release;
+mod incident;
 mod join;
 mod operation;
 mod placement;
+mod search;
 mod send;
+mod session;
 mod sse;
 mod token;
+mod user;
 mod watch;
 mod workload;
 
 pub use agent::{AgentClient, AgentError, DesiredStateStream};
-pub use chart::ValuesQuery;
+pub use chart::{RenderQuery, ValuesQuery};
 pub use chart_repository::CatalogQuery;
+pub use search::SearchParams;
 pub use watch::WatchStream;
 pub use workload::RevisionQuery;
 

@@ -28,6 +28,12 @@ pub enum ClusterFault {
     ChangeReplicas,
     /// Changes an image, like `kubectl set image`.
     ChangeImage,
+    /// Deletes the pods of a Deployment; the image of new ones can't be pulled.
+    FailImagePulls,
+    /// Deletes the pods of a Deployment; the containers of new ones exit soon after they start.
+    CrashContainers,
+    /// Ends `failImagePulls` and `crashContainers`.
+    RestoreImage,
     /// The cluster becomes unreachable.
     Offline,
     /// The cluster becomes reachable again.
@@ -58,14 +64,15 @@ impl TryFrom<FaultFields> for FaultRequest {
             ("deleteObject", None) => ClusterFault::DeleteObject,
             ("changeReplicas", None) => ClusterFault::ChangeReplicas,
             ("changeImage", None) => ClusterFault::ChangeImage,
+            ("failImagePulls", None) => ClusterFault::FailImagePulls,
+            ("crashContainers", None) => ClusterFault::CrashContainers,
+            ("restoreImage", None) => ClusterFault::RestoreImage,
             ("offline", None) => ClusterFault::Offline,
             ("online", None) => ClusterFault::Online,
             ("slow", Some(millis)) => ClusterFault::Slow { millis },
             ("slow", None) => return Err("the fault slow has millis".to_owned()),
-            ("deleteObject" | "changeReplicas" | "changeImage" | "offline" | "online", Some(_)) => {
-                return Err("only the fault slow has millis".to_owned());
-            }
-            (other, _) => return Err(format!("there is no fault {other:?}")),
+            (other, None) => return Err(format!("there is no fault {other:?}")),
+            (_, Some(_)) => return Err("only the fault slow has millis".to_owned()),
         };
         Ok(Self { workload: fields.workload, fault })
     }

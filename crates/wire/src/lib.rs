@@ -15,11 +15,14 @@ pub mod problem;
 pub mod status;
 pub mod tls;
 pub mod token;
+pub mod user;
 pub mod version;
 pub mod watch;
 pub mod workload;
 
-pub use client::{AgentClient, AgentError, CatalogQuery, Client, RevisionQuery, ValuesQuery};
+pub use client::{
+    AgentClient, AgentError, CatalogQuery, Client, RenderQuery, RevisionQuery, SearchParams, ValuesQuery,
+};
 pub use cluster::{ClusterFault, ClusterPatch, FaultRequest};
 pub use error::Error;
 pub use event::{EventPage, EventQuery};
@@ -28,6 +31,7 @@ pub use placement::{ClusterGroupPut, PreviewRequest};
 pub use problem::Problem;
 pub use status::{TargetCluster, WorkloadStatus};
 pub use token::{ApiToken, ApiTokenCreated, NewApiToken};
+pub use user::{AccessReview, NewUser, PasswordLink, RoleChange, User};
 pub use version::ServerVersion;
 pub use watch::{ChangeNotice, WatchEvent};
 pub use workload::{

@@ -1,6 +1,7 @@
 //! Problem details for HTTP APIs (RFC 9457): `application/problem+json`.
 
 use domain::Finding;
+use domain::role::Role;
 use serde::{Deserialize, Serialize};
 
 /// Media type of a problem.
@@ -27,6 +28,18 @@ pub struct Problem {
     /// The current revision of the resource, if it was changed meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_revision: Option<i64>,
+    /// The action that the role of the caller does not allow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// The least role that allows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_role: Option<Role>,
+    /// The role of the caller: that of the user, limited by that of the API token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Who can grant the role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granted_by: Option<String>,
 }
 
 impl Problem {

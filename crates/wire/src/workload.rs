@@ -18,17 +18,24 @@ pub struct WorkloadPut {
     /// All its labels; unchanged if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
+    /// All its owners; unchanged if omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<String>>,
     /// The whole new draft.
     pub spec: WorkloadSpec,
 }
 
-/// Labels to set; `null` as a value removes the label.
+/// Changes to a workload that no draft contains; omitted fields stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadPatch {
-    /// The labels to change; the others stay.
+    /// The labels to change; `null` as a value removes the label, the others stay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Option<String>>,
+    /// All its owners: names of users or teams, or e-mail addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<String>>,
 }
 
 /// A draft to validate without storing it (S0-14).
@@ -60,13 +67,17 @@ impl ValidationResult {
     }
 }
 
-/// A publish of the draft.
+/// A publish of the draft, or of an earlier revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PublishRequest {
     /// The author's message; may be empty.
     pub message: String,
+    /// The number of an earlier revision that is published again, as a new revision (a rollback): the draft stays as it is. The draft
+    /// is published if it is omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
     /// The hash of the reviewed plan: rejected with `PlanStale` if the plan would be different now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_hash: Option<Digest>,

@@ -29,7 +29,10 @@ fn same_origin(headers: &HeaderMap) -> Option<bool> {
 }
 
 fn has_session_cookie(headers: &HeaderMap) -> bool {
-    let ours = |pair: &str| pair.trim().split('=').next() == Some(crate::session::COOKIE);
+    let ours = |pair: &str| {
+        let name = pair.trim().split('=').next();
+        name == Some(crate::session::COOKIE) || name == Some(crate::session::HOST_COOKIE)
+    };
     headers.get_all(COOKIE).iter().any(|value| value.to_str().unwrap_or_default().split(';').any(ours))
 }
 
@@ -45,6 +48,7 @@ mod tests {
     fn a_write_with_the_session_cookie_needs_a_same_origin_header() {
         let cookie = ("cookie", "a=b; flotilla_session=x");
         assert!(is_cross_origin(&headers(&[cookie])));
+        assert!(is_cross_origin(&headers(&[("cookie", "__Host-flotilla_session=x")])));
         assert!(is_cross_origin(&headers(&[cookie, ("sec-fetch-site", "cross-site")])));
         assert!(is_cross_origin(&headers(&[cookie, ("sec-fetch-site", "same-site")])));
         assert!(is_cross_origin(&headers(&[cookie, ("host", "h:1"), ("origin", "http://h:2")])));

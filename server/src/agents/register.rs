@@ -1,16 +1,19 @@
 //! `POST /agent/v1/register_agent`: the only route without a client certificate.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
 use axum::http::header::RETRY_AFTER;
 use axum::http::{Extensions, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hub::{JoinRequest, RegistrationResult};
+use serde::Deserialize;
 use wire::agent::{IssuedCertificate, JoinTokenParts, RegisterRequest, RegisterResponse};
 
 use super::AgentApiState;
 use crate::client_address::client_network;
-use crate::input::AgentMessage;
+use crate::input::{AgentMessage, Query};
 use crate::listener::Peer;
 use crate::problem::ApiError;
 
@@ -18,10 +21,21 @@ use crate::problem::ApiError;
 pub const PATH: &str = "/agent/v1/register";
 /// `Retry-After` of a pending registration, in seconds.
 const RETRY_AFTER_SECONDS: &str = "10";
+/// The longest wait for a decision, in seconds.
+const MAX_WAIT_SECONDS: u64 = 55;
+
+/// Query parameters.
+#[derive(Debug, Deserialize)]
+pub struct RegisterQuery {
+    /// How long to wait for a decision on a pending registration, in seconds; at most 55.
+    #[serde(default)]
+    wait: u64,
+}
 
 /// Returns 202 while the registration is pending and 200 with a certificate once it is accepted.
 pub async fn handler(
     State(agents): State<AgentApiState>,
+    Query(query): Query<RegisterQuery>,
     extensions: Extensions,
     AgentMessage(body): AgentMessage<RegisterRequest>,
 ) -> Response {
@@ -33,7 +47,8 @@ pub async fn handler(
     if let Err(later) = agents.rate_limits.check_registration() {
         return later.into_response();
     }
-    match register_agent(&agents, body).await {
+    let wait = Duration::from_secs(query.wait.min(MAX_WAIT_SECONDS));
+    match register_agent(&agents, body, wait).await {
         Ok(RegisterResponse::Joined(issued)) => Json(RegisterResponse::Joined(issued)).into_response(),
         Ok(pending) => {
             (StatusCode::ACCEPTED, [(RETRY_AFTER, RETRY_AFTER_SECONDS)], Json(pending)).into_response()
@@ -47,7 +62,11 @@ pub async fn handler(
     }
 }
 
-async fn register_agent(agents: &AgentApiState, body: RegisterRequest) -> Result<RegisterResponse, ApiError> {
+async fn register_agent(
+    agents: &AgentApiState,
+    body: RegisterRequest,
+    wait: Duration,
+) -> Result<RegisterResponse, ApiError> {
     let token: JoinTokenParts =
         body.token.parse().map_err(|_| hub::Error::Unauthenticated("The join token is not valid."))?;
     let request = JoinRequest {
@@ -57,7 +76,12 @@ async fn register_agent(agents: &AgentApiState, body: RegisterRequest) -> Result
         csr: body.csr,
         facts: body.facts,
     };
-    Ok(match agents.site.hub().register_agent(&agents.authority, request).await? {
+    let hub = agents.site.hub();
+    let result = tokio::select! {
+        result = hub.register_agent_and_wait(&agents.authority, request.clone(), wait) => result?,
+        () = agents.site.stop().cancelled() => hub.register_agent(&agents.authority, request).await?,
+    };
+    Ok(match result {
         RegistrationResult::Pending { fingerprint } => RegisterResponse::Pending { fingerprint },
         RegistrationResult::Certificate(certificate) => {
             RegisterResponse::Joined(issued_certificate(agents, certificate))

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
+use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, ResponseBuilder};
 
+use crate::access::find_action;
 use crate::custom_verb::{INTERNAL_SEPARATOR, to_public_path};
 use crate::idempotency;
 
@@ -39,17 +41,21 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Ope
 }
 
 /// The operation id is the handler's name in camel case. Parameters of the path are texts unless the handler declares
-/// something else. Every operation may return a problem; every write accepts an `Idempotency-Key`, unless its response is a
-/// secret.
+/// something else. Every operation may return a problem; every write accepts an `Idempotency-Key`, unless its response contains a join
+/// token.
 fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
     operation.operation_id = operation.operation_id.as_deref().map(to_camel_case);
+    if let Some(action) = operation.operation_id.as_deref().and_then(find_action) {
+        let role = serde_json::Value::from(action.required_role().as_str());
+        operation.extensions = Some(ExtensionsBuilder::new().add("x-required-role", role).build());
+    }
     let declared = operation.parameters.take().unwrap_or_default();
     let is_undeclared =
         |name: &&str| !declared.iter().filter_map(as_parameter).any(|parameter| parameter.name == *name);
     let mut parameters: Vec<RefOr<Parameter>> =
         path_parameters(path).filter(is_undeclared).map(|name| path_parameter(name).into()).collect();
     parameters.extend(declared);
-    if !method.is_safe() && !idempotency::returns_secret(path) {
+    if !method.is_safe() && !idempotency::returns_join_token(path) {
         parameters.push(idempotency_key_parameter().into());
     }
     operation.parameters = Some(parameters).filter(|parameters| !parameters.is_empty());
@@ -111,6 +117,17 @@ pub fn list_routes(openapi: &OpenApi) -> Vec<(Method, String)> {
         routes.extend(operations_mut(&mut item).map(|(method, _)| (method, path.clone())));
     }
     routes
+}
+
+/// The id of every operation of the document, by method and path.
+pub fn list_operation_ids(openapi: &OpenApi) -> impl Iterator<Item = ((Method, String), String)> {
+    openapi.paths.paths.iter().flat_map(|(path, item)| {
+        let mut item = item.clone();
+        let ids: Vec<_> = operations_mut(&mut item)
+            .filter_map(|(method, operation)| Some(((method, path.clone()), operation.operation_id.clone()?)))
+            .collect();
+        ids
+    })
 }
 
 /// The custom verbs in the internal paths of a document, before [`complete_document`]. A verb that is a parameter is one of

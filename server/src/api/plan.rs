@@ -29,8 +29,13 @@ pub struct WaitQuery {
 impl WaitQuery {
     /// The wait, limited to 30 s.
     pub fn duration(&self) -> Duration {
-        Duration::from_secs(self.wait.min(MAX_WAIT_SECONDS))
+        limit_wait(self.wait)
     }
+}
+
+/// A wait of these seconds, limited to 30 s.
+pub fn limit_wait(seconds: u64) -> Duration {
+    Duration::from_secs(seconds.min(MAX_WAIT_SECONDS))
 }
 
 /// The response with a created plan and its address.

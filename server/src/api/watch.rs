@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use hub::Outage;
+use hub::{Actor, Hub, Outage};
 use serde::Deserialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
@@ -34,6 +34,9 @@ const MAX_EVENTS: u32 = 500;
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// A stream ends if the database can't be reached for longer: the client shows what it has as old, and reconnects.
 const OUTAGE_GRACE: Duration = Duration::from_secs(5);
+/// How often the credential of a stream is verified again, if nothing tells that it may have ended: another server of the
+/// database may have ended it.
+const AUTHORIZATION_INTERVAL: Duration = Duration::from_secs(20);
 /// Reconnect delay that the stream sends to browsers.
 const CLIENT_RETRY_DELAY: Duration = Duration::from_secs(2);
 
@@ -52,7 +55,8 @@ pub struct WatchQuery {
 /// `id` is the position in the event log; a client that reconnects with `Last-Event-ID` misses no change. `change`
 /// carries a `ChangeNotice`. After its first eight batches a burst is sent as at most four batches a second, with only
 /// the last change per object. `resync` means that too many changes were missed: query everything again. `ping` is sent
-/// after five seconds without another event. The stream ends after an hour.
+/// after five seconds without another event. The stream ends after an hour, and when the session or token has ended or the role
+/// was changed.
 #[utoipa::path(
     get,
     path = "/api/v1/watch",
@@ -72,7 +76,7 @@ pub async fn watch_changes(
     let header = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let permit = actor.user().map(|user| site.streams().open_stream(user)).transpose()?;
     let (sender, receiver) = channel(64);
-    let follower = EventStreamer { seq: 0, sender, site };
+    let follower = EventStreamer { seq: 0, sender, site, actor };
     tokio::spawn(async move {
         let _permit = permit;
         follower.run(header.or(params.after)).await;
@@ -119,6 +123,19 @@ async fn wait_for_long_outage(mut outage: tokio::sync::watch::Receiver<Option<Ou
     }
 }
 
+/// Returns when the credential of the actor does not give the same role any more.
+async fn wait_until_unauthorized(hub: &Hub, actor: &Actor) {
+    let mut changes = hub.subscribe_credentials();
+    loop {
+        // In an outage it is not known: what the stream sends is read from the same database.
+        if matches!(hub.is_still_authorized(actor).await, Ok(false)) {
+            return;
+        }
+        // An error of `changed` means that the hub is gone, and so is the stream.
+        let _ = tokio::time::timeout(AUTHORIZATION_INTERVAL, changes.changed()).await;
+    }
+}
+
 /// The client has disconnected.
 struct ClientDisconnected;
 
@@ -127,6 +144,7 @@ struct EventStreamer {
     seq: i64,
     sender: Sender<Event>,
     site: Site,
+    actor: Actor,
 }
 
 impl EventStreamer {
@@ -134,7 +152,9 @@ impl EventStreamer {
         let _counted = self.site.metrics().track_stream();
         let stop = self.site.stop().clone();
         let outage = self.site.hub().subscribe_outage();
+        let (hub, actor) = (self.site.hub().clone(), self.actor.clone());
         tokio::select! {
+            () = wait_until_unauthorized(&hub, &actor) => {}
             () = stop.cancelled() => {}
             () = tokio::time::sleep(MAX_STREAM_DURATION) => {}
             () = wait_for_long_outage(outage) => {}

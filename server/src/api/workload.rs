@@ -9,6 +9,7 @@ pub mod list;
 pub mod patch;
 pub mod publish;
 pub mod put;
+pub mod render;
 pub mod restore;
 pub mod retain;
 pub mod revision;

@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use domain::api_token::NewApiToken;
+use domain::role::Role;
 use hub::{Actor, ActorKind, Hub};
 use rand::seq::IndexedRandom as _;
 
@@ -37,7 +39,7 @@ pub async fn prepare_credentials(hub: &Hub, folder: &Path, url: &str) -> anyhow:
         }
     };
     let user = hub.ensure_user(NAME, &password).await?;
-    let actor = Actor::new(NAME, ActorKind::Session(user));
+    let actor = Actor::new(NAME, ActorKind::Session(user), Role::Admin);
     let token = load_or_create_token(hub, folder, &actor).await?;
     write_private_file(&folder.join("cli.env"), &format!("FLOTILLA_SERVER={url}\nFLOTILLA_TOKEN={token}\n"))?;
     Ok(DemoCredentials { name: NAME.to_owned(), password, actor })
@@ -52,11 +54,11 @@ async fn load_or_create_token(hub: &Hub, folder: &Path, actor: &Actor) -> anyhow
     {
         return Ok(secret);
     }
-    let created = hub.create_token(actor, "command-line", TOKEN_DAYS).await;
+    let created = hub.create_token(actor, &NewApiToken::new("command-line", TOKEN_DAYS)).await;
     Ok(created.context("can't create a token")?.secret)
 }
 
-/// A password of four words out of sixty-four (24 bits): enough for a server on the loopback address.
+/// A password of four different words out of sixty-four (almost 24 bits): enough for a server on the loopback address.
 fn generate_password() -> String {
     const WORDS: [&str; 64] = [
         "anchor", "bay", "beacon", "bell", "berth", "bow", "bridge", "brig", "buoy", "cabin", "cable",
@@ -67,7 +69,7 @@ fn generate_password() -> String {
         "schooner", "shore", "sound", "stern", "strait", "tide", "vessel", "voyage", "wave",
     ];
     let mut rng = rand::rng();
-    let chosen: Vec<&str> = (0..4).filter_map(|_| WORDS.choose(&mut rng).copied()).collect();
+    let chosen: Vec<&str> = WORDS.choose_multiple(&mut rng, 4).copied().collect();
     chosen.join("-")
 }
 

@@ -16,6 +16,8 @@ const WORKLOAD_POINTER: &str = "/metadata/annotations/flotilla.dev~1workload";
 /// Kinds that `DeleteObject` deletes, in order of preference.
 const DELETABLE_KINDS: [(&str, &str); 3] =
     [("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "ConfigMap")];
+/// What follows from a change of an applied object.
+const REVERTED: &str = "Flotilla detects it, and reverts it unless the drift policy says to notify only.";
 /// Largest delay that can be injected, in milliseconds.
 const MAX_DELAY_MILLIS: u32 = 30_000;
 
@@ -53,6 +55,21 @@ impl FaultControls {
                 deployment["spec"]["template"]["spec"]["containers"][0]["image"] = json!("busybox:1.36");
                 "its image was changed to busybox:1.36".to_owned()
             }),
+            ClusterFault::FailImagePulls => {
+                restart_with(cluster, workload, |image| cluster.faults().fail_pulls_of(image)).map(|(key, image)| {
+                    format!("{image} is missing now, and the pods of Deployment {key} were deleted. Flotilla reports the cause until the image is restored.")
+                })
+            }
+            ClusterFault::CrashContainers => {
+                restart_with(cluster, workload, |image| cluster.faults().crash_containers_of(image)).map(|(key, image)| {
+                    format!("Containers with {image} crash now, and the pods of Deployment {key} were deleted. Flotilla reports the cause until the image is restored.")
+                })
+            }
+            ClusterFault::RestoreImage => {
+                restart_with(cluster, workload, |image| cluster.faults().restore_image(image)).map(|(key, image)| {
+                    format!("{image} runs again, and the pods of Deployment {key} are created again.")
+                })
+            }
             ClusterFault::Offline => {
                 cluster.faults().set_offline(true);
                 Ok(format!("{name} is offline until you bring it back online."))
@@ -74,17 +91,21 @@ impl app::DemoControls for FaultControls {
     fn run_action<'a>(
         &'a self,
         cluster: &'a str,
+        workload: &'a str,
         action: DemoAction,
     ) -> BoxFuture<'a, Result<String, String>> {
         let breakage = match action {
             DemoAction::DeleteObject => ClusterFault::DeleteObject,
             DemoAction::ChangeReplicas => ClusterFault::ChangeReplicas,
             DemoAction::ChangeImage => ClusterFault::ChangeImage,
+            DemoAction::FailImagePulls => ClusterFault::FailImagePulls,
+            DemoAction::CrashContainers => ClusterFault::CrashContainers,
+            DemoAction::RestoreImage => ClusterFault::RestoreImage,
             DemoAction::TakeOffline => ClusterFault::Offline,
             DemoAction::BringBack => ClusterFault::Online,
         };
         Box::pin(async move {
-            self.inject_fault(cluster, &FaultRequest { workload: String::new(), fault: breakage })
+            self.inject_fault(cluster, &FaultRequest { workload: workload.to_owned(), fault: breakage })
         })
     }
 }
@@ -96,7 +117,7 @@ fn delete_object(cluster: &SimCluster, workload: &str) -> Result<String, String>
     let (kind, object) = found.ok_or_else(|| no_object_message(cluster, workload))?;
     let (namespace, name) = object_key(&object);
     cluster.delete(kind, (namespace, name)).map_err(|problem| problem.to_string())?;
-    Ok(format!("{} {namespace}/{name} was deleted on {}.", kind.1, cluster.name()))
+    Ok(format!("{} {namespace}/{name} was deleted on {}. {REVERTED}", kind.1, cluster.name()))
 }
 
 fn change_deployment(
@@ -113,7 +134,30 @@ fn change_deployment(
         .edit(kind, (namespace, name), MANUAL_FIELD_MANAGER, edit)
         .map_err(|problem| problem.to_string())?;
     let key = format!("{namespace}/{name}");
-    Ok(format!("Deployment {key} on {}: {} by hand.", cluster.name(), change(&mut object)))
+    Ok(format!("Deployment {key} on {}: {} by hand. {REVERTED}", cluster.name(), change(&mut object)))
+}
+
+/// Sets or ends a fault of the image of a Deployment, and deletes its pods, so that new ones start with it. Returns the Deployment and
+/// the image.
+fn restart_with(
+    cluster: &SimCluster,
+    workload: &str,
+    set_fault: impl Fn(&str),
+) -> Result<(String, String), String> {
+    let found = find_applied_object(cluster, ("apps/v1", "Deployment"), workload);
+    let object = found.ok_or_else(|| no_object_message(cluster, workload))?;
+    let (namespace, name) = object_key(&object);
+    let image = object.pointer("/spec/template/spec/containers/0/image").and_then(Value::as_str);
+    let image = image.ok_or_else(|| format!("Deployment {namespace}/{name} has no container."))?;
+    set_fault(image);
+    let prefix = format!("{name}-");
+    for pod in cluster.list(("v1", "Pod"), Some(namespace)) {
+        let (_, pod_name) = object_key(&pod);
+        if pod_name.starts_with(&prefix) {
+            cluster.delete(("v1", "Pod"), (namespace, pod_name)).map_err(|problem| problem.to_string())?;
+        }
+    }
+    Ok((format!("{namespace}/{name}"), image.to_owned()))
 }
 
 /// An object that Flotilla applied for this workload, or for any if the name is empty.

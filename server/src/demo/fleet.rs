@@ -1,12 +1,13 @@
 //! The demo's clusters: five in two regions with labels for region, environment and tier, one with periodic outages.
 
-use std::path::Path;
 use std::time::Duration;
 
 use domain::cluster::ClusterKind;
 use domain::labels::Labels;
 use hub::NewCluster;
 use kubesim::{SimCluster, SimOptions};
+
+use super::snapshots::SnapshotFolder;
 
 /// One cluster of the demo.
 #[derive(Debug, Clone, Copy)]
@@ -96,17 +97,15 @@ impl DemoCluster {
 }
 
 /// Starts all clusters, from their snapshots if the folder has them.
-///
-/// # Errors
-/// The folder can't be created.
-pub fn start_clusters(folder: &Path) -> anyhow::Result<Vec<(DemoCluster, SimCluster)>> {
-    std::fs::create_dir_all(folder)?;
-    Ok(FLEET.iter().map(|member| (*member, start_cluster(folder, member))).collect())
+pub fn start_clusters(snapshots: &SnapshotFolder) -> Vec<(DemoCluster, SimCluster)> {
+    FLEET.iter().map(|member| (*member, start_cluster(snapshots, member))).collect()
 }
 
-fn start_cluster(folder: &Path, member: &DemoCluster) -> SimCluster {
-    match super::snapshots::load_snapshot(folder, member.name) {
+fn start_cluster(snapshots: &SnapshotFolder, member: &DemoCluster) -> SimCluster {
+    let cluster = match snapshots.load(member.name) {
         Some(snapshot) => SimCluster::restore(member.simulation_options(), &snapshot),
         None => SimCluster::new(member.simulation_options()),
-    }
+    };
+    cluster.faults().check_known_tags();
+    cluster
 }

@@ -19,7 +19,10 @@ const NAME: &str = "lighthouse";
 pub async fn publish_once(hub: &Hub, actor: &Actor) -> Result<(), hub::Error> {
     let labels = [("team".to_owned(), "harbor".to_owned())].into();
     match hub
-        .create_workload(actor, NewWorkload { name: NAME.to_owned(), labels, spec: sample_spec(hub) })
+        .create_workload(
+            actor,
+            NewWorkload { name: NAME.to_owned(), labels, owners: Vec::new(), spec: sample_spec(hub) },
+        )
         .await
     {
         Ok(_) => {}

@@ -125,7 +125,8 @@ async fn p19_long_lists_and_texts_of_a_report_are_truncated_with_a_mark() {
     assert_eq!(release.resources[1_999].object.name, "… 38001 more");
     let causes = &release.resources[0].causes;
     assert_eq!(causes.last().map(String::as_str), Some("… 81 more"));
-    assert!(causes[0].ends_with('…') && causes[0].len() <= 4_096, "{}", causes[0].len());
+    let first = &causes[0];
+    assert!(first.ends_with('…') && first.len() <= 4_096, "{}", first.len());
     let message = &release.resources[0].health.message;
     assert!(message.ends_with('…') && message.len() <= 4_096, "{}", message.len());
 

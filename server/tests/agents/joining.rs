@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use domain::cluster::ClusterFacts;
 use domain::event::EventKind;
 use domain::join::{NewJoinToken, RegistrationState};
 use domain::release::ReleaseState;
 use tokio::net::{TcpListener, TcpStream};
+
+use wire::agent::{RegisterRequest, RegisterResponse};
 
 use crate::test_server::{MemberCluster, TestServer, join_for_certificate, wait_until};
 
@@ -152,5 +155,52 @@ async fn a_cluster_with_releases_is_deleted_only_with_force() {
     assert!(server.hub.get_cluster("eu-1").await.is_err());
     server.wait_for_event(EventKind::ClusterDeleted).await;
     assert_eq!(member.config_value("web").as_deref(), Some("1"), "its objects stay");
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_waits_gets_its_certificate_when_it_is_accepted_and_not_with_its_next_request() {
+    let server = TestServer::open().await;
+    let token = server.create_join_token(NewJoinToken::default()).await;
+    let tls = wire::tls::pinned_config(&token.authority).unwrap();
+    let client = wire::AgentClient::new(&server.agent_endpoint.url, tls).unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let csr = rcgen::CertificateParams::default().serialize_request(&key).unwrap().pem().unwrap();
+    let request = RegisterRequest {
+        token: token.to_string(),
+        name: "eu-1".to_owned(),
+        csr,
+        facts: ClusterFacts::default(),
+    };
+    let first = tokio::spawn(async move { client.register(&request).await });
+    server.wait_for_event(EventKind::ClusterPending).await;
+    assert_eq!(onboarding_states(&server).await, "ddwppp");
+    assert!(!first.is_finished(), "the response waits for the decision");
+    server.hub.accept_cluster(&server.actor, "eu-1", None).await.unwrap();
+    let response = first.await.unwrap().unwrap();
+    assert!(matches!(response, RegisterResponse::Joined(_)), "{response:?}");
+    assert_eq!(onboarding_states(&server).await, "ddddwp");
+}
+
+/// The first letters of the states of the stages of `eu-1`.
+async fn onboarding_states(server: &TestServer) -> String {
+    let onboarding = server.hub.get_onboarding("eu-1").await.unwrap();
+    onboarding.stages.iter().map(|stage| stage.state.as_str().chars().next().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s0_16_the_stages_of_a_cluster_that_joins_end_when_it_is_online() {
+    let server = TestServer::open().await;
+    assert!(server.hub.get_onboarding("eu-1").await.is_err(), "nothing is known of this name");
+    let bound = NewJoinToken { cluster_name: Some("eu-1".to_owned()), ..NewJoinToken::default() };
+    let token = server.create_join_token(bound).await;
+    assert_eq!(onboarding_states(&server).await, "dwpppp");
+    let member = MemberCluster::new("eu-1");
+    member.start(Some(server.join_config("eu-1", &token)));
+    server.wait_for_event(EventKind::ClusterPending).await;
+    let onboarding = server.hub.get_onboarding("eu-1").await.unwrap();
+    assert!(onboarding.pending.is_some() && !onboarding.is_foreign);
+    server.hub.accept_cluster(&server.actor, "eu-1", None).await.unwrap();
+    wait_until("it is online", async || onboarding_states(&server).await == "dddddd").await;
     member.stop().await;
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use agent::{HttpLink, Link, LinkError};
+use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::plan::ClusterPlan;
 use domain::release::ReleaseState;
 use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
@@ -72,6 +73,14 @@ impl Link for LossyLink {
 
     async fn submit_cluster_plan(&self, plan: PlanId, effect: ClusterPlan) -> Result<(), LinkError> {
         self.maybe_lose(self.inner.submit_cluster_plan(plan, effect)).await
+    }
+
+    async fn submit_helm_release(
+        &self,
+        request: &HelmReleaseRequest,
+        reading: HelmReleaseReading,
+    ) -> Result<(), LinkError> {
+        self.maybe_lose(self.inner.submit_helm_release(request, reading)).await
     }
 
     async fn send_reports(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {

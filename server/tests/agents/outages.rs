@@ -105,6 +105,43 @@ async fn p8_an_agent_heals_while_its_hub_is_down_also_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn p8_a_workload_that_was_removed_does_not_return_from_a_cache_that_is_older() {
+    let mut server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.publish("api", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    server.wait_for_state("api", "eu-1", ReleaseState::Healthy).await;
+    member.wait_for_cached_releases(2).await;
+    let mut entries = Vec::new();
+    for name in member.cache.list_names().await.unwrap() {
+        entries.push((name.clone(), member.cache.get(&name).await.unwrap().unwrap()));
+    }
+    server.hub.unpublish_workload(&server.actor, "web", Default::default()).await.unwrap();
+    server.wait_for_state("web", "eu-1", ReleaseState::Removed).await;
+    // The agent is killed before it has written the cache again, and its hub is down.
+    member.stop().await;
+    server.stop().await;
+    for (name, bytes) in entries {
+        member.cache.put(&name, &bytes).await.unwrap();
+    }
+    member.cluster.delete(CONFIG_MAP, ("default", "api")).unwrap();
+    member.start(None);
+    member.wait_for_value("api", Some("1")).await;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_eq!(
+        member.config_value("web"),
+        None,
+        "it has no record, so only the hub knows whether it is desired"
+    );
+
+    let server = server.restart().await;
+    server.publish("web", "2", &["eu-1"]).await;
+    member.wait_for_value("web", Some("2")).await;
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn p21_agents_keep_applying_in_an_outage_of_the_database_and_continue_after_it() {
     let server = TestServer::open().await;
     let member = server.join_cluster("eu-1").await;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use agent::{HttpLink, Link, LinkError};
 use domain::event::{Event, EventKind};
 use domain::health::HealthStatus;
+use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::plan::ClusterPlan;
 use domain::release::ReleaseState;
 use domain::report::{DesiredPhase, DesiredRelease, DesiredState, Heartbeat, ReportAck, ReportBatch};
@@ -163,6 +164,14 @@ impl Link for RecordingLink {
 
     async fn submit_cluster_plan(&self, plan: PlanId, cluster_plan: ClusterPlan) -> Result<(), LinkError> {
         self.inner.submit_cluster_plan(plan, cluster_plan).await
+    }
+
+    async fn submit_helm_release(
+        &self,
+        request: &HelmReleaseRequest,
+        reading: HelmReleaseReading,
+    ) -> Result<(), LinkError> {
+        self.inner.submit_helm_release(request, reading).await
     }
 
     async fn send_reports(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
@@ -360,6 +369,14 @@ impl Link for RecordedHub {
 
     async fn submit_cluster_plan(&self, _plan: PlanId, _result: ClusterPlan) -> Result<(), LinkError> {
         Err(LinkError::Unreachable("nothing was planned".to_owned()))
+    }
+
+    async fn submit_helm_release(
+        &self,
+        _request: &HelmReleaseRequest,
+        _reading: HelmReleaseReading,
+    ) -> Result<(), LinkError> {
+        Err(LinkError::Unreachable("nothing was requested".to_owned()))
     }
 
     async fn send_reports(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {

@@ -373,7 +373,7 @@ fn database_files(folder: &Path) -> Vec<PathBuf> {
 async fn open_hub(database: String, clock: &Clock) -> Hub {
     let begun = tokio::time::Instant::now();
     loop {
-        match Hub::open(HubConfig { database: database.clone(), clock: clock.clone() }).await {
+        match Hub::open(HubConfig::new(database.clone(), clock.clone())).await {
             Ok(hub) => return hub,
             Err(error) => assert!(begun.elapsed() < WAIT_TIMEOUT, "{error:?}"),
         }

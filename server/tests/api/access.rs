@@ -11,17 +11,20 @@ use server::{Site, SiteOptions};
 use crate::test_server::{TestResponse, TestServer};
 
 /// The public routes. A new public route fails the test until it is added here.
-const PUBLIC_ROUTES: [&str; 10] = [
+const PUBLIC_ROUTES: [&str; 13] = [
     "GET /livez",
     "GET /healthz",
     "GET /readyz",
     "GET /version",
     "GET /sign-in",
     "GET /setup",
+    "GET /set-password",
     "POST /api/fn/sign_in",
     "POST /api/fn/sign_up",
     "POST /api/fn/sign_out",
     "GET /api/fn/needs_setup",
+    "GET /api/fn/password_link_read",
+    "POST /api/fn/password_set",
 ];
 
 async fn send_unauthenticated(

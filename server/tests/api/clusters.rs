@@ -1,9 +1,14 @@
 //! `/api/v1/clusters…`, `/fleet`, `/event_stream`, `/tokens`, health and metrics.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use serde_json::{Value, json};
+use server::SiteOptions;
+use server::agents::AgentEndpoint;
 
+use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::TestServer;
 
 #[tokio::test]
@@ -40,6 +45,70 @@ async fn g215_an_invalid_label_is_rejected() {
     let answer = server.send_json(Method::PATCH, "/api/v1/clusters/eu-1", &[], &patch).await;
     assert_eq!(answer.problem(), (422, "Invalid".to_owned()));
     assert_eq!(answer.json()["findings"][0]["code"], "G215");
+}
+
+#[tokio::test]
+async fn g215_an_invalid_taint_is_rejected() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[]).await;
+    for taints in [
+        json!([{ "key": "no spaces", "effect": "NoSelect" }]),
+        json!([{ "key": "a", "effect": "NoSelect" }, { "key": "a", "value": "b", "effect": "NoSelect" }]),
+    ] {
+        let patch = json!({ "taints": taints });
+        let answer = server.send_json(Method::PATCH, "/api/v1/clusters/eu-1", &[], &patch).await;
+        assert_eq!(answer.problem(), (422, "Invalid".to_owned()), "{taints}");
+        assert_eq!(answer.json()["findings"][0]["code"], "G215");
+    }
+    assert_eq!(server.get("/api/v1/clusters/eu-1").await.json()["taints"], json!([]));
+}
+
+#[tokio::test]
+async fn s0_3_the_console_revokes_and_deletes_a_cluster_only_for_a_user_who_confirms() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[]).await;
+    let revoke = async |headers: &[(&str, &str)]| {
+        server.send_raw(form("/api/fn/cluster_revoke", "name=eu-1", headers)).await
+    };
+    assert_eq!(revoke(&[]).await.status, StatusCode::UNAUTHORIZED);
+    let cookie = cookie(&sign_in(&server).await);
+    let headers = [("cookie", &*cookie)];
+    let page = |path: &str| Request::get(path).header("cookie", &cookie).body(Body::empty()).unwrap();
+    let question = server.send_raw(page("/clusters/eu-1?dialog=revoke")).await.text;
+    for part in
+        ["Revoke the certificates of eu-1?", "No workload has a release there.", "can't connect again"]
+    {
+        assert!(question.contains(part), "{part} is missing in {question}");
+    }
+    assert_eq!(revoke(&headers).await.status, StatusCode::OK);
+    let events = server.get("/api/v1/events?limit=1").await.json();
+    assert!(events["items"][0]["message"].as_str().unwrap().contains("were revoked"), "{events}");
+
+    let delete = async |body: &str| server.send_raw(form("/api/fn/cluster_delete", body, &headers)).await;
+    let mistyped = delete("name=eu-1&confirmed_name=eu-2").await;
+    assert_eq!(mistyped.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(mistyped.text.contains("Type eu-1 to delete it."), "{}", mistyped.text);
+    assert_eq!(delete("name=eu-1&confirmed_name=eu-1").await.status, StatusCode::OK);
+    assert_eq!(server.get("/api/v1/clusters/eu-1").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn s4_7_values_are_saved_only_over_those_that_the_form_was_rendered_with() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[]).await;
+    let cookie = cookie(&sign_in(&server).await);
+    let save = async |base: &str, values: &str| {
+        let body = format!("name=eu-1&base={base}&values={values}");
+        server.send_raw(form("/api/fn/cluster_set_values", &body, &[("cookie", &cookie)])).await
+    };
+    assert_eq!(save("", "zone%3A+a%0D%0A").await.status, StatusCode::OK);
+    assert_eq!(server.get("/api/v1/clusters/eu-1").await.json()["values"], json!({ "zone": "a" }));
+    assert_eq!(save("", "zone%3A+b%0A").await.status, StatusCode::PRECONDITION_FAILED);
+    let invalid = save("zone%3A+a%0A", "zone%3A+%5B%0A").await;
+    assert_eq!(invalid.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(invalid.text.contains(", at line "), "{}", invalid.text);
+    assert_eq!(save("zone%3A+%22a%22%0A", "-+1").await.status, StatusCode::UNPROCESSABLE_ENTITY, "a list");
+    assert_eq!(server.get("/api/v1/clusters/eu-1").await.json()["values"], json!({ "zone": "a" }));
 }
 
 #[tokio::test]
@@ -118,7 +187,7 @@ async fn a_server_without_running_loops_is_alive_but_not_ready() {
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(
         answer.text,
-        "these tasks are not running: placer, rollouts, staleness, retention, git, tail\n"
+        "these tasks are not running: placer, rollouts, staleness, retention, git, incidents, deliveries, encryption, tail\n"
     );
     let metrics = server.get("/metrics").await.text;
     for line in
@@ -126,4 +195,59 @@ async fn a_server_without_running_loops_is_alive_but_not_ready() {
     {
         assert!(metrics.contains(line), "{metrics}");
     }
+}
+
+#[tokio::test]
+async fn s0_16_the_manifests_of_a_cluster_are_sent_for_its_unused_join_token_only() {
+    let options = |hub: hub::Hub| {
+        let (authority, _) = hub::Authority::generate(hub.clock().clone()).unwrap();
+        let url = "https://hub.example.com:4601".to_owned();
+        let endpoint = AgentEndpoint { authority: Arc::new(authority), url };
+        SiteOptions { agent_endpoint: Some(endpoint), ..SiteOptions::bare(hub) }
+    };
+    let server = TestServer::start_with(options).await;
+    let created = server
+        .send_json(Method::POST, "/api/v1/clusters/eu-1:install", &[], &json!({ "namespaces": ["shop"] }))
+        .await
+        .json();
+    let manifest = created["manifest"].as_str().unwrap();
+    let token = manifest.split_whitespace().find(|word| word.starts_with("flj_")).unwrap().to_owned();
+    let read = async |path: &str, header: (&str, &str)| {
+        let request = Request::get(path).header(header.0, header.1);
+        server.send_raw(request.body(Body::empty()).unwrap()).await
+    };
+    let bearer = format!("Bearer {token}");
+    let shop = "/install/eu-1?namespaces=shop";
+    let sent = read(shop, ("authorization", &bearer)).await;
+    assert_eq!((sent.status, sent.text.as_str()), (StatusCode::OK, manifest), "the same manifests");
+    assert_eq!(sent.header("cache-control"), "no-store");
+    let cookie = format!("flotilla_join={token}");
+    assert_eq!(read(shop, ("cookie", &cookie)).await.text, manifest, "a download by the browser");
+    let wide = read("/install/eu-1?clusterWide=true", ("authorization", &bearer)).await;
+    assert!(!wide.text.contains("namespace: shop"), "{}", wide.text);
+
+    let api_token = format!("Bearer {}", server.token);
+    let wrong = bearer.replace("flj_", "flj_0");
+    for (path, header) in [
+        ("/install/eu-2?namespaces=shop", bearer.as_str()),
+        (shop, api_token.as_str()),
+        (shop, wrong.as_str()),
+        (shop, "Bearer "),
+    ] {
+        assert_eq!(read(path, ("authorization", header)).await.problem().0, 401, "{path} {header}");
+    }
+    let invalid = read("/install/eu-1?namespaces=kube-system", ("authorization", &bearer)).await;
+    assert_eq!(invalid.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let id = created["token"].as_str().unwrap();
+    server.delete(&format!("/api/v1/join-tokens/{id}")).await;
+    assert_eq!(read(shop, ("authorization", &bearer)).await.problem().0, 401, "it was revoked");
+}
+
+#[tokio::test]
+async fn the_status_of_the_server_names_its_engine_and_its_queues() {
+    let server = TestServer::start().await;
+    let status = server.get("/api/v1/server-status").await.json();
+    assert!(status["database"].as_str().unwrap().starts_with("SQLite 3."), "{status}");
+    assert_eq!(status["queues"][0], json!({ "name": "placer", "due": 0 }));
+    assert_eq!(status.get("outage"), None);
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod assets;
+mod audit;
 mod clusters;
 mod groups;
 mod idempotency;
@@ -11,8 +12,12 @@ mod overrides;
 mod postgres;
 mod postgres_outages;
 mod problems;
+mod roles;
+mod search;
 mod sessions;
 mod sign_in_limits;
 mod test_server;
+mod users;
 mod watch;
+mod web_security;
 mod workloads;

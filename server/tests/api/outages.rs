@@ -5,12 +5,15 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, StatusCode};
+use domain::JoinTokenId;
+use domain::api_token::NewApiToken;
 use hub::Outage;
 use serde_json::json;
 use server::agents::AgentEndpoint;
 use server::listener::Peer;
 use server::{Site, SiteOptions};
 use tower::ServiceExt as _;
+use wire::agent::JoinTokenParts;
 
 use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{PASSWORD, TestResponse, TestServer, USER_NAME, WORKLOADS, new_workload};
@@ -26,7 +29,13 @@ struct OutageTest {
 
 impl OutageTest {
     async fn start() -> Self {
-        let server = TestServer::start().await;
+        let options = |hub: hub::Hub| {
+            let (authority, _) = hub::Authority::generate(hub.clock().clone()).unwrap();
+            let url = "https://127.0.0.1:1".to_owned();
+            let endpoint = AgentEndpoint { authority: Arc::new(authority), url };
+            SiteOptions { agent_endpoint: Some(endpoint), ..SiteOptions::bare(hub) }
+        };
+        let server = TestServer::start_with(options).await;
         server.register_cluster("eu-1", &[("env", "prod")]).await;
         server.create_workload("web").await;
         let published = server.post(&format!("{WORKLOADS}/web:publish"), &json!({ "message": "" })).await;
@@ -66,10 +75,13 @@ impl OutageTest {
             let cookie = [("cookie", &*self.cookie)];
             return form(path, &credentials, if starts_session { &[] } else { &cookie });
         }
-        let request = Request::builder().method(method).uri(fill_path(path));
+        let query = if path.ends_with("/password_link_read") { "?token=x" } else { "" };
+        let request = Request::builder().method(method).uri(fill_path(path) + query);
         let request = request.header("content-type", "application/json").header("if-match", "*");
         let request = if path.starts_with("/api/v1") || path == "/metrics" {
             request.header("authorization", format!("Bearer {}", self.server.token))
+        } else if path == "/install/{cluster}" {
+            request.header("authorization", format!("Bearer {}", well_formed_join_token()))
         } else {
             request.header("cookie", &self.cookie).header("accept", accepted_type(path))
         };
@@ -83,6 +95,12 @@ impl OutageTest {
     fn failures(&self) -> u64 {
         self.server.hub.count_outage_failures().iter().map(|(_, count)| count).sum()
     }
+}
+
+/// A join token that only the database can reject.
+fn well_formed_join_token() -> String {
+    let hash = "0".repeat(64);
+    JoinTokenParts { id: JoinTokenId::from_parts(1, 1), secret: hash.clone(), authority: hash }.to_string()
 }
 
 fn accepted_type(path: &str) -> &'static str {
@@ -127,7 +145,7 @@ fn assert_unavailable(route: &str, answer: &TestResponse) {
     let path = route.split_once(' ').unwrap().1;
     if path.starts_with("/api/fn/") {
         assert!(answer.text.contains("databaseUnavailable"), "{route}: {}", answer.text);
-    } else if path.starts_with("/api/v1") || path == "/metrics" {
+    } else if ["/api/v1", "/metrics", "/install/"].iter().any(|one| path.starts_with(one)) {
         assert_eq!(answer.problem().1, "DatabaseUnavailable", "{route}");
     } else {
         assert!(answer.header("content-type").starts_with("text/html"), "{route}");
@@ -223,7 +241,13 @@ fn certificate() -> Vec<u8> {
 async fn p21_reads_continue_while_the_database_accepts_no_writes() {
     let test = OutageTest::start().await;
     // The use of the token is due to be recorded, and the session to be extended.
-    let secret = test.server.hub.create_token(&test.server.actor, "unused", 1).await.unwrap().secret;
+    let secret = test
+        .server
+        .hub
+        .create_token(&test.server.actor, &NewApiToken::new("unused", 1))
+        .await
+        .unwrap()
+        .secret;
     test.server.hub.limit_database_pages(Some(1)).await.unwrap();
     let writes = test.server.post(WORKLOADS, &big_workload("big")).await;
     assert_eq!(writes.problem(), (503, "DatabaseUnavailable".to_owned()));

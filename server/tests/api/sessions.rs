@@ -196,3 +196,52 @@ async fn a_token_created_with_a_session_works_without_it() {
     let request = request.header("authorization", format!("bearer {token}"));
     assert_eq!(server.send_raw(request.body(Body::empty()).unwrap()).await.status, StatusCode::OK);
 }
+
+#[tokio::test]
+async fn a_user_lists_the_own_sessions_and_ends_others_which_stay_ended() {
+    let server = TestServer::start().await;
+    let firefox = ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0");
+    let sign_in_with = async |headers: &[(&str, &str)]| {
+        let answer = form("/api/fn/sign_in", &credentials(USER_NAME, PASSWORD), headers);
+        cookie(&server.send_raw(answer).await)
+    };
+    let (mine, other) = (sign_in_with(&[firefox]).await, sign_in_with(&[]).await);
+    let list = async |cookie: &str| page(&server, "/api/v1/sessions", cookie).await.json();
+    let sessions = list(&mine).await;
+    let sessions = sessions.as_array().unwrap();
+    assert_eq!(sessions.len(), 2);
+    assert_eq!(
+        (&sessions[0]["current"], &sessions[0]["browser"]),
+        (&json!(true), &json!("Firefox on Linux"))
+    );
+    assert_eq!(sessions[1]["current"], false);
+    assert!(!mine.contains(sessions[0]["id"].as_str().unwrap()), "the id authenticates nobody");
+
+    let id = sessions[1]["id"].as_str().unwrap();
+    let revoke = async |cookie: &str, path: &str| {
+        let request = Request::delete(path).header("cookie", cookie).header("sec-fetch-site", "same-origin");
+        server.send_raw(request.body(Body::empty()).unwrap()).await.status
+    };
+    assert_eq!(revoke(&mine, "/api/v1/sessions/%25").await, StatusCode::NOT_FOUND, "no wildcard");
+    assert_eq!(revoke(&mine, &format!("/api/v1/sessions/{id}")).await, StatusCode::NO_CONTENT);
+    assert_eq!(page(&server, "/workloads", &other).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(revoke(&mine, &format!("/api/v1/sessions/{id}")).await, StatusCode::NOT_FOUND);
+
+    let other = sign_in_with(&[]).await;
+    assert_eq!(revoke(&mine, "/api/v1/sessions").await, StatusCode::NO_CONTENT);
+    assert_eq!(page(&server, "/workloads", &other).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(page(&server, "/workloads", &mine).await.status, StatusCode::OK);
+    assert_eq!(list(&mine).await.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_was_revoked_is_not_stored_again_by_a_request_in_progress() {
+    let server = TestServer::start().await;
+    let details = hub::SessionDetails { user: server.actor.user(), ..hub::SessionDetails::default() };
+    let expires = server.hub.clock().now().plus_millis(60_000);
+    server.hub.create_session("secret", "{}", expires, &details).await.unwrap();
+    let id = server.hub.list_sessions(&server.actor, None).await.unwrap()[0].id.clone();
+    server.hub.revoke_session(&server.actor, &id).await.unwrap();
+    server.hub.update_session("secret", "{}", expires, &details).await.unwrap();
+    assert_eq!(server.hub.load_session("secret").await.unwrap(), None);
+}

@@ -57,7 +57,7 @@ async fn start_with_clock() -> (TestServer, Arc<AtomicI64>) {
     let (system, offset) = (Clock::system(), Arc::new(AtomicI64::new(0)));
     let shared = offset.clone();
     let clock = Clock::from_fn(move || system.now().plus_millis(shared.load(Ordering::SeqCst)));
-    let hub = Hub::open(HubConfig { database, clock }).await.unwrap();
+    let hub = Hub::open(HubConfig::new(database, clock)).await.unwrap();
     (TestServer::start_over(hub, folder, SiteOptions::bare).await, offset)
 }
 

@@ -4,8 +4,10 @@ use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
+use domain::api_token::NewApiToken;
 use domain::cluster::ClusterKind;
-use hub::{Actor, ActorKind, Clock, Hub, HubConfig, NewCluster};
+use domain::role::Role;
+use hub::{Actor, ActorKind, Clock, Hub, HubConfig, KeySource, NewCluster};
 use serde_json::{Value, json};
 use server::{ServerRouter, Site, SiteOptions};
 use tower::ServiceExt as _;
@@ -77,7 +79,9 @@ impl TestServer {
 
     /// A server on the database with this address.
     pub async fn start_on(database: &str) -> Self {
-        let config = HubConfig { database: database.to_owned(), clock: Clock::system() };
+        // The key of servers that share a database of PostgreSQL.
+        let keys = Some(KeySource::Value(format!("flotilla-key-1:{}", "A".repeat(43))));
+        let config = HubConfig { keys, ..HubConfig::new(database, Clock::system()) };
         let hub = Hub::open(config).await.unwrap();
         Self::start_over(hub, tempfile::tempdir().unwrap(), SiteOptions::bare).await
     }
@@ -89,8 +93,8 @@ impl TestServer {
         options: impl FnOnce(Hub) -> SiteOptions,
     ) -> Self {
         let user = hub.ensure_user(USER_NAME, PASSWORD).await.unwrap();
-        let actor = Actor::new(USER_NAME, ActorKind::Session(user));
-        let token = hub.create_token(&actor, "test", 1).await.unwrap().secret;
+        let actor = Actor::new(USER_NAME, ActorKind::Session(user), Role::Admin);
+        let token = hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;
         let built = server::build_router(&Site::new(options(hub.clone())));
         Self { hub, app: built, token, actor, _folder: folder }
     }
@@ -188,5 +192,5 @@ pub fn new_workload(name: &str) -> Value {
 
 async fn open_hub(folder: &std::path::Path) -> Hub {
     let database = format!("sqlite://{}", folder.join("flotilla.db").display());
-    Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap()
+    Hub::open(HubConfig::new(database, Clock::system())).await.unwrap()
 }

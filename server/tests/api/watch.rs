@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
 use axum::http::{Method, StatusCode};
+use domain::role::Role;
 use futures::StreamExt as _;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
+use crate::roles::RoleUser;
+use crate::sessions::form;
 use crate::test_server::{TestResponse, TestServer};
 
 const WATCH: &str = "/api/v1/watch";
@@ -189,4 +192,45 @@ async fn p20_a_user_has_a_limited_number_of_streams_and_may_open_another_when_on
         assert!(begun.elapsed() < Duration::from_secs(20), "the stream still counts");
         tokio::task::yield_now().await;
     }
+}
+
+/// Opens a stream with these credentials and reads the frame with which it begins.
+async fn open_as(server: &TestServer, header: (&str, &str)) -> WatchStream {
+    let request = axum::http::Request::get(WATCH).header(header.0, header.1).body(Body::empty()).unwrap();
+    let response = server.app.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut stream = WatchStream { body: response.into_body().into_data_stream(), text: String::new() };
+    stream.next().await.unwrap();
+    stream
+}
+
+/// Reads until the stream ends. A frame that does not come within the timeout fails the test.
+async fn read_to_end(mut stream: WatchStream) {
+    while stream.next().await.is_some() {}
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_session_its_token_its_user_and_its_role() {
+    let server = TestServer::start().await;
+    let (editor, viewer) =
+        (RoleUser::create(&server, Role::Editor).await, RoleUser::create(&server, Role::Viewer).await);
+    let bearer = format!("Bearer {}", editor.token);
+
+    let stream = open_as(&server, ("cookie", &editor.cookie)).await;
+    let signed_out = form("/api/fn/sign_out", "", &[("cookie", &editor.cookie)]);
+    assert_eq!(server.send_raw(signed_out).await.status, StatusCode::OK);
+    read_to_end(stream).await;
+
+    let stream = open_as(&server, ("authorization", &bearer)).await;
+    server.hub.set_user_role(&server.actor, "editor", Role::Viewer).await.unwrap();
+    read_to_end(stream).await;
+
+    let tokens = server.hub.list_tokens(&editor.actor).await.unwrap();
+    let stream = open_as(&server, ("authorization", &bearer)).await;
+    server.hub.delete_token(&editor.actor, tokens[0].id).await.unwrap();
+    read_to_end(stream).await;
+
+    let stream = open_as(&server, ("cookie", &viewer.cookie)).await;
+    server.hub.disable_user(&server.actor, "viewer").await.unwrap();
+    read_to_end(stream).await;
 }

@@ -8,7 +8,8 @@ use domain::Digest;
 use domain::chart_repository::{
     ChartRepositoryPut, NewChartRepository, RepositoryCredentials, RepositoryLogin,
 };
-use source::repository::{RepositoryAccess, RepositoryClient};
+use source::RemoteAccess;
+use source::repository::RepositoryClient;
 use sqlx::{ConnectOptions as _, Executor as _};
 use testkit::{HttpRequest, HttpResponse, HttpServer};
 use wire::{CatalogQuery, ValidateRequest};
@@ -85,7 +86,7 @@ fn respond(mode: u8, request: &HttpRequest) -> HttpResponse {
 /// A fleet whose server may read repositories of its own network.
 async fn fleet_with_repositories() -> TestFleet {
     let fleet = TestFleet::start().await;
-    fleet.hub.set_repository_client(RepositoryClient::new(RepositoryAccess::PrivateHttp).unwrap());
+    fleet.hub.set_repository_client(RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap());
     fleet
 }
 
@@ -109,7 +110,7 @@ async fn find_problems(fleet: &TestFleet, new: &NewWorkload) -> Vec<(String, Str
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s1_10_a_chart_of_a_repository_is_pinned_fetched_once_and_published_without_the_repository() {
-    with_timeout(async {
+    with_timeout(Box::pin(async {
         let repository = TestRepository::start().await;
         let mut fleet = fleet_with_repositories().await;
         set_helm(&fleet).await;
@@ -145,7 +146,7 @@ async fn s1_10_a_chart_of_a_repository_is_pinned_fetched_once_and_published_with
         let mut edited = workload_of("1.1.0");
         edited.spec.placement.predicates[0].names.push("eu-3".into());
         let current = fleet.client.get_workload("web").await.unwrap().workload;
-        let put = WorkloadPut { spec: edited.spec, labels: None };
+        let put = WorkloadPut { spec: edited.spec, ..WorkloadPut::default() };
         fleet.client.put_workload("web", &put, current.revision).await.unwrap();
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         fleet.wait_for_web(|status| status.counts.healthy() == 4).await;
@@ -157,7 +158,7 @@ async fn s1_10_a_chart_of_a_repository_is_pinned_fetched_once_and_published_with
             "{problems:?}"
         );
         fleet.stop().await;
-    })
+    }))
     .await;
 }
 
@@ -258,7 +259,7 @@ async fn private_addresses_are_refused_unless_the_server_allows_them_and_redirec
     with_timeout(async {
         let repository = TestRepository::start().await;
         let fleet = TestFleet::start().await;
-        fleet.hub.set_repository_client(RepositoryClient::new(RepositoryAccess::Https).unwrap());
+        fleet.hub.set_repository_client(RepositoryClient::new(RemoteAccess::Https).unwrap());
         let added = fleet.client.create_chart_repository(&new_repository(&repository.url())).await.unwrap();
         let failure = added.status.failure.unwrap();
         assert!(failure.message.contains("not allowed"), "{failure:?}");

@@ -28,8 +28,8 @@ pub(super) fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
     describe_chart(&format!("version: {version}\n"), extra)
 }
 
-/// The same with these lines in Chart.yaml.
-fn describe_chart(lines: &str, extra: &[(&str, &str)]) -> Vec<u8> {
+/// The same with these lines in Chart.yaml; a file of `extra` replaces one of the same name.
+pub(super) fn describe_chart(lines: &str, extra: &[(&str, &str)]) -> Vec<u8> {
     let description = format!("apiVersion: v2\nname: web\n{lines}");
     let files = [
         ("Chart.yaml", description.as_str()),
@@ -38,7 +38,8 @@ fn describe_chart(lines: &str, extra: &[(&str, &str)]) -> Vec<u8> {
         ("README.md", "# Web"),
     ];
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for (path, text) in files.iter().chain(extra) {
+    let is_replaced = |path: &str| extra.iter().any(|(other, _)| *other == path);
+    for (path, text) in files.iter().filter(|(path, _)| !is_replaced(path)).chain(extra) {
         let mut header = Header::new_gnu();
         header.set_size(text.len() as u64);
         header.set_mode(0o644);
@@ -136,7 +137,7 @@ async fn s1_10_s1_11_a_chart_runs_on_every_cluster_with_common_values_and_values
         // An upgrade of the chart is another revision; an unchanged set of inputs is not rendered again.
         fleet.client.upload_chart(chart("1.1.0", &[])).await.unwrap();
         new.spec.source = chart_workload("1.1.0", "replicas: 2\n").spec.source;
-        let put = WorkloadPut { spec: new.spec, labels: None };
+        let put = WorkloadPut { spec: new.spec, ..WorkloadPut::default() };
         let current = fleet.client.get_workload("web").await.unwrap().workload;
         fleet.client.put_workload("web", &put, current.revision).await.unwrap();
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
@@ -249,7 +250,7 @@ pub async fn update_chart(fleet: &TestFleet, change: impl FnOnce(&mut WorkloadSp
     let current = fleet.client.get_workload("web").await.unwrap().workload;
     let mut spec = current.draft.clone();
     change(&mut spec);
-    let put = WorkloadPut { spec, labels: None };
+    let put = WorkloadPut { spec, ..WorkloadPut::default() };
     fleet.client.put_workload("web", &put, current.revision).await.unwrap();
     fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
 }
@@ -333,7 +334,7 @@ async fn s4_4_definitions_of_a_chart_are_upgraded_only_by_policy_and_stay_after_
         let short_names = || [0, 1, 2].map(|n| crd(n).unwrap()["spec"]["names"]["shortNames"][0].clone());
 
         let current = fleet.client.get_workload("web").await.unwrap().workload;
-        let put = WorkloadPut { spec: chart_workload("1.1.0", "").spec, labels: None };
+        let put = WorkloadPut { spec: chart_workload("1.1.0", "").spec, ..WorkloadPut::default() };
         fleet.client.put_workload("web", &put, current.revision).await.unwrap();
         let plan = serde_json::to_string(&fleet.client.plan_workload("web", 20).await.unwrap()).unwrap();
         assert!(plan.contains("CustomResourceDefinition widgets.example.com of the chart differs"), "{plan}");

@@ -300,6 +300,25 @@ async fn s1_1_s1_2_groups_have_rules_for_their_members_and_features_with_a_state
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s1_27_a_feature_keeps_the_properties_that_a_tool_beside_the_hub_sets_up_a_mesh_from() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1"]).await;
+        fleet.create_europe(&[0]).await;
+        let feature = format!("{EU}/features/deployment");
+        let mesh = json!({"mesh": {"network": "eu", "mtls": true, "ports": [80, 443]}});
+        let (status, _) = fleet.send(Method::PUT, &feature, mesh.clone()).await;
+        assert_eq!(status, StatusCode::OK);
+        let (_, stored) = fleet.send(Method::GET, &feature, Value::Null).await;
+        assert_eq!(stored["properties"], mesh, "{stored}");
+        let (status, refused) =
+            fleet.send(Method::POST, &format!("{EU}/features/serviceMesh"), json!({})).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "no mesh is set up, and none is pretended: {refused}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s1_2_s1_28_disabling_the_feature_deletes_the_deployments_and_is_in_progress_until_then() {
     with_timeout(async {
         let mut fleet = fleet_of(&["eu-1", "eu-2"]).await;

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use domain::git::{GitContent, OnNewCommit};
 use domain::git_repository::GitRepositoryPut;
-use source::git::{GitAccess, GitClient};
+use domain::remote::{GitContent, OnNewCommit};
+use source::RemoteAccess;
+use source::git::GitClient;
 use source::kustomize::Kustomize;
 use wire::ValuesQuery;
 
@@ -61,7 +62,7 @@ async fn addresses_that_the_server_does_not_allow_and_ssh_are_refused() {
     with_timeout(Box::pin(async {
         let (server, _) = repository().await;
         let fleet = TestFleet::start().await;
-        fleet.hub.set_git_client(GitClient::new(GitAccess::Https).unwrap());
+        fleet.hub.set_git_client(GitClient::new(RemoteAccess::Https).unwrap());
         let at = |url: &str| {
             let mut new = git_workload(&server, OnNewCommit::Draft);
             let Source::Git(source) = &mut new.spec.source else { unreachable!() };

@@ -1,12 +1,13 @@
 //! Git sources: published from a branch, followed by policy, and never a reason to remove what runs.
 
 use domain::event::EventKind;
-use domain::git::{GitContent, GitSource, OnNewCommit};
 use domain::git_repository::{GitCredentials, GitRepositoryPut};
+use domain::remote::{GitContent, OnNewCommit, RemoteSource};
 use domain::rollout::{RolloutAction, RolloutStrategy, Wave};
-use source::git::{GitAccess, GitClient};
+use source::RemoteAccess;
+use source::git::GitClient;
 use sqlx::{ConnectOptions as _, Executor as _};
-use wire::{RestoreRevisionRequest, RevisionQuery, ValidateRequest};
+use wire::{RevisionQuery, ValidateRequest};
 
 use super::git_server::GitServer;
 use super::*;
@@ -25,25 +26,25 @@ pub async fn repository() -> (GitServer, String) {
 /// A fleet whose server may read repositories of its own network. Refs are checked when a test requests it.
 pub async fn git_fleet() -> TestFleet {
     let fleet = TestFleet::start().await;
-    fleet.hub.set_git_client(GitClient::new(GitAccess::PrivateHttp).unwrap());
+    fleet.hub.set_git_client(GitClient::new(RemoteAccess::PrivateHttp).unwrap());
     fleet.hub.set_git_check_interval(Duration::from_secs(3_600));
     fleet
 }
 
 pub fn git_workload(server: &GitServer, on_new_commit: OnNewCommit) -> NewWorkload {
     let mut new = web_workload();
-    new.spec.source = Source::Git(Box::new(GitSource {
+    new.spec.source = Source::Git(Box::new(RemoteSource {
         repository: server.url(),
         reference: "main".into(),
         path: "deploy".into(),
         on_new_commit,
-        ..GitSource::default()
+        ..RemoteSource::default()
     }));
     new
 }
 
-pub async fn draft_source(fleet: &TestFleet) -> GitSource {
-    fleet.client.get_workload("web").await.unwrap().workload.draft.source.git().unwrap().clone()
+pub async fn draft_source(fleet: &TestFleet) -> RemoteSource {
+    fleet.client.get_workload("web").await.unwrap().workload.draft.source.remote().unwrap().clone()
 }
 
 async fn draft_commit(fleet: &TestFleet) -> String {
@@ -85,7 +86,7 @@ async fn a_branch_is_pinned_when_the_draft_is_saved_and_runs_without_its_reposit
         assert_eq!((&*pinned.author, &*pinned.subject), ("Ada", "Run two replicas"));
         let revision = fleet.client.get_revision("web", 1, &RevisionQuery::default()).await.unwrap();
         assert_eq!(
-            revision.revision.spec.source.git().unwrap().pinned.as_ref(),
+            revision.revision.spec.source.remote().unwrap().pinned.as_ref(),
             Some(&pinned),
             "the revision names the commit"
         );
@@ -101,7 +102,7 @@ async fn a_branch_is_pinned_when_the_draft_is_saved_and_runs_without_its_reposit
         fleet.hub.close().await;
         let (hub, _folder) = (fleet.hub, fleet._folder);
         drop((hub, fleet.site));
-        let restarted = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
+        let restarted = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
         let checked = restarted.check_content("web", &hub::PublishContent::Draft).await.unwrap();
         let blocking: Vec<_> = checked.checked.findings.iter().filter(|found| found.is_blocking()).collect();
         assert!(blocking.is_empty() && checked.checked.manifests == 1, "{blocking:?}");
@@ -121,7 +122,7 @@ async fn a_moved_branch_changes_the_draft_only_and_no_edit_of_a_person_is_lost()
         let current = fleet.client.get_workload("web").await.unwrap().workload;
         let mut edited = current.draft.clone();
         edited.namespace = "edited".into();
-        let put = WorkloadPut { spec: edited, labels: None };
+        let put = WorkloadPut { spec: edited, ..WorkloadPut::default() };
         let saved = fleet.client.put_workload("web", &put, current.revision).await.unwrap();
 
         let second = server.commit("deploy/web.yaml", &manifest(3), "Run three replicas");
@@ -132,7 +133,7 @@ async fn a_moved_branch_changes_the_draft_only_and_no_edit_of_a_person_is_lost()
         assert_eq!((after.draft.namespace.as_str(), after.published), ("edited", Some(1)));
         assert_eq!(replicas(&fleet, 0), 2, "a draft changes no cluster");
         // A person who still has the previous draft is told, and nothing is overwritten.
-        let put = WorkloadPut { spec: saved.draft, labels: None };
+        let put = WorkloadPut { spec: saved.draft, ..WorkloadPut::default() };
         let conflict = fleet.client.put_workload("web", &put, saved.revision).await.unwrap_err();
         assert_eq!(conflict.code(), "RevisionConflict");
         // A commit that changes nothing at the path leaves the draft alone.
@@ -145,6 +146,8 @@ async fn a_moved_branch_changes_the_draft_only_and_no_edit_of_a_person_is_lost()
             "{}",
             status.message
         );
+        let ahead = format!("main is 2 commits ahead of the published commit {}.", &first[..8]);
+        assert!(status.message.contains(&ahead), "{}", status.message);
         fleet.stop().await;
     }))
     .await;
@@ -161,14 +164,13 @@ async fn a_moved_branch_is_published_by_policy_and_a_rollback_stays() {
         assert_eq!((status.follow.revision, status.follow.blocked), (Some(2), None));
         wait_for_replicas(&fleet, &[0, 1, 2], 3).await;
         let revision = fleet.client.get_revision("web", 2, &RevisionQuery::default()).await.unwrap();
-        assert_eq!(revision.revision.spec.source.git().unwrap().pinned.as_ref().unwrap().commit, second);
+        assert_eq!(revision.revision.spec.source.remote().unwrap().pinned.as_ref().unwrap().commit, second);
         assert!(revision.revision.message.contains("Run three replicas"), "{}", revision.revision.message);
         assert!(!fleet.client.get_workload("web").await.unwrap().workload.draft_changed);
 
         // A person rolls back: the next check finds the same commit and publishes nothing.
-        let request = RestoreRevisionRequest { revision: 1 };
-        fleet.client.restore_revision("web", &request).await.unwrap();
-        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        let request = PublishRequest { revision: Some(1), ..PublishRequest::default() };
+        fleet.client.publish_workload("web", &request, None).await.unwrap();
         wait_for_replicas(&fleet, &[0, 1, 2], 2).await;
         fleet.client.check_git_source("web").await.unwrap();
         let published = fleet.client.get_workload("web").await.unwrap().workload.published;

@@ -4,6 +4,8 @@
 use std::path::Path;
 
 use domain::chart::ChartSource;
+use domain::cluster::Connectivity;
+use domain::helm_release::HelmReleaseAdoption;
 use domain::workload::HelmReleasePolicy;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
@@ -84,10 +86,65 @@ fn chart_workload(version: &str, policy: HelmReleasePolicy) -> NewWorkload {
     new
 }
 
+/// Reads the installed release through its agent, and creates the workload `web` that continues it.
+async fn read_and_adopt(fleet: &TestFleet, plane: &ControlPlane) {
+    let read = async |name: &str| fleet.client.read_helm_release("eu-1", "shop", name).await;
+    let found = read("web").await.unwrap();
+    assert_eq!((found.revision, &*found.status, &*found.values), (1, "deployed", "replicas: 2\n"));
+    assert_eq!((&*found.chart_name, &*found.chart_version), ("web", "1.0.0"));
+    assert_eq!(found.charts, ["local/web"]);
+    assert_eq!(read("api").await.unwrap_err().code(), "NotFound");
+    let damaged: Secret = serde_json::from_value(json!({
+        "metadata": {"name": "sh.helm.release.v1.old.v7", "labels": {"owner": "helm", "name": "old", "status": "deployed", "version": "7"}},
+        "stringData": {"release": "nothing that Helm has written"},
+    }))
+    .unwrap();
+    let secrets = Api::<Secret>::namespaced(plane.client(), "shop");
+    secrets.create(&Default::default(), &damaged).await.unwrap();
+    let error = read("old").await.unwrap_err().to_string();
+    assert!(error.contains("The record of revision 7 is damaged or too large"), "{error}");
+    secrets.delete("sh.helm.release.v1.old.v7", &Default::default()).await.unwrap();
+
+    let release = ("eu-1", "shop", "web");
+    let other = HelmReleaseAdoption { workload: "taken-over".into(), chart: "local/none".into() };
+    let draft = fleet.client.adopt_helm_release(release, &other).await.unwrap().draft;
+    assert_eq!(draft.source.chart().unwrap().chart, "local/none", "a chart that is named is not replaced");
+    let draft =
+        fleet.client.adopt_helm_release(release, &HelmReleaseAdoption::default()).await.unwrap().draft;
+    let mut expected = chart_workload("1.0.0", HelmReleasePolicy::Adopt).spec;
+    let Source::Chart(source) = &mut expected.source else { unreachable!() };
+    source.release_name = "web".into();
+    assert_eq!(draft, expected);
+    let taken = fleet.client.adopt_helm_release(release, &HelmReleaseAdoption::default()).await.unwrap_err();
+    assert_eq!(taken.code(), "AlreadyExists");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_of_a_cluster_that_is_not_online_is_unknown_and_one_that_is_not_installed_is_missing() {
+    with_timeout(Box::pin(async {
+        let mut fleet = TestFleet::start_with(&[]).await;
+        fleet.add_cluster_with_lease("edge", 1).await;
+        fleet.wait_for_connectivity("edge", Connectivity::Online).await;
+        let read =
+            async |cluster: &str| fleet.client.read_helm_release(cluster, "apps", "web").await.unwrap_err();
+        assert_eq!(read("edge").await.code(), "NotFound");
+        assert_eq!(read("none").await.code(), "NotFound");
+        fleet.stop_agent(0, "edge").await;
+        let unknown = read("edge").await;
+        assert_eq!(unknown.code(), "FailedPrecondition", "{unknown}");
+        assert!(unknown.to_string().contains("edge is not online"), "{unknown}");
+        let adoption = HelmReleaseAdoption::default();
+        let refused = fleet.client.adopt_helm_release(("edge", "apps", "web"), &adoption).await.unwrap_err();
+        assert_eq!(refused.code(), unknown.code());
+        fleet.stop().await;
+    }))
+    .await;
+}
+
 impl TestFleet {
     async fn publish_chart(&self, version: &str, policy: HelmReleasePolicy) {
         let current = self.client.get_workload("web").await.unwrap().workload.revision;
-        let put = WorkloadPut { spec: chart_workload(version, policy).spec, labels: None };
+        let put = WorkloadPut { spec: chart_workload(version, policy).spec, ..WorkloadPut::default() };
         self.client.put_workload("web", &put, current).await.unwrap();
         self.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
     }
@@ -130,8 +187,13 @@ async fn s1_16_s1_6_g105_a_release_of_helm_blocks_its_name_is_adopted_without_a_
         assert_eq!(status, StatusCode::BAD_REQUEST, "{rejected}");
         let text = rejected.to_string();
         assert!(text.contains("G105") && text.contains("revision 1, deployed, not managed here"), "{text}");
-        let new = chart_workload("1.0.0", HelmReleasePolicy::Record);
-        fleet.client.create_workload(&new).await.unwrap();
+        read_and_adopt(&fleet, &plane).await;
+        let current = fleet.client.get_workload("web").await.unwrap().workload.revision;
+        let put = WorkloadPut {
+            spec: chart_workload("1.0.0", HelmReleasePolicy::Record).spec,
+            ..WorkloadPut::default()
+        };
+        fleet.client.put_workload("web", &put, current).await.unwrap();
         let refused = fleet.client.publish_workload("web", &PublishRequest::default(), None).await;
         let refused = format!("{:?}", refused.unwrap_err());
         assert!(refused.contains("G105"), "{refused}");

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use domain::ClusterId;
+use domain::api_token::NewApiToken;
 use domain::cluster::{ClusterKind, DEFAULT_LEASE_SECONDS};
 use domain::event::EventKind;
 use domain::placement::{Placement, Predicate};
 use domain::release::ReleaseState;
+use domain::role::Role;
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use hub::{Actor, ActorKind, Clock, Hub, HubConfig, Loops, NewCluster};
 use kubesim::SimCluster;
@@ -16,7 +18,10 @@ use server::{Site, SiteOptions};
 use tokio_util::sync::CancellationToken;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
 
+mod canary;
+mod chart_options;
 mod chart_repositories;
+mod chart_values;
 mod charts;
 mod deployments;
 mod envelopes;
@@ -24,9 +29,13 @@ mod git_content;
 mod git_server;
 mod git_sources;
 mod helm_releases;
+mod incidents;
+mod oci_artifacts;
 mod real_charts;
 mod real_clusters;
 mod revisions;
+mod secrets;
+mod stages;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB_KEY: (&str, &str) = ("apps", "web");
@@ -80,15 +89,25 @@ impl TestFleet {
     }
 
     async fn start_with(names: &[String]) -> Self {
+        Box::pin(Self::start_with_config(names, |config| config)).await
+    }
+
+    /// A fleet in which a workload that fails for this long is an incident.
+    async fn start_with_delay(incident_delay: Duration) -> Self {
+        let names = ["eu-1", "eu-2", "us-1"].map(str::to_owned);
+        Self::start_with_config(&names, |config| HubConfig { incident_delay, ..config }).await
+    }
+
+    async fn start_with_config(names: &[String], change: impl FnOnce(HubConfig) -> HubConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
-        let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
+        let hub = Hub::open(change(HubConfig::new(database, Clock::system()))).await.unwrap();
         let loops = hub.spawn_loops();
         let stop = CancellationToken::new();
         let site = Site::new(SiteOptions { stop: stop.clone(), ..SiteOptions::bare(hub.clone()) });
         let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
-        let actor = Actor::new("ada", ActorKind::Session(user));
-        let token = hub.create_token(&actor, "test", 1).await.unwrap().secret;
+        let actor = Actor::new("ada", ActorKind::Session(user), Role::Admin);
+        let token = hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let client = Client::new(&url, &token).unwrap();
@@ -297,7 +316,7 @@ async fn s4_4_s4_6_an_addon_is_complete_on_every_cluster_follows_new_ones_and_pr
         assert_eq!(joined["data"]["region"], "ap");
 
         let current = fleet.client.get_workload("web").await.unwrap().workload;
-        let put = WorkloadPut { spec: addon_workload(&["two"]).spec, labels: None };
+        let put = WorkloadPut { spec: addon_workload(&["two"]).spec, ..WorkloadPut::default() };
         fleet.client.put_workload("web", &put, current.revision).await.unwrap();
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         let gone = |fleet: &TestFleet| {

@@ -2,7 +2,7 @@
 
 use domain::overrides::ClusterSelector;
 use domain::plan::{PlannedAction, RevisionView};
-use wire::RevisionQuery;
+use wire::{RestoreRevisionRequest, RevisionQuery};
 
 use super::charts::{chart, chart_workload, cluster_named, fleet_with_helm, override_for, update_chart};
 use super::*;
@@ -120,6 +120,104 @@ async fn objects_of_a_revision_whose_chart_can_not_be_rendered_are_unknown_and_n
             changed_fields(&fleet.compare(2, None, Some("eu-1")).await),
             ["/data/chart: 2.0.0", "/data/replicas: 2"]
         );
+        fleet.stop().await;
+    };
+    with_timeout(Box::pin(scenario)).await;
+}
+
+/// The draft of `web` with this number of replicas, not published.
+async fn save_replicas(fleet: &TestFleet, replicas: u32) -> i64 {
+    let current = fleet.client.get_workload("web").await.unwrap().workload;
+    let mut spec = current.draft;
+    let Source::Yaml { files } = &mut spec.source else { panic!("{spec:?}") };
+    files[0].text = MANIFESTS.replace("replicas: 2", &format!("replicas: {replicas}"));
+    let put = WorkloadPut { spec, ..WorkloadPut::default() };
+    fleet.client.put_workload("web", &put, current.revision).await.unwrap().revision
+}
+
+async fn wait_for_replicas(fleet: &TestFleet, replicas: u32) {
+    fleet
+        .wait_for_web(|status| {
+            let runs = |at| fleet.deployment(at).is_some_and(|found| found["spec"]["replicas"] == replicas);
+            status.counts.healthy() == 3 && (0..3).all(runs)
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_publishes_an_earlier_revision_as_planned_and_leaves_the_draft_as_it_is() {
+    let scenario = async {
+        let fleet = TestFleet::start().await;
+        fleet.client.create_workload(&web_workload()).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        save_replicas(&fleet, 3).await;
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        wait_for_replicas(&fleet, 3).await;
+        save_replicas(&fleet, 4).await;
+        let before = fleet.client.get_workload("web").await.unwrap().workload;
+
+        // The plan is that of the revision, and its hash is that of no other content.
+        let draft = fleet.client.plan_workload("web", 20).await.unwrap();
+        let plan = fleet.client.plan_publish("web", Some(1), 20).await.unwrap();
+        assert_eq!((plan.restored_revision, plan.revision, draft.restored_revision), (Some(1), 3, None));
+        let text = serde_json::to_string(&plan.cluster_plans).unwrap();
+        assert!(text.contains("/spec/replicas") && !text.contains("\"desired\":4"), "{text}");
+        let with = |plan: &domain::plan::Plan, revision| PublishRequest {
+            plan_hash: Some(plan.hash.clone()),
+            revision,
+            ..PublishRequest::default()
+        };
+        let error = fleet.client.publish_workload("web", &with(&draft, Some(1)), None).await.unwrap_err();
+        assert_eq!(error.code(), "PlanStale");
+        let published = fleet.client.publish_workload("web", &with(&plan, Some(1)), None).await.unwrap();
+        assert_eq!(published.revision, 3);
+        wait_for_replicas(&fleet, 2).await;
+
+        let after = fleet.client.get_workload("web").await.unwrap();
+        assert_eq!(after.workload.draft, before.draft);
+        assert!(after.workload.draft_changed);
+        assert_eq!(after.published_revision.unwrap().message, "Roll back to revision 1");
+
+        // What does not exist is named; nothing changes.
+        let unknown = PublishRequest { revision: Some(9), ..PublishRequest::default() };
+        let error = fleet.client.publish_workload("web", &unknown, None).await.unwrap_err();
+        assert!(error.to_string().contains("revision 9"), "{error}");
+
+        // A revision is copied to the draft under the revision of the draft that was read.
+        let copy = RestoreRevisionRequest { revision: 2 };
+        let stale = after.workload.revision - 1;
+        let error = fleet.client.restore_revision_if("web", &copy, stale).await.unwrap_err();
+        assert_eq!(error.code(), "RevisionConflict");
+        let copied = fleet.client.restore_revision_if("web", &copy, after.workload.revision).await.unwrap();
+        assert_ne!(copied.draft, before.draft);
+        fleet.stop().await;
+    };
+    with_timeout(Box::pin(scenario)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_that_takes_clusters_away_has_to_be_confirmed() {
+    let scenario = async {
+        let fleet = TestFleet::start().await;
+        let mut new = web_workload();
+        new.spec.placement = Placement {
+            predicates: vec![Predicate { names: vec!["eu-1".to_owned()], ..Predicate::default() }],
+            ..Placement::default()
+        };
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        let current = fleet.client.get_workload("web").await.unwrap().workload;
+        let put = WorkloadPut { spec: web_workload().spec, ..WorkloadPut::default() };
+        fleet.client.put_workload("web", &put, current.revision).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+
+        let back = PublishRequest { revision: Some(1), ..PublishRequest::default() };
+        let error = fleet.client.publish_workload("web", &back, None).await.unwrap_err();
+        assert!(error.to_string().contains('2'), "{error}");
+        let confirmed = PublishRequest { confirm: Some(2), ..back };
+        fleet.client.publish_workload("web", &confirmed, None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 1 && status.counts.targeted() == 1).await;
         fleet.stop().await;
     };
     with_timeout(Box::pin(scenario)).await;

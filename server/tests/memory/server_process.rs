@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use agent::cache::{DiskCache, SharedCache};
 use agent::{AgentOptions, EngineOptions, JoinConfig};
+use domain::api_token::NewApiToken;
 use domain::cluster::ClusterKind;
 use domain::join::NewJoinToken;
 use domain::placement::{Placement, Predicate};
+use domain::role::Role;
 use domain::workload::{Source, SourceFile, WorkloadSpec};
 use hub::{Actor, ActorKind, Authority, Clock, Hub, HubConfig, NewCluster};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -30,10 +32,10 @@ pub struct ServerProcess {
 /// What must exist before the server starts, because SQLite allows one server at a time.
 async fn prepare_database(folder: &Path, clusters: usize) -> (String, JoinTokenParts) {
     let database = format!("sqlite://{}", folder.join("flotilla.db").display());
-    let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
+    let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
     let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
-    let actor = Actor::new("ada", ActorKind::Session(user));
-    let token = hub.create_token(&actor, "test", 1).await.unwrap().secret;
+    let actor = Actor::new("ada", ActorKind::Session(user), Role::Admin);
+    let token = hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;
     for number in 0..clusters {
         let new = NewCluster::new(&format!("offline-{number}"), ClusterKind::Agent);
         hub.register_cluster(&actor, new).await.unwrap();

@@ -20,8 +20,8 @@ const CLUSTERS: usize = 4;
 const MAX_GROWTH_KIB: u64 = 40 * 2 * ROUNDS_PER_QUARTER as u64;
 /// Pooled connections come and go.
 const MAX_MORE_DESCRIPTORS: usize = 3;
-/// Tables whose rows the retention loop deletes by age.
-const HISTORY: [&str; 4] = ["event", "artifact", "idempotency_record", "operation"];
+/// Tables whose rows the retention loop deletes by age, and the audit log, whose entries are not deleted.
+const HISTORY: [&str; 5] = ["event", "audit_entry", "artifact", "idempotency_record", "operation"];
 
 /// What the server uses at one time.
 #[derive(Debug)]
@@ -119,7 +119,8 @@ async fn run_round(server: &ServerProcess, agent: &mut SoakAgent, round: u32) {
     server.client.create_workload(&new).await.unwrap();
     server.client.publish_workload(&name, &PublishRequest::default(), None).await.unwrap();
     agent.report().await;
-    let put = WorkloadPut { labels: None, spec: workload_spec(text(round + 1), &[&agent.cluster]) };
+    let put =
+        WorkloadPut { spec: workload_spec(text(round + 1), &[&agent.cluster]), ..WorkloadPut::default() };
     let current = server.client.get_workload(&name).await.unwrap().workload.revision;
     server.client.put_workload(&name, &put, current).await.unwrap();
     server.client.plan_workload(&name, 0).await.unwrap();

@@ -1,85 +1,30 @@
-//! The fields of a chart, with findings while a person types.
+//! The fields of a chart: which one, its release name, and its values as text and as a form.
 
-use domain::chart::ChartSource;
-use domain::finding::{Finding, sort_findings};
-use domain::workload::{Source, WorkloadSpec};
+use std::time::Duration;
+
+use domain::finding::Finding;
 use leptos::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use super::queries::{chart_choices_read, chart_defaults_read, format_key, parse_key};
-use crate::charts::helm_missing;
+use super::choice::ChartChoiceFields;
+use super::draft::{ChartDraft, VALUES_FILE};
+use super::queries::{ChartValues, chart_values_read};
+use super::values_form::ValuesFormFields;
+use super::values_text::ValuesText;
+use crate::components::editor::form_switch;
 use crate::components::findings::summarize_findings;
 use crate::components::{Editor, FindingList, render_resource_part};
-use crate::parsing::parse_text;
-use crate::paths;
 use crate::resource::create_resource;
 
-/// The name of the values in links from findings.
-const VALUES_FILE: &str = "values.yaml";
+/// Pause in typing after which the values of another chart are requested.
+const CHOICE_PAUSE: Duration = Duration::from_millis(300);
 
-/// The fields as they are sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ChartForm {
-    /// Chart and version: `local/web@1.0.0`; empty for a source that is no chart.
-    pub key: String,
-    /// Name of the Helm release; empty for the name of the workload.
-    pub release_name: String,
-    /// The common values.
-    pub values: String,
-}
-
-impl ChartForm {
-    /// The source of these fields; line ends are normalised to `\n`.
-    pub fn to_source(&self) -> ChartSource {
-        ChartSource {
-            release_name: self.release_name.trim().to_owned(),
-            values: self.values.replace("\r\n", "\n"),
-            ..parse_key(&self.key)
-        }
-    }
-}
-
-/// A chart source that is being edited.
-#[derive(Debug, Clone, Copy)]
-pub struct ChartDraft {
-    key: RwSignal<String>,
-    release_name: RwSignal<String>,
-    values: RwSignal<String>,
-}
-
-impl ChartDraft {
-    /// The fields of `source`.
-    pub fn new(source: &ChartSource) -> Self {
-        let key =
-            if source.chart.is_empty() { String::new() } else { format_key(&source.chart, &source.version) };
-        Self {
-            key: RwSignal::new(key),
-            release_name: RwSignal::new(source.release_name.clone()),
-            values: RwSignal::new(source.values.clone()),
-        }
-    }
-
-    /// The current fields.
-    pub fn form(self) -> ChartForm {
-        ChartForm { key: self.key.get(), release_name: self.release_name.get(), values: self.values.get() }
-    }
-
-    /// Findings on the fields; what the chart renders is checked by the server.
-    pub fn findings(self, name: Signal<String>, namespace: Signal<String>) -> Memo<Vec<Finding>> {
-        Memo::new(move |_| {
-            let spec = WorkloadSpec {
-                namespace: namespace.get(),
-                source: Source::Chart(self.form().to_source()),
-                ..WorkloadSpec::default()
-            };
-            let name = name.get();
-            let mut findings = parse_text(|| domain::workload::check(&name, &spec));
-            findings.retain(|finding| finding.path.starts_with("/source"));
-            sort_findings(&mut findings);
-            findings
-        })
-    }
+/// How the form of the values is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormPlace {
+    /// Beside the text.
+    Beside,
+    /// Above the text, folded, where there is less room.
+    Above,
 }
 
 /// The fields; `prefix` is that of the form.
@@ -89,75 +34,87 @@ pub fn ChartFields(
     findings: Memo<Vec<Finding>>,
     prefix: &'static str,
     workload: String,
+    form_place: FormPlace,
 ) -> impl IntoView {
     let field = move |part: &str| format!("{prefix}[chart][{part}]");
-    let choices = create_resource(|| (), |()| chart_choices_read());
-    let key_field = field("key");
-    let select = render_resource_part(choices, move |choices| {
-        let missing = (!choices.has_helm).then(helm_missing);
-        let current = draft.key.get_untracked();
-        let is_listed = choices.choices.iter().any(|choice| choice.key() == current);
-        let options = choices.choices.into_iter().map(|choice| {
-            let (key, text) = (choice.key(), format!("{} {}", choice.chart, choice.version));
-            let selected = key == current;
-            view! { <option value=key selected=selected title=choice.description>{text}</option> }
-        });
-        // A chart that the project does not have stays chosen, and is a finding.
-        let unlisted = (!is_listed).then(|| {
-            let text = if current.is_empty() { "Choose a chart".to_owned() } else { current.clone() };
-            view! { <option value=current.clone() selected=true>{text}</option> }
-        });
-        view! {
-            <select class="select" id="chart" name=key_field.clone() aria-describedby="chart-help"
-                on:change=move |ev| draft.key.set(event_target_value(&ev))>
-                {unlisted}
-                {options.collect_view()}
-            </select>
-            {missing}
+    let named = move || (draft.chart.get(), draft.version.get());
+    let chosen = RwSignal::new(untrack(named));
+    let mut choose = debounce(CHOICE_PAUSE, move |chart| chosen.set(chart));
+    Effect::new(move |before: Option<()>| {
+        let chart = named();
+        if before.is_some() {
+            choose(chart);
         }
-        .into_any()
     });
-    let defaults = create_resource(move || draft.key.get(), chart_defaults_read);
-    let own = Signal::derive(move || findings.get());
+    let chart_values =
+        create_resource(move || chosen.get(), |(chart, version)| chart_values_read(chart, version));
+    let text = ValuesText::new(draft.values);
+    let form = render_resource_part(chart_values, move |ChartValues { form, .. }| {
+        view! { <ValuesFormFields form=form text=text findings=findings /> }.into_any()
+    });
+    let defaults = render_resource_part(chart_values, |ChartValues { defaults, .. }| {
+        view! { <pre class="raw max-h-96 overflow-auto" tabindex="0" role="region" aria-label="Default values of the chart">{defaults}</pre> }
+            .into_any()
+    });
+    let editor = view! {
+        <Editor field=field("values") file=Signal::stored(VALUES_FILE.to_owned()) text=draft.values.get_untracked()
+            findings=findings on_text=Callback::new(move |text| draft.values.set(text)) now=draft.values />
+        <details class="fold">
+            <summary>"Default values of the chart"</summary>
+            {defaults}
+        </details>
+        <section class="stack-sm source-findings" aria-labelledby="findings">
+            <h2 class="section" id="findings">
+                "Findings "
+                <span class="meta font-normal" aria-live="polite">{move || findings.with(|all| summarize_findings(all))}</span>
+            </h2>
+            <p class="meta" role="status">{move || draft.check_status()}</p>
+            {move || view! { <FindingList findings=findings.get() /> }}
+        </section>
+    };
+    let values = lay_out_values(form_place, form.into_any(), editor.into_any());
     view! {
         <div class="stack-md">
-            <div class="grid gap-5 md:grid-cols-2">
-                <div class="field">
-                    <label class="field-label" for="chart">"Chart"</label>
-                    {select}
-                    <p class="field-help" id="chart-help">
-                        <a class="link" href=paths::CHARTS>"Upload a chart, or add a repository"</a>
-                    </p>
-                </div>
-                <div class="field">
-                    <label class="field-label" for="release-name">"Release name"</label>
-                    <input class="input input-mono" id="release-name" name=field("release_name") value=draft.release_name.get_untracked()
-                        placeholder=workload maxlength="53" autocomplete="off" autocapitalize="off" spellcheck="false"
-                        on:input=move |ev| draft.release_name.set(event_target_value(&ev)) />
-                    <p class="field-help">"Name of the Helm release; the workload's name by default."</p>
-                </div>
+            <input type="hidden" name=field("is_chart") value="true" />
+            <ChartChoiceFields draft=draft prefix=prefix />
+            <div class="field">
+                <label class="field-label" for="release-name">"Release name"</label>
+                <input class="input input-mono max-w-140" id="release-name" name=field("release_name") value=draft.release_name.get_untracked()
+                    placeholder=workload maxlength="53" autocomplete="off" autocapitalize="off" spellcheck="false"
+                    on:input=move |ev| draft.release_name.set(event_target_value(&ev)) />
+                <p class="field-help">"Name of the Helm release; the workload's name by default."</p>
             </div>
-            <section class="stack-sm" aria-labelledby="values-title">
+            <section class="stack-md" aria-labelledby="values-title">
                 <h2 class="section" id="values-title">"Values"</h2>
                 <p class="text-2">
                     "Only what differs from the chart's defaults. Overrides change them per group, label or cluster. "
                     <code>"${{ cluster.name }}"</code> " and other variables are filled in per cluster."
                 </p>
-                <Editor field=field("values") file=Signal::stored(VALUES_FILE.to_owned()) text=draft.values.get_untracked()
-                    findings=own on_text=Callback::new(move |text| draft.values.set(text)) />
-            </section>
-            <details class="fold">
-                <summary>"Default values of the chart"</summary>
-                {render_resource_part(defaults, |text| view! { <pre class="raw">{text}</pre> }.into_any())}
-            </details>
-            <section class="stack-sm" aria-labelledby="findings">
-                <h2 class="section" id="findings">
-                    "Findings "
-                    <span class="meta font-normal" aria-live="polite">{move || findings.with(|all| summarize_findings(all))}</span>
-                </h2>
-                {move || view! { <FindingList findings=findings.get() /> }}
+                {values}
             </section>
         </div>
     }
     .into_any()
+}
+
+/// The form of the values and their text.
+fn lay_out_values(form_place: FormPlace, form: AnyView, editor: AnyView) -> AnyView {
+    match form_place {
+        FormPlace::Beside => view! {
+            <div class="source-split">
+                {form_switch()}
+                <div class="form-beside stack-md">{form}</div>
+                <div class="stack-md source-sticky">{editor}</div>
+            </div>
+        }
+        .into_any(),
+        FormPlace::Above => view! {
+            <details class="fold form-beside">
+                <summary>"Form"</summary>
+                <div class="stack-md pt-3">{form}</div>
+            </details>
+            {editor}
+        }
+        .into_any(),
+    }
 }

@@ -1,105 +1,105 @@
-//! What the fields of a chart show: the charts to choose from, and the defaults of the chosen one.
+//! What the fields of a chart request: charts and versions to choose from, the form of the values, and their check.
 
+use domain::Finding;
 use domain::chart::ChartSource;
+use domain::values_form::ValuesForm;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::AppResult;
 
-/// A chart and version to choose.
+/// Charts that are offered at once; a search narrows them down.
+#[cfg(feature = "ssr")]
+const MAX_CHOICES: u32 = 20;
+/// Versions that are offered.
+#[cfg(feature = "ssr")]
+const MAX_VERSIONS: usize = 100;
+
+/// A chart to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChartChoice {
     /// Repository and name.
     pub chart: String,
-    /// Its version.
+    /// Its newest version.
     pub version: String,
     /// What it is; may be empty.
     pub description: String,
 }
 
-impl ChartChoice {
-    /// The value in the form: `local/web@1.0.0`.
-    pub fn key(&self) -> String {
-        format_key(&self.chart, &self.version)
-    }
-}
-
-/// The value of a chart and its version in the form.
-pub fn format_key(chart: &str, version: &str) -> String {
-    format!("{chart}@{version}")
-}
-
 /// The charts to choose from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChartChoices {
-    /// By name, newest upload first.
+    /// Best match first.
     pub choices: Vec<ChartChoice>,
     /// Whether the server can render charts.
     pub has_helm: bool,
 }
 
-/// Reads the charts to choose from: the stored versions, and the newest version of each chart of the repositories.
-#[server(prefix = "/api/fn", endpoint = "chart_choices_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn chart_choices_read() -> AppResult<ChartChoices> {
-    use crate::host;
-    use domain::chart_repository::CatalogChart;
-    use domain::page::{ListQuery, MAX_LIMIT};
-    let hub = host::hub_for_reader()?;
-    let charts = host::into_app_result(hub.list_charts(None).await)?;
-    let mut choices: Vec<ChartChoice> = charts
-        .into_iter()
-        .map(|chart| ChartChoice {
-            chart: chart.reference(),
-            version: chart.version,
-            description: chart.description,
-        })
-        .collect();
-    let query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
-    for chart in host::into_app_result(hub.search_charts(&query).await)?.items {
-        let CatalogChart { chart, version, description, .. } = chart;
-        if !choices.iter().any(|choice| choice.chart == chart && choice.version == version) {
-            choices.push(ChartChoice { chart, version, description });
-        }
-    }
-    // Stable: the versions of a chart stay in the order of their uploads.
-    choices.sort_by(|a, b| a.chart.cmp(&b.chart));
-    Ok(ChartChoices { choices, has_helm: hub.helm_version().is_some() })
+/// The default values of a chart, and the form for its values.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChartValues {
+    /// `values.yaml`, with comments; empty if there is no such chart.
+    pub defaults: String,
+    /// The form; without fields if there is no such chart.
+    pub form: ValuesForm,
 }
 
-/// The `values.yaml` of a chart, with comments; empty if there is no such chart.
-#[server(prefix = "/api/fn", endpoint = "chart_defaults_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn chart_defaults_read(key: String) -> AppResult<String> {
+/// Reads the charts whose name or description contains every word of `q`.
+#[server(prefix = "/api/fn", endpoint = "chart_choices_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn chart_choices_read(q: String) -> AppResult<ChartChoices> {
     use crate::host;
-    let source = parse_key(&key);
-    let Some(reference) = source.reference() else { return Ok(String::new()) };
+    use domain::chart_repository::CatalogChart;
+    use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
-    match hub.get_chart(reference.repository, reference.name, &source.version).await {
-        Ok(details) => Ok(details.default_values),
+    // A reference is searched by the words in it.
+    let query = ListQuery { limit: Some(MAX_CHOICES), q: q.replace('/', " "), ..ListQuery::default() };
+    let found = host::into_app_result(hub.search_charts(&query).await)?.items.into_iter();
+    let choices = found.map(|CatalogChart { chart, version, description, .. }| ChartChoice {
+        chart,
+        version,
+        description,
+    });
+    Ok(ChartChoices { choices: choices.collect(), has_helm: hub.helm_version().is_some() })
+}
+
+/// Reads the versions of a chart, the newest first; none if there is no such chart.
+#[server(prefix = "/api/fn", endpoint = "chart_versions_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn chart_versions_read(chart: String) -> AppResult<Vec<String>> {
+    use crate::host;
+    let source = ChartSource { chart, ..ChartSource::default() };
+    let hub = host::hub_for_reader()?;
+    let Some(reference) = source.reference() else { return Ok(Vec::new()) };
+    match hub.list_chart_versions(reference.repository, reference.name).await {
+        Ok(versions) => Ok(versions.into_iter().take(MAX_VERSIONS).map(|one| one.version).collect()),
         // The finding about the chart says why it is not there.
-        Err(hub::Error::NotFound { .. } | hub::Error::Invalid(_)) => Ok(String::new()),
+        Err(hub::Error::NotFound { .. } | hub::Error::Invalid(_)) => Ok(Vec::new()),
         Err(error) => host::into_app_result(Err(error)),
     }
 }
 
-/// The chart and version of a value in the form.
-pub fn parse_key(key: &str) -> ChartSource {
-    let (chart, version) = key.rsplit_once('@').unwrap_or((key, ""));
-    ChartSource {
-        chart: chart.trim().to_owned(),
-        version: version.trim().to_owned(),
-        ..ChartSource::default()
+/// Reads the default values and the form of a version of a chart.
+#[server(prefix = "/api/fn", endpoint = "chart_values_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn chart_values_read(chart: String, version: String) -> AppResult<ChartValues> {
+    use crate::host;
+    let source = ChartSource { chart, version, ..ChartSource::default() };
+    let hub = host::hub_for_reader()?;
+    let Some(reference) = source.reference() else { return Ok(ChartValues::default()) };
+    match hub.get_values_form(reference, &source.version).await {
+        Ok((details, form)) => Ok(ChartValues { defaults: details.default_values, form }),
+        // The finding about the chart says why it is not there.
+        Err(hub::Error::NotFound { .. } | hub::Error::Invalid(_)) => Ok(ChartValues::default()),
+        Err(error) => host::into_app_result(Err(error)),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_names_chart_and_version() {
-        let source = parse_key("local/web@1.0.0-rc.1");
-        assert_eq!((&*source.chart, &*source.version), ("local/web", "1.0.0-rc.1"));
-        assert_eq!(format_key(&source.chart, &source.version), "local/web@1.0.0-rc.1");
-        assert_eq!(parse_key("").chart, "");
-    }
+/// Checks the common values with the schema and the templates of the chart, and for keys that it does not know.
+#[server(prefix = "/api/fn", endpoint = "chart_values_check")]
+pub async fn chart_values_check(
+    workload: String,
+    namespace: String,
+    source: ChartSource,
+) -> AppResult<Vec<Finding>> {
+    use crate::host;
+    let hub = host::hub_for_reader()?;
+    host::into_app_result(hub.check_chart_values(&workload, &namespace, source).await)
 }

@@ -1,7 +1,7 @@
 //! The fields of a Git source, with findings while a person types.
 
 use domain::finding::{Finding, sort_findings};
-use domain::git::{GitSource, OnNewCommit, PinnedCommit};
+use domain::remote::{OnNewCommit, PinnedCommit, RemoteSource};
 use domain::workload::{Source, WorkloadSpec};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ const VALUES_FILE: &str = "values.yaml";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GitForm {
-    /// Whether the source is a Git repository; the fields of other sources are not sent.
+    /// Whether the source is a Git repository or an OCI artifact; the fields of other sources are not sent.
     pub is_git: bool,
     /// URL of the repository.
     pub repository: String,
@@ -39,8 +39,8 @@ pub struct GitForm {
 
 impl GitForm {
     /// The source of these fields; line ends are normalised to `\n`. The hub sets the commit.
-    pub fn to_source(&self) -> GitSource {
-        let mut source = GitSource {
+    pub fn to_source(&self) -> RemoteSource {
+        let mut source = RemoteSource {
             repository: self.repository.clone(),
             reference: self.reference.clone(),
             path: self.path.clone(),
@@ -68,7 +68,7 @@ pub struct GitDraft {
 
 impl GitDraft {
     /// The fields of `source`.
-    pub fn new(source: &GitSource) -> Self {
+    pub fn new(source: &RemoteSource) -> Self {
         Self {
             repository: RwSignal::new(source.repository.clone()),
             reference: RwSignal::new(source.reference.clone()),
@@ -98,7 +98,7 @@ impl GitDraft {
         Memo::new(move |_| {
             let spec = WorkloadSpec {
                 namespace: namespace.get(),
-                source: Source::Git(Box::new(self.form().to_source())),
+                source: Source::from(self.form().to_source()),
                 ..WorkloadSpec::default()
             };
             let name = name.get();
@@ -132,12 +132,12 @@ pub fn GitFields(
                     required=true maxlength="500" placeholder="https://github.com/acme/deploy.git" autocomplete="off" autocapitalize="off"
                     spellcheck="false" aria-describedby="git-repository-help" on:input=move |ev| draft.repository.set(event_target_value(&ev)) />
                 <p class="field-help" id="git-repository-help">
-                    "HTTPS. Credentials for a repository that is not public are added on the page "
+                    "Git over https://, or an OCI artifact: oci://registry/path. Credentials are added on the page "
                     <a class="link" href=crate::paths::CHARTS>"Charts"</a> "."
                 </p>
             </div>
             <div class="grid gap-5 md:grid-cols-2">
-                {text_field("git-ref", field("reference"), "Ref", "Branch, tag or full commit; empty for the default branch.", draft.reference)}
+                {text_field("git-ref", field("reference"), "Ref", "Branch, tag or full commit; for an artifact a tag or digest. Empty for the default branch, or latest.", draft.reference)}
                 {text_field("git-path", field("path"), "Path", "Folder with manifests or a chart, or one file; empty for all.", draft.path)}
             </div>
             <div class="field">

@@ -1,7 +1,7 @@
 //! What the fields of a Git source show and do.
 
-use domain::git::PinnedCommit;
 use domain::git_status::GitSourceStatus;
+use domain::remote::PinnedCommit;
 use leptos::prelude::*;
 
 use crate::errors::AppResult;
@@ -14,8 +14,13 @@ pub async fn git_preview_read(
     path: String,
 ) -> AppResult<PinnedCommit> {
     use crate::host;
-    let source = domain::git::GitSource { repository, reference, path, ..domain::git::GitSource::default() };
-    host::into_app_result(host::hub_for_reader()?.preview_git_source(source).await)
+    let source = domain::remote::RemoteSource {
+        repository,
+        reference,
+        path,
+        ..domain::remote::RemoteSource::default()
+    };
+    host::into_app_result(host::hub()?.preview_git_source(&host::actor()?, source).await)
 }
 
 /// The Git source of a workload, as it is stored.
@@ -29,6 +34,5 @@ pub async fn git_source_read(name: String) -> AppResult<GitSourceStatus> {
 #[server(prefix = "/api/fn", endpoint = "git_source_check")]
 pub async fn git_source_check(name: String) -> AppResult<GitSourceStatus> {
     use crate::host;
-    host::actor()?;
-    host::into_app_result(host::hub()?.check_git_source(&name).await)
+    host::into_app_result(host::hub()?.check_git_source(&host::actor()?, &name).await)
 }

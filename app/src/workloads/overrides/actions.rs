@@ -1,11 +1,14 @@
 //! Server functions of the overrides: read, save and remove.
 
+use domain::Timestamp;
 use domain::workload::Workload;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::form::OverrideForm;
 use crate::errors::AppResult;
+use crate::workloads::autosave::SavedDraft;
+use crate::workloads::form_autosave::DraftForm;
 use crate::workloads::placement::candidates::Candidates;
 
 /// Data of the editor.
@@ -36,6 +39,8 @@ pub struct StoredOverride {
     pub revision: i64,
     /// The name of the override.
     pub name: String,
+    /// When it was stored, by the server's clock.
+    pub saved_at: Timestamp,
 }
 
 /// Saves one override in the draft. `base_revision` is the draft's revision that the form was loaded with. A blank form
@@ -72,6 +77,17 @@ pub async fn override_save(
     Ok(stored)
 }
 
+impl DraftForm for OverrideSave {
+    fn set_base_revision(&mut self, revision: i64) {
+        self.base_revision = revision;
+    }
+
+    async fn save(self) -> AppResult<Option<SavedDraft>> {
+        let stored = override_save(self.name, self.base_revision, self.form, false, String::new()).await?;
+        Ok(stored.map(|stored| SavedDraft { revision: stored.revision, saved_at: stored.saved_at }))
+    }
+}
+
 /// Removes one override from the draft. `base_revision` is the draft's revision that the list was loaded with.
 #[server(prefix = "/api/fn", endpoint = "override_remove")]
 pub async fn override_remove(
@@ -93,5 +109,5 @@ async fn change_override(
     let name = change.name().to_owned();
     let stored =
         host::into_app_result(hub.change_override(&actor, workload, change, Some(base_revision)).await)?;
-    Ok(StoredOverride { workload: stored.name, revision: stored.revision, name })
+    Ok(StoredOverride { workload: stored.name, revision: stored.revision, name, saved_at: hub.clock().now() })
 }

@@ -48,28 +48,21 @@ pub(super) fn field_table(state: EditorState) -> AnyView {
             others.map(|one| provenance_row(state, one)).collect::<Vec<_>>()
         })
     });
-    let cluster = move || {
-        state.cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone())).unwrap_or_default()
-    };
     let is_chart = state.workload.with_value(|all| all.draft.source.is_chart());
     let values = is_chart.then(|| chart_values_editor(state));
     // A chart is rendered by the server, so its objects are not known here.
     let nothing = top.is_empty() && !is_chart;
     let how_many = pluralize(u32::try_from(folded.len()).unwrap_or(u32::MAX), "field");
     view! {
-        <section class="stack-sm" aria-labelledby="effective">
-            <h3 class="section" id="effective">
-                "On " <span class="name">{cluster}</span>
-            </h3>
+        <section class="stack-sm" aria-label="Fields">
             {values}
             {(!is_chart).then(|| view! {
-                {table_of_rows(state, top, Some(beside))}
+                {(!nothing).then(|| table_of_rows(state, top, Some(beside), true))}
                 <details class="fold" open=nothing>
                     <summary>{how_many} " " <span class="text-3">"without an override"</span></summary>
-                    {table_of_rows(state, folded, None)}
+                    {table_of_rows(state, folded, nothing.then_some(beside), nothing)}
                 </details>
             })}
-            {yaml_editors(state)}
             {template_suggestions(state)}
         </section>
     }
@@ -107,11 +100,17 @@ fn provenance_row(state: EditorState, one: &Provenance) -> FieldRow {
     }
 }
 
-fn table_of_rows(state: EditorState, rows: Vec<FieldRow>, beside: Option<Memo<Vec<FieldRow>>>) -> AnyView {
+/// A table. `has_head`: whether the head is visible; one of two tables below each other shows it.
+fn table_of_rows(
+    state: EditorState,
+    rows: Vec<FieldRow>,
+    beside: Option<Memo<Vec<FieldRow>>>,
+    has_head: bool,
+) -> AnyView {
     view! {
         <table class="table override-table">
             <caption class="sr-only">"Fields with base, override and effective value"</caption>
-            <thead>
+            <thead class:sr-only=!has_head>
                 <tr>
                     <th scope="col">"Field"</th>
                     <th scope="col">"Base"</th>
@@ -157,16 +156,22 @@ fn table_row(state: EditorState, row: FieldRow) -> AnyView {
     };
     let short = short_path(&path);
     view! {
-        <tr class:override-set=move || provenance.with(Option::is_some)>
+        <tr class="override-row" class:override-set=move || provenance.with(Option::is_some)>
             <th scope="row" class="override-field">
                 <span class="name" title=path.clone()>{short}</span>
                 <p class="meta">{object}</p>
-                {move || provenance.get().map(|provenance| provenance_chain(&provenance, is_secret))}
             </th>
             <td class="mono text-2" data-label="Base">{shown(base.as_ref())}</td>
             <td data-label="This override">{field}</td>
-            <td class="mono override-effective" data-label="Effective">{now}</td>
+            <td class="mono override-effective" data-label="Effective">
+                <span class="override-value">{now}</span>
+            </td>
         </tr>
+        {move || {
+            provenance.get().map(|provenance| {
+                view! { <tr class="override-from"><td colspan="4">{provenance_chain(&provenance, is_secret)}</td></tr> }
+            })
+        }}
     }
     .into_any()
 }
@@ -193,7 +198,7 @@ fn value_input(state: EditorState, at: usize, object: &str, path: &str) -> AnyVi
             class="input input-mono"
             name=format!("form[fields][{at}][value]")
             value=begin.value
-            placeholder="override"
+            placeholder="set here"
             maxlength="2000"
             autocomplete="off"
             autocapitalize="off"
@@ -266,7 +271,9 @@ fn value_table(values: Vec<ValueProvenance>) -> AnyView {
         view! {
             <tr class:override-set=is_overridden>
                 <th scope="row" class="override-field"><span class="name">{leaf.path[1..].to_owned()}</span></th>
-                <td class="mono override-effective" data-label="Effective">{effective.map(|one| format_scalar(&one.value))}</td>
+                <td class="mono override-effective" data-label="Effective">
+                    <span class="override-value">{effective.map(|one| format_scalar(&one.value))}</span>
+                </td>
                 <td class="pl-3" data-label="From">{from}</td>
                 <td class="text-2" data-label=(!below.is_empty()).then_some("Instead of")>{below.join(", ")}</td>
             </tr>
@@ -289,7 +296,7 @@ fn value_table(values: Vec<ValueProvenance>) -> AnyView {
     .into_any()
 }
 
-fn yaml_editors(state: EditorState) -> AnyView {
+pub(super) fn yaml_editors(state: EditorState) -> AnyView {
     let (values, patches) = state.form.with_untracked(|form| (form.values.clone(), form.patches.clone()));
     let open = !values.is_empty() || !patches.is_empty();
     view! {

@@ -33,9 +33,11 @@ pub struct OverrideFieldForm {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OverrideForm {
-    /// Its name.
+    /// Its name; the selected cluster if it is empty.
     pub name: String,
-    /// Clusters by name, separated by commas or spaces.
+    /// The selected cluster, which a new override always targets; empty for a stored one.
+    pub cluster: String,
+    /// Clusters by name, separated by commas or spaces; of a new override those beside the selected one.
     pub clusters: String,
     /// Groups by name.
     pub groups: String,
@@ -174,6 +176,7 @@ impl OverrideForm {
         let mut wrong = Vec::new();
         let target = self.parse_target(&mut wrong);
         let name = match (self.name.trim(), &target.clusters[..]) {
+            ("", _) if !self.cluster.is_empty() => self.cluster.clone(),
             ("", [only]) => only.clone(),
             (name, _) => name.to_owned(),
         };
@@ -206,7 +209,7 @@ impl OverrideForm {
     }
 
     fn parse_target(&self, wrong: &mut Vec<Finding>) -> ClusterSelector {
-        let list = |text: &str| split_words(text).map(str::to_owned).collect();
+        let list = |text: &str| -> Vec<String> { split_words(text).map(str::to_owned).collect() };
         let selector = match (self.everywhere == "yes", self.selector.trim()) {
             (true, _) => Some(domain::labels::LabelSelector::default()),
             (false, "") => None,
@@ -220,7 +223,11 @@ impl OverrideForm {
                 }
             },
         };
-        ClusterSelector { clusters: list(&self.clusters), groups: list(&self.groups), selector }
+        let mut clusters: Vec<String> = list(&self.clusters);
+        if !self.cluster.is_empty() && !clusters.contains(&self.cluster) {
+            clusters.insert(0, self.cluster.clone());
+        }
+        ClusterSelector { clusters, groups: list(&self.groups), selector }
     }
 
     fn parse_values(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {

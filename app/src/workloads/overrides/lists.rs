@@ -1,21 +1,24 @@
 //! The lists beside the form: selected clusters with the number of overridden fields, and overrides.
 
+use domain::authorization::UserAction;
 use domain::cluster::Cluster;
-use domain::overrides::Override;
+use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
 use domain::values::{ValueProvenance, ValuesLayer};
+use leptos::ev::MouseEvent;
 use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_query_map};
 
 use super::actions::OverrideRemove;
-use super::state::{EditorState, merge_for_cluster, trace_chart_values};
+use super::state::{EditorState, find_own_override, merge_for_cluster, trace_chart_values};
 use crate::components::{icon, join_names, pluralize};
 use crate::paths;
+use crate::permission::Permission;
 
 /// Most clusters that are listed.
 const ROWS: usize = 40;
 
 /// The selected clusters, each with the number of its overridden fields and a link that shows its values.
-pub(super) fn cluster_list(state: EditorState) -> AnyView {
+pub(super) fn cluster_list(state: EditorState, follow: Callback<(MouseEvent, String)>) -> AnyView {
     let search = RwSignal::new(String::new());
     let all = state.selected.with_value(Vec::len);
     let find = (all > ROWS).then(|| {
@@ -45,7 +48,12 @@ pub(super) fn cluster_list(state: EditorState) -> AnyView {
         shown.iter().filter_map(differ).collect::<Vec<_>>()
     });
     let row = move |(name, differ): (String, usize)| {
-        let href = query_link("cluster", name.clone());
+        // A cluster with an override of its own opens it; any other is the target of a new one.
+        let own = state.workload.with_value(|workload| {
+            find_own_override(&workload.draft.overrides, &name).map(|own| own.name.clone())
+        });
+        let href = page_link(own.unwrap_or_default(), name.clone());
+        let there = href.clone();
         let at = {
             let name = name.clone();
             move || {
@@ -55,7 +63,7 @@ pub(super) fn cluster_list(state: EditorState) -> AnyView {
         };
         view! {
             <li>
-                <a class="override-cluster" href=href aria-current=at>
+                <a class="override-cluster" href=href aria-current=at on:click=move |event| follow.run((event, there()))>
                     <span class="name">{name}</span>
                     <span class="meta">{count_label(differ)}</span>
                 </a>
@@ -65,13 +73,15 @@ pub(super) fn cluster_list(state: EditorState) -> AnyView {
     let heading = pluralize(u32::try_from(all).unwrap_or(u32::MAX), "cluster");
     view! {
         <nav class="stack-sm" aria-label="Clusters that get it">
-            <h2 class="section">
-                {heading} " "
-                <span class="meta font-normal">"fields that differ"</span>
-            </h2>
+            <div class="flex items-baseline justify-between gap-2">
+                <h2 class="section">{heading}</h2>
+                <span class="meta" aria-hidden="true">
+                    "fields that differ"
+                </span>
+            </div>
             {find}
             {(all == 0).then(|| view! { <p class="text-3">"The placement selects no cluster yet."</p> })}
-            <ul>{move || rows.get().into_iter().map(row).collect_view()}</ul>
+            <ul class="override-clusters">{move || rows.get().into_iter().map(row).collect_view()}</ul>
             {(all > ROWS).then(|| view! { <p class="meta">{format!("{ROWS} at a time; find others by name")}</p> })}
         </nav>
     }
@@ -79,110 +89,131 @@ pub(super) fn cluster_list(state: EditorState) -> AnyView {
 }
 
 /// The overrides of the draft, lowest priority first, with links to edit and buttons to remove them.
-pub(super) fn override_list(state: EditorState, remove: ServerAction<OverrideRemove>) -> AnyView {
-    let (workload, mut all) =
-        state.workload.with_value(|workload| (workload.name.clone(), workload.draft.overrides.clone()));
+pub(super) fn override_list(
+    state: EditorState,
+    remove: ServerAction<OverrideRemove>,
+    follow: Callback<(MouseEvent, String)>,
+) -> AnyView {
+    let mut all = state.workload.with_value(|workload| workload.draft.overrides.clone());
+    if all.is_empty() {
+        return ().into_any();
+    }
     all.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-    let workload = StoredValue::new(workload);
-    let row = |over: Override| {
-        let name = over.name.clone();
-        let is_at = state.edited_name.with_value(|edited| *edited == name);
-        let patches = pluralize(u32::try_from(over.patches.len()).unwrap_or(u32::MAX), "change");
-        let changes = match (over.values.trim().is_empty(), over.patches.is_empty()) {
-            (true, _) => patches,
-            (false, true) => "chart values".to_owned(),
-            (false, false) => format!("chart values, {patches}"),
-        };
-        view! {
-            <tr aria-current=is_at.then_some("true")>
-                <th scope="row" class="cell-name name">
-                    <a href=query_link("override", name.clone())>{name.clone()}</a>
-                </th>
-                <td data-label="For">{describe_target(&over)}</td>
-                <td data-label="Priority">{over.priority}</td>
-                <td data-label="Changes">{changes}</td>
-                <td class="cell-actions">
-                    <ActionForm action=remove>
-                        <input type="hidden" name="name" value=workload.get_value() />
-                        <input type="hidden" name="base_revision" value=move || state.base_revision.get().to_string() />
-                        <input type="hidden" name="override_name" value=name.clone() />
-                        <button class="btn btn-sm btn-icon" type="submit" aria-label=format!("Remove override {name}")>
-                            {icon("close")}
-                        </button>
-                    </ActionForm>
-                </td>
-            </tr>
-        }
-    };
-    let is_new = state.edited_name.with_value(String::is_empty);
-    let table = (!all.is_empty()).then(|| {
-        view! {
-            <table class="table">
-                <caption class="sr-only">"Overrides of the draft"</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"Override"</th>
-                        <th scope="col">"For"</th>
-                        <th scope="col">"Priority"</th>
-                        <th scope="col">"Changes"</th>
-                        <th scope="col">
-                            <span class="sr-only">"Remove"</span>
-                        </th>
-                    </tr>
-                </thead>
-                <tbody>{all.into_iter().map(row).collect_view()}</tbody>
-            </table>
+    let heading = pluralize(u32::try_from(all.len()).unwrap_or(u32::MAX), "override");
+    view! {
+        <nav class="stack-sm override-list" aria-label="Overrides of the draft">
+            <h2 class="section">{heading}</h2>
+            <ul>{all.into_iter().map(|over| override_row(state, over, remove, follow)).collect_view()}</ul>
             <p class="meta">"Later wins: group, labels, cluster by name; then priority, then name."</p>
-        }
-    });
-    let new = (!is_new).then(|| {
-        view! {
             <div>
-                <a class="btn btn-sm" href=query_link("override", String::new())>
+                <a class="btn btn-sm" href=new_link()>
                     {plus_label("New override")}
                 </a>
             </div>
-        }
-    });
-    view! {
-        <div class="stack-sm">
-            {table}
-            {new}
-        </div>
+        </nav>
     }
     .into_any()
 }
 
+/// One override: its name, its target and the number of its changes.
+fn override_row(
+    state: EditorState,
+    over: Override,
+    remove: ServerAction<OverrideRemove>,
+    follow: Callback<(MouseEvent, String)>,
+) -> AnyView {
+    let name = over.name.clone();
+    let workload = state.workload.with_value(|workload| workload.name.clone());
+    let is_at = state.edited_name.with_value(|edited| *edited == name);
+    let about = describe_override(&over);
+    let label = format!("Remove override {name}");
+    let removed = name.clone();
+    let href = override_link(state, over);
+    let there = href.clone();
+    view! {
+        <li class="override-item">
+            <a class="override-link" href=href aria-current=is_at.then_some("true") on:click=move |event| follow.run((event, there()))>
+                <span class="name">{name}</span>
+                <span class="meta">{about}</span>
+            </a>
+            <ActionForm action=remove>
+                <Permission action=UserAction::Edit quiet=true>
+                    <input type="hidden" name="name" value=workload />
+                    <input type="hidden" name="base_revision" value=move || state.base_revision.get().to_string() />
+                    <input type="hidden" name="override_name" value=removed />
+                    <button class="btn btn-sm btn-icon btn-quiet" type="submit" aria-label=label.clone() title=label>
+                        {icon("close")}
+                    </button>
+                </Permission>
+            </ActionForm>
+        </li>
+    }
+    .into_any()
+}
+
+/// `group europe · 1 change`; the priority only if it is not the default.
+fn describe_override(over: &Override) -> String {
+    let patches = pluralize(u32::try_from(over.patches.len()).unwrap_or(u32::MAX), "change");
+    let changes = match (over.values.trim().is_empty(), over.patches.is_empty()) {
+        (true, _) => patches,
+        (false, true) => "chart values".to_owned(),
+        (false, false) => format!("chart values, {patches}"),
+    };
+    let priority = match over.priority {
+        DEFAULT_PRIORITY => String::new(),
+        priority => format!(" · priority {priority}"),
+    };
+    format!("{}{priority} · {changes}", describe_target(&over.target))
+}
+
 /// Summarises the target of an override.
-fn describe_target(over: &Override) -> String {
-    let target = &over.target;
-    let mut parts = Vec::new();
-    if !target.clusters.is_empty() {
-        parts.push(join_names(&target.clusters, target.clusters.len(), 3));
-    }
-    if !target.groups.is_empty() {
-        parts.push(format!("group {}", join_names(&target.groups, target.groups.len(), 3)));
-    }
-    match &target.selector {
-        Some(selector) if selector.is_empty() => parts.push("every cluster".to_owned()),
-        Some(selector) => parts.push(selector.to_string()),
-        None => {}
-    }
+pub(super) fn describe_target(target: &ClusterSelector) -> String {
+    let list = |noun: &str, names: &[String]| {
+        let plural = if names.len() == 1 { "" } else { "s" };
+        (!names.is_empty()).then(|| format!("{noun}{plural} {}", join_names(names, names.len(), 3)))
+    };
+    let labels = target.selector.as_ref().map(|selector| {
+        if selector.is_empty() { "every cluster".to_owned() } else { format!("labels {selector}") }
+    });
+    let parts = [list("cluster", &target.clusters), list("group", &target.groups), labels];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "no cluster".to_owned() } else { parts.join("; ") }
 }
 
-/// The URL of this page with the query parameter `key` (`override` or `cluster`) changed; the other one stays.
-fn query_link(key: &'static str, value: String) -> impl Fn() -> String + Send + Sync + Clone + 'static {
+/// The URL of this page with a new override that has no target yet.
+fn new_link() -> impl Fn() -> String + Send + Sync + Clone + 'static {
     let (path, query) = (use_location().pathname, use_query_map());
     move || {
-        let get = |name: &str| query.read().get(name).unwrap_or_default();
-        let (over, cluster) = match key {
-            "override" => (value.clone(), get("cluster")),
-            _ => (get("override"), value.clone()),
-        };
-        let pairs = [("tab", get("tab")), ("override", over), ("cluster", cluster)];
-        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let query = query.read();
+        let get = |name: &str| query.get(name).unwrap_or_default();
+        let (tab, cluster) = (get("tab"), get("cluster"));
+        paths::query(&path.get(), &[("tab", tab.as_str()), ("new", "true"), ("cluster", &cluster)])
+    }
+}
+
+/// The URL of this page with an override and a cluster.
+fn page_link(over: String, cluster: String) -> impl Fn() -> String + Send + Sync + Clone + 'static {
+    let (path, query) = (use_location().pathname, use_query_map());
+    move || {
+        let tab = query.read().get("tab").unwrap_or_default();
+        let pairs = [("tab", tab.as_str()), ("override", &over), ("cluster", &cluster)];
         paths::query(&path.get(), &pairs)
+    }
+}
+
+/// The URL of this page with an override; the shown cluster stays if the override applies to it.
+fn override_link(state: EditorState, over: Override) -> impl Fn() -> String + Send + Sync + Clone + 'static {
+    let (path, query) = (use_location().pathname, use_query_map());
+    move || {
+        let tab = query.read().get("tab").unwrap_or_default();
+        let is_target = |cluster: &Cluster| {
+            state.fleet.with_value(|fleet| over.target.specificity(cluster, &fleet.groups).is_some())
+        };
+        let shown = state
+            .cluster
+            .with(|shown| shown.as_ref().filter(|one| is_target(one)).map(|one| one.name.clone()));
+        let shown = shown.unwrap_or_default();
+        paths::query(&path.get(), &[("tab", tab.as_str()), ("override", &over.name), ("cluster", &shown)])
     }
 }
 
@@ -197,10 +228,12 @@ fn count_differences(state: EditorState, typed: &[Override], cluster: &Cluster) 
     fields + traced.unwrap_or_default().iter().filter(is_overridden).count()
 }
 
-fn count_label(n: usize) -> String {
-    match u32::try_from(n).unwrap_or(u32::MAX) {
-        0 => "same".to_owned(),
-        n => pluralize(n, "field"),
+/// The number under the head "fields that differ"; its unit is only read aloud.
+fn count_label(n: usize) -> AnyView {
+    match n {
+        0 => "same".into_any(),
+        1 => view! { "1" <span class="sr-only">" field differs"</span> }.into_any(),
+        n => view! { {n} <span class="sr-only">" fields differ"</span> }.into_any(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! The state of the overrides editor. The browser merges with the same functions as the server.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
-use domain::git::GitSource;
 use domain::overrides::{ClusterSelector, Override, OverrideResult, apply_overrides, check, check_targets};
 use domain::placement::decide;
+use domain::remote::RemoteSource;
 use domain::values::{ValueProvenance, trace_values};
 use domain::workload::{Workload, WorkloadSpec};
 use domain::{Finding, OverrideId, manifest};
@@ -43,6 +43,8 @@ pub struct EditorState {
     pub overrides: Memo<Vec<Override>>,
     /// The cluster whose values are shown.
     pub cluster: Memo<Option<Cluster>>,
+    /// The name of the cluster that a new override targets: the shown one until something is typed; empty for a stored override.
+    pub target_cluster: Memo<String>,
     /// The effective objects of that cluster.
     pub effective: Memo<OverrideResult>,
     /// The values of the chart on that cluster with the layers that set them; `None` without a chart.
@@ -51,28 +53,41 @@ pub struct EditorState {
     pub selected: StoredValue<Vec<String>>,
 }
 
-/// The state for the override of this name; a new one if there is none.
-pub fn create_state(data: &OverridesData, at: &str, base_revision: Memo<i64>) -> EditorState {
+/// What the address of the page selects.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OverrideAddress {
+    /// The name of an override; empty for the one of the selected cluster.
+    pub name: String,
+    /// Whether a new override without a target is edited, whatever the selected cluster has.
+    pub is_new: bool,
+}
+
+/// The state for the override that the address names, or the own one of the selected cluster; a new one if there is none.
+pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: Memo<i64>) -> EditorState {
     let fleet = data.candidates.clone().into_fleet();
     let draft = &data.workload.draft;
     let objects = parse_text(|| manifest::parse(draft.source.files()).objects());
     let known = list_fields(&objects);
-    let edited = draft.overrides.iter().find(|over| over.name == at);
-    let begin =
-        edited.map_or_else(|| OverrideForm::blank(&known), |over| OverrideForm::from_override(over, &known));
     let decision = decide(&draft.placement, &fleet.clusters, &fleet.groups, &fleet.current);
     let selected: Vec<String> = decision.selected().map(|evaluation| evaluation.name.clone()).collect();
+    let query = use_query_map();
+    let edited = match at.name.as_str() {
+        "" if at.is_new => None,
+        "" => {
+            let requested = query.read_untracked().get("cluster").unwrap_or_default();
+            let shown = shown_cluster(&requested, &ClusterSelector::default(), &fleet, &selected);
+            shown.and_then(|cluster| find_own_override(&draft.overrides, &cluster.name))
+        }
+        name => draft.overrides.iter().find(|over| over.name == name),
+    };
+    let begin =
+        edited.map_or_else(|| OverrideForm::blank(&known), |over| OverrideForm::from_override(over, &known));
     let name = edited.map(|over| over.name.clone()).unwrap_or_default();
     let form = RwSignal::new(begin);
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
     let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
     let edited = StoredValue::new(name);
-    let input = Memo::new(move |_| form.with(OverrideForm::parse));
-    let overrides = Memo::new(move |_| {
-        let input = input.get().ok().filter(|_| form.with(|form| !form.is_blank()));
-        workload.with_value(|all| with_input(&all.draft.overrides, input))
-    });
-    let query = use_query_map();
+    let has_default_target = edited.with_value(String::is_empty) && !at.is_new;
     let target = Memo::new(move |_| form.with(OverrideForm::target));
     let cluster = Memo::new(move |_| {
         let requested = query.read().get("cluster").unwrap_or_default();
@@ -81,6 +96,20 @@ pub fn create_state(data: &OverridesData, at: &str, base_revision: Memo<i64>) ->
                 selected.with_value(|selected| shown_cluster(&requested, target, fleet, selected))
             })
         })
+    });
+    let target_cluster = Memo::new(move |former: Option<&String>| match former {
+        _ if !has_default_target => String::new(),
+        // What was typed for one cluster does not move to another one that is looked at.
+        Some(former) if !former.is_empty() && !form.with(OverrideForm::is_blank) => former.clone(),
+        _ => cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone())).unwrap_or_default(),
+    });
+    let input = Memo::new(move |_| {
+        let cluster = target_cluster.get();
+        form.with(|form| OverrideForm { cluster, ..form.clone() }.parse())
+    });
+    let overrides = Memo::new(move |_| {
+        let input = input.get().ok().filter(|_| form.with(|form| !form.is_blank()));
+        workload.with_value(|all| with_input(&all.draft.overrides, input))
     });
     let effective = Memo::new(move |_| match cluster.get() {
         Some(cluster) => overrides.with(|overrides| merge_for_cluster(overrides, &cluster, objects, fleet)),
@@ -102,6 +131,7 @@ pub fn create_state(data: &OverridesData, at: &str, base_revision: Memo<i64>) ->
         edited_name: edited,
         overrides,
         cluster,
+        target_cluster,
         effective,
         values,
         selected,
@@ -116,16 +146,32 @@ pub fn trace_chart_values(
     fleet: StoredValue<Fleet>,
 ) -> Option<Vec<ValueProvenance>> {
     let of_git =
-        workload.draft.source.git().filter(|source| source.is_chart()).map(GitSource::to_chart_source);
+        workload.draft.source.remote().filter(|source| source.is_chart()).map(RemoteSource::to_chart_source);
     let source = workload.draft.source.chart().or(of_git.as_ref())?;
     let spec = WorkloadSpec { overrides: overrides.to_vec(), ..WorkloadSpec::default() };
     let layers = fleet.with_value(|fleet| {
-        let (groups, targets) = (fleet.groups.as_slice(), &[]);
-        let release =
-            ChartRelease { workload: &workload.name, revision: 0, spec: &spec, source, groups, targets };
+        let (groups, targets, installed) = (fleet.groups.as_slice(), &[], &BTreeMap::new());
+        let release = ChartRelease {
+            workload: &workload.name,
+            revision: 0,
+            spec: &spec,
+            source,
+            groups,
+            targets,
+            installed,
+        };
         release.written_layers(cluster)
     });
     Some(trace_values(&layers))
+}
+
+/// The stored override that the selection of this cluster edits: the one with its name, or the first one that targets only it.
+pub fn find_own_override<'a>(overrides: &'a [Override], cluster: &str) -> Option<&'a Override> {
+    let is_only = |over: &&Override| {
+        let target = &over.target;
+        target.clusters == [cluster] && target.groups.is_empty() && target.selector.is_none()
+    };
+    overrides.iter().find(|over| over.name == cluster).or_else(|| overrides.iter().find(is_only))
 }
 
 /// The requested cluster, or else the first selected one that the form targets, or the first selected one, or the first.

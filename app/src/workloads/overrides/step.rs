@@ -24,7 +24,7 @@ pub fn OverridesPage() -> impl IntoView {
                     data=data
                     save=save
                     remove=remove
-                    footer=|findings, busy| view! { <WizardFooter step=WizardStep::Overrides findings=findings busy=busy /> }.into_any()
+                    footer=|findings, busy, status| view! { <WizardFooter step=WizardStep::Overrides findings=findings busy=busy status=status /> }.into_any()
                 />
             }
                 .into_any()

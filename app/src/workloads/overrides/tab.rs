@@ -3,15 +3,18 @@
 
 use domain::workload::{Intent, Workload};
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_navigate, use_query_map};
 
 use super::actions::{OverrideRemove, OverrideSave, OverridesData, StoredOverride, overrides_read};
-use super::state::{EditorState, create_state, findings};
+use super::state::{EditorState, OverrideAddress, create_state, findings};
 use super::{fields, lists, target};
 use crate::components::{Banner, FindingList, StatusStyle, render_resource_part};
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
+use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_saving::{render_save_error, save_button};
+use crate::workloads::form_autosave::FormAutosave;
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// The tab with the overrides.
@@ -47,13 +50,14 @@ fn track_base_revision(
     workload: &Workload,
     save: ServerAction<OverrideSave>,
     remove: ServerAction<OverrideRemove>,
+    autosaved: RwSignal<i64>,
 ) -> Memo<i64> {
     let (name, loaded) = (workload.name.clone(), workload.revision);
     Memo::new(move |_| {
         let saved = save.value().get().and_then(Result::ok).flatten();
         let removed = remove.value().get().and_then(Result::ok);
         let stored = [saved, removed].into_iter().flatten().filter(|stored| stored.workload == name);
-        stored.map(|stored| stored.revision).fold(loaded, i64::max)
+        stored.map(|stored| stored.revision).fold(loaded.max(autosaved.get()), i64::max)
     })
 }
 
@@ -72,8 +76,16 @@ pub fn OverridesEditor(
 ) -> impl IntoView {
     let query = use_query_map();
     // Only another `override` creates a new form; another `cluster` keeps the input.
-    let at = Memo::new(move |_| query.read().get("override").unwrap_or_default());
-    let base_revision = track_base_revision(&data.workload, save, remove);
+    let at = Memo::new(move |_| {
+        let query = query.read();
+        OverrideAddress {
+            name: query.get("override").unwrap_or_default(),
+            is_new: query.get("new").is_some(),
+        }
+    });
+    let revision = data.workload.revision;
+    let autosaved = RwSignal::new(revision);
+    let base_revision = track_base_revision(&data.workload, save, remove, autosaved);
     let result = save_result(&data.workload, save, remove);
     let data = StoredValue::new(data);
     // A second submission while the first one is pending would be based on a revision that no longer exists.
@@ -85,11 +97,15 @@ pub fn OverridesEditor(
     view! {
         <div class=if footer.is_some() { "wizard-step" } else { "stack-md" } on:submit:capture=ignore_while_pending>
             {result}
-            {move || {
-                let at = at.get();
-                let state = data.with_value(|data| create_state(data, &at, base_revision));
-                editor_view(state, save, remove, footer)
-            }}
+            // Another form has elements of its own: what was typed into this one does not stay in it.
+            <For
+                each=move || [(at.get(), revision)]
+                key=Clone::clone
+                children=move |(at, _)| {
+                    let state = data.with_value(|data| create_state(data, &at, base_revision));
+                    editor_view(state, autosaved, save, remove, footer)
+                }
+            />
         </div>
     }
     .into_any()
@@ -97,6 +113,7 @@ pub fn OverridesEditor(
 
 fn editor_view(
     state: EditorState,
+    autosaved: RwSignal<i64>,
     save: ServerAction<OverrideSave>,
     remove: ServerAction<OverrideRemove>,
     footer: Option<RenderFooter>,
@@ -104,34 +121,93 @@ fn editor_view(
     let all_findings = Memo::new(move |_| findings(state));
     let name = state.workload.with_value(|workload| workload.name.clone());
     let busy = Signal::derive(move || save.pending().get());
+    let autosave = create_autosave(state, autosaved, save);
+    let follow = save_before_switch(autosave, save);
+    let element = autosave.element();
     let (id, own, below) = match footer {
-        Some(footer) => (FORM, None, Some(footer(all_findings.into(), busy))),
-        None => ("override", Some(tab_footer(state)), None),
+        Some(footer) => (FORM, None, Some(footer(all_findings.into(), busy, autosave.status_view()))),
+        None => ("override", Some(tab_footer(state, autosave.status_view())), None),
     };
+    // An override without a target gets one first; for any other the values come first.
+    let is_untargeted = target::is_untargeted(state);
     let columns = view! {
         <div class="overrides">
-            {lists::cluster_list(state)}
-            <div class="stack-md min-w-0">
-                {lists::override_list(state, remove)}
-                <ActionForm action=save attr:id=id attr:class="stack-md">
-                    <input type="hidden" name="name" value=name />
-                    <input type="hidden" name="base_revision" value=move || state.base_revision.get().to_string() />
-                    <input type="hidden" name="tab" value=WorkloadTab::Overrides.slug() />
-                    {target::target_fields(state)}
-                    {move || {
-                        let findings = all_findings.get();
-                        (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })
-                    }}
-                    {fields::field_table(state)}
-                    {own}
-                </ActionForm>
-            </div>
+            {lists::cluster_list(state, follow)}
+            <ActionForm
+                action=save
+                node_ref=element
+                attr:id=id
+                attr:class="stack-md override-form"
+                on:input=move |_| autosave.note_input()
+                on:change=move |_| autosave.note_input()
+                on:click=move |_| autosave.note_click()
+            >
+                <input type="hidden" name="name" value=name />
+                <input type="hidden" name="base_revision" value=move || state.base_revision.get().to_string() />
+                <input type="hidden" name="tab" value=WorkloadTab::Overrides.slug() />
+                <input type="hidden" name="form[cluster]" value=move || state.target_cluster.get() />
+                {target::subject(state)}
+                {is_untargeted.then(|| target::target_fields(state))}
+                {fields::field_table(state)}
+                {move || {
+                    let findings = all_findings.get();
+                    (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })
+                }}
+                <div>
+                    {(!is_untargeted).then(|| target::target_fields(state))}
+                    {fields::yaml_editors(state)}
+                </div>
+                {own}
+            </ActionForm>
+            {lists::override_list(state, remove, follow)}
         </div>
     };
     view! { {columns} {below} }.into_any()
 }
 
-fn tab_footer(state: EditorState) -> AnyView {
+/// Follows a link to another cluster or override after a click. What was typed is saved first: another form replaces this one.
+fn save_before_switch(
+    autosave: FormAutosave<OverrideSave>,
+    save: ServerAction<OverrideSave>,
+) -> Callback<(leptos::ev::MouseEvent, String)> {
+    let navigate = use_navigate();
+    let next = RwSignal::new(None::<String>);
+    Effect::new(move |_| {
+        let is_saved = matches!(save.value().get(), Some(Ok(_)));
+        if let Some(href) = next.get_untracked().filter(|_| is_saved) {
+            next.set(None);
+            navigate(&href, NavigateOptions { scroll: false, ..NavigateOptions::default() });
+        }
+    });
+    Callback::new(move |(event, href): (leptos::ev::MouseEvent, String)| {
+        let Some(fields) = autosave.take_unsaved() else { return };
+        event.prevent_default();
+        next.set(Some(href));
+        save.dispatch(fields);
+    })
+}
+
+/// Stores the form automatically: an override that exists while a person types, a new one, whose name is not complete before, when
+/// the page is left.
+fn create_autosave(
+    state: EditorState,
+    autosaved: RwSignal<i64>,
+    save: ServerAction<OverrideSave>,
+) -> FormAutosave<OverrideSave> {
+    let (name, is_editable) = state
+        .workload
+        .with_value(|workload| (workload.name.clone(), domain::actions::check_edit(workload).is_ok()));
+    let is_stored = state.edited_name.with_value(|name| !name.is_empty());
+    let autosave = FormAutosave::new(&name, NodeRef::new(), autosaved, is_editable && is_stored);
+    Effect::new(move |_| {
+        if let Some(Ok(Some(stored))) = save.value().get() {
+            autosave.record_submission(SavedDraft { revision: stored.revision, saved_at: stored.saved_at });
+        }
+    });
+    autosave
+}
+
+fn tab_footer(state: EditorState, status: AnyView) -> AnyView {
     let (save, is_published) = state.workload.with_value(|workload| {
         let is_published = workload.intent == Intent::Published;
         (save_button(workload, "Save override"), is_published)
@@ -145,12 +221,12 @@ fn tab_footer(state: EditorState) -> AnyView {
     });
     view! {
         <div class="flex flex-wrap items-center gap-3">
-            {save} {now}
+            {save} {now} {status}
             <span class="meta">
                 {if is_published {
-                    "Saved in the draft. “Save and review rollout” then shows what a revision with only this change does on every cluster, before you publish it."
+                    "Saved in the draft. Clusters change only when you publish; the review shows what only this change does."
                 } else {
-                    "Saving changes the draft. Clusters change when you publish."
+                    "Saved in the draft. Clusters change only when you publish."
                 }}
             </span>
         </div>

@@ -1,9 +1,14 @@
-//! Name, target and priority of the edited override.
+//! The shown cluster; name, target and priority of the edited override.
 
+use domain::cluster::Cluster;
+use domain::overrides::DEFAULT_PRIORITY;
+use domain::placement::ClusterGroup;
 use leptos::prelude::*;
 
 use super::form::OverrideForm;
+use super::lists::describe_target;
 use super::state::EditorState;
+use crate::components::join_names;
 
 struct TextInputProps {
     name: &'static str,
@@ -13,13 +18,96 @@ struct TextInputProps {
     list: &'static str,
 }
 
+/// Whether the edited override is a new one that has no target yet.
+pub(super) fn is_untargeted(state: EditorState) -> bool {
+    let has_target = state.target_cluster.with_untracked(|cluster| !cluster.is_empty());
+    state.edited_name.with_value(String::is_empty) && !has_target
+}
+
+/// The shown cluster, its groups, how many fields differ there, and which override is edited.
+pub(super) fn subject(state: EditorState) -> AnyView {
+    let cluster = move || {
+        let name = state.cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone()));
+        name.map(|name| view! { <h2 class="font-mono text-section font-semibold">{name}</h2> })
+    };
+    let facts = move || {
+        let groups = state.cluster.with(|cluster| cluster.as_ref().map(|one| list_groups(state, one)));
+        [groups.unwrap_or_default(), count_differing(state)]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" · ")
+    };
+    view! {
+        <header class="grid gap-1">
+            <div class="flex flex-wrap items-baseline gap-x-3">
+                {cluster}
+                <p class="text-3">{facts}</p>
+            </div>
+            <h3 class="strong">{edited_title(state)}</h3>
+            {move || describe_mismatch(state).map(|text| view! { <p class="text-2">{text}</p> })}
+        </header>
+    }
+    .into_any()
+}
+
+/// `Override europe`, `Override for eu-west-1` or `New override`.
+fn edited_title(state: EditorState) -> AnyView {
+    let name = state.edited_name.get_value();
+    if !name.is_empty() {
+        view! { "Override " <span class="name">{name}</span> }.into_any()
+    } else if is_untargeted(state) {
+        "New override".into_any()
+    } else {
+        view! { "Override for " <span class="name">{move || state.target_cluster.get()}</span> }.into_any()
+    }
+}
+
+/// `in groups europe and gold`; empty for none.
+fn list_groups(state: EditorState, cluster: &Cluster) -> String {
+    let names: Vec<String> = state.fleet.with_value(|fleet| {
+        let member = |group: &&ClusterGroup| group.contains(cluster);
+        fleet.groups.iter().filter(member).map(|group| group.name.clone()).collect()
+    });
+    let noun = if names.len() == 1 { "group" } else { "groups" };
+    if names.is_empty() { String::new() } else { format!("in {noun} {}", join_names(&names, names.len(), 3)) }
+}
+
+/// `1 of 7 fields differs`; empty for a chart, whose objects are not known here.
+fn count_differing(state: EditorState) -> String {
+    let known = state.fields.with_value(Vec::len);
+    let differ = state.effective.with(|effective| effective.provenance.len());
+    match (known, differ) {
+        (0, _) => String::new(),
+        (known, 0) => format!("none of {known} fields differs"),
+        (known, 1) => format!("1 of {known} fields differs"),
+        (known, differ) => format!("{differ} of {} fields differ", known.max(differ)),
+    }
+}
+
+/// The edited override if it does not apply to the shown cluster, as a sentence.
+fn describe_mismatch(state: EditorState) -> Option<String> {
+    let name = state.edited_name.get_value();
+    let target = state.form.with(OverrideForm::target);
+    let cluster = state.cluster.get().filter(|_| !name.is_empty())?;
+    let applies = state.fleet.with_value(|fleet| target.specificity(&cluster, &fleet.groups).is_some());
+    (!applies).then(|| format!("It does not apply to {}.", cluster.name))
+}
+
+/// `cluster eu-west-1 · priority 500`, as it is typed.
+fn describe_typed(state: EditorState) -> String {
+    let cluster = state.target_cluster.get();
+    let form = OverrideForm { cluster, ..state.form.get() };
+    let priority = match form.priority.trim() {
+        "" => DEFAULT_PRIORITY.to_string(),
+        typed => typed.to_owned(),
+    };
+    format!("{} · priority {priority}", describe_target(&form.target()))
+}
+
+/// Name, target and priority: one line until it is opened; open for an override without a target.
 pub(super) fn target_fields(state: EditorState) -> AnyView {
     let is_new = state.edited_name.with_value(String::is_empty);
-    let title = if is_new {
-        "New override".to_owned()
-    } else {
-        state.edited_name.with_value(|name| format!("Override {name}"))
-    };
     let everywhere = state.form.with_untracked(|form| form.everywhere == "yes");
     let (clusters, groups) = state.fleet.with_value(|fleet| {
         // At most 200 suggestions: a fleet can have ten thousand clusters.
@@ -27,25 +115,56 @@ pub(super) fn target_fields(state: EditorState) -> AnyView {
         let groups: Vec<String> = fleet.groups.iter().take(200).map(|one| one.name.clone()).collect();
         (clusters, groups)
     });
+    view! {
+        <details class="fold" open=is_untargeted(state)>
+            <summary>
+                "Applies to " <span class="text-3">{move || describe_typed(state)}</span>
+            </summary>
+            <div class="stack-sm pb-4">
+                {target_inputs(state, is_new)}
+                <label class="choice">
+            <input
+                class="checkbox"
+                type="checkbox"
+                name="form[everywhere]"
+                value="yes"
+                checked=everywhere
+                on:change=move |ev| {
+                    let value = if event_target_checked(&ev) { "yes".to_owned() } else { String::new() };
+                    state.form.update(|form| form.everywhere = value);
+                }
+            />
+            "For every cluster"
+        </label>
+            </div>
+        </details>
+        {datalist("known-clusters", clusters)}
+        {datalist("known-groups", groups)}
+    }
+    .into_any()
+}
+
+/// Name, clusters, groups, labels and priority.
+fn target_inputs(state: EditorState, is_new: bool) -> AnyView {
     let name = TextInputProps {
         name: "name",
         label: "Name",
         placeholder: "eu",
-        help: "Defaults to the cluster's name if there is only one.",
+        help: "Defaults to the name of the cluster.",
         list: "",
     };
     let cluster = TextInputProps {
         name: "clusters",
         label: "Clusters",
         placeholder: "eu-1, eu-2",
-        help: "By name.",
+        help: "",
         list: "known-clusters",
     };
     let group = TextInputProps {
         name: "groups",
         label: "Groups",
         placeholder: "edge",
-        help: "By name.",
+        help: "",
         list: "known-groups",
     };
     let labels = TextInputProps {
@@ -63,7 +182,6 @@ pub(super) fn target_fields(state: EditorState) -> AnyView {
         list: "",
     };
     view! {
-        <h2 class="section">{title}</h2>
         <div class="override-target">
             {text_input(state, name, !is_new, |form| &mut form.name)}
             {text_input(state, cluster, false, |form| &mut form.clusters)}
@@ -71,22 +189,6 @@ pub(super) fn target_fields(state: EditorState) -> AnyView {
             {text_input(state, labels, false, |form| &mut form.selector)}
             {text_input(state, priority, false, |form| &mut form.priority)}
         </div>
-        <label class="choice">
-            <input
-                class="checkbox"
-                type="checkbox"
-                name="form[everywhere]"
-                value="yes"
-                checked=everywhere
-                on:change=move |ev| {
-                    let value = if event_target_checked(&ev) { "yes".to_owned() } else { String::new() };
-                    state.form.update(|form| form.everywhere = value);
-                }
-            />
-            "For every cluster"
-        </label>
-        {datalist("known-clusters", clusters)}
-        {datalist("known-groups", groups)}
     }
     .into_any()
 }
@@ -105,6 +207,7 @@ fn text_input(
     let id = format!("override-{}", of.name);
     let begin = part(&mut state.form.get_untracked()).clone();
     let path = format!("/override/{}", of.name);
+    let help = if locked { "Fixed. Create another override to use another name." } else { of.help };
     let is_bad = move || {
         let wrong = state.input.with(|input| input.clone().err().unwrap_or_default());
         wrong.iter().any(|finding| finding.path == path).to_string()
@@ -127,12 +230,10 @@ fn text_input(
                 readonly=locked
                 list=(!of.list.is_empty()).then_some(of.list)
                 aria-invalid=is_bad
-                aria-describedby=format!("{id}-help")
+                aria-describedby=(!help.is_empty()).then(|| format!("{id}-help"))
                 on:input=move |ev| state.form.update(|form| *part(form) = event_target_value(&ev))
             />
-            <p class="field-help" id=format!("{id}-help")>
-                {if locked { "Fixed. Create another override to use another name." } else { of.help }}
-            </p>
+            {(!help.is_empty()).then(|| view! { <p class="field-help" id=format!("{id}-help")>{help}</p> })}
         </div>
     }
     .into_any()

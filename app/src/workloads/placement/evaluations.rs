@@ -16,7 +16,7 @@ use leptos::prelude::*;
 
 use super::candidates::Fleet;
 use super::form::PlacementForm;
-use crate::components::{FindingList, StatusStyle, icon, join_names};
+use crate::components::{FindingList, StatusStyle, icon, join_names, unbroken};
 use crate::paths;
 
 /// Most rows per table.
@@ -113,7 +113,16 @@ struct FunnelStage {
     removed: usize,
 }
 
-/// The filters that are always shown or removed clusters; the first entry has all clusters.
+/// The number of clusters that match, before spread and number limit them.
+pub fn count_matching(decision: &Decision) -> usize {
+    let is_limited = |evaluation: &&ClusterEvaluation| {
+        let filter = evaluation.failed_filter().map(|result| result.filter);
+        matches!(filter, None | Some(PlacementFilter::Spread | PlacementFilter::Number))
+    };
+    decision.evaluations.iter().filter(is_limited).count()
+}
+
+/// The filters that apply to every placement, and the others if they removed clusters; the first entry has all clusters.
 fn funnel_stages(decision: &Decision) -> Vec<FunnelStage> {
     let mut taken: BTreeMap<PlacementFilter, usize> = BTreeMap::new();
     for evaluation in decision.rejected() {
@@ -122,8 +131,8 @@ fn funnel_stages(decision: &Decision) -> Vec<FunnelStage> {
         }
     }
     let is_shown = |step: PlacementFilter| match step {
-        PlacementFilter::Predicate | PlacementFilter::Number => true,
-        step => taken.contains_key(&step),
+        PlacementFilter::Spread | PlacementFilter::NewMember => taken.contains_key(&step),
+        _ => true,
     };
     let mut left = decision.evaluations.len();
     let mut lefts = vec![FunnelStage { filter: None, remaining: left, removed: 0 }];
@@ -180,7 +189,7 @@ fn funnel(decision: &Decision) -> impl IntoView + use<> {
             <li class="funnel-step">
                 <span class="funnel-left">
                     <b>{left.remaining}</b>
-                    {(left.removed > 0).then(|| view! { <span class="text-3">{format!(" −{}", left.removed)}</span> })}
+                    {left.filter.map(|_| view! { <span class="text-3">{format!(" −{}", left.removed)}</span> })}
                 </span>
                 <span class="meta">{stage_label(left.filter)}</span>
             </li>
@@ -344,7 +353,7 @@ fn selected_row(evaluation: &ClusterEvaluation, reach: Connectivity, ranked: boo
                 <a href=paths::cluster(&evaluation.name)>{evaluation.name.clone()}</a>
             </th>
             <td class="mono" data-label="Reason">
-                {because}
+                {unbroken(&because)}
             </td>
             {rank}
             <td class="cell-state">
@@ -359,7 +368,8 @@ fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize) -> 
     let row = |evaluation: ClusterEvaluation| {
         let step = evaluation.failed_filter().cloned();
         let at = step.as_ref().map_or("", |step| filter_label(step.filter));
-        let remedy = step.as_ref().and_then(|step| step.remedy.as_ref()).map(ToString::to_string);
+        let remedy =
+            step.as_ref().and_then(|step| step.remedy.as_ref()).map(ToString::to_string).unwrap_or_default();
         let (expected, actual) =
             step.map(|step| (step.expected.to_string(), step.actual.to_string())).unwrap_or_default();
         view! {
@@ -370,12 +380,12 @@ fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize) -> 
                     <a href=paths::cluster(&evaluation.name)>{evaluation.name.clone()}</a>
                 </th>
                 <td data-label="Required">
-                    {at} <p class="meta mono">{expected}</p>
+                    {at} <p class="meta mono">{unbroken(&expected)}</p>
                 </td>
                 <td class="mono" data-label="Found">
-                    {actual}
+                    {unbroken(&actual)}
                 </td>
-                <td data-label="Remedy">{remedy}</td>
+                <td data-label="Remedy">{unbroken(&remedy)}</td>
             </tr>
         }
     };
@@ -443,9 +453,17 @@ mod tests {
             .iter()
             .map(|left| (stage_label(left.filter), left.remaining, left.removed))
             .collect();
+        assert_eq!(count_matching(&decision), 2);
         assert_eq!(
             shown,
-            [("registered", 5, 0), ("match", 3, 2), ("taints tolerated", 2, 1), ("selected", 1, 1)]
+            [
+                ("registered", 5, 0),
+                ("match", 3, 2),
+                ("not excluded", 3, 0),
+                ("taints tolerated", 2, 1),
+                ("schedulable", 2, 0),
+                ("selected", 1, 1)
+            ]
         );
     }
     #[test]

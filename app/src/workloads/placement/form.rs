@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::components::split_words;
 
+mod terms;
 #[cfg(test)]
 mod tests;
 mod text;
 
+pub use terms::{TermForm, TermOperator};
 use text::field_finding;
 pub use text::to_yaml;
 
@@ -88,10 +90,10 @@ pub struct PredicateForm {
     pub typed_names: String,
     /// Ticked groups.
     pub groups: Vec<String>,
-    /// Labels, in the syntax of `kubectl -l`.
-    pub selector: String,
-    /// Facts, in the same syntax.
-    pub facts: String,
+    /// Conditions on labels.
+    pub labels: Vec<TermForm>,
+    /// Conditions on facts.
+    pub facts: Vec<TermForm>,
 }
 
 impl PredicateForm {
@@ -112,8 +114,8 @@ impl PredicateForm {
             names: predicate.names.clone(),
             typed_names: String::new(),
             groups: predicate.groups.clone(),
-            selector: predicate.label_selector.to_string(),
-            facts: predicate.field_selector.to_string(),
+            labels: TermForm::from_labels(&predicate.label_selector),
+            facts: TermForm::from_facts(&predicate.field_selector),
         }
     }
 
@@ -141,18 +143,10 @@ impl PredicateForm {
             predicate.groups.clone_from(&self.groups);
         }
         if self.by.includes(SelectBy::Labels) {
-            let hint = "Write it as env=prod,region in (eu,us),!legacy.";
-            match self.selector.parse() {
-                Ok(selector) => predicate.label_selector = selector,
-                Err(error) => wrong.push(field_finding(&format!("predicates/{at}/selector"), error, hint)),
-            }
+            predicate.label_selector = terms::parse_labels(&self.labels, at, wrong);
         }
         if self.by.includes(SelectBy::Facts) {
-            let hint = "Write it as provider=aws,kubernetesVersion>=1.33.";
-            match self.facts.parse() {
-                Ok(selector) => predicate.field_selector = selector,
-                Err(error) => wrong.push(field_finding(&format!("predicates/{at}/facts"), error, hint)),
-            }
+            predicate.field_selector = terms::parse_facts(&self.facts, at, wrong);
         }
         (!predicate.is_everything()).then_some(predicate)
     }
@@ -172,16 +166,30 @@ pub struct SpreadForm {
     pub when: String,
 }
 
-/// The input of one score; ignored without a weight.
+impl SpreadForm {
+    /// Whether nothing was entered.
+    pub fn is_blank(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The input of one score; ignored without a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScoreForm {
-    /// The scored property.
-    pub name: ScoreName,
-    /// Its weight.
+    /// The name of the scored property; empty for none.
+    pub name: String,
+    /// Its weight; empty for 1.
     pub weight: String,
     /// The labels, for a score by label.
     pub selector: String,
+}
+
+impl ScoreForm {
+    /// Whether nothing was entered.
+    pub fn is_blank(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The input of the form.
@@ -239,7 +247,7 @@ impl PlacementForm {
             when: if spread.is_strict() { String::new() } else { "anyway".to_owned() },
         };
         let score = |score: &Score| ScoreForm {
-            name: score.name,
+            name: score.name.as_str().to_owned(),
             weight: score.weight.to_string(),
             selector: score.selector.to_string(),
         };
@@ -279,6 +287,14 @@ impl PlacementForm {
                 .take_while(|at| query.get(&format!("placement[{name}][{at}][{first}]")).is_some())
                 .count()
         };
+        let terms = |at: usize, list: &str| {
+            let term = |row: usize| {
+                let part = |name: &str| get(&format!("[predicates][{at}][{list}][{row}][{name}]"));
+                let operator = TermOperator::from_slug(&part("operator")).unwrap_or_default();
+                TermForm { key: part("key"), operator, values: part("values") }
+            };
+            (0..rows(&format!("predicates][{at}][{list}"), "key")).map(term).collect()
+        };
         let set = |at: usize| {
             let part = |name: &str| get(&format!("[predicates][{at}][{name}]"));
             let list = |name: &str| {
@@ -289,8 +305,8 @@ impl PlacementForm {
                 names: list("names"),
                 typed_names: part("typed_names"),
                 groups: list("groups"),
-                selector: part("selector"),
-                facts: part("facts"),
+                labels: terms(at, "labels"),
+                facts: terms(at, "facts"),
             }
         };
         let spread = |at: usize| {
@@ -299,8 +315,7 @@ impl PlacementForm {
         };
         let score = |at: usize| {
             let part = |name: &str| get(&format!("[score][{at}][{name}]"));
-            let name = ScoreName::ALL.iter().copied().find(|score| score.as_str() == part("name"));
-            ScoreForm { name: name.unwrap_or_default(), weight: part("weight"), selector: part("selector") }
+            ScoreForm { name: part("name"), weight: part("weight"), selector: part("selector") }
         };
         let sets: Vec<PredicateForm> = (0..rows("predicates", "by")).map(set).collect();
         (!sets.is_empty()).then(|| Self {
@@ -363,13 +378,17 @@ impl PlacementForm {
     }
 
     fn parse_scores(&self, wrong: &mut Vec<Finding>) -> Vec<Score> {
-        let rows = self.score.iter().enumerate().filter(|(_, row)| !row.weight.trim().is_empty());
         let mut scores = Vec::new();
-        for (at, row) in rows {
-            let weight = row.weight.trim().parse();
-            let selector = row.selector.parse();
+        for (at, row) in self.score.iter().enumerate() {
+            let Some(name) = ScoreName::ALL.iter().copied().find(|score| score.as_str() == row.name) else {
+                continue;
+            };
+            let weight = if row.weight.trim().is_empty() { Ok(1) } else { row.weight.trim().parse() };
+            // Labels that were written for another score are ignored.
+            let selector =
+                if name == ScoreName::Label { row.selector.parse() } else { Ok(Default::default()) };
             match (weight, selector) {
-                (Ok(weight), Ok(selector)) => scores.push(Score { name: row.name, selector, weight }),
+                (Ok(weight), Ok(selector)) => scores.push(Score { name, selector, weight }),
                 (Err(_), _) => wrong.push(field_finding(
                     &format!("score/{at}/weight"),
                     format!("{:?} is not a weight.", row.weight),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::Timestamp;
+use domain::authorization::UserAction;
 use domain::placement::PendingRemoval;
 use leptos::prelude::*;
 
@@ -10,6 +11,7 @@ use crate::components::age::format_time_of_day;
 use crate::components::{Banner, ErrorBanner, StatusStyle, join_names};
 use crate::errors::AppResult;
 use crate::live;
+use crate::permission::Permission;
 
 /// Retains the workload on `cluster` until the next publish; on all clusters with a pending removal if `cluster` is empty.
 #[server(prefix = "/api/fn", endpoint = "workload_retain")]
@@ -48,8 +50,10 @@ pub fn PendingRemovals(
         let words = format!("Cancel all {many} removals");
         view! {
             <ActionForm action=action>
-                <input type="hidden" name="name" value=name />
-                <button class="btn btn-sm" type="submit">{words}</button>
+                <Permission action=UserAction::Retain>
+                    <input type="hidden" name="name" value=name />
+                    <button class="btn btn-sm" type="submit">{words}</button>
+                </Permission>
             </ActionForm>
         }
     });
@@ -95,9 +99,11 @@ fn removal_row(
             <span class="name">{cluster.clone()}</span>
             <span title=format!("{} UTC", format_time_of_day(due_at))>{when}</span>
             <ActionForm action=action>
-                <input type="hidden" name="name" value=name />
-                <input type="hidden" name="cluster" value=cluster />
-                <button class="btn btn-sm" type="submit" aria-label=words>"Cancel removal"</button>
+                <Permission action=UserAction::Retain quiet=true>
+                    <input type="hidden" name="name" value=name />
+                    <input type="hidden" name="cluster" value=cluster />
+                    <button class="btn btn-sm" type="submit" aria-label=words>"Cancel removal"</button>
+                </Permission>
             </ActionForm>
         </li>
     }

@@ -21,7 +21,7 @@ pub fn PlacementPage() -> impl IntoView {
                 <PlacementEditor
                     data=data
                     action=action
-                    footer=|findings, busy| view! { <WizardFooter step=WizardStep::Placement findings=findings busy=busy /> }.into_any()
+                    footer=|findings, busy, status| view! { <WizardFooter step=WizardStep::Placement findings=findings busy=busy status=status /> }.into_any()
                 />
             }
                 .into_any()

@@ -6,14 +6,16 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::candidates::Candidates;
-use super::evaluations::{LivePreview, preview_findings, watch_decision};
+use super::evaluations::{LiveDecision, LivePreview, preview_findings, watch_decision};
 use super::fields::{PlacementFields, with_spare_rows};
 use super::form::PlacementForm;
 use crate::components::{ErrorBanner, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
+use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_saving::{save_button, save_result};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// Data of the editor.
@@ -37,14 +39,14 @@ pub async fn placement_read(name: String) -> AppResult<PlacementData> {
     Ok(PlacementData { workload, candidates })
 }
 
-/// Saves the placement of the draft. `then` selects where the wizard goes next. Returns the revision of the draft.
+/// Saves the placement of the draft. `then` selects where the wizard goes next.
 #[server(prefix = "/api/fn", endpoint = "placement_save")]
 pub async fn placement_save(
     name: String,
     base_revision: i64,
     placement: PlacementForm,
     #[server(default)] then: String,
-) -> AppResult<i64> {
+) -> AppResult<SavedDraft> {
     use crate::workloads::wizard::{WizardStep, redirect_after};
     use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
@@ -53,7 +55,17 @@ pub async fn placement_save(
     let revision =
         host::into_app_result(hub.change_draft(&actor, &name, patch, base_revision).await)?.revision;
     redirect_after(&name, WizardStep::Placement, &then);
-    Ok(revision)
+    Ok(SavedDraft { revision, saved_at: hub.clock().now() })
+}
+
+impl DraftForm for PlacementSave {
+    fn set_base_revision(&mut self, revision: i64) {
+        self.base_revision = revision;
+    }
+
+    async fn save(self) -> AppResult<Option<SavedDraft>> {
+        placement_save(self.name, self.base_revision, self.placement, String::new()).await.map(Some)
+    }
 }
 
 /// The tab with the placement.
@@ -86,16 +98,23 @@ pub fn PlacementEditor(
         decision.with(|decision| fleet.with_value(|fleet| preview_findings(decision, fleet)))
     });
     let base_revision = RwSignal::new(workload.revision);
+    let element = NodeRef::new();
+    let is_editable = domain::actions::check_edit(&workload).is_ok();
+    let autosave = FormAutosave::<PlacementSave>::new(&workload.name, element, base_revision, is_editable);
     Effect::new(move |_| {
-        if let Some(Ok(revision)) = action.value().get() {
-            base_revision.set(revision);
+        if let Some(Ok(saved)) = action.value().get() {
+            autosave.record_submission(saved);
         }
     });
     let name = workload.name.clone();
     let busy = Signal::derive(move || action.pending().get());
+    let status = view! {
+        <span class="foot-count strong lg:hidden">{move || decision.with(summarize_decision)}</span>
+        {autosave.status_view()}
+    };
     let (id, end) = match footer {
-        Some(footer) => (FORM, footer(findings, busy)),
-        None => ("placement", tab_footer(&workload)),
+        Some(footer) => (FORM, footer(findings, busy, status.into_any())),
+        None => ("placement", tab_footer(&workload, status.into_any())),
     };
     let outcome = footer.is_none().then(|| {
         save_result(
@@ -108,12 +127,20 @@ pub fn PlacementEditor(
         move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
     let rejected = footer.is_some().then_some(error);
     view! {
-        <ActionForm action=action attr:id=id attr:class=if footer.is_some() { "wizard-step" } else { "stack-md" }>
+        <ActionForm
+            action=action
+            node_ref=element
+            attr:id=id
+            attr:class=if footer.is_some() { "wizard-step" } else { "stack-md" }
+            on:input=move |_| autosave.note_input()
+            on:change=move |_| autosave.note_input()
+            on:click=move |_| autosave.note_click()
+        >
             {outcome} {rejected}
             <input type="hidden" name="name" value=name />
             <input type="hidden" name="base_revision" value=move || base_revision.get().to_string() />
             <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
-                <PlacementFields form=form fleet=fleet />
+                <PlacementFields form=form fleet=fleet decision=decision />
                 <LivePreview preview=decision fleet=fleet />
             </div>
             {end}
@@ -122,11 +149,21 @@ pub fn PlacementEditor(
     .into_any()
 }
 
-fn tab_footer(workload: &Workload) -> AnyView {
+/// How many clusters the form selects, for a screen on which the tables are below the form; empty if the form is not valid.
+fn summarize_decision(decided: &LiveDecision) -> String {
+    match decided {
+        Ok((_, decision)) => {
+            format!("{} of {} selected", decision.selected().count(), decision.evaluations.len())
+        }
+        Err(_) => String::new(),
+    }
+}
+
+fn tab_footer(workload: &Workload, status: AnyView) -> AnyView {
     let save = save_button(workload, "Save placement");
     view! {
         <input type="hidden" name="tab" value=WorkloadTab::Placement.slug() />
-        <div class="flex flex-wrap items-center gap-3">
+        <div class="tab-foot">
             {save}
             <noscript>
                 <button class="btn" type="submit" formmethod="get" formaction=paths::workload(&workload.name)>
@@ -134,6 +171,7 @@ fn tab_footer(workload: &Workload) -> AnyView {
                 </button>
             </noscript>
             <span class="meta">"Saving changes the draft. Clusters change when you publish."</span>
+            {status}
         </div>
     }
     .into_any()

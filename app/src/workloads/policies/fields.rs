@@ -1,35 +1,118 @@
-//! The input fields of the policies, for the tab and for the wizard.
+//! The input fields of the policies, in the order in which they apply to the life of an object: write, revert, delete.
 
 use domain::workload::Policies;
 use leptos::prelude::*;
 
+use super::form::format_rules;
+use crate::components::editor::TextArea;
+
 /// The fields of the policies.
 #[component]
 pub fn PolicyFields(
+    /// The owners, separated by commas.
+    owners: String,
     /// Whether it is an addon.
     addon: bool,
     /// The policies of the draft.
     policies: Policies,
+    /// Whether the source is a chart.
+    is_chart: bool,
 ) -> impl IntoView {
-    let tick = |name: &'static str, label: &'static str, on: bool| {
-        view! {
-            <label class="choice">
-                <input type="checkbox" class="checkbox" name=format!("form[policies][{name}]") value="true" checked=on />
-                {label}
-            </label>
-        }
-    };
+    let ttl = policies.ttl_seconds_after_finished.map(|seconds| seconds.to_string()).unwrap_or_default();
+    let rules = format_rules(&policies);
+    let has_rules = !rules.is_empty();
+    let chart = chart_fields(&policies);
     view! {
-        <div class="stack-sm">
-            {tick("addon", "Addon: also deploy to clusters that match later", addon)}
-            {tick("create_namespace", "Create the namespace if it is missing", policies.create_namespace)}
-            {tick("prune", "Prune: delete objects that a new revision no longer contains", policies.prune)}
-            {tick("upgrade_crds", "Upgrade the custom resource definitions in the crds folder of a chart", policies.upgrade_crds)}
+        {section("Incidents", view! {
+            {text_field("owners", "Owners", "team-shop, ops@example.com", "Who is notified of incidents: users, teams or e-mail addresses. Empty for the user who created it.", owners)}
+        }.into_any())}
+        {section("Clusters", view! {
+            {tick("addon", "Addon", "Clusters that match the placement later get the workload too, without a publish.", addon)}
+        }.into_any())}
+        {section("Apply", view! {
+            {tick("create_namespace", "Create namespaces", "A namespace that is missing on a cluster is created. It stays when the workload leaves.", policies.create_namespace)}
+            {select_field("conflict", "Conflicts", "What happens when an object or a field on the cluster belongs to another owner.", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
+            {select_field("changed_jobs", "Changed Jobs", "What happens when a new revision changes fields of a Job that can't be changed.", &[("replace", "Replace: delete and create again, it runs again"), ("refuse", "Refuse the revision")], policies.changed_jobs as usize)}
+            {text_field("executor", "Service account", "deployer/flotilla", "As namespace/name: the account whose rights on the cluster apply to every write and delete. Empty for that of the agent.", policies.executor.clone())}
+        }.into_any())}
+        {section("Drift", view! {
+            {select_field("drift", "On drift", "What happens when somebody changes an applied object on the cluster.", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
+        }.into_any())}
+        {section("Health", view! {
+            {select_field("not_assessed", "Health not assessed", "What a wave does with objects whose status does not tell whether they work.", &[("accept", "Accept: the wave continues"), ("wait", "Wait until healthy")], policies.not_assessed as usize)}
+        }.into_any())}
+        {section("Delete", view! {
+            {tick("prune", "Prune", "Objects that a new revision no longer contains are deleted.", policies.prune)}
+            {select_field("deletion", "Deletion policy", "What happens to the objects when the workload leaves a cluster.", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects of the rule orphan")], policies.deletion as usize)}
+            {text_field("ttl", "TTL after finished", "3600", "Seconds after which the objects of a workload that only runs Jobs are deleted. Empty: never.", ttl)}
+        }.into_any())}
+        <details class="fold" open=is_chart>
+            <summary>"Helm chart " <span class="text-3">"hooks, custom resource definitions, schema, record"</span></summary>
+            {chart}
+        </details>
+        <details class="fold" open=has_rules>
+            <summary>"Rules as YAML " <span class="text-3">"ignored fields, update strategy, orphaned objects, reported values"</span></summary>
+            <div class="field pb-4">
+                <TextArea class="textarea input-mono min-h-40" field="form[policies][rules]" text=rules label="Rules as YAML"
+                    on_text=Callback::new(|_| ()) />
+                <p class="field-help">
+                    <code>"ignore: [{object: {kind: Deployment, name: web}, paths: [/spec/replicas]}]"</code>
+                    ", also "
+                    <code>"update"</code>
+                    " (strategy serverSideApply, createOnly, readOnly), "
+                    <code>"orphan"</code>
+                    " and "
+                    <code>"feedback"</code>
+                    "."
+                </p>
+            </div>
+        </details>
+    }
+    .into_any()
+}
+
+/// The policies of charts.
+fn chart_fields(policies: &Policies) -> AnyView {
+    view! {
+        <div class="policy-section pb-4">
+            {tick("upgrade_crds", "Upgrade CRDs", "Custom resource definitions in the crds folder are changed too, not only created.", policies.upgrade_crds)}
+            {tick("skip_crds", "Skip CRDs", "The crds folder is left out.", policies.skip_crds)}
+            {tick("skip_hooks", "Skip hooks", "Hooks are left out.", policies.skip_hooks)}
+            {tick("skip_schema_validation", "Skip schema validation", "Values are not checked against values.schema.json.", policies.skip_schema_validation)}
+            {select_field("helm_release", "Helm release", "Whether Helm lists the release on the clusters.", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
         </div>
-        {select_field("drift", "On drift", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
-        {select_field("conflict", "On conflict with another owner", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
-        {select_field("helm_release", "Helm release of a chart", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
-        {select_field("deletion", "Deletion policy", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects that the policy names")], policies.deletion as usize)}
+    }
+    .into_any()
+}
+
+fn section(title: &'static str, fields: AnyView) -> AnyView {
+    view! {
+        <section class="policy-section">
+            <h2 class="section">{title}</h2>
+            {fields}
+        </section>
+    }
+    .into_any()
+}
+
+/// A checkbox with a sentence that says what it does.
+fn tick(name: &'static str, label: &'static str, help: &'static str, on: bool) -> AnyView {
+    let id = format!("{name}-help");
+    view! {
+        <label class="choice items-start">
+            <input
+                type="checkbox"
+                class="checkbox mt-px"
+                name=format!("form[policies][{name}]")
+                value="true"
+                checked=on
+                aria-describedby=id.clone()
+            />
+            <span>
+                <span class="strong">{label}</span>
+                <span class="field-help block" id=id>{help}</span>
+            </span>
+        </label>
     }
     .into_any()
 }
@@ -38,9 +121,10 @@ pub fn PolicyFields(
 fn select_field(
     name: &'static str,
     label: &'static str,
+    help: &'static str,
     choices: &'static [(&'static str, &'static str)],
     selected: usize,
-) -> impl IntoView {
+) -> AnyView {
     let option = |(at, (value, word)): (usize, &(&'static str, &'static str))| {
         view! {
             <option value=*value selected=at == selected>
@@ -48,14 +132,48 @@ fn select_field(
             </option>
         }
     };
+    let help_id = format!("{name}-help");
     view! {
         <div class="field">
             <label class="field-label" for=name>
                 {label}
             </label>
-            <select class="select" id=name name=format!("form[policies][{name}]")>
+            <select class="select" id=name name=format!("form[policies][{name}]") aria-describedby=help_id.clone()>
                 {choices.iter().enumerate().map(option).collect_view()}
             </select>
+            <p class="field-help" id=help_id>{help}</p>
         </div>
     }
+    .into_any()
+}
+
+fn text_field(
+    name: &'static str,
+    label: &'static str,
+    example: &'static str,
+    help: &'static str,
+    value: String,
+) -> AnyView {
+    let help_id = format!("{name}-help");
+    view! {
+        <div class="field">
+            <label class="field-label" for=name>
+                {label}
+            </label>
+            <input
+                class="input input-mono"
+                id=name
+                name=format!("form[policies][{name}]")
+                value=value
+                placeholder=example
+                maxlength="253"
+                autocomplete="off"
+                autocapitalize="off"
+                spellcheck="false"
+                aria-describedby=help_id.clone()
+            />
+            <p class="field-help" id=help_id>{help}</p>
+        </div>
+    }
+    .into_any()
 }

@@ -1,12 +1,27 @@
 //! The policies of a workload as a form. Pure.
 
-use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy};
+#[cfg(feature = "ssr")]
+use domain::Finding;
+use domain::manifest::yaml_value;
+use domain::policy::{
+    ChangedJobsPolicy, ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, NotAssessedPolicy,
+    Policies,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+#[cfg(feature = "ssr")]
+use crate::parsing::parse_text;
+
+/// The policies that are lists of rules, and are written as YAML.
+const RULE_POLICIES: [&str; 4] = ["ignore", "update", "orphan", "feedback"];
 
 /// The fields as they are sent under `form[policies]`. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PolicyForm {
+    /// Owners of the workload, separated by commas.
+    pub owners: String,
     /// Whether it is an addon: deployed to every cluster that matches, also later.
     pub addon: bool,
     /// Create missing namespaces.
@@ -19,25 +34,145 @@ pub struct PolicyForm {
     pub conflict: ConflictPolicy,
     /// The deletion policy.
     pub deletion: DeletionPolicy,
+    /// What to do with a Job that a new revision changes.
+    pub changed_jobs: ChangedJobsPolicy,
+    /// What to do with a release whose health is not assessed.
+    pub not_assessed: NotAssessedPolicy,
+    /// Seconds after which completed jobs are deleted; empty for never.
+    pub ttl: String,
+    /// The service account that writes, as `namespace/name`; empty for that of the agent.
+    pub executor: String,
+    /// The policies that are lists of rules, as a map in YAML.
+    pub rules: String,
     /// Change the custom resource definitions of a chart.
     pub upgrade_crds: bool,
+    /// Leave out the hooks of a chart.
+    pub skip_hooks: bool,
+    /// Leave out the objects of the `crds/` folder of a chart.
+    pub skip_crds: bool,
+    /// Do not compare the values of a chart with its schema.
+    pub skip_schema_validation: bool,
     /// Whether Helm's record of a chart's release is kept.
     pub helm_release: HelmReleasePolicy,
 }
 
 #[cfg(feature = "ssr")]
 impl PolicyForm {
-    /// The change of a draft. Policies without a field keep the value that the API or the command line set.
-    pub fn into_patch(self) -> hub::DraftPatch {
-        let policies = hub::PolicyPatch {
+    /// The policies of the form.
+    ///
+    /// # Errors
+    /// A finding for each field that is invalid.
+    pub fn parse(&self) -> Result<Policies, Vec<Finding>> {
+        let mut wrong = Vec::new();
+        let plain = Policies {
             create_namespace: self.create_namespace,
             prune: self.prune,
             drift: self.drift,
             conflict: self.conflict,
             deletion: self.deletion,
+            changed_jobs: self.changed_jobs,
+            not_assessed: self.not_assessed,
+            ttl_seconds_after_finished: self.parse_ttl(&mut wrong),
+            executor: self.executor.trim().to_owned(),
             upgrade_crds: self.upgrade_crds,
+            skip_hooks: self.skip_hooks,
+            skip_crds: self.skip_crds,
+            skip_schema_validation: self.skip_schema_validation,
             helm_release: self.helm_release,
+            ..Policies::default()
         };
-        hub::DraftPatch { addon: Some(self.addon), policies: Some(policies), ..Default::default() }
+        let rules = self.parse_rules(&mut wrong);
+        let policies = plain.with_values(&rules).unwrap_or_else(|message| {
+            let hint = "Write the rules as in the example below the field.";
+            wrong.push(Finding::error("G517", message, hint).with_path("/policies/rules"));
+            plain.clone()
+        });
+        if wrong.is_empty() { Ok(policies) } else { Err(wrong) }
+    }
+
+    /// The owners of the form.
+    pub fn parse_owners(&self) -> Vec<String> {
+        self.owners.split(',').map(|owner| owner.trim().to_owned()).collect()
+    }
+
+    fn parse_ttl(&self, wrong: &mut Vec<Finding>) -> Option<u32> {
+        let text = self.ttl.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let seconds = text.parse().ok();
+        if seconds.is_none() {
+            let message = format!("{text:?} is not a number of seconds.");
+            let hint = "Write a number such as 3600, or leave it empty.";
+            wrong.push(Finding::error("G517", message, hint).with_path("/policies/ttlSecondsAfterFinished"));
+        }
+        seconds
+    }
+
+    fn parse_rules(&self, wrong: &mut Vec<Finding>) -> Map<String, Value> {
+        let mut reject = |message: String| {
+            let hint = format!("Write a map with the keys {}.", RULE_POLICIES.join(", "));
+            wrong.push(Finding::error("G517", message, hint).with_path("/policies/rules"));
+        };
+        match parse_text(|| yaml_value::read(&self.rules)) {
+            Ok(None) => return Map::new(),
+            Ok(Some(Value::Object(rules))) => {
+                match rules.keys().find(|name| !RULE_POLICIES.contains(&name.as_str())) {
+                    None => return rules,
+                    Some(other) => reject(format!("The policy {other:?} is not a list of rules.")),
+                }
+            }
+            Ok(Some(_)) => reject("The rules are not a map.".to_owned()),
+            Err(finding) => reject(finding.message),
+        }
+        Map::new()
+    }
+}
+
+/// The rules of policies as YAML; empty without any.
+pub fn format_rules(policies: &Policies) -> String {
+    let Ok(Value::Object(all)) = serde_json::to_value(policies) else { return String::new() };
+    let rules: Map<String, Value> =
+        all.into_iter().filter(|(name, _)| RULE_POLICIES.contains(&name.as_str())).collect();
+    if rules.is_empty() { String::new() } else { yaml_value::write(&Value::Object(rules)) }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_survive_the_form() {
+        let rules = "ignore:\n- object: {kind: Deployment, name: web}\n  paths: [/spec/replicas]\norphan:\n- kind: PersistentVolumeClaim\n";
+        let form = PolicyForm {
+            ttl: "3600".into(),
+            executor: " shop/deployer ".into(),
+            rules: rules.into(),
+            ..PolicyForm::default()
+        };
+        let policies = form.parse().unwrap();
+        assert_eq!((policies.ignore.len(), policies.orphan.len()), (1, 1));
+        assert_eq!(
+            (policies.ttl_seconds_after_finished, policies.executor.as_str()),
+            (Some(3600), "shop/deployer")
+        );
+        let again = PolicyForm { rules: format_rules(&policies), ..form };
+        assert_eq!(again.parse().unwrap(), policies);
+        assert_eq!(format_rules(&Policies::default()), "");
+    }
+
+    #[test]
+    fn what_is_invalid_is_reported_with_its_field() {
+        let paths = |form: PolicyForm| -> Vec<String> {
+            form.parse().unwrap_err().into_iter().map(|finding| finding.path).collect()
+        };
+        let rules = |text: &str| PolicyForm { rules: text.into(), ..PolicyForm::default() };
+        assert_eq!(
+            paths(PolicyForm { ttl: "soon".into(), ..PolicyForm::default() }),
+            ["/policies/ttlSecondsAfterFinished"]
+        );
+        for text in ["prune: false", "- a", "ignore: [", "ignore: [{path: /a}]"] {
+            assert_eq!(paths(rules(text)), ["/policies/rules"], "{text}");
+        }
     }
 }

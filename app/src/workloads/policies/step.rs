@@ -10,8 +10,10 @@ use super::form::PolicyForm;
 use crate::components::{ErrorBanner, render_resource};
 use crate::errors::AppResult;
 use crate::resource::create_resource;
+use crate::workloads::autosave::SavedDraft;
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
 use crate::workloads::queries::draft_read;
-use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, track_base_revision, workload_name};
+use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,18 +27,35 @@ pub struct PoliciesForm {
     pub policies: PolicyForm,
 }
 
-/// Saves the policies of the draft. `then` selects where the wizard goes next. Returns the revision of the draft.
+/// Saves the policies of the draft. `then` selects where the wizard goes next.
 #[server(prefix = "/api/fn", endpoint = "policies_save")]
-pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) -> AppResult<i64> {
-    use crate::host;
+pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) -> AppResult<SavedDraft> {
     use crate::workloads::wizard::redirect_after;
+    use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let patch = form.policies.into_patch();
+    let policies =
+        form.policies.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
+    let patch = hub::DraftPatch {
+        addon: Some(form.policies.addon),
+        owners: Some(form.policies.parse_owners()),
+        policies: Some(policies),
+        ..Default::default()
+    };
     let revision =
         host::into_app_result(hub.change_draft(&actor, &form.name, patch, form.base_revision).await)?
             .revision;
     redirect_after(&form.name, WizardStep::Policies, &then);
-    Ok(revision)
+    Ok(SavedDraft { revision, saved_at: hub.clock().now() })
+}
+
+impl DraftForm for PoliciesSave {
+    fn set_base_revision(&mut self, revision: i64) {
+        self.form.base_revision = revision;
+    }
+
+    async fn save(self) -> AppResult<Option<SavedDraft>> {
+        policies_save(self.form, String::new()).await.map(Some)
+    }
 }
 
 /// The page.
@@ -54,17 +73,31 @@ pub fn PoliciesPage() -> impl IntoView {
 
 fn show_policies(workload: Workload, action: ServerAction<PoliciesSave>) -> AnyView {
     let nothing = Signal::stored(Vec::new());
-    let base_revision =
-        track_base_revision(workload.revision, move || action.value().get().and_then(Result::ok));
+    let is_chart = workload.draft.source.is_chart();
+    let (base_revision, element) = (RwSignal::new(workload.revision), NodeRef::new());
+    let is_editable = domain::actions::check_edit(&workload).is_ok();
+    let autosave = FormAutosave::<PoliciesSave>::new(&workload.name, element, base_revision, is_editable);
+    Effect::new(move |_| {
+        if let Some(Ok(saved)) = action.value().get() {
+            autosave.record_submission(saved);
+        }
+    });
     view! {
-        <ActionForm action=action attr:id=FORM attr:class="wizard-step">
+        <ActionForm
+            action=action
+            node_ref=element
+            attr:id=FORM
+            attr:class="wizard-step"
+            on:input=move |_| autosave.note_input()
+            on:change=move |_| autosave.note_input()
+        >
             <input type="hidden" name="form[name]" value=workload.name.clone() />
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <div class="fields max-w-140">
-                <PolicyFields addon=workload.draft.addon policies=workload.draft.policies />
+                <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies is_chart=is_chart />
             </div>
-            <WizardFooter step=WizardStep::Policies findings=nothing busy=action.pending() />
+            <WizardFooter step=WizardStep::Policies findings=nothing busy=action.pending() status=autosave.status_view() />
         </ActionForm>
     }
     .into_any()

@@ -1,22 +1,48 @@
 //! The planned changes, grouped by identical changes; each group shows its objects and fields. Signs carry the meaning, so the
 //! diff is readable without colour.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use domain::plan::{
     ChangeCounts, ClusterPlan, Distinction, DryRunState, FieldChange, FieldValue, HIDDEN_VALUE,
     PlannedAction, PlannedChange, TargetChange,
 };
 use leptos::prelude::*;
+use leptos::web_sys::{Element, Event};
 use serde_json::Value;
 
-use super::review::{ChangeGroup, PlanView};
+use super::review::{ChangeGroup, CreatedManifest, PlanView};
 use crate::components::{StatusStyle, icon, join_names, pluralize};
 
 /// Most cluster names in the head of a group.
 const NAMES_MAX: usize = 4;
 
+/// What the user opened or closed. The review is rendered again with every answer of a cluster, and starts with some parts open.
+#[derive(Clone, Copy, Default)]
+pub struct ToggledParts(StoredValue<BTreeSet<String>>);
+
+impl ToggledParts {
+    /// Whether the part is open, which `is_open` says until it is toggled.
+    pub fn is_open(self, part: &str, is_open: bool) -> bool {
+        is_open != self.0.with_value(|toggled| toggled.contains(part))
+    }
+
+    /// Stores whether the part is open now.
+    pub fn record(self, part: &str, is_open: bool, event: &Event) {
+        let is_toggled = event_target::<Element>(event).has_attribute("open") != is_open;
+        self.0.update_value(|toggled| {
+            if is_toggled {
+                toggled.insert(part.to_owned());
+            } else {
+                toggled.remove(part);
+            }
+        });
+    }
+}
+
 /// The section with all groups.
 #[component]
-pub fn PlannedChanges(plan: PlanView) -> impl IntoView {
+pub fn PlannedChanges(plan: PlanView, toggled: ToggledParts) -> impl IntoView {
     let clusters =
         u32::try_from(plan.groups.iter().map(|group| group.count).sum::<usize>()).unwrap_or(u32::MAX);
     let kinds = u32::try_from(plan.groups.len()).unwrap_or(u32::MAX);
@@ -25,7 +51,7 @@ pub fn PlannedChanges(plan: PlanView) -> impl IntoView {
         .groups
         .into_iter()
         .enumerate()
-        .map(|(at, changed)| change_group(changed, at == 0, needs_confirmation));
+        .map(|(at, changed)| change_group(changed, at == 0, needs_confirmation, toggled));
     view! {
         <section class="stack-sm" aria-labelledby="changes">
             <div class="flex flex-wrap items-baseline justify-between gap-x-4">
@@ -43,8 +69,13 @@ pub fn PlannedChanges(plan: PlanView) -> impl IntoView {
 }
 
 /// A group. `needs_confirmation`: whether removals in this plan have to be confirmed.
-fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> impl IntoView {
-    let ChangeGroup { group, count, plan: effect } = changed;
+fn change_group(
+    changed: ChangeGroup,
+    is_open: bool,
+    needs_confirmation: bool,
+    toggled: ToggledParts,
+) -> impl IntoView {
+    let ChangeGroup { group, count, plan: effect, manifests } = changed;
     let state = match group.change {
         TargetChange::Remove if needs_confirmation => {
             let look = StatusStyle { icon: "warning", hue: "hue-drifted", emphasis: "state-loud" };
@@ -69,8 +100,10 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
         DryRunState::Requested | DryRunState::Answered => None,
     };
     let all = (count > NAMES_MAX).then(|| join_names(&group.clusters, count, group.clusters.len()));
+    let part = group.clusters.first().cloned().unwrap_or_default();
+    let open = toggled.is_open(&part, is_open);
     view! {
-        <details class="fold change" open=open>
+        <details class="fold change" open=open on:toggle=move |event| toggled.record(&part, is_open, &event)>
             <summary>
                 <span class="change-head">
                     <span>{head} " " <span class="text-3">{what}</span></span>
@@ -83,7 +116,11 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
                 {why.map(|why| view! { <p class="text-2">{why}</p> })}
                 {all.map(|all| view! { <p class="meta">{all}</p> })}
                 {match effect {
-                    Some(effect) => changed_objects(&effect, &group.distinctions).into_any(),
+                    Some(effect) => view! {
+                        {not_validated(&effect)}
+                        {changed_objects(&effect, &group.distinctions, &manifests)}
+                    }
+                    .into_any(),
                     None if group.counts == ChangeCounts::default() => ().into_any(),
                     None => view! { <p class="text-2">"Too many different changes to show all of them; flotilla diff lists them."</p> }.into_any(),
                 }}
@@ -138,7 +175,11 @@ fn dry_run_label(state: &DryRunState, counts: ChangeCounts) -> AnyView {
 }
 
 /// The changed objects of one cluster plan, with their fields; of a new object those that distinguish it from other groups.
-pub fn changed_objects(effect: &ClusterPlan, distinctions: &[Distinction]) -> impl IntoView + use<> {
+pub fn changed_objects(
+    effect: &ClusterPlan,
+    distinctions: &[Distinction],
+    manifests: &[CreatedManifest],
+) -> impl IntoView + use<> {
     let changed: Vec<&PlannedChange> =
         effect.objects.iter().filter(|one| one.action != PlannedAction::Unchanged).collect();
     let same = effect.objects.len() - changed.len();
@@ -151,7 +192,9 @@ pub fn changed_objects(effect: &ClusterPlan, distinctions: &[Distinction]) -> im
     let distinction = |one: &PlannedChange| {
         distinctions.iter().find(|distinction| distinction.object.is_same_object(&one.object))
     };
-    let rows: Vec<AnyView> = changed.into_iter().map(|one| object_diff(one, distinction(one))).collect();
+    let manifest = |one: &PlannedChange| manifests.iter().find(|created| created.object == one.object);
+    let rows: Vec<AnyView> =
+        changed.into_iter().map(|one| object_diff(one, distinction(one), manifest(one))).collect();
     view! {
         {(!rows.is_empty()).then(|| view! {
             // It scrolls horizontally and therefore must be focusable with the keyboard.
@@ -162,7 +205,11 @@ pub fn changed_objects(effect: &ClusterPlan, distinctions: &[Distinction]) -> im
     }
 }
 
-fn object_diff(one: &PlannedChange, distinction: Option<&Distinction>) -> AnyView {
+fn object_diff(
+    one: &PlannedChange,
+    distinction: Option<&Distinction>,
+    manifest: Option<&CreatedManifest>,
+) -> AnyView {
     let (sign, note, fields) = match &one.action {
         PlannedAction::Unchanged => ("=", String::new(), &[][..]),
         PlannedAction::Create if distinction.is_some() => {
@@ -208,8 +255,37 @@ fn object_diff(one: &PlannedChange, distinction: Option<&Distinction>) -> AnyVie
         {rejected}
         {fields.iter().map(field_diff).collect_view()}
         {distinction.map(|distinction| distinction.fields.iter().map(distinguishing_field).collect_view())}
+        {manifest.map(show_manifest)}
     }
     .into_any()
+}
+
+/// The manifest of a new object, on demand.
+fn show_manifest(manifest: &CreatedManifest) -> AnyView {
+    let Some(yaml) = manifest.yaml.clone() else {
+        return view! { <div class="text-3">"Its manifest is too long to be shown here; flotilla render prints it."</div> }
+            .into_any();
+    };
+    view! {
+        <details class="diff-manifest">
+            <summary>"Manifest"</summary>
+            <pre>{yaml}</pre>
+        </details>
+    }
+    .into_any()
+}
+
+/// The objects that a cluster did not validate, by reason.
+fn not_validated(effect: &ClusterPlan) -> AnyView {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for change in effect.objects.iter().filter(|change| !change.unverified.is_empty()) {
+        reasons.entry(change.unverified.as_str()).or_default().push(change.object.to_string());
+    }
+    let line = |(reason, objects): (&str, Vec<String>)| {
+        let names = join_names(&objects, objects.len(), NAMES_MAX);
+        view! { <p class="text-2">{icon("warning")} {format!(" No dry run of {names}: {reason}")}</p> }
+    };
+    reasons.into_iter().map(line).collect_view().into_any()
 }
 
 const fn action_label(outcome: &PlannedAction) -> &'static str {
@@ -238,7 +314,8 @@ fn distinguishing_field(field: &FieldValue) -> AnyView {
     field_diff(&FieldChange { path: path.clone(), desired: value.clone(), live: None }).into_any()
 }
 
-fn field_diff(field: &FieldChange) -> impl IntoView + use<> {
+/// The path of a field with its value before and after.
+pub fn field_diff(field: &FieldChange) -> impl IntoView + use<> {
     let side = |class: &'static str, word: &'static str, value: &Option<Value>| {
         value.as_ref().map(|value| {
             let lines: Vec<String> = format_value(value).lines().map(str::to_owned).collect();
@@ -256,13 +333,13 @@ fn field_diff(field: &FieldChange) -> impl IntoView + use<> {
 }
 
 /// Formats `/spec/containers[name=web]/image` as `spec.containers[name=web].image`.
-fn dotted_path(pointer: &str) -> String {
+pub fn dotted_path(pointer: &str) -> String {
     let dotted = pointer.trim_start_matches('/').replace('/', ".");
     dotted.replace("~1", "/").replace("~0", "~")
 }
 
 /// Formats a string unquoted, any other value as indented JSON, a hidden value as dots.
-fn format_value(value: &Value) -> String {
+pub fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) if text == HIDDEN_VALUE => "••••••••".to_owned(),
         Value::String(text) => text.clone(),

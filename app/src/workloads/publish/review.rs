@@ -3,23 +3,26 @@
 use std::collections::BTreeMap;
 
 use domain::cluster::Connectivity;
+use domain::object::ObjectRef;
 use domain::placement::Decision;
-use domain::plan::{BlastRadius, ClusterPlan, ClusterPlanGroup};
+use domain::plan::{BlastRadius, ClusterPlan, ClusterPlanGroup, FieldChange};
 use domain::rollout::WavePreview;
 use domain::workload::WorkloadView;
 use domain::{Digest, Finding, Timestamp};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::content::ReviewContent;
 use crate::errors::AppResult;
+use crate::paths::{self, WorkloadTab};
 
 /// Data of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Review {
     /// The workload; without the texts of its files.
     pub view: WorkloadView,
-    /// The override of the draft that is published alone; empty for the draft.
-    pub override_name: String,
+    /// What is published.
+    pub content: ReviewContent,
     /// Findings of the guard rails, without those of the dry runs.
     pub guard_findings: Vec<Finding>,
     /// The placement decision of what is published.
@@ -30,6 +33,8 @@ pub struct Review {
     pub waves: Vec<WavePreview>,
     /// Objects per cluster, before overrides.
     pub objects: u32,
+    /// The settings that differ from the published revision.
+    pub settings: Vec<FieldChange>,
     /// Why it can't be published now, independent of the findings.
     pub blocked_reason: Option<String>,
     /// The plan.
@@ -52,6 +57,16 @@ impl Review {
     pub fn can_force(&self) -> bool {
         let is_complete = self.plan.as_ref().is_some_and(|plan| plan.dry_runs.pending == 0);
         is_complete && self.blocked_reason.is_none() && !self.forcible_codes.is_empty()
+    }
+
+    /// Address of the page on which findings are corrected; of a rollback that of the revision, which can't be changed.
+    pub fn editor_path(&self) -> String {
+        let name = &self.view.workload.name;
+        match self.content.revision {
+            Some(number) => paths::revision(name, number),
+            None if self.content.is_draft() => paths::workload_tab(name, WorkloadTab::Config),
+            None => paths::workload_tab(name, WorkloadTab::Overrides),
+        }
     }
 
     /// Whether there is no plan although one can be created.
@@ -101,6 +116,17 @@ pub struct ChangeGroup {
     pub count: usize,
     /// The changes; `None` for groups after the first [`GROUPS_WITH_CHANGES`].
     pub plan: Option<ClusterPlan>,
+    /// The manifests of the new objects, as rendered for the first cluster of the group.
+    pub manifests: Vec<CreatedManifest>,
+}
+
+/// A new object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CreatedManifest {
+    /// The object.
+    pub object: ObjectRef,
+    /// Its manifest as YAML, with the values of Secrets hidden; `None` if it is too long.
+    pub yaml: Option<String>,
 }
 
 /// How long a request waits for dry runs.
@@ -113,23 +139,21 @@ const NAMES_PER_GROUP: usize = 40;
 #[cfg(feature = "ssr")]
 const GROUPS_WITH_CHANGES: usize = 12;
 
-/// Reads the review of the draft, or of a publish of the override `override_name` of the draft alone.
+/// Reads the review of a publish of the draft, of one override of it, or of an earlier revision.
 #[server(prefix = "/api/fn", endpoint = "review_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn review_read(
     name: String,
     plan: Option<String>,
-    #[server(default)] override_name: String,
+    #[server(default)] content: ReviewContent,
 ) -> AppResult<Review> {
-    use super::actions::publish_content;
     use crate::host;
     use crate::workloads::source::limits::clear_texts;
     let hub = host::hub_for_reader()?;
     let plan = match plan {
         None => None,
-        Some(id) => Some(load_plan(&hub, &name, &override_name, &id).await?),
+        Some(id) => Some(load_plan(&hub, &name, &content, &id).await?),
     };
-    let content = publish_content(override_name.clone());
-    let found = host::into_app_result(hub.check_content(&name, &content).await)?;
+    let found = host::into_app_result(hub.check_content(&name, &content.to_publish_content()).await)?;
     let (mut view, checked) = (found.view, found.checked);
     let forcible_codes = find_forcible_codes(&checked.findings, plan.as_ref().and_then(Option::as_ref));
     clear_texts(&mut view.workload.draft.source);
@@ -138,12 +162,13 @@ pub async fn review_read(
     }
     Ok(Review {
         view,
-        override_name,
+        content,
         guard_findings: checked.findings,
         decision: checked.decision,
         connectivity: checked.not_online,
         waves: checked.waves,
         objects: u32::try_from(checked.manifests).unwrap_or(u32::MAX),
+        settings: found.settings,
         blocked_reason: found.unavailable.map(|why| why.to_string()),
         forcible_codes,
         plan_expired: plan.as_ref().is_some_and(Option::is_none),
@@ -164,13 +189,20 @@ fn find_forcible_codes(guard_findings: &[Finding], plan: Option<&PlanView>) -> V
 
 /// Waits for the plan with this id; `None` if it does not exist or plans another workload or other content.
 #[cfg(feature = "ssr")]
-async fn load_plan(hub: &hub::Hub, name: &str, override_name: &str, id: &str) -> AppResult<Option<PlanView>> {
+async fn load_plan(
+    hub: &hub::Hub,
+    name: &str,
+    content: &ReviewContent,
+    id: &str,
+) -> AppResult<Option<PlanView>> {
     let Ok(id) = id.parse::<domain::PlanId>() else { return Ok(None) };
     let is_meant = |plan: &domain::plan::Plan| {
-        plan.workload == name && plan.override_name.as_deref().unwrap_or_default() == override_name
+        plan.workload == name
+            && plan.override_name.as_deref().unwrap_or_default() == content.override_name
+            && plan.restored_revision == content.revision
     };
     match hub.wait_for_plan(id, PLAN_WAIT).await {
-        Ok(plan) if is_meant(&plan) => Ok(Some(plan_view(plan))),
+        Ok(plan) if is_meant(&plan) => load_plan_view(hub, plan).await.map(Some),
         Ok(_) | Err(hub::Error::NotFound { .. }) => Ok(None),
         Err(error) => crate::host::into_app_result(Err(error)),
     }
@@ -178,9 +210,16 @@ async fn load_plan(hub: &hub::Hub, name: &str, override_name: &str, id: &str) ->
 
 /// Reduces a plan to what the page shows.
 #[cfg(feature = "ssr")]
-fn plan_view(plan: domain::plan::Plan) -> PlanView {
+async fn load_plan_view(hub: &hub::Hub, plan: domain::plan::Plan) -> AppResult<PlanView> {
     let (answered, not_asked, open) = plan.dry_run_counts();
+    let groups = plan.groups();
+    let shown = groups.get(..GROUPS_WITH_CHANGES).unwrap_or(&groups);
+    let manifests = crate::host::into_app_result(hub.list_created_manifests(&plan, shown).await)?;
+    let mut manifests = manifests.into_iter();
+    let created =
+        |hub::CreatedManifest { object, yaml }: hub::CreatedManifest| CreatedManifest { object, yaml };
     let changed = |(at, mut group): (usize, ClusterPlanGroup)| {
+        let manifests = manifests.next().unwrap_or_default().into_iter().map(created).collect();
         let count = group.clusters.len();
         group.clusters.truncate(NAMES_PER_GROUP);
         let effect = group
@@ -188,10 +227,10 @@ fn plan_view(plan: domain::plan::Plan) -> PlanView {
             .as_ref()
             .filter(|_| at < GROUPS_WITH_CHANGES)
             .and_then(|digest| plan.cluster_plans.get(digest));
-        ChangeGroup { count, plan: effect.cloned(), group }
+        ChangeGroup { count, plan: effect.cloned(), manifests, group }
     };
-    PlanView {
-        groups: plan.groups().into_iter().enumerate().map(changed).collect(),
+    Ok(PlanView {
+        groups: groups.into_iter().enumerate().map(changed).collect(),
         no_op_message: plan.no_op_message(),
         dry_runs: DryRunProgress { completed: answered, not_requested: not_asked, pending: open },
         hash: plan.hash,
@@ -199,5 +238,5 @@ fn plan_view(plan: domain::plan::Plan) -> PlanView {
         expires_at: plan.expires_at,
         findings: plan.findings,
         blast_radius: plan.blast_radius,
-    }
+    })
 }

@@ -1,6 +1,7 @@
 //! The sidebar of the review: the plan, the consequences, the confirmation, and the button with the reason why it is disabled.
 
 use domain::Finding;
+use domain::authorization::UserAction;
 use domain::cluster::Connectivity;
 use leptos::prelude::*;
 
@@ -10,7 +11,7 @@ use crate::components::findings::worst_style;
 use crate::components::{
     Age, CopyLine, DisabledReason, ErrorBanner, StatusStyle, icon, join_names, pluralize,
 };
-use crate::paths::{self, WorkloadTab};
+use crate::permission::Permission;
 use crate::workloads::rollout::panel::WaveList;
 use crate::workloads::wizard::WizardStep;
 
@@ -23,7 +24,7 @@ pub fn ReviewSidebar(
 ) -> impl IntoView {
     let plan = review.plan.clone().map(|plan| plan_summary(&plan, &review, plan_action));
     view! {
-        <aside class="stack-md" aria-label="Publish">
+        <aside class="stack-md" aria-label="Publish" id="publish">
             {plan}
             <Consequences review=review.clone() />
             <Waves review=review.clone() />
@@ -35,7 +36,7 @@ pub fn ReviewSidebar(
 
 fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<PlanCreate>) -> AnyView {
     let dry_runs = plan.dry_runs;
-    let (name, override_name) = (review.view.workload.name.clone(), review.override_name.clone());
+    let (name, content) = (review.view.workload.name.clone(), review.content.hidden_fields("content"));
     let rejected: usize =
         plan.groups.iter().filter(|one| one.group.counts.rejected > 0).map(|one| one.count).sum();
     let mut run = vec![format!("{} accepted", dry_runs.completed - rejected.min(dry_runs.completed))];
@@ -54,12 +55,14 @@ fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<Plan
                     "Plan"
                 </h2>
                 <ActionForm action=plan_action>
-                    <input type="hidden" name="name" value=name />
-                    <input type="hidden" name="override_name" value=override_name />
-                    <button class="btn btn-sm" type="submit" aria-busy=move || plan_action.pending().get().to_string()>
-                        {icon("refresh")}
-                        {move || if plan_action.pending().get() { "Planning…" } else { "Plan again" }}
-                    </button>
+                    <Permission action=UserAction::Plan>
+                        <input type="hidden" name="name" value=name />
+                        {content}
+                        <button class="btn btn-sm" type="submit" aria-busy=move || plan_action.pending().get().to_string()>
+                            {icon("refresh")}
+                            {move || if plan_action.pending().get() { "Planning…" } else { "Plan again" }}
+                        </button>
+                    </Permission>
                 </ActionForm>
             </div>
             {again}
@@ -87,16 +90,22 @@ fn Consequences(review: Review) -> impl IntoView {
         let away = pluralize(u32::try_from(away).unwrap_or(0), "cluster");
         view! { <li class="text-2">{format!("{away} offline; they get it when they reconnect and block no other cluster.")}</li> }
     });
+    let changes_nothing = changes_nothing(&review);
+    let objects = pluralize(review.objects, "object");
+    let effect = if changes_nothing {
+        format!(" keep their {objects} as they are; a new revision is recorded.")
+    } else {
+        format!(" get {objects} each.")
+    };
     view! {
         <section class="stack-sm">
             <h2 class="section">"What publishing does"</h2>
             <ul class="grid gap-1">
                 <li>
                     <b class="strong">{pluralize(selected, "cluster")}</b>
-                    {format!(" get {} each.", pluralize(review.objects, "object"))}
+                    {effect}
                 </li>
                 {away}
-                <li class="text-2">"Each agent pulls the revision, applies it in order and reports the result. No time limit aborts it."</li>
             </ul>
         </section>
     }
@@ -107,7 +116,7 @@ fn Consequences(review: Review) -> impl IntoView {
 #[component]
 fn Waves(review: Review) -> impl IntoView {
     let href = WizardStep::Rollout.path(&review.view.workload.name);
-    let change = review.override_name.is_empty().then(|| {
+    let change = review.content.is_draft().then(|| {
         view! {
             <a class="link" href=href>
                 "Change"
@@ -176,23 +185,19 @@ fn removal_warning(plan: &PlanView, workload: &str, typed: RwSignal<String>) -> 
 /// Message and publish button. A disabled button shows its reason.
 #[component]
 fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl IntoView {
-    let (workload, override_name) = (review.view.workload.name.clone(), review.override_name.clone());
+    let workload = review.view.workload.name.clone();
+    let content = review.content.hidden_fields("form[content]");
     let selected = u32::try_from(review.decision.selected().count()).unwrap_or(u32::MAX);
     let verb = format!("Publish to {}", pluralize(selected, "cluster"));
     let typed = RwSignal::new(String::new());
     let acknowledged = RwSignal::new(false);
     let can_force = review.can_force();
     let hash = review.plan.as_ref().map(|plan| plan.hash.to_string()).unwrap_or_default();
-    let line = match &review.plan {
-        // The command publishes drafts only.
-        _ if !review.override_name.is_empty() => None,
-        Some(plan) => Some(format!("flotilla publish {workload} --plan {} --wait", plan.hash)),
-        None => Some(format!("flotilla plan {workload}")),
-    };
+    let line = command_line(&review);
     let confirmation = review.plan.as_ref().and_then(|plan| plan.blast_radius.confirmation());
     let lost = review.plan.as_ref().and_then(|plan| removal_warning(plan, &workload, typed));
     let button = match disabled_reason(&review) {
-        None => publish_button(verb, confirmation, typed, publish.pending()),
+        None => publish_button(verb, (confirmation, typed), publish.pending(), changes_nothing(&review)),
         Some(reason) if can_force => forced_publish_button(verb, reason, acknowledged, publish.pending()),
         Some((look, why)) => view! {
             <button class="btn w-full" type="button" aria-disabled="true" aria-describedby="why-publish">
@@ -206,38 +211,67 @@ fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl I
     };
     view! {
         <ActionForm action=publish attr:class="stack-md">
-            <input type="hidden" name="form[name]" value=workload />
-            <input type="hidden" name="form[plan]" value=hash />
-            <input type="hidden" name="form[override_name]" value=override_name />
-            {lost}
-            {can_force.then(|| force_option(&review.forcible_codes, acknowledged))}
-            <div class="field">
-                <label class="field-label" for="message">
-                    "Message " <span class="field-note">"optional"</span>
-                </label>
-                <input class="input" id="message" name="form[message]" maxlength="500" placeholder="What changes, for the history" />
-            </div>
-            {move || publish.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-            {button}
-            <p class="meta">"It is shown as published once the server has stored it."</p>
+            <Permission action=UserAction::Publish>
+                <input type="hidden" name="form[name]" value=workload />
+                <input type="hidden" name="form[plan]" value=hash />
+                {content}
+                {lost}
+                {can_force.then(|| force_option(&review.forcible_codes, acknowledged))}
+                <div class="field">
+                    <label class="field-label" for="message">
+                        "Message " <span class="field-note">"optional"</span>
+                    </label>
+                    <input class="input" id="message" name="form[message]" maxlength="500" placeholder="What changes, for the history" />
+                </div>
+                {move || publish.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
+                {button}
+                <p class="meta">"It is shown as published once the server has stored it."</p>
+            </Permission>
         </ActionForm>
         {line.map(|line| view! { <CopyLine line=line /> })}
     }
     .into_any()
 }
 
-/// The enabled button. The server checks the confirmed number too: without JavaScript nothing else does.
+/// The command that does the same; none for an override, which it publishes in another way.
+fn command_line(review: &Review) -> Option<String> {
+    let name = &review.view.workload.name;
+    if !review.content.override_name.is_empty() {
+        return None;
+    }
+    Some(match (&review.plan, review.content.revision) {
+        (Some(plan), None) => format!("flotilla publish {name} --plan {} --wait", plan.hash),
+        (None, None) => format!("flotilla plan {name}"),
+        (Some(plan), Some(number)) => {
+            format!("flotilla rollback {name} {number} --plan {} --wait", plan.hash)
+        }
+        (None, Some(number)) => format!("flotilla plan {name} --revision {number}"),
+    })
+}
+
+/// Whether a publish would change nothing on any cluster.
+fn changes_nothing(review: &Review) -> bool {
+    review.plan.as_ref().is_some_and(|plan| plan.no_op_message.is_some())
+}
+
+/// The enabled button; the main action unless it would change nothing. The server checks the confirmed number too: without
+/// JavaScript nothing else does.
 fn publish_button(
     verb: String,
-    confirmation: Option<u32>,
-    typed: RwSignal<String>,
+    (confirmation, typed): (Option<u32>, RwSignal<String>),
     pending: Memo<bool>,
+    changes_nothing: bool,
 ) -> AnyView {
     let is_unconfirmed =
         move || confirmation.is_some_and(|number| typed.with(|text| text.trim() != number.to_string()));
     let touched = move || typed.with(|text| !text.is_empty());
     view! {
-        <button class="btn btn-primary w-full" type="submit" aria-busy=move || pending.get().to_string()>
+        <button
+            class="btn w-full"
+            class:btn-primary=!changes_nothing
+            type="submit"
+            aria-busy=move || pending.get().to_string()
+        >
             {move || if pending.get() { "Publishing…".to_owned() } else { verb.clone() }}
         </button>
         {move || {
@@ -315,8 +349,7 @@ fn disabled_reason(review: &Review) -> Option<(StatusStyle, AnyView)> {
             .as_ref()
             .map(|place| format!(", {} line {}", place.file, place.line))
             .unwrap_or_default();
-        let tab = if review.override_name.is_empty() { WorkloadTab::Config } else { WorkloadTab::Overrides };
-        let href = paths::workload_tab(&review.view.workload.name, tab);
+        let href = review.editor_path();
         let n = u32::try_from(errors.len()).unwrap_or(u32::MAX);
         let link = format!("{}{place}", first.code);
         let why = view! { {format!("{} to fix first: ", pluralize(n, "error"))} <a class="link" href=href>{link}</a> };

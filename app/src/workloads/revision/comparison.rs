@@ -25,7 +25,7 @@ pub fn show_comparison(name: &str, view: &RevisionView, others: &[u32]) -> AnyVi
             let nothing = changes.is_no_op();
             view! {
                 {nothing.then(|| view! { <p class="text-2">"The objects are the same."</p> })}
-                {changed_objects(changes, &[])}
+                {changed_objects(changes, &[], &[])}
             }
             .into_any()
         }

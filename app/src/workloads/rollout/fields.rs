@@ -235,7 +235,30 @@ fn wave_buttons(form: RwSignal<RolloutForm>, count: Memo<usize>, at: usize) -> A
     .into_any()
 }
 
-/// The window and the failure timeout.
+/// Whether another user has to approve.
+fn approver_field(form: RwSignal<RolloutForm>) -> AnyView {
+    let is_another = move || form.with(|form| form.approver == "yes");
+    view! {
+        <label class="choice">
+            <input
+                class="checkbox"
+                type="checkbox"
+                name="rollout[approver]"
+                value="yes"
+                checked=untrack(is_another)
+                prop:checked=is_another
+                on:change=move |ev| {
+                    let value = if event_target_checked(&ev) { "yes" } else { "" };
+                    form.update(|form| form.approver = value.to_owned());
+                }
+            />
+            "Waves are approved only by another user than the one who publishes"
+        </label>
+    }
+    .into_any()
+}
+
+/// The window, the approver and the failure timeout.
 pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyView {
     let text = move |key: &'static str, label, placeholder, help, of: fn(&mut RolloutForm) -> &mut String| {
         let read = move || form.with(|form| of(&mut form.clone()).clone());
@@ -251,7 +274,10 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
         text_field(wrong, of, read, write)
     };
     let open = untrack(move || {
-        form.with(|form| !form.from.is_empty() || !form.days.is_empty() || !form.fail_after.is_empty())
+        form.with(|form| {
+            [&form.from, &form.fail_after, &form.approver].iter().any(|text| !text.is_empty())
+                || !form.days.is_empty()
+        })
     });
     let day = move |day: Weekday| {
         let on = move || form.with(|form| form.days.iter().any(|one| one == day.as_str()));
@@ -283,7 +309,7 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
     };
     view! {
         <details class="fold" open=open>
-            <summary>"Schedule and failure timeout"</summary>
+            <summary>"Schedule, approver and failure timeout"</summary>
             <div class="fields pt-3">
                 <fieldset class="field">
                     <legend class="field-label mb-1">"Start clusters only on these days"</legend>
@@ -296,6 +322,7 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
                     {text("offset", "Ahead of UTC", "+00:00", "Such as +01:00.", |form| &mut form.offset)}
                     {text("fail_after", "Failure timeout", "1m", "How long a cluster may fail.", |form| &mut form.fail_after)}
                 </div>
+                {approver_field(form)}
             </div>
         </details>
     }

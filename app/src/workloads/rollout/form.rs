@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use domain::Finding;
 use domain::labels::LabelSelector;
 use domain::overrides::ClusterSelector;
-use domain::rollout::{CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check};
+use domain::rollout::{
+    Approver, CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::components::split_words;
@@ -87,6 +89,18 @@ fn parse_optional<T: std::str::FromStr>(text: &str) -> Option<T> {
     if text.trim().is_empty() { None } else { text.parse().ok() }
 }
 
+/// One cluster, then 25% of them, then the rest with 25% of it concurrent.
+fn canary_waves() -> Vec<WaveForm> {
+    let wave = |name: &str, max_clusters: &str, concurrency: &str, soak: &str| WaveForm {
+        name: name.to_owned(),
+        max_clusters: max_clusters.to_owned(),
+        concurrency: concurrency.to_owned(),
+        soak: soak.to_owned(),
+        ..WaveForm::default()
+    };
+    vec![wave("canary", "1", "", "10m"), wave("early", "25%", "", "10m"), wave("rest", "", "25%", "")]
+}
+
 /// The input of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -103,6 +117,41 @@ pub struct RolloutForm {
     pub to: String,
     /// Offset from UTC, such as `+01:00`.
     pub offset: String,
+    /// `yes` if the user who publishes may not approve.
+    pub approver: String,
+}
+
+/// Waves to start from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RolloutPreset {
+    /// No waves.
+    AtOnce,
+    /// One cluster first.
+    Canary,
+}
+
+impl RolloutPreset {
+    /// The value in a form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AtOnce => "at-once",
+            Self::Canary => "canary",
+        }
+    }
+
+    /// Parses the value of a form.
+    #[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads the form"))]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::AtOnce, Self::Canary].into_iter().find(|preset| preset.as_str() == text)
+    }
+
+    /// Replaces the waves of a form.
+    pub fn apply(self, form: &mut RolloutForm) {
+        form.waves = match self {
+            Self::AtOnce => Vec::new(),
+            Self::Canary => canary_waves(),
+        };
+    }
 }
 
 impl RolloutForm {
@@ -118,24 +167,17 @@ impl RolloutForm {
             from: window.from,
             to: window.to,
             offset: window.utc_offset,
+            approver: if strategy.approver.is_anyone() { String::new() } else { "yes".to_owned() },
         }
     }
 
-    /// The preset: one cluster, then 25% of them, then the rest with 25% of it concurrent.
-    pub fn canary() -> Self {
-        let wave = |name: &str, max_clusters: &str, concurrency: &str, soak: &str| WaveForm {
-            name: name.to_owned(),
-            max_clusters: max_clusters.to_owned(),
-            concurrency: concurrency.to_owned(),
-            soak: soak.to_owned(),
-            ..WaveForm::default()
-        };
-        let waves = vec![
-            wave("canary", "1", "", "10m"),
-            wave("early", "25%", "", "10m"),
-            wave("rest", "", "25%", ""),
-        ];
-        Self { waves, ..Self::default() }
+    /// The preset whose waves the form has; `None` for other waves.
+    pub fn preset(&self) -> Option<RolloutPreset> {
+        let mut waves = self.waves.iter().filter(|row| !row.is_blank()).peekable();
+        match waves.peek() {
+            None => Some(RolloutPreset::AtOnce),
+            Some(_) => waves.eq(&canary_waves()).then_some(RolloutPreset::Canary),
+        }
     }
 
     /// Parses the form. Returns the rollout and the row of each wave. Errors: a finding for each invalid selector.
@@ -165,7 +207,8 @@ impl RolloutForm {
             utc_offset: self.offset.trim().to_owned(),
         });
         let fail_after: Option<TimeSpan> = parse_optional(&self.fail_after);
-        let strategy = RolloutStrategy { waves, fail_after, window };
+        let approver = if self.approver == "yes" { Approver::AnotherUser } else { Approver::Anyone };
+        let strategy = RolloutStrategy { waves, fail_after, window, approver };
         if wrong.is_empty() { Ok((strategy, rows)) } else { Err(wrong) }
     }
 
@@ -235,6 +278,7 @@ mod tests {
             ],
             "failAfter": "90s",
             "window": { "days": ["mon", "fri"], "from": "22:00", "to": "04:00", "utcOffset": "+01:00" },
+            "approver": "anotherUser",
         }))
         .unwrap();
         let (read, rows) = RolloutForm::from_strategy(&strategy).parse().unwrap();
@@ -245,19 +289,31 @@ mod tests {
 
     #[test]
     fn days_without_times_are_whole_days() {
-        let form = RolloutForm { days: vec!["mon".to_owned()], ..RolloutForm::canary() };
+        let form = RolloutForm { days: vec!["mon".to_owned()], ..canary_form() };
         let window = form.parse().unwrap().0.window.unwrap();
         assert_eq!((window.from.as_str(), window.to.as_str(), window.days.len()), ("00:00", "24:00", 1));
     }
 
+    fn canary_form() -> RolloutForm {
+        let mut form = RolloutForm::default();
+        RolloutPreset::Canary.apply(&mut form);
+        form
+    }
+
     #[test]
-    fn the_canary_preset_has_no_findings() {
-        assert_eq!(RolloutForm::canary().findings(), []);
+    fn the_canary_preset_has_no_findings_and_keeps_the_window() {
+        assert_eq!(canary_form().findings(), []);
+        let mut form = RolloutForm { from: "22:00".to_owned(), to: "04:00".to_owned(), ..canary_form() };
+        assert_eq!(form.preset(), Some(RolloutPreset::Canary));
+        RolloutPreset::AtOnce.apply(&mut form);
+        assert_eq!((form.preset(), &*form.from), (Some(RolloutPreset::AtOnce), "22:00"));
+        form.waves.push(WaveForm { name: "own".to_owned(), ..WaveForm::default() });
+        assert_eq!(form.preset(), None);
     }
 
     #[test]
     fn a_finding_has_the_path_of_its_row_also_after_blank_rows() {
-        let mut form = RolloutForm::canary();
+        let mut form = canary_form();
         form.waves.insert(1, WaveForm::default());
         form.waves[2].concurrency = "many".to_owned();
         form.from = "22:00".to_owned();

@@ -1,12 +1,15 @@
 //! A rollout: preview of its waves, and its progress.
 
 use domain::Timestamp;
+use domain::authorization::UserAction;
 use domain::rollout::{Rollout, RolloutAction, RolloutState, WavePreview, WaveProgress};
 use leptos::prelude::*;
 
 use crate::components::{ErrorBanner, StatusStyle, join_names, pluralize};
 use crate::errors::AppResult;
 use crate::live;
+use crate::paths;
+use crate::permission::{PermittedLink, Refusal, use_refusal};
 
 /// The waves with their clusters and limits, in order.
 #[component]
@@ -40,7 +43,7 @@ pub fn WaveList(#[prop(into)] waves: Signal<Vec<WavePreview>>) -> impl IntoView 
 /// Applies an action to the rollout of the published revision.
 #[server(prefix = "/api/fn", endpoint = "rollout_control")]
 pub async fn rollout_control(name: String, action: RolloutAction) -> AppResult<()> {
-    use crate::{host, paths};
+    use crate::host;
     host::into_app_result(host::hub()?.control_rollout(&host::actor()?, &name, action).await)?;
     leptos_axum::redirect(&paths::workload(&name));
     Ok(())
@@ -61,19 +64,50 @@ pub fn RolloutPanel(
     rollout.filter(shown).map(|rollout| rollout_panel(name, rollout, at))
 }
 
+const fn required_action(verb: RolloutAction) -> UserAction {
+    match verb {
+        RolloutAction::Approve => UserAction::ApproveRollout,
+        _ => UserAction::ControlRollout,
+    }
+}
+
 fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
     let action = ServerAction::<RolloutControl>::new();
     let error =
         move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
     let verbs = RolloutAction::ALL.iter().copied().filter(|verb| rollout.check_action(*verb).is_ok());
-    let verbs = verbs.map(|verb| {
+    let verbs: Vec<RolloutAction> = verbs.collect();
+    // The highest role that one of the buttons needs: its reason is shown for all.
+    let needed = verbs.iter().map(|verb| required_action(*verb)).max_by_key(|action| action.required_role());
+    let refusal = needed.map(use_refusal);
+    let refusal = move || refusal?.get().map(|refusal| view! { <Refusal refusal=refusal /> });
+    let is_abortable = verbs.contains(&RolloutAction::Abort);
+    let ended = matches!(rollout.state, RolloutState::Aborted { .. });
+    let buttons = verbs.into_iter().filter(|verb| *verb != RolloutAction::Abort).map(|verb| {
+        let is_refused = use_refusal(required_action(verb));
         view! {
-            <button class="btn btn-sm" type="submit" name="action" value=verb.as_str()>
+            <button
+                class="btn btn-sm"
+                type="submit"
+                name="action"
+                value=verb.as_str()
+                disabled=move || is_refused.get().is_some()
+            >
                 {action_label(verb)}
             </button>
         }
     });
-    let verbs = verbs.collect_view();
+    let verbs = view! {
+        {buttons.collect_view()}
+        {is_abortable.then(|| view! {
+            <PermittedLink action=UserAction::ControlRollout class="btn btn-sm" href=paths::workload_dialog(&name, "abort") label="Abort…" />
+        })}
+        {ended.then(|| view! {
+            <PermittedLink action=UserAction::Plan class="btn btn-sm" href=paths::roll_back(&name, rollout.revision)
+                label=format!("Publish r{} again", rollout.revision) />
+        })}
+        {refusal}
+    };
     let look = state_style(&rollout.state);
     let now = live::server_now(at);
     let title = format!("Rollout of r{}", rollout.revision);
@@ -109,13 +143,14 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
 }
 
 fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView + use<> {
+    let gated = if matches!(rollout.state, RolloutState::Aborted { .. }) { "not started" } else { "waiting" };
     let parts = [
         (progress.failing - progress.silent.min(progress.failing), "failing", "hue-degraded"),
         (progress.silent, "offline since the update", "hue-degraded"),
         (progress.in_transition, "in progress", "hue-progressing"),
         (progress.deferred, "deferred", "hue-unknown"),
         (progress.operational, "operational", "hue-healthy"),
-        (progress.gated, "waiting", "strip-waiting"),
+        (progress.gated, gated, "strip-waiting"),
     ];
     let there = parts.into_iter().filter(|(n, ..)| *n > 0);
     let words: Vec<String> = there.clone().map(|(n, word, _)| format!("{n} {word}")).collect();
@@ -142,7 +177,7 @@ const fn action_label(verb: RolloutAction) -> &'static str {
         RolloutAction::Resume => "Resume",
         RolloutAction::Approve => "Approve",
         RolloutAction::Promote => "Promote (skip soak)",
-        RolloutAction::Abort => "Abort rollout",
+        RolloutAction::Abort => "Abort",
     }
 }
 

@@ -9,17 +9,19 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 
 use super::fields::{schedule_fields, wave_list};
-use super::form::{RolloutForm, findings_by_field, map_to_fields};
+use super::form::{RolloutForm, RolloutPreset, findings_by_field, map_to_fields};
 use super::panel::WaveList;
 use crate::components::{ErrorBanner, join_names, pluralize, render_resource};
 use crate::errors::AppResult;
 use crate::resource::create_resource;
+use crate::workloads::autosave::SavedDraft;
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
 use crate::workloads::placement::tab::{PlacementData, placement_read};
 use crate::workloads::text_field::FieldFindings;
-use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, track_base_revision, workload_name};
+use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 
 /// Saves the rollout of the draft. `then` selects where the wizard goes next; `preset` is `canary`, `at-once` or empty and
-/// replaces the form, for the preset buttons without JavaScript. Returns the revision of the draft.
+/// replaces the waves ([`RolloutPreset`]), for the preset buttons without JavaScript.
 #[server(prefix = "/api/fn", endpoint = "rollout_save")]
 pub async fn rollout_save(
     name: String,
@@ -27,22 +29,35 @@ pub async fn rollout_save(
     #[server(default)] rollout: RolloutForm,
     #[server(default)] preset: String,
     #[server(default)] then: String,
-) -> AppResult<i64> {
+) -> AppResult<SavedDraft> {
     use crate::workloads::wizard::redirect_after;
     use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let form = match preset.as_str() {
-        "canary" => RolloutForm::canary(),
-        "at-once" => RolloutForm::default(),
-        _ => rollout,
-    };
+    let mut form = rollout;
+    if let Some(preset) = RolloutPreset::parse(&preset) {
+        preset.apply(&mut form);
+    }
     let (strategy, _) = form.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
     let patch = hub::DraftPatch { rollout: Some(strategy), ..Default::default() };
     let revision =
         host::into_app_result(hub.change_draft(&actor, &name, patch, base_revision).await)?.revision;
     redirect_after(&name, WizardStep::Rollout, &then);
-    Ok(revision)
+    Ok(SavedDraft { revision, saved_at: hub.clock().now() })
 }
+
+impl DraftForm for RolloutSave {
+    fn set_base_revision(&mut self, revision: i64) {
+        self.base_revision = revision;
+    }
+
+    async fn save(self) -> AppResult<Option<SavedDraft>> {
+        let (preset, then) = (String::new(), String::new());
+        rollout_save(self.name, self.base_revision, self.rollout, preset, then).await.map(Some)
+    }
+}
+
+/// Names of clusters that the preview of a rollout without waves shows; the others are counted.
+const NAMES_SHOWN: usize = 12;
 
 /// The page.
 #[component]
@@ -94,10 +109,24 @@ fn show_rollout(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyVi
         Memo::new(move |_| form.with(|form| selected.with_value(|selected| preview_rollout(form, selected))));
     let wrong: FieldFindings = Memo::new(move |_| preview.with(|(findings, _)| findings_by_field(findings)));
     let findings = Signal::derive(move || preview.with(|(findings, _)| findings.clone()));
-    let base_revision =
-        track_base_revision(workload.revision, move || action.value().get().and_then(Result::ok));
+    let (base_revision, element) = (RwSignal::new(workload.revision), NodeRef::new());
+    let is_editable = domain::actions::check_edit(&workload).is_ok();
+    let autosave = FormAutosave::<RolloutSave>::new(&workload.name, element, base_revision, is_editable);
+    Effect::new(move |_| {
+        if let Some(Ok(saved)) = action.value().get() {
+            autosave.record_submission(saved);
+        }
+    });
     view! {
-        <ActionForm action=action attr:id=FORM attr:class="wizard-step">
+        <ActionForm
+            action=action
+            node_ref=element
+            attr:id=FORM
+            attr:class="wizard-step"
+            on:input=move |_| autosave.note_input()
+            on:change=move |_| autosave.note_input()
+            on:click=move |_| autosave.note_click()
+        >
             <input type="hidden" name="name" value=workload.name.clone() />
             <input type="hidden" name="base_revision" value=move || base_revision.get().to_string() />
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
@@ -109,7 +138,7 @@ fn show_rollout(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyVi
                 </div>
                 {live_preview(preview, selected)}
             </div>
-            <WizardFooter step=WizardStep::Rollout findings=findings busy=action.pending() />
+            <WizardFooter step=WizardStep::Rollout findings=findings busy=action.pending() status=autosave.status_view() />
         </ActionForm>
     }
     .into_any()
@@ -117,33 +146,38 @@ fn show_rollout(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyVi
 
 /// The preset buttons. With JavaScript they fill the form; without, the server stores the preset.
 fn preset_buttons(form: RwSignal<RolloutForm>) -> AnyView {
-    let preset = |value: &'static str, word: &'static str, make: fn() -> RolloutForm| {
+    let current = Memo::new(move |_| form.with(RolloutForm::preset));
+    let button = |preset: RolloutPreset, label: &'static str| {
         view! {
             <button
-                class="btn btn-sm"
                 type="submit"
                 name="preset"
-                value=value
+                value=preset.as_str()
                 formnovalidate=true
+                aria-pressed=move || (current.get() == Some(preset)).to_string()
                 on:click=move |ev| {
                     ev.prevent_default();
-                    form.set(make());
+                    form.update(|form| preset.apply(form));
                 }
             >
-                {word}
+                {label}
             </button>
         }
     };
+    let custom =
+        move || current.get().is_none().then(|| view! { <span class="meta">"Your own waves"</span> });
     view! {
         <div class="stack-sm">
+            <div class="flex flex-wrap items-center gap-3">
+                <div class="segmented" role="group" aria-label="Start from">
+                    {button(RolloutPreset::AtOnce, "All at once")}
+                    {button(RolloutPreset::Canary, "Canary first")}
+                </div>
+                {custom}
+            </div>
             <p class="text-2">
                 "Waves run in order: the next one starts when every cluster of the previous one is operational and has been for its soak time. Without waves, all clusters get it at once."
             </p>
-            <div class="flex flex-wrap items-center gap-2">
-                <span class="text-2">"Start from"</span>
-                {preset("canary", "Canary first", RolloutForm::canary)}
-                {preset("at-once", "All at once", RolloutForm::default)}
-            </div>
         </div>
     }
     .into_any()
@@ -165,12 +199,19 @@ fn live_preview(preview: Memo<RolloutPreview>, selected: StoredValue<SelectedClu
             }
         }
     };
+    let names = move || {
+        let names = selected.with_value(|selected| {
+            selected.clusters.iter().map(|cluster| cluster.name.clone()).collect::<Vec<_>>()
+        });
+        view! { <p class="meta">{join_names(&names, names.len(), NAMES_SHOWN)}</p> }
+    };
     view! {
         <section class="stack-sm" aria-labelledby="waves" aria-live="polite">
             <h2 class="section" id="waves">
                 {lead}
             </h2>
             <WaveList waves=Signal::derive(move || preview.with(|(_, waves)| waves.clone())) />
+            {move || preview.with(|(_, waves)| waves.is_empty()).then(names)}
             {move || preview.with(|(findings, _)| findings.iter().map(finding_line).collect_view())}
         </section>
     }

@@ -1,41 +1,18 @@
 //! Autosave: the draft is stored one second after the last key; the footer shows the state.
 
-use std::time::Duration;
-
-use domain::Timestamp;
 use domain::workload::SourceFile;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::fields::FileDrafts;
-use super::save::{SavedDraft, SourceForm, draft_change_read, source_save};
-use crate::components::age::{format_time_of_day, format_utc};
-use crate::components::icon;
-use crate::errors::AppError;
-use crate::workloads::chart::fields::{ChartDraft, ChartForm};
+use super::save::SourceForm;
+use crate::workloads::autosave::{PAUSE, SaveState, SavedDraft, guard_leave, status_view};
+use crate::workloads::chart::draft::{ChartDraft, ChartForm};
+use crate::workloads::form_autosave::{DraftForm, save_left_form};
 use crate::workloads::git::fields::{GitDraft, GitForm};
 
-/// Pause in typing after which the draft is stored.
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// The state of automatic saves.
-#[derive(Debug, Clone, Default, PartialEq)]
-enum SaveState {
-    /// No unsaved input yet.
-    #[default]
-    Idle,
-    /// Unsaved input; a save is scheduled.
-    Scheduled,
-    /// A save is running.
-    Saving,
-    /// Everything is stored, since this time.
-    Saved(Timestamp),
-    /// The last save failed, with the reason.
-    Failed(String),
-}
-
 /// The inputs of a source: files, a chart, or a Git repository.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub enum SourceDraft {
     /// Files.
     Files(FileDrafts),
@@ -64,13 +41,15 @@ impl SourceDraft {
 }
 
 /// Stores the draft of a workload automatically.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Autosave {
     name: StoredValue<String>,
     namespace: RwSignal<String>,
     draft: SourceDraft,
     base_revision: RwSignal<i64>,
     stored: StoredValue<SourceContent>,
+    /// The form that the page was left with while a save was running; that save stores it when it ends.
+    left: StoredValue<ArcStoredValue<Option<SourceForm>>>,
     state: RwSignal<SaveState>,
 }
 
@@ -88,38 +67,25 @@ impl Autosave {
             draft,
             base_revision,
             stored: StoredValue::new(untrack(|| draft.content())),
+            left: StoredValue::new(ArcStoredValue::new(None)),
             state: RwSignal::default(),
         };
         let mut later = debounce(PAUSE, move |()| autosave.save());
-        Effect::new(move |before: Option<()>| {
+        Effect::new(move |_| {
             let now = draft.content();
             let changed = autosave.stored.with_value(|stored| *stored != now);
-            if before.is_some() && changed {
+            if changed {
                 autosave.state.update(|state| {
-                    if !matches!(state, SaveState::Failed(_) | SaveState::Saving) {
+                    if state.can_schedule() {
                         *state = SaveState::Scheduled;
                     }
                 });
                 later(());
             }
         });
-        Effect::new(move |_| {
-            let listener = window_event_listener_untyped("beforeunload", move |event| {
-                let is_unsaved = autosave
-                    .state
-                    .with_untracked(|state| matches!(state, SaveState::Scheduled | SaveState::Failed(_)));
-                if is_unsaved {
-                    event.prevent_default();
-                }
-            });
-            on_cleanup(move || listener.remove());
-        });
+        guard_leave(move || autosave.state.with_untracked(SaveState::is_unsaved));
         // Navigation within the pause stores the draft too.
-        on_cleanup(move || {
-            if autosave.state.try_get_untracked() == Some(SaveState::Scheduled) {
-                autosave.save();
-            }
-        });
+        on_cleanup(move || autosave.save_on_leave());
         autosave
     }
 
@@ -132,9 +98,9 @@ impl Autosave {
 
     /// Stores the current content; one save at a time.
     fn save(self) {
-        if self.state.try_get_untracked().is_none_or(|state| state == SaveState::Saving) {
+        let Some(before) = self.state.try_get_untracked().filter(|state| *state != SaveState::Saving) else {
             return;
-        }
+        };
         let content = untrack(|| self.draft.content());
         if self.stored.with_value(|stored| *stored == content) {
             return self.state.update(|state| {
@@ -144,27 +110,59 @@ impl Autosave {
             });
         }
         self.state.set(SaveState::Saving);
-        let form = SourceForm {
+        let form = self.create_form(&content);
+        let left = self.left.get_value();
+        spawn_local(async move {
+            let (name, revision) = (form.name.clone(), form.base_revision);
+            let result = form.save().await;
+            if let Some(left) = left.get_value() {
+                let stored = result.ok().flatten().map_or(revision, |saved| saved.revision);
+                return save_left_form(left, stored).await;
+            }
+            match result {
+                Ok(saved) => self.record_save(content, saved),
+                Err(error) => {
+                    let state = SaveState::after_failure(&name, &error, &before).await;
+                    let retry = state.retry_delay();
+                    if self.state.try_set(state).is_none()
+                        && let Some(pause) = retry
+                    {
+                        set_timeout(move || self.save(), pause);
+                    }
+                }
+            }
+        });
+    }
+
+    fn create_form(self, content: &SourceContent) -> SourceForm {
+        SourceForm {
             name: self.name.get_value(),
             base_revision: self.base_revision.get_untracked(),
             namespace: self.namespace.get_untracked(),
             files: content.files.clone(),
             chart: content.chart.clone(),
             git: content.git.clone(),
-        };
-        spawn_local(async move {
-            let name = form.name.clone();
-            match source_save(form, String::new()).await {
-                Ok(saved) => self.record_save(content, saved),
-                Err(error) => {
-                    let why = describe_error(&name, &error).await;
-                    let _ = self.state.try_set(SaveState::Failed(why));
-                }
-            }
-        });
+            ..SourceForm::default()
+        }
     }
 
-    fn record_save(self, content: SourceContent, saved: SavedDraft) {
+    fn save_on_leave(self) {
+        let Some(state) = self.state.try_get_untracked().filter(SaveState::is_unsaved) else { return };
+        let content = untrack(|| self.draft.content());
+        if self.stored.with_value(|stored| *stored == content) && state != SaveState::Saving {
+            return;
+        }
+        let form = self.create_form(&content);
+        if state == SaveState::Saving {
+            // A second save beside the running one would be based on a revision that no longer exists.
+            return self.left.with_value(|left| left.set_value(Some(form)));
+        }
+        let revision = form.base_revision;
+        spawn_local(save_left_form(form, revision));
+    }
+
+    fn record_save(self, content: SourceContent, saved: Option<SavedDraft>) {
+        let Some(saved) = saved else { return };
         // The page may have been left meanwhile.
         if self.base_revision.try_set(saved.revision).is_some() {
             return;
@@ -180,36 +178,6 @@ impl Autosave {
 
     /// The state, for the footer.
     pub fn status_view(self) -> AnyView {
-        view! {
-            <span class="reason" role="status">
-                {move || match self.state.get() {
-                    SaveState::Idle => ().into_any(),
-                    SaveState::Scheduled | SaveState::Saving => view! { <span class="text-3">"Saving…"</span> }.into_any(),
-                    SaveState::Saved(at) => {
-                        let time: String = format_time_of_day(at).chars().take(5).collect();
-                        view! { <span class="text-3" title=format_utc(at)>{format!("Saved {time}")}</span> }.into_any()
-                    }
-                    SaveState::Failed(why) => {
-                        view! { <span class="flex gap-2 hue-degraded">{icon("error")} <span class="text-ink">{format!("Not saved: {why}")}</span></span> }
-                            .into_any()
-                    }
-                }}
-            </span>
-        }
-        .into_any()
+        status_view(self.state)
     }
-}
-
-/// Why a draft was not stored; for a conflict, who changed it.
-async fn describe_error(name: &str, error: &AppError) -> String {
-    if !matches!(error, AppError::RevisionConflict { .. }) {
-        return error.to_string();
-    }
-    let (who, when) = match draft_change_read(name.to_owned()).await {
-        Ok(edit) => (edit.updated_by, format!(" at {}", format_time_of_day(edit.updated_at))),
-        Err(_) => ("Another user".to_owned(), String::new()),
-    };
-    format!(
-        "{who} changed this draft{when}. Your text remains in this tab; open the page in another tab and merge the changes."
-    )
 }

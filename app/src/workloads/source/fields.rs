@@ -181,7 +181,7 @@ pub fn FilesEditor(
                 <span class="meta">"Or drop files here. A file can hold several documents, separated by ---."</span>
             </div>
             {move || drafts.rejected.get().into_iter().map(|why| view! { <p class="field-message hue-degraded">{icon("error")} {why}</p> }).collect_view()}
-            <section class="stack-sm" aria-labelledby="findings">
+            <section class="stack-sm source-findings" aria-labelledby="findings">
                 <h2 class="section" id="findings">
                     "Findings "
                     <span class="meta font-normal" aria-live="polite">

@@ -1,7 +1,6 @@
 //! The form next to the YAML text: it shows the content of the YAML and edits it (docs/decisions/0014).
 //!
-//! Its fields have no `name`: only the text is submitted. Without JavaScript there is only the text, and form and text cannot
-//! diverge.
+//! With script only the text counts. Without script the server enters the changed fields into the text ([`posted`]).
 
 use domain::workload::Intent;
 use leptos::prelude::*;
@@ -16,6 +15,7 @@ mod kind;
 mod mounts;
 mod objects;
 mod ports;
+mod posted;
 mod probes;
 mod resources;
 mod service;
@@ -23,6 +23,8 @@ mod source_text;
 mod workload;
 
 use objects::is_workload;
+#[cfg(feature = "ssr")]
+pub use posted::apply_inputs;
 pub use source_text::SourceText;
 
 use super::starter;
@@ -45,6 +47,8 @@ pub fn ContainersForm(
             .map(|object| object.location)
             .collect::<Vec<_>>()
     });
+    // Of several objects, the first and those that are added are open.
+    let begin = StoredValue::new(workloads.get_untracked());
     let name = StoredValue::new(name);
     let is_new = intent == Intent::Draft;
     view! {
@@ -62,8 +66,15 @@ pub fn ContainersForm(
             <For
                 each=move || workloads.get()
                 key=|at| *at
-                children=move |at| view! { <workload::WorkloadForm text=text at=at is_new=is_new /> }
+                children=move |at| {
+                    let fold = begin.with_value(|begin| {
+                        let is_added = !begin.contains(&at);
+                        (begin.len() > 1).then_some(is_added || begin.first() == Some(&at))
+                    });
+                    view! { <workload::WorkloadForm text=text at=at is_new=is_new fold=fold /> }
+                }
             />
+            {posted::scriptless_fields(text)}
             <div class="stack-sm">
                 {move || {
                     workloads
@@ -72,7 +83,7 @@ pub fn ContainersForm(
                 }}
                 <div>
                     <button
-                        class="btn btn-sm"
+                        class="btn btn-sm noscript:hidden"
                         type="button"
                         on:click=move |_| text.append_object(&starter::starter_deployment(&text.find_free_name(&name.get_value())))
                     >
@@ -122,7 +133,7 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part} is missing in {page}");
         }
-        assert!(!page.contains("name=\"image\""), "the text is submitted, not the fields");
+        assert!(page.contains("name=\"form[inputs][t0.0/spec/template/spec/containers/0/image]\""), "{page}");
     }
 
     #[test]

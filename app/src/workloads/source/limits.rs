@@ -4,7 +4,7 @@ use domain::Finding;
 use domain::workload::{Source, SourceFile};
 
 use crate::errors::{AppError, AppResult};
-use crate::workloads::chart::fields::ChartForm;
+use crate::workloads::chart::draft::ChartForm;
 use crate::workloads::git::fields::GitForm;
 
 /// Removes the texts of the files and keeps their names and number.
@@ -16,7 +16,7 @@ pub fn clear_texts(source: &mut Source) {
             }
         }
         Source::Chart(source) => source.values = String::new(),
-        Source::Git(source) => source.values = String::new(),
+        Source::Git(source) | Source::Oci(source) => source.values = String::new(),
     }
 }
 
@@ -29,9 +29,9 @@ pub const FILES_MAX: usize = 100;
 /// `\n`. Errors: G109 if it exceeds [`SOURCE_MAX`] or [`FILES_MAX`].
 pub fn create_source(files: Vec<SourceFile>, chart: &ChartForm, git: &GitForm) -> AppResult<Source> {
     if git.is_git {
-        return Ok(Source::Git(Box::new(git.to_source())));
+        return Ok(Source::from(git.to_source()));
     }
-    if *chart != ChartForm::default() {
+    if chart.is_chart {
         return Ok(Source::Chart(chart.to_source()));
     }
     let files: Vec<SourceFile> = files
@@ -80,9 +80,16 @@ mod tests {
     }
 
     #[test]
+    fn a_chart_source_stays_one_also_without_a_chart() {
+        let chart = ChartForm { is_chart: true, ..ChartForm::default() };
+        let source = create_source(Vec::new(), &chart, &GitForm::default()).unwrap();
+        assert!(matches!(source, Source::Chart(_)));
+    }
+
+    #[test]
     fn a_git_source_stays_one_also_without_a_repository() {
         let git = GitForm { is_git: true, ..GitForm::default() };
         let source = create_source(Vec::new(), &ChartForm::default(), &git).unwrap();
-        assert!(source.git().is_some() && source.is_blank());
+        assert!(source.remote().is_some() && source.is_blank());
     }
 }

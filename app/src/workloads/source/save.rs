@@ -1,22 +1,16 @@
 //! Saves the files of a draft, for the step of the wizard and for its autosave.
 
-use domain::Timestamp;
-use domain::workload::{LatestEdit, SourceFile};
+use std::collections::BTreeMap;
+
+use domain::workload::SourceFile;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::AppResult;
-use crate::workloads::chart::fields::ChartForm;
+use crate::workloads::autosave::SavedDraft;
+use crate::workloads::chart::draft::ChartForm;
+use crate::workloads::form_autosave::DraftForm;
 use crate::workloads::git::fields::GitForm;
-
-/// The result of a save.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SavedDraft {
-    /// The new revision of the draft.
-    pub revision: i64,
-    /// When it was stored, by the server's clock.
-    pub saved_at: Timestamp,
-}
 
 /// The form as it is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +24,11 @@ pub struct SourceForm {
     pub namespace: String,
     /// The files; none for a chart.
     pub files: Vec<SourceFile>,
-    /// The chart; its key is empty for files.
+    /// Without script, the texts that the fields of the form were rendered from.
+    pub rendered: Vec<String>,
+    /// Without script, the fields of the form by kind, location and path.
+    pub inputs: BTreeMap<String, String>,
+    /// The chart; not set for other sources.
     pub chart: ChartForm,
     /// The Git repository; not set for other sources.
     pub git: GitForm,
@@ -39,11 +37,13 @@ pub struct SourceForm {
 /// Saves the files of the draft. `then` selects where the wizard goes next.
 #[server(prefix = "/api/fn", endpoint = "source_save")]
 pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> AppResult<SavedDraft> {
+    use super::form::apply_inputs;
     use super::limits::create_source;
     use crate::host;
     use crate::workloads::wizard::{WizardStep, redirect_after};
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let source = create_source(form.files, &form.chart, &form.git).map_err(host::with_status)?;
+    let files = apply_inputs(form.files, &form.rendered, &form.inputs).map_err(host::with_status)?;
+    let source = create_source(files, &form.chart, &form.git).map_err(host::with_status)?;
     let patch = hub::DraftPatch {
         namespace: Some(form.namespace.trim().to_owned()),
         source: Some(source),
@@ -57,9 +57,12 @@ pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> A
     Ok(SavedDraft { revision, saved_at: hub.clock().now() })
 }
 
-/// Reads who changed a draft last, and when.
-#[server(prefix = "/api/fn", endpoint = "draft_change_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn draft_change_read(name: String) -> AppResult<LatestEdit> {
-    use crate::host;
-    host::into_app_result(host::hub_for_reader()?.get_latest_edit(&name).await)
+impl DraftForm for SourceForm {
+    fn set_base_revision(&mut self, revision: i64) {
+        self.base_revision = revision;
+    }
+
+    async fn save(self) -> AppResult<Option<SavedDraft>> {
+        source_save(self, String::new()).await.map(Some)
+    }
 }

@@ -1,5 +1,6 @@
 //! The step for the source.
 
+use domain::Finding;
 use domain::workload::{Source, Workload};
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -8,12 +9,17 @@ use super::autosave::{Autosave, SourceDraft};
 use super::fields::{FileDrafts, FilesEditor};
 use super::form::{ContainersForm, SourceText};
 use super::save::SourceSave;
+use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
 use crate::resource::create_resource;
-use crate::workloads::chart::fields::{ChartDraft, ChartFields};
+use crate::workloads::chart::draft::ChartDraft;
+use crate::workloads::chart::fields::{ChartFields, FormPlace};
 use crate::workloads::git::fields::{GitDraft, GitFields};
 use crate::workloads::queries::draft_read;
-use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
+use crate::workloads::wizard::{
+    FORM, WizardFooter, WizardStep, is_new_draft, with_stored_findings, with_stored_findings_of_new,
+    workload_name,
+};
 
 /// The page. Reads the draft once: concurrent edits must not change the text while a person edits it.
 #[component]
@@ -33,10 +39,15 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = Signal::stored(workload.name.clone());
     let base_revision = RwSignal::new(workload.revision);
+    let is_new = is_new_draft(&workload);
+    let show = move |live: Signal<Vec<Finding>>| match is_new {
+        true => with_stored_findings_of_new(WizardStep::Source, live),
+        false => with_stored_findings(WizardStep::Source, live),
+    };
     let (draft, findings, fields) = match &workload.draft.source {
-        Source::Git(source) => {
+        Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
-            let findings = draft.findings(name, namespace.into());
+            let findings = show(draft.findings(name, namespace.into()).into());
             let workload = workload.name.clone();
             let fields =
                 view! { <GitFields draft=draft findings=findings prefix="form" workload=workload /> };
@@ -44,18 +55,18 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
         }
         Source::Chart(source) => {
             let draft = ChartDraft::new(source);
-            let findings = draft.findings(name, namespace.into());
+            let findings = show(draft.findings(name, namespace.into()).into());
             let workload = workload.name.clone();
-            let fields =
-                view! { <ChartFields draft=draft findings=findings prefix="form" workload=workload /> };
+            let fields = view! { <ChartFields draft=draft findings=findings prefix="form" workload=workload form_place=FormPlace::Beside /> };
             (SourceDraft::Chart(draft), findings, fields.into_any())
         }
         Source::Yaml { files } => {
             let drafts = FileDrafts::new(files);
-            let findings = drafts.findings(name, namespace.into());
+            let findings = show(drafts.findings(name, namespace.into()).into());
             let text = SourceText::new(drafts, findings);
             let fields = view! {
                 <div class="source-split">
+                    {form_switch()}
                     <ContainersForm text=text name=workload.name.clone() intent=workload.intent />
                     <FilesEditor drafts=drafts findings=findings prefix="form" />
                 </div>
@@ -76,7 +87,7 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
             <input type="hidden" name="form[namespace]" value=move || namespace.get() />
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             {fields}
-            <WizardFooter step=WizardStep::Source findings=findings busy=action.pending() state=move || autosave.status_view() />
+            <WizardFooter step=WizardStep::Source findings=findings busy=action.pending() status=autosave.status_view() />
         </ActionForm>
     }
     .into_any()

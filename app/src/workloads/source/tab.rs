@@ -1,5 +1,6 @@
-//! The draft's files and policies. Saving changes the draft; only a publish changes clusters.
+//! The draft's files and policies, and the labels of the workload. Saving changes the draft; only a publish changes clusters.
 
+use domain::labels::Labels;
 use domain::workload::{Source, SourceFile, Workload};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -8,8 +9,11 @@ use super::fields::{FileDrafts, FilesEditor};
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
 use crate::resource::create_resource;
-use crate::workloads::chart::fields::{ChartDraft, ChartFields, ChartForm};
+use crate::workloads::autosave::SavedDraft;
+use crate::workloads::chart::draft::{ChartDraft, ChartForm};
+use crate::workloads::chart::fields::{ChartFields, FormPlace};
 use crate::workloads::draft_saving::{save_button, save_result};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
 use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
@@ -27,27 +31,50 @@ pub struct ConfigForm {
     pub namespace: String,
     /// The files; none for a chart.
     pub files: Vec<SourceFile>,
-    /// The chart; its key is empty for files.
+    /// The chart; not set for other sources.
     pub chart: ChartForm,
     /// The Git repository; not set for other sources.
     pub git: GitForm,
     /// The policies.
     pub policies: PolicyForm,
+    /// The labels, as `key=value`, separated by commas or spaces.
+    pub labels: String,
 }
 
-/// Saves files and policies of the draft.
+/// Saves files and policies of the draft, and the labels.
 #[server(prefix = "/api/fn", endpoint = "config_save")]
-pub async fn config_save(form: ConfigForm) -> AppResult<i64> {
+pub async fn config_save(form: ConfigForm) -> AppResult<SavedDraft> {
     use super::limits::create_source;
-    use crate::host;
+    use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let source = create_source(form.files, &form.chart, &form.git).map_err(host::with_status)?;
+    let policies =
+        form.policies.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
+    let labels = crate::label_text::parse_labels(&form.labels)
+        .map_err(|finding| host::with_status(AppError::from_finding(finding)))?;
     let patch = hub::DraftPatch {
+        owners: Some(form.policies.parse_owners()),
         namespace: Some(form.namespace.trim().to_owned()),
         source: Some(source),
-        ..form.policies.into_patch()
+        addon: Some(form.policies.addon),
+        policies: Some(policies),
+        labels: Some(labels),
+        ..hub::DraftPatch::default()
     };
-    Ok(host::into_app_result(hub.change_draft(&actor, &form.name, patch, form.base_revision).await)?.revision)
+    let revision =
+        host::into_app_result(hub.change_draft(&actor, &form.name, patch, form.base_revision).await)?
+            .revision;
+    Ok(SavedDraft { revision, saved_at: hub.clock().now() })
+}
+
+impl DraftForm for ConfigSave {
+    fn set_base_revision(&mut self, revision: i64) {
+        self.form.base_revision = revision;
+    }
+
+    async fn save(self) -> AppResult<Option<SavedDraft>> {
+        config_save(self.form).await.map(Some)
+    }
 }
 
 /// The tab. Reads the draft once: concurrent edits must not change the text while a person edits it.
@@ -65,7 +92,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
     let source_fields = match &workload.draft.source {
-        Source::Git(source) => {
+        Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
             view! { <GitFields draft=draft findings=findings prefix="form" workload=name.clone() /> }
@@ -74,7 +101,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
         Source::Chart(source) => {
             let draft = ChartDraft::new(source);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
-            view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() /> }
+            view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() form_place=FormPlace::Above /> }
                 .into_any()
         }
         Source::Yaml { files } => {
@@ -85,14 +112,24 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
     };
     // The next save builds on the revision that this one stored.
     let base_revision = RwSignal::new(workload.revision);
+    let element = NodeRef::new();
+    let is_editable = domain::actions::check_edit(&workload).is_ok();
+    let autosave = FormAutosave::<ConfigSave>::new(&workload.name, element, base_revision, is_editable);
     Effect::new(move |_| {
-        if let Some(Ok(revision)) = action.value().get() {
-            base_revision.set(revision);
+        if let Some(Ok(saved)) = action.value().get() {
+            autosave.record_submission(saved);
         }
     });
     let save = save_button(&workload, "Save draft");
     view! {
-        <ActionForm action=action attr:class="stack">
+        <ActionForm
+            action=action
+            node_ref=element
+            attr:class="stack"
+            on:input=move |_| autosave.note_input()
+            on:change=move |_| autosave.note_input()
+            on:click=move |_| autosave.note_click()
+        >
             <input type="hidden" name="form[name]" value=name.clone() />
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
             {save_result(move || action.value().get().map(|saved| saved.map(drop)), &name, "Draft saved.")}
@@ -114,12 +151,36 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
                         />
                         <p class="field-help">"For objects that name none."</p>
                     </div>
-                    <PolicyFields addon=workload.draft.addon policies=workload.draft.policies.clone() />
-                    <div>{save}</div>
+                    {labels_field(&workload.labels)}
+                    <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies.clone() is_chart=workload.draft.source.is_chart() />
+                    <div class="flex flex-wrap items-center gap-3">{save} {autosave.status_view()}</div>
                     <p class="meta">"Saving changes the draft. Clusters change when you publish."</p>
                 </aside>
             </div>
         </ActionForm>
+    }
+    .into_any()
+}
+
+fn labels_field(labels: &Labels) -> AnyView {
+    view! {
+        <div class="field">
+            <label class="field-label" for="workload-labels">
+                "Labels"
+            </label>
+            <input
+                class="input input-mono"
+                id="workload-labels"
+                name="form[labels]"
+                value=crate::label_text::write_labels(labels)
+                maxlength="4000"
+                placeholder="team=shop tier=frontend"
+                autocomplete="off"
+                autocapitalize="off"
+                spellcheck="false"
+            />
+            <p class="field-help">"Of the workload, for lists and searches. Its objects are not changed."</p>
+        </div>
     }
     .into_any()
 }

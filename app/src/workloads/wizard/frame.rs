@@ -7,8 +7,9 @@ use leptos_router::hooks::use_location;
 use super::draft_status::draft_status_read;
 use super::rail::StepRail;
 use super::step::WizardStep;
+use super::step_findings::StepFindings;
 use crate::components::icon;
-use crate::frame::{LiveStatus, ShortcutHelp};
+use crate::frame::{LiveStatus, ShortcutHelp, focus_content_on_navigation};
 use crate::live::{self, Topic};
 use crate::resource::create_resource;
 use crate::theme::ThemeSwitch;
@@ -16,6 +17,7 @@ use crate::theme::ThemeSwitch;
 /// The frame with the page of a step in it.
 #[component]
 pub fn WizardFrame() -> impl IntoView {
+    focus_content_on_navigation();
     let path = use_location().pathname;
     let at = Memo::new(move |_| WizardStep::from_path(&path.get()));
     let version = live::watch_version(|| Some(Topic::Fleet));
@@ -30,14 +32,20 @@ pub fn WizardFrame() -> impl IntoView {
         |(name, ..)| draft_status_read(name),
     );
     // Errors are shown by the page of the step; the frame ignores them.
-    let status = Signal::derive(move || data.get().and_then(Result::ok).unwrap_or_default());
+    let read = Signal::derive(move || data.get().and_then(Result::ok));
+    let status = Signal::derive(move || read.get().unwrap_or_default());
+    let findings = StepFindings::provide(read);
+    Effect::new(move |_| {
+        at.track();
+        findings.set_touched(false);
+    });
     view! {
         <a class="skip" href="#content" rel="external">
             "Skip to content"
         </a>
         <div class="frame">
             <Transition>
-                <StepRail at=at status=status />
+                <StepRail at=at status=status findings=findings />
             </Transition>
             <div class="frame-main">
                 <header class="topbar">
@@ -50,7 +58,22 @@ pub fn WizardFrame() -> impl IntoView {
                         <ThemeSwitch />
                     </div>
                 </header>
-                <main class="content" id="content" tabindex="-1">
+                <main
+                    class="content"
+                    id="content"
+                    tabindex="-1"
+                    on:focusout=move |event| {
+                        if live::page::is_field_event(&event) {
+                            findings.set_touched(true);
+                        }
+                    }
+                    on:input=move |event| {
+                        // The editor checks while a person types.
+                        if live::page::is_editor_event(&event) {
+                            findings.set_touched(true);
+                        }
+                    }
+                >
                     <Outlet />
                 </main>
             </div>
@@ -77,7 +100,7 @@ fn title(at: Option<(String, WizardStep)>) -> AnyView {
     }
     view! {
         <div class="wizard-title">
-            <h1 class="title">{step.label()}</h1>
+            <h1 class="title" tabindex="-1" data-step-heading="">{step.label()}</h1>
             <p class="meta truncate max-sm:hidden">{step.description()}</p>
             <p class="meta sm:hidden">{place}</p>
         </div>

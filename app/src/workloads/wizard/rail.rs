@@ -1,13 +1,18 @@
 //! The rail of steps: current and completed steps, and the findings of each.
 
+use domain::Finding;
 use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_navigate, use_query_map};
 
 use super::draft_status::DraftStatus;
 use super::step::WizardStep;
+use super::step_findings::StepFindings;
 use super::step_form::FORM;
 use crate::components::findings::{summarize_findings, worst_style};
 use crate::components::icon;
 use crate::frame::{rail_brand, rail_shortcuts};
+use crate::live::form;
 use crate::paths;
 
 /// The rail. `at` is the workload's name and the step; `None` before the workload has a name.
@@ -17,22 +22,33 @@ pub fn StepRail(
     at: Memo<Option<(String, WizardStep)>>,
     /// The status of the stored draft.
     status: Signal<DraftStatus>,
+    /// The findings of the open step.
+    findings: StepFindings,
 ) -> impl IntoView {
+    let follow = follow_without_form();
+    let query = use_query_map();
+    let restored = Memo::new(move |_| query.read().get("revision"));
     view! {
         <nav class="rail" id="rail" popover="manual" aria-label="Steps">
             {rail_brand()}
-            {move || leave_link(at.get(), status.with(|status| status.editable))}
+            {move || leave_link(at.get(), status.with(|status| status.editable), follow)}
             <div class="wizard-about rail-word">
                 {move || match at.get() {
                     Some((name, _)) => view! { <p class="name truncate">{name}</p> }.into_any(),
                     None => view! { <p class="strong">"New workload"</p> }.into_any(),
                 }}
-                <p class="meta">{move || status.with(describe_draft)}</p>
+                <p class="meta">{move || status.with(|status| describe_draft(status, restored.get()))}</p>
             </div>
             <ol class="wizard-steps">
                 {WizardStep::ALL
                     .map(|step| {
-                        view! { <li>{move || step_item(step, at.get(), &status.get())}</li> }
+                        view! {
+                            <li>{move || {
+                                let at = at.get();
+                                let open = at.as_ref().map(|(_, step)| *step);
+                                status.with(|status| step_item(step, at, status, findings.of_step(step, open, status), follow))
+                            }}</li>
+                        }
                     })
                     .collect_view()}
             </ol>
@@ -44,12 +60,25 @@ pub fn StepRail(
     .into_any()
 }
 
-fn describe_draft(status: &DraftStatus) -> String {
+/// What is reviewed or edited. `restored` is the number of the revision to which a rollback is reviewed.
+fn describe_draft(status: &DraftStatus, restored: Option<String>) -> String {
     match status.published {
+        _ if restored.is_some() => format!("Rollback to r{}", restored.unwrap_or_default()),
         Some(number) => format!("Draft of r{}", number + 1),
         None if status.namespace.is_empty() => "Not saved yet".to_owned(),
         None => format!("New workload in {}", status.namespace),
     }
+}
+
+/// Follows a path after a click on a button of the rail while the page of the step is still being loaded: a submit button
+/// whose form is missing does nothing. There is nothing to save then.
+fn follow_without_form() -> Callback<String> {
+    let navigate = use_navigate();
+    Callback::new(move |path: String| {
+        if !form::has_form(FORM) {
+            navigate(&path, NavigateOptions::default());
+        }
+    })
 }
 
 /// Whether the step has a form that the buttons of the rail can submit.
@@ -57,12 +86,16 @@ fn has_form(at: Option<&(String, WizardStep)>, editable: bool) -> bool {
     editable && at.is_some_and(|(_, step)| *step != WizardStep::Review)
 }
 
-fn leave_link(at: Option<(String, WizardStep)>, editable: bool) -> AnyView {
+fn leave_link(at: Option<(String, WizardStep)>, editable: bool, follow: Callback<String>) -> AnyView {
     let inside = || {
         view! {
             {icon("arrow-left")}
             <span class="rail-word">"Leave, keep draft"</span>
         }
+    };
+    let (href, word) = match &at {
+        Some((name, _)) => (paths::workload(name), "Leave, keep draft"),
+        None => (paths::WORKLOADS.to_owned(), "All workloads"),
     };
     if has_form(at.as_ref(), editable) {
         return view! {
@@ -70,16 +103,12 @@ fn leave_link(at: Option<(String, WizardStep)>, editable: bool) -> AnyView {
             <button class="sr-only" type="submit" form=FORM name="then" value="stay" tabindex="-1">
                 "Save draft"
             </button>
-            <button class="rail-item w-full" type="submit" form=FORM name="then" value="leave" formnovalidate=true title="Leave, keep draft">
+            <button class="rail-item w-full" type="submit" form=FORM name="then" value="leave" formnovalidate=true title="Leave, keep draft" on:click=move |_| follow.run(href.clone())>
                 {inside()}
             </button>
         }
         .into_any();
     }
-    let (href, word) = match &at {
-        Some((name, _)) => (paths::workload(name), "Leave, keep draft"),
-        None => (paths::WORKLOADS.to_owned(), "All workloads"),
-    };
     view! {
         <a class="rail-item" href=href title=word>
             {icon("arrow-left")}
@@ -89,12 +118,17 @@ fn leave_link(at: Option<(String, WizardStep)>, editable: bool) -> AnyView {
     .into_any()
 }
 
-fn step_item(step: WizardStep, at: Option<(String, WizardStep)>, status: &DraftStatus) -> AnyView {
+fn step_item(
+    step: WizardStep,
+    at: Option<(String, WizardStep)>,
+    status: &DraftStatus,
+    found: Vec<Finding>,
+    follow: Callback<String>,
+) -> AnyView {
     let current = at.as_ref().map(|(_, step)| *step);
     let is_current = current == Some(step);
     let done = current.is_some_and(|current| step.number() < current.number());
     let class = if done { "rail-item step step-done w-full" } else { "rail-item step w-full" };
-    let found = status.findings_of_step(step);
     let marks = (!found.is_empty()).then(|| {
         let (n, words, look) = (found.len(), summarize_findings(&found), worst_style(&found));
         view! {
@@ -115,7 +149,16 @@ fn step_item(step: WizardStep, at: Option<(String, WizardStep)>, status: &DraftS
     match at {
         None => view! { <span class=class aria-disabled="true">{inside}</span> }.into_any(),
         Some(at) if has_form(Some(&at), status.editable) && !is_current => view! {
-            <button class=class type="submit" form=FORM name="then" value=step.slug() formnovalidate=true title=step.label()>
+            <button
+                class=class
+                type="submit"
+                form=FORM
+                name="then"
+                value=step.slug()
+                formnovalidate=true
+                title=step.label()
+                on:click=move |_| follow.run(step.path(&at.0))
+            >
                 {inside}
             </button>
         }

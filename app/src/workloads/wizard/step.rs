@@ -1,11 +1,12 @@
 //! The steps and their order.
 
 use domain::Finding;
+use serde::{Deserialize, Serialize};
 
 use crate::paths;
 
 /// A step of the wizard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WizardStep {
     /// Containers and files.
     Source,
@@ -55,7 +56,7 @@ impl WizardStep {
         match self {
             Self::Source => "What runs, as a form or as YAML",
             Self::Placement => "On which clusters",
-            Self::Overrides => "What differs on some of them",
+            Self::Overrides => "What differs on some clusters",
             Self::Rollout => "In which waves",
             Self::Policies => "Drift, conflicts, pruning, deletion",
             Self::Review => "What publishing would do",

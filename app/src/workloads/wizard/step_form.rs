@@ -20,14 +20,3 @@ pub fn workload_name() -> Memo<String> {
     let params = use_params_map();
     Memo::new(move |_| params.read().get("name").unwrap_or_default())
 }
-
-/// The draft revision that the form is based on: the loaded one, then the one of each save.
-pub fn track_base_revision(begin: i64, saved: impl Fn() -> Option<i64> + 'static) -> RwSignal<i64> {
-    let base_revision = RwSignal::new(begin);
-    Effect::new(move |_| {
-        if let Some(revision) = saved() {
-            base_revision.set(revision);
-        }
-    });
-    base_revision
-}

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use domain::PlanId;
+use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::plan::ClusterPlan;
 use domain::report::{DesiredPhase, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
@@ -43,6 +44,14 @@ impl Link for SlowHub {
     }
 
     async fn submit_cluster_plan(&self, _: PlanId, _: ClusterPlan) -> Result<(), LinkError> {
+        std::future::pending().await
+    }
+
+    async fn submit_helm_release(
+        &self,
+        _: &HelmReleaseRequest,
+        _: HelmReleaseReading,
+    ) -> Result<(), LinkError> {
         std::future::pending().await
     }
 

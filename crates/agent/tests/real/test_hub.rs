@@ -106,7 +106,7 @@ impl TestHub {
         let new = NewWorkload { name: name.to_owned(), spec: spec.clone(), ..NewWorkload::default() };
         if self.client.create_workload(&new).await.is_err() {
             let current = self.client.get_workload(name).await.unwrap().workload;
-            let put = WorkloadPut { labels: None, spec };
+            let put = WorkloadPut { spec, ..WorkloadPut::default() };
             self.client.put_workload(name, &put, current.revision).await.unwrap();
         }
         self.client.publish_workload(name, &PublishRequest::default(), None).await.unwrap();

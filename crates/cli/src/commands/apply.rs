@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use domain::manifest;
 use domain::nearest::find_nearest;
+use domain::owner::normalize_owners;
 use domain::placement::Decision;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{NewWorkload, Source, Workload, WorkloadSpec, WorkloadView};
@@ -24,6 +25,9 @@ use crate::source::{self, CollectedFiles};
 
 /// Attempts to store the draft when it is changed concurrently.
 const MAX_ATTEMPTS: u32 = 3;
+
+/// Findings of text that can't be read as manifests, or not as a whole.
+const UNREADABLE_CODES: [&str; 2] = ["G109", "G111"];
 
 /// Create a workload from manifests or a chart, or change its draft; clusters change only with "flotilla publish"
 #[derive(Args)]
@@ -50,6 +54,10 @@ pub struct ApplyArgs {
     /// A policy, such as deletion=orphan or ttlSecondsAfterFinished=60; lists are JSON [default: unchanged]
     #[arg(long = "policy", value_name = "NAME=VALUE", value_parser = parse_policy)]
     policies: Vec<(String, Value)>,
+    /// An owner, who is notified of incidents: a user, a team or an e-mail address; repeat the flag for several [default:
+    /// unchanged; for a new workload the user]
+    #[arg(long = "owner", value_name = "OWNER")]
+    owners: Option<Vec<String>>,
     /// The rollout strategy, which only the definition file can set.
     #[arg(skip)]
     rollout: Option<RolloutStrategy>,
@@ -85,6 +93,9 @@ impl ApplyArgs {
     pub async fn run(mut self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let collected = self.collect_source(remote).await?;
         let name = self.workload_name(&collected)?;
+        if !self.dry_run {
+            reject_unreadable(&collected, out)?;
+        }
         let (action, workload, spec) = if self.dry_run {
             let there = find_workload(remote, &name).await?;
             (ApplyAction::DryRun, None, self.build_spec(&collected, there.as_ref())?)
@@ -133,6 +144,7 @@ impl ApplyArgs {
             self.placement = definition.placement_args();
         }
         self.name = self.name.take().or_else(|| definition.name.clone());
+        self.owners = self.owners.take().or_else(|| definition.owner_names());
         self.namespace = self.namespace.take().or(definition.namespace);
         self.addon = self.addon.or(definition.addon);
         self.rollout = definition.rollout;
@@ -163,16 +175,17 @@ impl ApplyArgs {
             let there = find_workload(remote, name).await?;
             let spec = self.build_spec(collected, there.as_ref())?;
             let Some(there) = there else {
-                let new = NewWorkload { name: name.to_owned(), spec, ..NewWorkload::default() };
+                let owners = self.owners.clone().unwrap_or_default();
+                let new = NewWorkload { name: name.to_owned(), owners, spec, ..NewWorkload::default() };
                 match remote.client.create_workload(&new).await {
                     Err(error) if error.code() == "AlreadyExists" && tried < MAX_ATTEMPTS => continue,
                     other => return Ok((ApplyAction::Created, other?)),
                 }
             };
-            if spec == there.workload.draft {
+            if spec == there.workload.draft && !self.changes_owners(&there.workload) {
                 return Ok((ApplyAction::Unchanged, there.workload));
             }
-            let put = WorkloadPut { spec, labels: None };
+            let put = WorkloadPut { spec, owners: self.owners.clone(), labels: None };
             match remote.client.put_workload(name, &put, there.workload.revision).await {
                 Err(error) if error.code() == "RevisionConflict" && tried < MAX_ATTEMPTS => {}
                 other => {
@@ -183,6 +196,11 @@ impl ApplyArgs {
                 }
             }
         }
+    }
+
+    fn changes_owners(&self, there: &Workload) -> bool {
+        let owners = self.owners.as_ref().map(|owners| normalize_owners(owners, &there.created_by));
+        owners.is_some_and(|owners| owners != there.owners)
     }
 
     /// The new draft: the collected files and flags, and everything else from the stored draft.
@@ -234,6 +252,7 @@ impl ApplyArgs {
                 Some(file) => format!("-f {}", file.display()),
                 None => match &spec.source {
                     Source::Git(source) => format!("--git {}", source.repository),
+                    Source::Oci(source) => format!("--oci {}", source.repository),
                     other => format!("--chart {}", other.chart().map_or("", |source| &source.chart)),
                 },
             };
@@ -272,6 +291,23 @@ fn parse_policy(text: &str) -> Result<(String, Value), String> {
     Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
 }
 
+/// Rejects text that is not a list of manifests: a draft without the objects of that text would publish as if they were
+/// removed. Every other error is reported after the draft is stored, because it can be corrected there.
+fn reject_unreadable(collected: &CollectedSource, out: &Printer) -> Result<(), Failure> {
+    let CollectedSource::Files(files) = collected else { return Ok(()) };
+    let mut findings = manifest::parse(&files.files).findings;
+    findings.retain(|finding| UNREADABLE_CODES.contains(&&*finding.code));
+    if findings.is_empty() {
+        return Ok(());
+    }
+    out.print_findings_note(&findings, &|file| collected.display_path(file));
+    Err(Failure::with_exit(
+        ExitStatus::Rejected,
+        format!("Nothing is stored: {} in the manifests.", count_findings(&findings)),
+        "Correct the text and run this again; \"flotilla validate -f FILE\" checks it without a server.",
+    ))
+}
+
 async fn find_workload(remote: &ServerConnection, name: &str) -> Result<Option<WorkloadView>, Failure> {
     match remote.client.get_workload(name).await {
         Ok(view) => Ok(Some(view)),
@@ -300,7 +336,7 @@ impl CollectedSource {
         match self {
             Self::Files(files) => Ok(Source::Yaml { files: files.files.clone() }),
             Self::Chart(change) => change.apply_to(current.chart()),
-            Self::Git(change) => change.apply_to(current.git()),
+            Self::Git(change) => change.apply_to(current.remote()),
         }
     }
 

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use domain::chart::{ChartRef, ChartSource, ChartVersion};
 
 use crate::chart_source::{find_newest, read_archive};
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
@@ -47,6 +48,8 @@ pub enum ChartCommand {
         chart: String,
         /// The version
         version: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
     /// Manage the repositories that charts are fetched from
     #[command(subcommand)]
@@ -102,7 +105,8 @@ impl ChartCommand {
                 let versions = remote.client.list_chart_versions(repository, name).await?;
                 search::print_versions(&versions, output.format, out)?;
             }
-            Self::Delete { chart, version } => {
+            Self::Delete { chart, version, confirm } => {
+                confirm.confirm(&format!("The version {version} of the chart {chart} will be deleted."))?;
                 let ChartRef { repository, name } = split_reference(&chart)?;
                 remote.client.delete_chart(repository, name, &version).await?;
                 out.print_line(&format!("chart/{chart} {version} deleted"))?;

@@ -12,8 +12,11 @@ use crate::resources::{CommandTarget, clusters};
 mod annotate;
 mod confirm_facts;
 mod cordon;
+mod helm_release;
 mod join;
 mod label;
+mod onboarding;
+mod taint;
 mod token;
 
 /// The subcommands for clusters.
@@ -32,12 +35,16 @@ pub enum ClusterCommand {
         output: OutputArgs,
     },
     Label(label::LabelArgs),
+    Taint(taint::TaintArgs),
     Annotate(annotate::AnnotateArgs),
     SetValues(annotate::SetValuesArgs),
+    HelmRelease(helm_release::HelmReleaseArgs),
+    Adopt(helm_release::AdoptArgs),
     /// Manage join tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
     InstallManifest(join::InstallManifestArgs),
+    Onboarding(onboarding::OnboardingArgs),
     Accept(join::AcceptArgs),
     ConfirmFacts(confirm_facts::ConfirmFactsArgs),
     /// Reject an agent that waits to join
@@ -72,6 +79,7 @@ impl ClusterCommand {
             Self::List { .. }
             | Self::Token(_)
             | Self::InstallManifest(_)
+            | Self::Onboarding(_)
             | Self::Accept(_)
             | Self::Reject { .. } => CommandTarget::Unspecified,
             Self::Get { cluster, .. }
@@ -80,7 +88,10 @@ impl ClusterCommand {
             | Self::Revoke { cluster, .. } => CommandTarget::Cluster(cluster.clone()),
             Self::ConfirmFacts(confirm) => CommandTarget::Cluster(confirm.cluster.clone()),
             Self::Delete(delete) => CommandTarget::Cluster(delete.cluster.clone()),
+            Self::HelmRelease(read) => CommandTarget::Cluster(read.cluster.clone()),
+            Self::Adopt(adopt) => CommandTarget::Cluster(adopt.cluster.clone()),
             Self::Label(label) => CommandTarget::Cluster(label.cluster.clone()),
+            Self::Taint(taint) => CommandTarget::Cluster(taint.cluster.clone()),
             Self::Annotate(annotate) => CommandTarget::Cluster(annotate.cluster.clone()),
             Self::SetValues(set) => CommandTarget::Cluster(set.cluster.clone()),
         }
@@ -94,10 +105,14 @@ impl ClusterCommand {
                 clusters::print_cluster(remote, &cluster, output.format, out).await?
             }
             Self::Label(label) => label.run(remote, out).await?,
+            Self::Taint(taint) => taint.run(remote, out).await?,
             Self::Annotate(annotate) => annotate.run(remote, out).await?,
             Self::SetValues(set) => set.run(remote, out).await?,
+            Self::HelmRelease(read) => read.run(remote, out).await?,
+            Self::Adopt(adopt) => adopt.run(remote, out).await?,
             Self::Token(token) => token.run(remote, out).await?,
             Self::InstallManifest(install) => install.run(remote, out).await?,
+            Self::Onboarding(onboarding) => onboarding.run(remote, out).await?,
             Self::Accept(accept) => accept.run(remote, out).await?,
             Self::ConfirmFacts(confirm) => confirm.run(remote, out).await?,
             Self::Reject { cluster } => join::reject(remote, &cluster, out).await?,

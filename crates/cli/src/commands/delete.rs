@@ -19,7 +19,7 @@ pub struct DeleteArgs {
     pub workload: String,
     #[command(flatten)]
     removal: RemovalArgs,
-    /// Skip the confirmation
+    /// Skip the confirmation; needed without a terminal
     #[arg(short, long)]
     yes: bool,
 }
@@ -27,7 +27,16 @@ pub struct DeleteArgs {
 impl DeleteArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        if !self.yes && io::stdin().is_terminal() {
+        if !self.yes {
+            if !io::stdin().is_terminal() {
+                return Err(Failure::usage(
+                    format!(
+                        "Deleting {} needs a confirmation, and there is no terminal to ask on.",
+                        self.workload
+                    ),
+                    "Add --yes to confirm it.",
+                ));
+            }
             self.confirm(remote, out).await?;
         }
         remote.client.delete_workload(&self.workload, &self.removal.to_request()).await?;

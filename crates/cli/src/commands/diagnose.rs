@@ -2,6 +2,7 @@
 
 use clap::Args;
 use domain::cluster::{Cluster, ClusterSummary, Connectivity};
+use domain::failure_cause::FailureCause;
 use domain::placement::Decision;
 use domain::release::{ReleaseState, ReleaseView};
 use domain::workload::{Intent, WorkloadView};
@@ -11,7 +12,7 @@ use crate::clock;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{OutputArgs, Printer, sanitize};
+use crate::output::{OutputArgs, Printer, pluralize, sanitize};
 use crate::pages::list_all_pages;
 use crate::resources::CommandTarget;
 use crate::resources::workloads::describe_failure;
@@ -136,7 +137,7 @@ fn api_server_check(cluster: &Cluster) -> DiagnosticCheck {
         Some(outage) => {
             format!(
                 "does not respond to the agent for {}: {}",
-                outage.since.format_age(clock::now()),
+                clock::format_age(outage.since, clock::now()),
                 outage.message
             )
         }
@@ -155,7 +156,7 @@ fn cluster_checks(ClusterSummary { cluster, .. }: &ClusterSummary) -> Vec<Diagno
     let name = &cluster.name;
     let seen = cluster
         .last_seen
-        .map_or_else(|| "never".to_owned(), |at| format!("{} ago", at.format_age(clock::now())));
+        .map_or_else(|| "never".to_owned(), |at| format!("{} ago", clock::format_age(at, clock::now())));
     let facts = &cluster.facts;
     let (group, version, kind) = RECORD_KIND;
     let record = match facts.serves(group, version, kind) {
@@ -168,7 +169,7 @@ fn cluster_checks(ClusterSummary { cluster, .. }: &ClusterSummary) -> Vec<Diagno
     vec![
         DiagnosticCheck::new(true, format!("cluster {name}"), format!("registered {}", cluster.created_at)),
         DiagnosticCheck::new(cluster.connectivity != Connectivity::Offline, "agent", format!("{}, last seen {seen}", cluster.connectivity.as_str()))
-            .with_hint("Check that its pod runs (kubectl get pods -n flotilla-system) and can connect to the hub; the status of the cluster is the last known one."),
+            .with_hint("Check that its pod runs (kubectl get pods -n flotilla-agent) and can connect to the hub; the status of the cluster is the last known one."),
         api_server_check(cluster),
         DiagnosticCheck::new(record.0, format!("record kind {kind} ({group}/{version})"), record.1)
             .with_hint("The agent installs it when it starts; it needs permission to create custom resource definitions."),
@@ -276,7 +277,11 @@ fn release_checks(view: &ReleaseView) -> Vec<DiagnosticCheck> {
                 || "it continues on the next change".to_owned(),
                 |at| format!("next retry at {at}"),
             );
-            hint = format!("{} after {} attempts; {next}.", reason.reason, reason.attempts);
+            let tried = match reason.attempts as usize {
+                0 => String::new(),
+                attempts => format!(" after {attempts} {}", pluralize(attempts, "attempt")),
+            };
+            hint = format!("{}{tried}; {next}.", reason.reason);
         }
     }
     let mut checks = vec![DiagnosticCheck::new(false, on, observed).with_hint(hint)];
@@ -284,7 +289,8 @@ fn release_checks(view: &ReleaseView) -> Vec<DiagnosticCheck> {
         let problem = resource.problem.as_ref();
         let text = problem.map(|problem| format!("{}: {}", problem.code, problem.message));
         let observed = text.into_iter().chain(resource.causes.iter().cloned()).collect::<Vec<_>>().join("; ");
-        let hint = problem.map(|problem| problem.hint.clone()).unwrap_or_default();
+        let remedy = resource.failure_causes.first().and_then(FailureCause::remedy).unwrap_or_default();
+        let hint = problem.map_or_else(|| remedy.to_owned(), |problem| problem.hint.clone());
         checks.push(DiagnosticCheck::new(false, resource.object.to_string(), observed).with_hint(hint));
     }
     checks

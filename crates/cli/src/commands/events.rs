@@ -130,7 +130,7 @@ fn events_table(events: &[Event], format: Format) -> Table {
     for event in events.iter().rev() {
         let row = table
             .add_row()
-            .text(event.at.format_age(now))
+            .text(clock::format_age(event.at, now))
             .severity(event.severity)
             .text(&event.workload_name);
         let row = row.text(&event.cluster_name).text(&event.message);

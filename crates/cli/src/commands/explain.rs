@@ -106,21 +106,28 @@ const fn trigger_text(trigger: DecisionTrigger) -> &'static str {
 fn format_evaluation(evaluation: &ClusterEvaluation, every_filter: bool, paint: ColourMode) -> String {
     let word = if evaluation.selected { paint.bold("selected") } else { "not selected".to_owned() };
     let mut text = format!("\n{}: {word}", sanitize(&evaluation.name));
-    // What selected the cluster is its reason; the other filters that it passed are not.
-    let is_reason = |result: &FilterResult| {
-        !result.passed || (evaluation.selected && result.filter == PlacementFilter::Predicate)
-    };
-    for result in evaluation.filters.iter().filter(|result| every_filter || is_reason(result)) {
-        text.push_str(&format!(
-            "\n  {} {}: required {}; found {}",
-            if result.passed { "passed" } else { "failed" },
-            filter_label(result.filter),
-            sanitize(&result.expected.to_string()),
-            sanitize(&result.actual.to_string())
-        ));
+    for result in evaluation.filters.iter().filter(|result| every_filter || is_reason(evaluation, result)) {
+        text.push_str(&format!("\n  {}", format_result(result)));
         text.push_str(&format_remedy(result));
     }
     text
+}
+
+/// Whether the result is why the cluster is selected or not: what selected it is a reason, the other filters that it passed are
+/// not.
+pub(super) fn is_reason(evaluation: &ClusterEvaluation, result: &FilterResult) -> bool {
+    !result.passed || (evaluation.selected && result.filter == PlacementFilter::Predicate)
+}
+
+/// "failed taints: required …; found …".
+pub(super) fn format_result(result: &FilterResult) -> String {
+    format!(
+        "{} {}: required {}; found {}",
+        if result.passed { "passed" } else { "failed" },
+        filter_label(result.filter),
+        sanitize(&result.expected.to_string()),
+        sanitize(&result.actual.to_string())
+    )
 }
 
 fn format_remedy(result: &FilterResult) -> String {

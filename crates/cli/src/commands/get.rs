@@ -6,6 +6,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer};
+use crate::resources::workloads::ListOrder;
 use crate::resources::{CommandTarget, clusters, workloads};
 
 /// List workloads or clusters, or show one
@@ -55,7 +56,9 @@ impl GetArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         match self.parse_target()? {
-            GetTarget::Workloads => workloads::print_list(remote, self.output.format, out).await?,
+            GetTarget::Workloads => {
+                workloads::print_list(remote, ListOrder::Name, self.output.format, out).await?
+            }
             GetTarget::Clusters => clusters::print_list(remote, self.output.format, out).await?,
             GetTarget::Workload(name) => {
                 workloads::print_workload(remote, name, self.output.format, out).await?

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use domain::git_repository::{GitCredentials, GitRepository, GitRepositoryPut};
 use domain::git_status::GitSourceStatus;
 
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
@@ -47,6 +48,8 @@ pub enum GitRepoCommand {
     Remove {
         /// Name of the repository
         repository: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
@@ -95,7 +98,9 @@ impl GitRepoCommand {
             Self::List { output } => {
                 print_list(&remote.client.list_git_repositories().await?, output.format, out)
             }
-            Self::Remove { repository } => {
+            Self::Remove { repository, confirm } => {
+                confirm
+                    .confirm(&format!("The Git repository {repository} will be removed with its secrets."))?;
                 remote.client.remove_git_repository(&repository).await?;
                 out.print_line(&format!("git repository/{repository} removed"))
             }
@@ -137,9 +142,11 @@ fn print_source(source: &GitSourceStatus, format: Format, out: &Printer) -> Resu
         out.print_value(source, format)?;
         return Ok(status);
     }
-    let commit = |pinned: &Option<domain::git::PinnedCommit>| {
-        let text = |pinned: &domain::git::PinnedCommit| {
-            format!("{} {} ({}, {})", pinned.short(), pinned.subject, pinned.author, pinned.committed_at)
+    let commit = |pinned: &Option<domain::remote::PinnedCommit>| {
+        let text = |pinned: &domain::remote::PinnedCommit| {
+            let at = (pinned.committed_at.millis() > 0).then(|| format!(" ({})", pinned.committed_at));
+            let origin = domain::remote::describe_origin(&pinned.subject, &pinned.author).unwrap_or_default();
+            format!("{} {origin}{}", pinned.short(), at.unwrap_or_default()).trim_end().to_owned()
         };
         pinned.as_ref().map_or_else(|| "-".to_owned(), text)
     };

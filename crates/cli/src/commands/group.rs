@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use domain::labels::LabelSelector;
-use domain::placement::ClusterGroup;
+use domain::placement::{ClusterGroup, GroupPreview};
 use wire::ClusterGroupPut;
 
 use crate::chart_source::read_values;
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
@@ -38,6 +39,8 @@ pub enum GroupCommand {
     Delete {
         /// Name of the group
         group: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
@@ -56,6 +59,9 @@ pub struct SetGroupArgs {
     /// Reject clusters that are named in another group, there and here
     #[arg(long)]
     exclusive: bool,
+    /// Only show which clusters would join and leave, and what that does to workloads
+    #[arg(long)]
+    dry_run: bool,
     /// File with values that charts have on these clusters, whatever a workload or an override sets
     #[arg(long, value_name = "FILE")]
     locked_values: Option<PathBuf>,
@@ -76,7 +82,8 @@ impl GroupCommand {
             }
             Self::Feature(feature) => feature.run(remote, out).await?,
             Self::Set(set) => set.run(remote, out).await?,
-            Self::Delete { group } => {
+            Self::Delete { group, confirm } => {
+                confirm.confirm(&format!("The group {group} will be deleted."))?;
                 remote.client.delete_group(&group).await?;
                 out.print_line(&format!("group/{group} deleted"))?;
             }
@@ -88,6 +95,9 @@ impl GroupCommand {
 impl SetGroupArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let put = self.to_request()?;
+        if self.dry_run {
+            return print_preview(&remote.client.preview_group(&self.group, &put).await?, out);
+        }
         remote.client.put_group(&self.group, &put).await?;
         out.print_line(&format!("group/{} saved", self.group))
     }
@@ -118,6 +128,22 @@ async fn print_list(remote: &ServerConnection, format: Format, out: &Printer) ->
     print_groups(&groups, out)
 }
 
+fn print_preview(preview: &GroupPreview, out: &Printer) -> Result<(), Failure> {
+    let names = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(",") };
+    out.print_line(&format!("members: {} now, {} then", preview.members, preview.members_after))?;
+    out.print_line(&format!("join: {}", names(&preview.joining)))?;
+    out.print_line(&format!("leave: {}", names(&preview.leaving)))?;
+    let mut table = Table::new(&["WORKLOAD", "LEAVES", "COMES TO"]);
+    for effect in &preview.workloads {
+        table.add_row().text(&effect.workload).text(names(&effect.losing)).text(names(&effect.gaining));
+    }
+    out.print_table(&table, "No published workload is placed elsewhere.")?;
+    if preview.not_evaluated > 0 {
+        out.print_note(&format!("The effect on {} more workloads was not computed.", preview.not_evaluated));
+    }
+    Ok(())
+}
+
 fn print_groups(groups: &[ClusterGroup], out: &Printer) -> Result<(), Failure> {
     let mut table = Table::new(&["NAME", "CLUSTERS", "SELECTOR"]);
     for group in groups {
@@ -138,6 +164,7 @@ mod tests {
             clusters,
             selector: selector.map(str::to_owned),
             exclusive: false,
+            dry_run: false,
             locked_values: None,
         }
     }

@@ -65,7 +65,7 @@ impl HistoryArgs {
 /// Prints one revision: author, age, message and changed objects.
 fn print_revision(workload: &str, view: &RevisionView, out: &Printer) -> Result<(), Failure> {
     let revision = &view.revision;
-    let age = revision.created_at.format_age(clock::now());
+    let age = clock::format_age(revision.created_at, clock::now());
     let author = sanitize(&revision.author);
     out.print_line(&format!("{workload} r{}, published {age} ago by {author}", revision.number))?;
     if !revision.message.is_empty() {
@@ -103,7 +103,7 @@ fn revisions_table(revisions: &[Revision], format: Format) -> Table {
     }
     let mut table = Table::new(&head);
     for revision in revisions {
-        let row = table.add_row().number(revision.number).text(revision.created_at.format_age(now));
+        let row = table.add_row().number(revision.number).text(clock::format_age(revision.created_at, now));
         let row = row.text(&revision.author).text(&revision.message);
         if wide {
             row.text(revision.spec.source.summary()).text(revision.created_at.to_string());

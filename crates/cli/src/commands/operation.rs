@@ -88,7 +88,7 @@ impl GetOperationArgs {
 
 fn print_operation(view: &OperationView, out: &Printer) -> Result<(), Failure> {
     let operation = &view.operation;
-    let age = operation.started_at.format_age(clock::now());
+    let age = clock::format_age(operation.started_at, clock::now());
     let (what, actor) = (describe(operation), sanitize(&operation.actor));
     out.print_line(&format!("{what} of {}, requested {age} ago by {actor}", operation.workload))?;
     let mut table = Table::new(&["CLUSTER", "OUTCOME", "MESSAGE"]);
@@ -104,7 +104,7 @@ fn operations_table(operations: &[Operation]) -> Table {
     let mut table = Table::new(&["ID", "OPERATION", "AGE", "BY", "OUTCOME"]);
     for operation in operations {
         let row = table.add_row().text(operation.id.to_string()).text(describe(operation));
-        let row = row.text(operation.started_at.format_age(now)).text(&operation.actor);
+        let row = row.text(clock::format_age(operation.started_at, now)).text(&operation.actor);
         row.text(describe_counts(operation.counts));
     }
     table

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
 
 mod assignment;
+mod explain;
 mod set;
 mod unset;
 
@@ -34,6 +35,7 @@ pub enum OverrideCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    Explain(explain::ExplainArgs),
     Set(set::SetArgs),
     Unset(unset::UnsetArgs),
 }
@@ -61,6 +63,7 @@ impl OverrideCommand {
     pub fn workload(&self) -> &str {
         match self {
             Self::List { workload, .. } | Self::Get { workload, .. } => workload,
+            Self::Explain(explain) => &explain.workload,
             Self::Set(set) => &set.workload,
             Self::Unset(unset) => &unset.workload,
         }
@@ -74,6 +77,7 @@ impl OverrideCommand {
                 let found = remote.client.get_override(&workload, &name).await?;
                 print_override(&found, output.format, out)?;
             }
+            Self::Explain(explain) => explain.run(remote, out).await?,
             Self::Set(set) => set.run(remote, out).await?,
             Self::Unset(unset) => unset.run(remote, out).await?,
         }
@@ -173,7 +177,8 @@ fn print_override(one: &Override, format: Format, out: &Printer) -> Result<(), F
     lines.iter().try_for_each(|line| out.print_line(&format!("  {}", crate::output::sanitize(line))))
 }
 
-fn format_target(target: &ClusterSelector) -> String {
+/// The clusters of an override.
+pub(super) fn format_target(target: &ClusterSelector) -> String {
     let mut parts = target.clusters.clone();
     parts.extend(target.groups.iter().map(|group| format!("group {group}")));
     parts.extend(target.selector.as_ref().map(|selector| match selector.is_empty() {
@@ -183,10 +188,21 @@ fn format_target(target: &ClusterSelector) -> String {
     if parts.is_empty() { "no cluster".to_owned() } else { parts.join(", ") }
 }
 
-fn format_changes(one: &Override) -> Vec<String> {
+/// The changes of an override, one a line.
+pub(super) fn format_changes(one: &Override) -> Vec<String> {
     let values = one.values.lines().map(str::trim_end).filter(|line| !line.is_empty());
     let values = values.map(|line| format!("values: {line}"));
     values.chain(one.patches.iter().map(format_patch)).collect()
+}
+
+/// Object, path and value of a patch; without a value it removes the path.
+fn format_patch_target(patch: &Patch) -> (String, String, Option<serde_json::Value>) {
+    let object = patch.object.to_string();
+    match &patch.op {
+        PatchOp::Merge { value } => (object, "/".to_owned(), Some(value.clone())),
+        PatchOp::Set { path, value } => (object, path.clone(), Some(value.clone())),
+        PatchOp::Remove { path } => (object, path.clone(), None),
+    }
 }
 
 fn format_patch(patch: &Patch) -> String {

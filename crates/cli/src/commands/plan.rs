@@ -20,7 +20,7 @@ use crate::output::{ColourMode, OutputArgs, Printer, count_findings, join_names,
 /// How long the server waits for the dry runs of the clusters, in seconds.
 const DRY_RUN_WAIT_SECONDS: u64 = 20;
 
-/// Show what a publish of the draft would do on every cluster, and what would reject it
+/// Show what a publish of the draft, or of an earlier revision, would do on every cluster, and what would reject it
 ///
 /// The clusters perform a dry run. Pass the hash at the end to "flotilla publish --plan": that publish is rejected with exit
 /// code 6 if the plan is stale. Exits with 3 if a guard rail or a cluster rejects the plan; a publish without --plan is then
@@ -32,6 +32,9 @@ pub struct PlanArgs {
     /// Only this cluster
     #[arg(long, value_name = "CLUSTER")]
     cluster: Option<String>,
+    /// Plan a rollback to this revision instead of a publish of the draft
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    revision: Option<u32>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -54,7 +57,7 @@ pub struct DiffArgs {
 impl PlanArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        let plan = fetch_plan(remote, &self.workload, self.cluster.as_deref()).await?;
+        let plan = fetch_plan(remote, &self.workload, self.revision, self.cluster.as_deref()).await?;
         if self.output.format.is_machine() {
             out.print_value(&plan, self.output.format)?;
             return Ok(plan_exit(&plan));
@@ -62,18 +65,18 @@ impl PlanArgs {
         out.print_findings_note(&plan.findings, &str::to_owned);
         out.print_line(&format_header(&plan))?;
         print_changed_groups(&plan, out)?;
+        let command = publish_command(&plan);
         if plan.is_blocked() {
             out.print_warning(&format!("It can't be published: {}.", count_findings(&plan.findings)));
             if let Some(force) = force_flags(&plan.findings) {
                 out.print_note(&format!(
-                    "Correct the draft or the clusters and plan again. To publish it nevertheless: flotilla publish {} --plan {}{force}",
-                    plan.workload, plan.hash
+                    "Correct the draft or the clusters and plan again. To publish it nevertheless: {command}{force}"
                 ));
             }
         } else {
             let confirm = plan.blast_radius.confirmation();
             let confirm = confirm.map(|number| format!(" --confirm {number}")).unwrap_or_default();
-            out.print_line(&format!("\nflotilla publish {} --plan {}{confirm}", plan.workload, plan.hash))?;
+            out.print_line(&format!("\n{command}{confirm}"))?;
         }
         Ok(plan_exit(&plan))
     }
@@ -82,7 +85,7 @@ impl PlanArgs {
 impl DiffArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        let plan = fetch_plan(remote, &self.workload, self.cluster.as_deref()).await?;
+        let plan = fetch_plan(remote, &self.workload, None, self.cluster.as_deref()).await?;
         if self.output.format.is_machine() {
             out.print_value(&plan.cluster_plans, self.output.format)?;
         } else {
@@ -101,6 +104,15 @@ pub fn force_flags(findings: &[Finding]) -> Option<String> {
     Some(codes.iter().map(|code| format!(" --force {code}")).collect())
 }
 
+/// The command that publishes this plan.
+fn publish_command(plan: &Plan) -> String {
+    let (name, hash) = (&plan.workload, &plan.hash);
+    match plan.restored_revision {
+        Some(number) => format!("flotilla rollback {name} {number} --plan {hash}"),
+        None => format!("flotilla publish {name} --plan {hash}"),
+    }
+}
+
 fn plan_exit(plan: &Plan) -> ExitStatus {
     if plan.is_blocked() { ExitStatus::Rejected } else { ExitStatus::Success }
 }
@@ -108,9 +120,10 @@ fn plan_exit(plan: &Plan) -> ExitStatus {
 async fn fetch_plan(
     remote: &ServerConnection,
     workload: &str,
+    revision: Option<u32>,
     cluster: Option<&str>,
 ) -> Result<Plan, Failure> {
-    let mut plan = remote.client.plan_workload(workload, DRY_RUN_WAIT_SECONDS).await?;
+    let mut plan = remote.client.plan_publish(workload, revision, DRY_RUN_WAIT_SECONDS).await?;
     let Some(cluster) = cluster else { return Ok(plan) };
     let names: Vec<String> = plan.targets.iter().map(|target| target.name.clone()).collect();
     plan.targets.retain(|target| target.name == cluster);

@@ -69,9 +69,20 @@ impl PublishArgs {
         self
     }
 
-    /// Runs it.
+    /// Publishes the draft.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        self.publish(None, remote, out).await
+    }
+
+    /// Publishes an earlier revision again, or the draft.
+    pub async fn publish(
+        self,
+        revision: Option<u32>,
+        remote: &ServerConnection,
+        out: &Printer,
+    ) -> Result<ExitStatus, Failure> {
         let request = PublishRequest {
+            revision,
             message: self.message.clone(),
             plan_hash: self.plan.clone(),
             confirm: self.confirm,

@@ -116,7 +116,8 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
         let row = table.add_row().text(&progress.name).text(rollout.wave_label(at));
         let row = counts.into_iter().fold(row, |row, count| row.text(count.to_string()));
         if format == Format::Wide {
-            let age = |at: Option<domain::Timestamp>| at.map(|at| at.format_age(now)).unwrap_or_default();
+            let age =
+                |at: Option<domain::Timestamp>| at.map(|at| clock::format_age(at, now)).unwrap_or_default();
             row.text(progress.silent.to_string())
                 .text(wave.max_deferred.as_ref().map(ToString::to_string).unwrap_or_default())
                 .text(wave.soak.as_ref().map(ToString::to_string).unwrap_or_default())

@@ -8,10 +8,11 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
-use crate::resources::workloads;
+use crate::resources::workloads::ListOrder;
+use crate::resources::{releases, workloads};
 use crate::wait::{ChangeSignals, ProgressDisplay, ProgressStream, is_transient};
 
-/// Show the status of a workload per cluster, worst first; without a name, of all workloads
+/// Show the status of a workload per cluster, worst first; without a name, of all workloads, worst first
 #[derive(Args)]
 pub struct StatusArgs {
     /// Name of the workload
@@ -19,6 +20,9 @@ pub struct StatusArgs {
     /// Watch for changes, until Ctrl-C
     #[arg(short, long, requires = "workload")]
     watch: bool,
+    /// Only on this cluster, with its stages and objects
+    #[arg(long, value_name = "CLUSTER", requires = "workload", conflicts_with = "watch")]
+    cluster: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -27,9 +31,13 @@ impl StatusArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let Some(workload) = self.workload else {
-            workloads::print_list(remote, self.output.format, out).await?;
+            workloads::print_list(remote, ListOrder::WorstFirst, self.output.format, out).await?;
             return Ok(ExitStatus::Success);
         };
+        if let Some(cluster) = &self.cluster {
+            releases::print_release(remote, &workload, cluster, self.output.format, out).await?;
+            return Ok(ExitStatus::Success);
+        }
         if self.watch {
             return tokio::select! {
                 ended = watch_status(&remote.client, &workload, self.output.format, out) => ended,
@@ -87,11 +95,11 @@ fn status_table(status: &WorkloadStatus, format: Format) -> Table {
         let row = table.add_row().text(&target.cluster_name).state(target.state).text(target.sync.as_str());
         let row = row.text(target.health.status.as_str()).connectivity(target.connectivity);
         let row = row.text(target.revision.map(|revision| revision.to_string()).unwrap_or_default());
-        let row = row.text(target.state_since.format_age(now));
+        let row = row.text(clock::format_age(target.state_since, now));
         let row = if wide {
             let stage = target.stages.current();
             let stage = stage.map(|stage| format!("{} {}", stage.name.label(), stage.state.as_str()));
-            let seen = target.last_seen.map(|seen| seen.format_age(now));
+            let seen = target.last_seen.map(|seen| clock::format_age(seen, now));
             row.text(stage.unwrap_or_else(|| "all done".to_owned())).text(seen.unwrap_or_default())
         } else {
             row

@@ -1,19 +1,20 @@
-//! `flotilla sync`: triggers an immediate reconciliation on the clusters of a workload (S1-21). It never adds a cluster.
+//! `flotilla sync`: triggers an immediate reconciliation on the clusters of workloads (S1-21). It never adds a cluster.
 
 use clap::Args;
 use wire::SyncRequest;
 
+use crate::bulk::{WorkloadNames, run_for_each};
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::Printer;
+use crate::output::{Printer, pluralize};
 use crate::resources::parse_cluster_names;
 
-/// Reconcile a workload on its clusters now
+/// Reconcile workloads on their clusters now
 #[derive(Args)]
 pub struct SyncArgs {
-    /// Name of the workload
-    pub workload: String,
+    #[command(flatten)]
+    pub workloads: WorkloadNames,
     /// Only these clusters
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     clusters: Vec<String>,
@@ -23,12 +24,14 @@ impl SyncArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let clusters = parse_cluster_names(&self.clusters, "Omit the flag to sync every cluster.")?;
-        let answer = remote.client.sync_workload(&self.workload, &SyncRequest { clusters }).await?;
-        let plural = if answer.requested == 1 { "" } else { "s" };
-        out.print_line(&format!(
-            "workload/{} sync requested on {} cluster{plural}",
-            self.workload, answer.requested
-        ))?;
-        Ok(ExitStatus::Success)
+        let names = self.workloads.resolve(remote).await?;
+        let request = SyncRequest { clusters };
+        run_for_each(&names, remote, out, async |name| {
+            let answer = remote.client.sync_workload(name, &request).await?;
+            let noun = pluralize(answer.requested as usize, "cluster");
+            out.print_line(&format!("workload/{name} sync requested on {} {noun}", answer.requested))?;
+            Ok(ExitStatus::Success)
+        })
+        .await
     }
 }

@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 use domain::TokenId;
+use domain::api_token::DEFAULT_DAYS;
+use domain::role::Role;
 use wire::NewApiToken;
 
 use crate::confirm::ConfirmArgs;
@@ -22,14 +24,23 @@ pub enum TokenCommand {
     Revoke(RevokeArgs),
 }
 
-/// Create a token that acts as you; it is printed only once
+/// Create a token for your user, with your role or a lower one; it is printed only once
 #[derive(Args)]
 pub struct CreateArgs {
     /// Its purpose, such as ci
     name: String,
+    /// Its role, not above yours: viewer, editor, publisher, approver or admin [default: your role]
+    #[arg(long, value_name = "ROLE")]
+    role: Option<Role>,
+    /// The project that it is for
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
     /// Lifetime in days, 1 to 365
-    #[arg(long, default_value_t = 90, value_name = "N")]
+    #[arg(long, default_value_t = DEFAULT_DAYS, value_name = "N")]
     days: u32,
+    /// Allow it to create and revoke tokens, none with a higher role
+    #[arg(long)]
+    can_mint: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -57,12 +68,29 @@ impl TokenCommand {
 
 impl CreateArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
-        let created = remote.client.create_token(&NewApiToken { name: self.name, days: self.days }).await?;
+        let new = NewApiToken {
+            name: self.name,
+            role: self.role,
+            project: self.project,
+            days: self.days,
+            can_mint: self.can_mint.then_some(true),
+        };
+        let created = remote.client.create_token(&new).await?;
         if self.output.format.is_machine() {
             return out.print_value(&created, self.output.format);
         }
-        out.print_note(&format!("token/{} created. It is shown only once:", created.id));
-        out.print_line(&created.secret)
+        let id = created.info.id;
+        if let Some(why) = created.omitted {
+            return Err(Failure::new(
+                format!("The token {id} was created by an earlier attempt of this request. {why}"),
+                format!("flotilla token revoke {id}"),
+            ));
+        }
+        out.print_note(&format!(
+            "token/{id} created with the role {}. It is shown only once:",
+            created.info.role
+        ));
+        out.print_line(&created.token)
     }
 }
 
@@ -85,11 +113,17 @@ async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer
     if output.format.is_machine() {
         return out.print_value(&tokens, output.format);
     }
-    let mut table = Table::new(&["ID", "NAME", "LAST USED", "EXPIRES"]);
+    let mut table = Table::new(&["ID", "NAME", "ROLE", "LAST USED", "EXPIRES"]);
     for token in &tokens {
         let used = token.last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
         let expires = token.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
-        table.add_row().text(token.id.to_string()).text(&token.name).text(used).text(expires);
+        table
+            .add_row()
+            .text(token.id.to_string())
+            .text(&token.name)
+            .text(token.role.as_str())
+            .text(used)
+            .text(expires);
     }
     out.print_table(&table, "There are no tokens.")
 }

@@ -1,22 +1,26 @@
-//! `flotilla unpublish`: removes a workload from its clusters; the draft stays (S0-1, R-7).
+//! `flotilla unpublish`: removes workloads from their clusters; the drafts stay (S0-1, R-7). Several are confirmed first.
 
 use clap::Args;
 use domain::workload::DeletionPolicy;
 use wire::RemovalOptions;
 
+use crate::bulk::{WorkloadNames, run_for_each};
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Printer;
 use crate::wait::{WaitCondition, WaitTimeout, WorkloadWait};
 
-/// Remove a workload from its clusters; the draft stays
+/// Remove workloads from their clusters; the drafts stay
 #[derive(Args)]
 pub struct UnpublishArgs {
-    /// Name of the workload
-    pub workload: String,
+    #[command(flatten)]
+    pub workloads: WorkloadNames,
     #[command(flatten)]
     removal: RemovalArgs,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 /// The flags of a removal.
@@ -73,8 +77,23 @@ impl RemovalArgs {
 impl UnpublishArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        remote.client.unpublish_workload(&self.workload, &self.removal.to_request()).await?;
-        out.print_line(&format!("workload/{} unpublished", self.workload))?;
-        self.removal.wait_for_removal(remote, &self.workload, out, WaitCondition::Undeployed).await
+        let names = self.workloads.resolve(remote).await?;
+        if self.workloads.single().is_none() {
+            self.confirm.confirm(&self.workloads.describe_removal(&names, remote).await?)?;
+        }
+        let request = self.removal.to_request();
+        let requested = run_for_each(&names, remote, out, async |name| {
+            remote.client.unpublish_workload(name, &request).await?;
+            out.print_line(&format!("workload/{name} unpublished"))?;
+            Ok(ExitStatus::Success)
+        })
+        .await?;
+        if !self.removal.wait || requested != ExitStatus::Success {
+            return Ok(requested);
+        }
+        run_for_each(&names, remote, out, async |name| {
+            self.removal.wait_for_removal(remote, name, out, WaitCondition::Undeployed).await
+        })
+        .await
     }
 }

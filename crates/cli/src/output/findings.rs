@@ -17,12 +17,12 @@ fn render_finding(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: Colo
     };
     let severity = paint.apply(colour::severity_colour(finding.severity), finding.severity.as_str());
     // Many messages contain the name of the object.
+    let message = strip_object(&finding.message, &finding.object);
     let object = match &*finding.object {
-        object if finding.message.contains(object) => String::new(),
+        object if message.contains(object) => String::new(),
         object => format!(" {}:", sanitize(object)),
     };
-    let mut text =
-        format!("{place}{severity}[{}]{object} {}\n", sanitize(&finding.code), sanitize(&finding.message));
+    let mut text = format!("{place}{severity}[{}]{object} {}\n", sanitize(&finding.code), sanitize(message));
     if !finding.clusters.is_empty() {
         text.push_str(&format!("    on {}\n", sanitize(&join_names(&finding.clusters))));
     }
@@ -30,6 +30,14 @@ fn render_finding(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: Colo
         text.push_str(&format!("    fix: {}\n", sanitize(&finding.hint)));
     }
     text
+}
+
+/// The message without the kind and the name that it begins with, if the object repeats them: `Deployment "web": …` of
+/// `Deployment shop/web`.
+fn strip_object<'m>(message: &'m str, object: &str) -> &'m str {
+    let Some((kind, name)) = object.split_once(' ') else { return message };
+    let name = name.rsplit('/').next().unwrap_or(name);
+    message.strip_prefix(&format!("{kind} {name:?}: ")).unwrap_or(message)
 }
 
 /// The first eight names, and the number of the others.
@@ -72,6 +80,18 @@ mod tests {
         assert_eq!(
             text,
             "shop/web.yaml:12:9: error[G214] Deployment web: The selector matches nothing.\n    on eu-1\n    fix: Use app: web.\n"
+        );
+    }
+
+    #[test]
+    fn a_message_does_not_repeat_its_object() {
+        let finding =
+            Finding::error("G403", "Deployment \"web\": spec.selector is missing.", "Add selector.");
+        let findings = [finding.with_object("Deployment shop/web")];
+        let text = render_findings(&findings, &str::to_owned, ColourMode::new(false));
+        assert_eq!(
+            text,
+            "error[G403] Deployment shop/web: spec.selector is missing.\n    fix: Add selector.\n"
         );
     }
 

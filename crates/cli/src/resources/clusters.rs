@@ -1,8 +1,8 @@
 //! Lists and prints clusters.
 
-use domain::cluster::{Cluster, ClusterSummary};
+use domain::cluster::{Cluster, ClusterSummary, NamespaceFacts};
 use domain::condition::ConditionStatus;
-use domain::join::{ClusterCondition, ClusterConditionType, RegistrationState};
+use domain::join::{ClusterCondition, ClusterConditionType, Registration, RegistrationState};
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -33,7 +33,7 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
     }
     let mut table = Table::new(&head);
     for ClusterSummary { cluster, counts, conditions, .. } in &clusters {
-        let seen = cluster.last_seen.map(|seen| seen.format_age(now)).unwrap_or_default();
+        let seen = cluster.last_seen.map(|seen| clock::format_age(seen, now)).unwrap_or_default();
         let row = table
             .add_row()
             .text(&cluster.name)
@@ -53,7 +53,7 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
     }
     for waiting in remote.client.list_registrations().await? {
         let row = table.add_row().text(&waiting.name).text("");
-        let row = row.text(waiting.requested_at.format_age(now)).text(&waiting.facts.region);
+        let row = row.text(clock::format_age(waiting.requested_at, now)).text(&waiting.facts.region);
         row.text(&waiting.facts.kubernetes_version).text("").text("").text(match waiting.state {
             RegistrationState::Pending => format!("Pending: accept key {}", waiting.fingerprint),
             _ => "Rejected".to_owned(),
@@ -76,58 +76,115 @@ fn describe_join_condition(conditions: &[ClusterCondition]) -> String {
     }
 }
 
-/// Prints one cluster.
+/// Prints one cluster, or the registration that waits under this name.
 pub async fn print_cluster(
     remote: &ServerConnection,
     name: &str,
     format: Format,
     out: &Printer,
 ) -> Result<(), Failure> {
-    let summary = remote.client.get_cluster(name).await?;
-    if format.is_machine() {
-        return out.print_value(&summary, format);
-    }
-    let ClusterSummary { cluster, counts, conditions, pending_facts } = &summary;
-    let mut table = Table::new(&["FIELD", "VALUE"]);
-    let mut field = |field: &str, value: String| {
-        table.add_row().text(field).text(value);
+    let (fields, pending) = match find_cluster(remote, name).await? {
+        FoundCluster::Registered(summary) if format.is_machine() => return out.print_value(&summary, format),
+        FoundCluster::Pending(waiting) if format.is_machine() => return out.print_value(&waiting, format),
+        FoundCluster::Registered(summary) => (cluster_fields(&summary), false),
+        FoundCluster::Pending(waiting) => (registration_fields(&waiting), true),
     };
-    field("name", cluster.name.clone());
-    field("connectivity", cluster.connectivity.as_str().to_owned());
-    if let Some(outage) = &cluster.api_server_outage {
-        field("API server", format!("does not respond since {}: {}", outage.since, outage.message));
+    let mut table = Table::new(&["FIELD", "VALUE"]);
+    for (field, value) in fields {
+        table.add_row().text(field).text(value);
     }
-    field("last seen", cluster.last_seen.map(|seen| seen.to_string()).unwrap_or_default());
-    field("kind", cluster.kind.as_str().to_owned());
-    field("version", cluster.facts.kubernetes_version.clone());
+    out.print_table(&table, "")?;
+    if pending {
+        out.print_note(&format!("Compare the key with the agent's log, then: {}", accept_command(name)));
+    }
+    Ok(())
+}
+
+/// What has the name of a cluster.
+pub enum FoundCluster {
+    Registered(Box<ClusterSummary>),
+    /// An agent that waits to join under this name.
+    Pending(Box<Registration>),
+}
+
+/// The cluster with this name, or the registration that waits under it.
+pub async fn find_cluster(remote: &ServerConnection, name: &str) -> Result<FoundCluster, Failure> {
+    let error = match remote.client.get_cluster(name).await {
+        Ok(summary) => return Ok(FoundCluster::Registered(Box::new(summary))),
+        Err(error) if error.is_not_found() => error,
+        Err(error) => return Err(error.into()),
+    };
+    let waiting = remote.client.list_registrations().await?.into_iter();
+    let mut pending = waiting.filter(|one| one.name == name && one.state == RegistrationState::Pending);
+    pending.next().map(|one| FoundCluster::Pending(Box::new(one))).ok_or_else(|| error.into())
+}
+
+/// The command that lets a waiting agent join.
+pub fn accept_command(name: &str) -> String {
+    format!("flotilla cluster accept {name}")
+}
+
+/// The fields of a registration that waits.
+pub fn registration_fields(waiting: &Registration) -> Vec<(&'static str, String)> {
+    vec![
+        ("name", waiting.name.clone()),
+        ("state", "pending: its agent waits to join".to_owned()),
+        ("key", waiting.fingerprint.clone()),
+        ("requested", waiting.requested_at.to_string()),
+        ("version", or_unknown(&waiting.facts.kubernetes_version)),
+        ("region", or_unknown(&waiting.facts.region)),
+    ]
+}
+
+/// The fields of a cluster.
+pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
+    let ClusterSummary { cluster, counts, conditions, pending_facts } = summary;
+    let facts = &cluster.facts;
+    let mut fields =
+        vec![("name", cluster.name.clone()), ("connectivity", cluster.connectivity.as_str().to_owned())];
+    if let Some(outage) = &cluster.api_server_outage {
+        fields.push(("API server", format!("does not respond since {}: {}", outage.since, outage.message)));
+    }
+    fields.extend([
+        ("last seen", cluster.last_seen.map_or_else(|| "never".to_owned(), |seen| seen.to_string())),
+        ("kind", cluster.kind.as_str().to_owned()),
+        ("version", or_unknown(&facts.kubernetes_version)),
+    ]);
     for (name, value) in [
         ("confirmed provider", &cluster.confirmed_facts.provider),
         ("confirmed region", &cluster.confirmed_facts.region),
     ] {
         if !value.is_empty() {
-            field(name, value.clone());
+            fields.push((name, value.clone()));
         }
     }
-    for fact in pending_facts {
-        field("not confirmed", fact.to_string());
-    }
-    field("nodes", cluster.facts.nodes.map(|nodes| nodes.to_string()).unwrap_or_default());
-    field("schedulable", if cluster.schedulable { "yes" } else { "no" }.to_owned());
+    fields.extend(pending_facts.iter().map(|fact| ("not confirmed", fact.to_string())));
+    fields.extend([
+        ("nodes", facts.nodes.map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string())),
+        ("schedulable", if cluster.schedulable { "yes" } else { "no" }.to_owned()),
+    ]);
     for condition in conditions {
         let word = match condition.status {
             ConditionStatus::True => "yes",
             ConditionStatus::False => "no",
             ConditionStatus::Unknown => "unknown",
         };
-        field(condition.kind.as_str(), format!("{word}: {}", condition.message));
+        fields.push((condition.kind.as_str(), format!("{word}: {}", condition.message)));
     }
-    field("labels", format_labels(cluster));
-    field("taints", format_taints(cluster));
-    field("workloads", format_states(counts));
-    field("storage classes", cluster.facts.storage_classes.join(", "));
-    field("ingress classes", cluster.facts.ingress_classes.join(", "));
-    field("registered", cluster.created_at.to_string());
-    out.print_table(&table, "")
+    fields.extend([
+        ("labels", format_labels(cluster)),
+        ("taints", format_taints(cluster)),
+        ("workloads", format_states(counts)),
+        ("storage classes", facts.storage_classes.join(", ")),
+        ("ingress classes", facts.ingress_classes.join(", ")),
+        ("helm releases", format_helm_releases(&facts.namespaces)),
+        ("registered", cluster.created_at.to_string()),
+    ]);
+    fields
+}
+
+fn or_unknown(text: &str) -> String {
+    if text.is_empty() { "unknown".to_owned() } else { text.to_owned() }
 }
 
 /// The names of all clusters.
@@ -140,6 +197,26 @@ async fn list_all(remote: &ServerConnection) -> Result<Vec<ClusterSummary>, Fail
     Ok(list_all_pages(async |query| remote.client.list_clusters(&query).await).await?)
 }
 
+/// `shop/web r3 deployed`, with the workload that manages it; what is not reported is not "none".
+fn format_helm_releases(namespaces: &[NamespaceFacts]) -> String {
+    let known = namespaces.iter().filter_map(|one| Some((&one.name, one.helm_releases.as_ref()?)));
+    let releases = known.flat_map(|(namespace, releases)| releases.iter().map(move |one| (namespace, one)));
+    let mut parts: Vec<String> = releases
+        .map(|(namespace, one)| {
+            let by =
+                if one.workload.is_empty() { String::new() } else { format!(" (workload {})", one.workload) };
+            format!("{namespace}/{} r{} {}{by}", one.name, one.revision, one.status)
+        })
+        .collect();
+    match namespaces.iter().filter(|one| one.helm_releases.is_none()).count() {
+        unknown if unknown == namespaces.len() => return "not reported".to_owned(),
+        0 if parts.is_empty() => return "none".to_owned(),
+        0 => {}
+        unknown => parts.push(format!("not reported for {unknown} of {} namespaces", namespaces.len())),
+    }
+    parts.join(", ")
+}
+
 fn format_labels(cluster: &Cluster) -> String {
     let labels: Vec<String> = cluster.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     labels.join(",")
@@ -147,4 +224,34 @@ fn format_labels(cluster: &Cluster) -> String {
 
 fn format_taints(cluster: &Cluster) -> String {
     cluster.taints.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::cluster::HelmReleaseFacts;
+
+    use super::*;
+
+    #[test]
+    fn helm_releases_that_are_not_reported_are_not_none() {
+        let namespace = |name: &str, helm_releases| NamespaceFacts {
+            name: name.into(),
+            helm_releases,
+            ..NamespaceFacts::default()
+        };
+        let web = HelmReleaseFacts {
+            name: "web".into(),
+            revision: 3,
+            status: "deployed".into(),
+            workload: "shop".into(),
+        };
+        assert_eq!(format_helm_releases(&[]), "not reported");
+        assert_eq!(format_helm_releases(&[namespace("a", None)]), "not reported");
+        assert_eq!(format_helm_releases(&[namespace("a", Some(Vec::new()))]), "none");
+        let some = [namespace("a", Some(vec![web])), namespace("b", None)];
+        assert_eq!(
+            format_helm_releases(&some),
+            "a/web r3 deployed (workload shop), not reported for 1 of 2 namespaces"
+        );
+    }
 }

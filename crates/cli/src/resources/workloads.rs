@@ -1,5 +1,7 @@
 //! Lists and prints workloads.
 
+use std::cmp::Reverse;
+
 use domain::rollup::ReleaseCounts;
 use domain::workload::{Intent, WorkloadFailure, WorkloadSummary, WorkloadView};
 
@@ -19,9 +21,25 @@ pub async fn list_names(remote: &ServerConnection) -> Result<Vec<String>, Failur
     Ok(list_all(remote).await?.into_iter().map(|workload| workload.name).collect())
 }
 
+/// The order of a list of workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListOrder {
+    Name,
+    /// Unreadable workloads first, then by the worst state of their releases.
+    WorstFirst,
+}
+
 /// Prints all workloads.
-pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer) -> Result<(), Failure> {
-    let workloads = list_all(remote).await?;
+pub async fn print_list(
+    remote: &ServerConnection,
+    order: ListOrder,
+    format: Format,
+    out: &Printer,
+) -> Result<(), Failure> {
+    let mut workloads = list_all(remote).await?;
+    if order == ListOrder::WorstFirst {
+        workloads.sort_by_key(|one| Reverse((one.unreadable.is_some(), one.counts.worst())));
+    }
     if format.is_machine() {
         return out.print_value(&workloads, format);
     }
@@ -37,7 +55,7 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
         let row = row
             .text(format_revision(workload.published, workload.draft_changed))
             .text(format_healthy(&workload.counts));
-        let row = row.text(format_states(&workload.counts)).text(workload.updated_at.format_age(now));
+        let row = row.text(format_states(&workload.counts)).text(clock::format_age(workload.updated_at, now));
         if wide {
             row.text(&workload.namespace).text(&workload.updated_by);
         }
@@ -88,7 +106,8 @@ pub fn describe_failure(failure: &WorkloadFailure) -> String {
     format!("{message} ({attempts} {noun}{next})")
 }
 
-fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
+/// The fields of a workload.
+pub fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
     let workload = &view.workload;
     let spec = &workload.draft;
     let files: Vec<&str> = spec.source.files().iter().map(|file| &*file.name).collect();
@@ -119,6 +138,12 @@ fn format_placement(spec: &domain::workload::WorkloadSpec) -> String {
     }
     if let Some(number) = spec.placement.number_of_clusters {
         text.push_str(&format!("; at most {number}"));
+    }
+    if let Some(minimum) = spec.placement.min_clusters {
+        text.push_str(&format!("; at least {minimum}"));
+    }
+    if let Some(minimum) = spec.placement.min_available_clusters {
+        text.push_str(&format!("; at least {minimum} available"));
     }
     for spread in &spec.placement.spread {
         text.push_str(&format!("; spread over {}", spread.key));

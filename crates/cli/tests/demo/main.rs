@@ -1,10 +1,16 @@
 //! Tests the built command line against the real server with simulated clusters, in the order of a user's work.
 
 mod bad_inputs;
+mod bulk;
 mod charts;
+mod describe;
 mod facts;
+mod formats;
+mod messages;
 mod overrides;
 mod plans;
+mod render;
+mod search;
 mod test_server;
 
 use test_server::{TestServer, fixture_path};
@@ -106,14 +112,31 @@ fn e_2_a_plan_shows_every_change_in_advance_and_binds_the_publish() {
     let rejected = server.run_cli(&["publish", "web"]);
     assert_eq!(rejected.exit_code, 3, "{rejected}");
     assert!(rejected.stderr.contains("G505") && rejected.stderr.contains("Type 4"), "{rejected}");
-    let confirmed = server.run_cli(&["publish", "web", "--confirm", "4"]);
+    // Until the end: what a cluster has released is an input of the next plan.
+    let confirmed =
+        server.run_cli(&["publish", "web", "--confirm", "4", "--wait", "--timeout", WAIT_TIMEOUT]);
     assert_eq!(confirmed.exit_code, 0, "{confirmed}");
 
     let nothing = server.run_cli(&["rollback", "web", "9"]);
     assert_eq!(nothing.exit_code, 3, "{nothing}");
     assert!(nothing.stderr.contains("from 1 to 2"), "{nothing}");
-    let back = server.run_cli(&["rollback", "web", "1", "--wait", "--timeout", WAIT_TIMEOUT]);
+    apply("violet", &[]);
+    let draft = server.run_cli_json(&["get", "web", "-o", "json"])["draft"].clone();
+    let plan = server.run_cli(&["plan", "web", "--revision", "1"]);
+    assert_eq!(plan.exit_code, 0, "{plan}");
+    let planned = server.run_cli_json(&["plan", "web", "--revision", "1", "-o", "json"]);
+    let hash = planned["hash"].as_str().unwrap();
+    assert!(plan.stdout.contains(&format!("flotilla rollback web 1 --plan {hash}")), "{plan}");
+    let back = server.run_cli(&["rollback", "web", "1", "--plan", hash, "--wait", "--timeout", WAIT_TIMEOUT]);
     assert_eq!(back.exit_code, 0, "{back}");
+    assert_eq!(server.run_cli_json(&["get", "web", "-o", "json"])["draft"], draft, "the draft is as it was");
+    let kept = server.run_cli(&["rollback", "web", "1", "--to-draft"]);
+    assert_eq!(kept.exit_code, 2, "{kept}");
+    assert!(kept.stderr.contains("not published") && kept.stderr.contains("--discard-draft"), "{kept}");
+    assert_eq!(server.run_cli_json(&["get", "web", "-o", "json"])["draft"], draft);
+    let copied = server.run_cli(&["rollback", "web", "1", "--to-draft", "--discard-draft"]);
+    assert_eq!(copied.exit_code, 0, "{copied}");
+    assert_ne!(server.run_cli_json(&["get", "web", "-o", "json"])["draft"], draft);
     assert!(back.stderr.contains("runs on 5 clusters"), "{back}");
     assert_eq!(
         server.run_cli_json(&["history", "web", "-o", "json"])["items"][0]["message"],
@@ -322,9 +345,12 @@ fn s1_1_a_group_is_set_listed_and_deleted() {
     let list = server.run_cli_json(&["group", "list", "-o", "json"]);
     assert_eq!(list[0]["members"][0], "us-east-1");
     assert_eq!(server.run_cli(&["group", "set", "none"]).exit_code, 2, "a group needs members or a selector");
-    let gone = server.run_cli(&["group", "delete", "eu"]);
+    let unconfirmed = server.run_cli(&["group", "delete", "eu"]);
+    assert_eq!(unconfirmed.exit_code, 2, "there is no terminal to ask on");
+    assert!(unconfirmed.stderr.contains("--yes"), "{}", unconfirmed.stderr);
+    let gone = server.run_cli(&["group", "delete", "eu", "--yes"]);
     assert_eq!((gone.exit_code, &*gone.stdout), (0, "group/eu deleted\n"), "{gone}");
-    assert_eq!(server.run_cli(&["group", "delete", "eu"]).exit_code, 1);
+    assert_eq!(server.run_cli(&["group", "delete", "eu", "--yes"]).exit_code, 1);
 }
 
 #[test]

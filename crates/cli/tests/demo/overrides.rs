@@ -113,3 +113,39 @@ fn s0_3_a_group_and_its_features_are_shown_and_changed_by_the_command_line() {
     let published = server.run_cli(&["cluster", "get", "eu-west-2"]);
     assert_eq!(published.exit_code, 0, "{published}");
 }
+
+#[test]
+fn e8_an_override_is_explained_with_the_layers_that_set_each_field() {
+    let server = TestServer::start_new();
+    let path = server.folder().join("web.yaml");
+    let manifests = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  \
+                     selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    \
+                     spec: {containers: [{name: web, image: registry.k8s.io/pause:3.9}]}\n---\n\
+                     apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {token: first}\n";
+    std::fs::write(&path, manifests).unwrap();
+    let file = path.display().to_string();
+    let applied = server.run_cli(&["apply", "--name", "web", "-n", "shop", "-f", &file, "--all-clusters"]);
+    assert!(applied.stdout.contains("created"), "{applied}");
+    assert_eq!(server.run_cli(&["group", "set", "eu", "--selector", "region=eu-west"]).exit_code, 0);
+    for args in [
+        &["--group", "eu", "replicas=3"][..],
+        &["--selector", "env=prod", "--name", "prod", "replicas=4"],
+        &["--cluster", "eu-west-1", "replicas=5", "token=second"],
+    ] {
+        let set = server.run_cli(&[&["override", "set", "web"], args].concat());
+        assert_eq!(set.exit_code, 0, "{set}");
+    }
+    let explained = server.run_cli(&["override", "explain", "web", "--cluster", "eu-west-1", "replicas"]);
+    assert_eq!(explained.exit_code, 0, "{explained}");
+    let row = "/spec/replicas  5          cluster eu-west-1 ← selector prod 4 ← group eu 3 ← source 2\n";
+    assert!(explained.stdout.ends_with(row), "{explained}");
+    let all = server.run_cli(&["override", "explain", "web", "--cluster", "eu-west-1"]);
+    assert!(all.stdout.contains("hidden") && !all.stdout.contains("second"), "{all}");
+    let elsewhere = ["override", "explain", "web", "--cluster", "us-east-1", "web.image", "-o", "json"];
+    let elsewhere = server.run_cli_json(&elsewhere);
+    let value = &elsewhere[0]["layers"][0];
+    assert_eq!(value["layer"], "source", "{elsewhere}");
+    assert_eq!(value["value"]["value"], "registry.k8s.io/pause:3.9", "{elsewhere}");
+    let unknown = server.run_cli(&["override", "explain", "web", "--cluster", "us-east-1", "colour"]);
+    assert!(unknown.stderr.contains("has no field \"colour\""), "{unknown}");
+}

@@ -21,6 +21,14 @@ pub fn check_publish(workload: &Workload) -> ActionCheck {
     }
 }
 
+/// Whether an earlier revision may be published again; its findings are checked separately. The draft does not matter.
+pub fn check_roll_back(workload: &Workload) -> ActionCheck {
+    match workload.intent {
+        Intent::Deleting => unavailable(format!("{} is being deleted.", workload.name)),
+        _ => Ok(()),
+    }
+}
+
 const NO_MANIFESTS: &str = "There is nothing to publish yet: write or upload manifests, or choose a chart.";
 
 /// Whether the texts of a source may be published: a publish of blank ones would remove everything that runs, which is
@@ -88,6 +96,18 @@ pub fn agents_disabled() -> ActionUnavailable {
     ActionUnavailable(
         "Agents are not enabled on this server: start it with --agent-listen and --agent-url.".to_owned(),
     )
+}
+
+/// Why the role of a user can't be taken, or the user disabled: nobody else could manage users.
+pub fn last_admin(name: &str) -> ActionUnavailable {
+    ActionUnavailable(format!(
+        "{name} is the only admin who can sign in. Give another user the role admin first."
+    ))
+}
+
+/// Why the password of a user can't be reset.
+pub fn user_disabled(name: &str) -> ActionUnavailable {
+    ActionUnavailable(format!("{name} is disabled. Enable the user first."))
 }
 
 /// Whether a cluster group may be deleted. `used_by` are the workloads whose draft or published revision uses it.

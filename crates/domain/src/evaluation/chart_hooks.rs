@@ -1,6 +1,8 @@
-//! Hooks of charts that do not run (G118).
+//! Hooks of charts that do not run (G118), and parts of charts that policies leave out.
 
-use crate::model::chart_hook::{ChartHook, HookEvent, hook_events};
+use crate::model::chart_hook::{ChartHook, HookEvent, TEST_EVENTS, hook_events};
+use crate::model::chart_object::is_crd_file;
+use crate::model::policy::Policies;
 use crate::text::finding::Finding;
 use crate::text::manifest::{Manifest, ParsedManifests, json_size};
 
@@ -8,11 +10,76 @@ use crate::text::manifest::{Manifest, ParsedManifests, json_size};
 const MAX_REMOVAL_HOOK_BYTES: usize = 128 << 10;
 /// Events of a rollback of Helm. A rollback of Flotilla publishes a revision, so the hooks of an upgrade run.
 const ROLLBACK_EVENTS: [&str; 2] = ["pre-rollback", "post-rollback"];
-/// Events of a test of the chart.
-const TEST_EVENTS: [&str; 3] = ["test", "test-success", "test-failure"];
+/// Most objects that a finding names.
+const MAX_NAMED: usize = 10;
 
-/// G118: a finding for every hook in the manifests of a chart with an event that does not run. One that the chart may depend on
-/// is an error, that of a rollback or a test a note.
+/// Removes the objects of a chart that the policies leave out, and hooks that never run, so that no other rule reports them. A
+/// finding names them.
+pub fn leave_out_parts(parsed: &mut ParsedManifests, policies: &Policies) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if policies.skip_crds {
+        let crds = remove_manifests(parsed, |manifest| is_crd_file(&manifest.location.file));
+        let hint = "Install them before, or remove the policy skipCrds.";
+        findings.extend(left_out_finding("G412", "crds folder", "skipCrds", hint, &crds));
+    }
+    if policies.skip_hooks {
+        let hooks = remove_manifests(parsed, |manifest| !hook_events(&manifest.object).is_empty());
+        let hint = "Do their work by hand, or remove the policy skipHooks.";
+        findings.extend(left_out_finding("G118", "hooks", "skipHooks", hint, &hooks));
+    }
+    findings.extend(parsed.manifests.iter().filter_map(check_unused_hook));
+    remove_manifests(parsed, is_unused_hook);
+    findings
+}
+
+fn remove_manifests(parsed: &mut ParsedManifests, is_removed: impl Fn(&Manifest) -> bool) -> Vec<Manifest> {
+    let (removed, remaining) = std::mem::take(&mut parsed.manifests).into_iter().partition(is_removed);
+    parsed.manifests = remaining;
+    removed
+}
+
+/// A note that names the objects that a policy leaves out; `None` without any.
+fn left_out_finding(
+    code: &str,
+    part: &str,
+    policy: &str,
+    hint: &str,
+    objects: &[Manifest],
+) -> Option<Finding> {
+    let mut names: Vec<String> = objects.iter().map(|one| one.object_ref().to_string()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let names = names.join(", ");
+    let message = format!("The policy {policy} leaves out the {part} of the chart: {names}{and_more}.");
+    Some(Finding::note(code, message, hint))
+}
+
+/// Whether an object is a hook for nothing else than a rollback or a test.
+fn is_unused_hook(manifest: &Manifest) -> bool {
+    let events = hook_events(&manifest.object);
+    let is_unused =
+        |event: &String| ROLLBACK_EVENTS.contains(&event.as_str()) || TEST_EVENTS.contains(&event.as_str());
+    !events.is_empty() && events.iter().all(is_unused)
+}
+
+/// G118: a note for a hook that is only for a rollback or a test.
+fn check_unused_hook(manifest: &Manifest) -> Option<Finding> {
+    if !is_unused_hook(manifest) {
+        return None;
+    }
+    let (name, events) = (manifest.object_ref(), hook_events(&manifest.object).join(", "));
+    let message = format!("{name} is a hook of the chart for {events}. It is not applied.");
+    let hint = "Nothing to do: a rollback publishes a revision and runs the hooks of an upgrade; tests are run by hand.";
+    let place = manifest.location_of("/metadata/annotations");
+    Some(Finding::note("G118", message, hint).with_object(name.to_string()).with_location(Some(place)))
+}
+
+/// G118: a finding for every hook in the manifests of a chart with an event that does not exist, and for hooks of the removal that can't
+/// be stored.
 pub fn check_hooks(parsed: &ParsedManifests) -> Vec<Finding> {
     let mut findings: Vec<Finding> = parsed.manifests.iter().filter_map(check_hook).collect();
     let is_stored = |manifest: &&Manifest| {
@@ -44,27 +111,18 @@ pub fn check_hooks(parsed: &ParsedManifests) -> Vec<Finding> {
 
 fn check_hook(manifest: &Manifest) -> Option<Finding> {
     let events = hook_events(&manifest.object);
-    let (harmless, others): (Vec<&str>, Vec<&str>) = events
-        .iter()
-        .map(String::as_str)
-        .filter(|event| event.parse::<HookEvent>().is_err())
-        .partition(|event| ROLLBACK_EVENTS.contains(event) || TEST_EVENTS.contains(event));
-    let name = manifest.object_ref();
-    let finding = if !others.is_empty() {
-        let message =
-            format!("{name} is a hook of the chart for {}, which is not supported.", others.join(", "));
-        let hint = "Turn it off by a value of the chart, often named hooks, and do its work by an object of the workload or by hand.";
-        Finding::error("G118", message, hint)
-    } else if harmless.len() == events.len() && !events.is_empty() {
-        let message =
-            format!("{name} is a hook of the chart for {}. It is not applied.", harmless.join(", "));
-        let hint = "Nothing to do: a rollback publishes a revision and runs the hooks of an upgrade; tests are run by hand.";
-        Finding::note("G118", message, hint)
-    } else {
-        return None;
+    let is_known = |event: &&str| {
+        event.parse::<HookEvent>().is_ok() || ROLLBACK_EVENTS.contains(event) || TEST_EVENTS.contains(event)
     };
+    let others: Vec<&str> = events.iter().map(String::as_str).filter(|event| !is_known(event)).collect();
+    if others.is_empty() {
+        return None;
+    }
+    let name = manifest.object_ref();
+    let message = format!("{name} is a hook of the chart for {}, which is not supported.", others.join(", "));
+    let hint = "Turn it off by a value of the chart, often named hooks, and do its work by an object of the workload or by hand.";
     let place = manifest.location_of("/metadata/annotations");
-    Some(finding.with_object(name.to_string()).with_location(Some(place)))
+    Some(Finding::error("G118", message, hint).with_object(name.to_string()).with_location(Some(place)))
 }
 
 #[cfg(test)]
@@ -78,7 +136,38 @@ mod tests {
         let text = format!(
             "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate\n  annotations:\n    helm.sh/hook: {events}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, annotations: {{helm.sh/resource-policy: keep}}}}\n"
         );
-        check_hooks(&parse(&[SourceFile { name: "templates/a.yaml".into(), text }]))
+        let mut parsed = parse(&[SourceFile { name: "templates/a.yaml".into(), text }]);
+        let mut found = leave_out_parts(&mut parsed, &Policies::default());
+        found.extend(check_hooks(&parsed));
+        found
+    }
+
+    #[test]
+    fn policies_leave_out_hooks_and_definitions_and_name_them() {
+        let file = |name: &str, text: &str| SourceFile { name: name.into(), text: text.into() };
+        let hook = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-sync}}\n";
+        let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.example.com}\n";
+        let files = [
+            file("templates/a.yaml", hook),
+            file("crds/a.yaml", crd),
+            file("templates/b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),
+        ];
+        let mut parsed = parse(&files);
+        let policies = Policies { skip_hooks: true, skip_crds: true, ..Policies::default() };
+        let found = leave_out_parts(&mut parsed, &policies);
+        let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "The policy skipCrds leaves out the crds folder of the chart: CustomResourceDefinition a.example.com.",
+                "The policy skipHooks leaves out the hooks of the chart: Job migrate."
+            ]
+        );
+        assert!(found.iter().all(|finding| finding.severity == Severity::Note));
+        assert_eq!(check_hooks(&parsed), []);
+        let left: Vec<String> = parsed.manifests.iter().map(|one| one.object_ref().kind).collect();
+        assert_eq!(left, ["ConfigMap"]);
+        assert_eq!(leave_out_parts(&mut parsed, &policies), []);
     }
 
     #[test]
@@ -113,5 +202,10 @@ mod tests {
     fn g118_hooks_of_an_upgrade_are_accepted_and_one_only_for_a_rollback_is_named() {
         assert_eq!(check("pre-install,post-upgrade,pre-rollback"), []);
         assert_eq!(check("post-rollback")[0].severity, Severity::Note);
+        let tested = check("test");
+        assert_eq!(
+            (tested.len(), tested[0].message.as_str()),
+            (1, "Job migrate is a hook of the chart for test. It is not applied.")
+        );
     }
 }

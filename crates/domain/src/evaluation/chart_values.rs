@@ -1,8 +1,11 @@
 //! The inputs that a chart is rendered with for one cluster: effective values, version and APIs.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::evaluation::render::{RenderError, TemplateValues, should_wait_on};
+use crate::kubernetes::id::ClusterId;
 use crate::model::bundle::canonical_json;
 use crate::model::chart::{ChartInputs, ChartSource, ChartVersion, SAMPLE_KUBERNETES_VERSION};
 use crate::model::cluster::{Cluster, ClusterFacts};
@@ -30,6 +33,8 @@ pub struct ChartRelease<'a> {
     pub groups: &'a [ClusterGroup],
     /// Names of all target clusters, sorted.
     pub targets: &'a [String],
+    /// The revision that was the first to be applied completely, by cluster; a cluster without one has no installation.
+    pub installed: &'a BTreeMap<ClusterId, u32>,
 }
 
 impl ChartRelease<'_> {
@@ -104,7 +109,9 @@ impl ChartRelease<'_> {
         }
         let values = merge_layers(&self.layers(cluster)?);
         let versions = if chart.uses_capabilities { list_api_versions(&cluster.facts) } else { Vec::new() };
-        Ok(self.build_inputs(chart, &values, &cluster.facts.kubernetes_version, versions))
+        let inputs = self.build_inputs(chart, &values, &cluster.facts.kubernetes_version, versions);
+        let is_upgrade = chart.uses_release_phase && self.is_upgrade(cluster.id);
+        Ok(ChartInputs { is_upgrade, ..inputs })
     }
 
     /// The inputs of a rendering without a cluster: the common values, with samples in place of values of clusters.
@@ -139,6 +146,12 @@ impl ChartRelease<'_> {
         })
     }
 
+    /// Whether this revision is an upgrade on `cluster`: an earlier one was applied completely there. What is applied later does
+    /// not change the answer for this revision, so that its rendering stays as it is.
+    fn is_upgrade(&self, cluster: ClusterId) -> bool {
+        self.installed.get(&cluster).is_some_and(|first| *first < self.revision)
+    }
+
     fn build_inputs(
         &self,
         chart: &ChartVersion,
@@ -153,6 +166,8 @@ impl ChartRelease<'_> {
             values: String::from_utf8_lossy(&canonical_json(values)).into_owned(),
             kubernetes_version: kubernetes_version.to_owned(),
             api_versions,
+            is_upgrade: false,
+            skip_schema_validation: self.spec.policies.skip_schema_validation,
         }
     }
 }
@@ -239,7 +254,7 @@ fn missing_finding(layer: &ValuesLayer, problem: &TemplateError, waits: bool) ->
 mod tests {
     use super::*;
     use crate::kubernetes::digest::Digest;
-    use crate::kubernetes::id::{ClusterId, OverrideId};
+    use crate::kubernetes::id::OverrideId;
     use crate::kubernetes::time::Timestamp;
     use crate::model::cluster::{ApiResource, ClusterKind};
     use crate::model::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
@@ -255,6 +270,7 @@ mod tests {
             description: String::new(),
             kubernetes_range: String::new(),
             uses_capabilities,
+            uses_release_phase: false,
             created_by: "ana".into(),
             created_at: Timestamp::from_millis(0),
         }
@@ -301,6 +317,7 @@ mod tests {
             source: &source,
             groups: &[],
             targets: &targets,
+            installed: &BTreeMap::new(),
         })
     }
 
@@ -322,6 +339,21 @@ mod tests {
             let inputs = |uses| release.inputs(&chart(uses), &cluster(1, "a")).unwrap().api_versions;
             assert_eq!(inputs(true), ["apps/v1", "apps/v1/Deployment"]);
             assert!(inputs(false).is_empty());
+        });
+    }
+
+    #[test]
+    fn a_revision_after_the_installed_one_is_an_upgrade_for_charts_that_read_it() {
+        with_release("", Vec::new(), |release| {
+            let (first, cluster) = (BTreeMap::from([(ClusterId::from_parts(1, 0), 1)]), cluster(1, "a"));
+            let inputs = |reads: bool, revision: u32| {
+                let release = ChartRelease { revision, installed: &first, ..*release };
+                let chart = ChartVersion { uses_release_phase: reads, ..chart(false) };
+                release.inputs(&chart, &cluster).unwrap().is_upgrade
+            };
+            assert_eq!((inputs(true, 1), inputs(true, 2), inputs(false, 2)), (false, true, false));
+            let new = ChartVersion { uses_release_phase: true, ..chart(false) };
+            assert!(!ChartRelease { revision: 2, ..*release }.inputs(&new, &cluster).unwrap().is_upgrade);
         });
     }
 

@@ -15,12 +15,14 @@ mod fields;
 mod properties;
 mod publish_plan;
 mod removed_fields;
+mod rendered;
 mod revision;
 mod secret;
 #[cfg(test)]
 mod tests;
 mod variants;
 
+pub use crate::text::secret_text::HIDDEN_VALUE;
 pub use blast_radius::{BlastRadius, removal_limit};
 pub use chart_notes::{check_chart_crd, retained_finding};
 pub use cluster_plan::{ChangeCounts, ClusterPlan, PlannedAction, PlannedChange, plan_hooks};
@@ -29,8 +31,10 @@ pub use publish_plan::{
     ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,
 };
 pub use removed_fields::find_removed_fields;
-pub use revision::{ChangedPart, RevisionView, SpecPart, compare_bundles, list_spec_parts};
-pub use secret::HIDDEN_VALUE;
+pub use rendered::RenderedManifests;
+pub use revision::{
+    ChangedPart, RevisionView, SpecPart, compare_bundles, diff_settings, list_changed_names, list_spec_parts,
+};
 pub use variants::{Distinction, FieldValue, PlanVariants, VariedObject};
 
 /// One field that differs.

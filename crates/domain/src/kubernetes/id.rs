@@ -103,6 +103,21 @@ typed_id!(
     "override"
 );
 typed_id!(
+    /// An incident of a workload.
+    IncidentId,
+    "incident"
+);
+typed_id!(
+    /// A subscription to incidents.
+    SubscriptionId,
+    "subscription"
+);
+typed_id!(
+    /// A message about an incident for one channel.
+    DeliveryId,
+    "delivery"
+);
+typed_id!(
     /// A plan of a publish.
     PlanId,
     "plan"

@@ -103,7 +103,7 @@ fn is_component(part: &str) -> bool {
         && !part.contains("___")
 }
 
-fn is_tag(tag: &str) -> bool {
+pub(crate) fn is_tag(tag: &str) -> bool {
     let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     let bytes = tag.as_bytes();
     bytes.len() <= 128
@@ -115,7 +115,7 @@ fn is_algorithm_part(part: &str) -> bool {
     part.starts_with(|c: char| c.is_ascii_alphabetic()) && part.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-fn is_digest(digest: &str) -> bool {
+pub(crate) fn is_digest(digest: &str) -> bool {
     digest.split_once(':').is_some_and(|(algorithm, hex)| {
         let has_length = if algorithm == "sha256" { hex.len() == 64 } else { hex.len() >= 32 };
         let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);

@@ -2,24 +2,94 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::role::Role;
 use crate::kubernetes::id::TokenId;
 use crate::kubernetes::time::Timestamp;
+
+/// Lifetime of a token whose creator does not say how long, in days.
+pub const DEFAULT_DAYS: u32 = 30;
+
+/// A token to create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewApiToken {
+    /// Its purpose.
+    pub name: String,
+    /// Its role, not above that of the creator; by default the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The project that it is for; by default all. There is one, `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Lifetime in days, 1 to 365; by default 30.
+    #[serde(default = "default_days")]
+    pub days: u32,
+    /// Whether it may create and revoke tokens, none of a higher role. By default only a token of an administrator, who can get all
+    /// rights in other ways.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub can_mint: Option<bool>,
+}
+
+const fn default_days() -> u32 {
+    DEFAULT_DAYS
+}
+
+impl NewApiToken {
+    /// A token with this name and lifetime, with the rights of its creator.
+    pub fn new(name: impl Into<String>, days: u32) -> Self {
+        Self { name: name.into(), role: None, project: None, days, can_mint: None }
+    }
+
+    /// Whether it may create tokens, if a user with this role creates it.
+    pub fn may_mint(&self, creator: Role) -> bool {
+        self.can_mint.unwrap_or(self.role.unwrap_or(creator) == Role::Admin)
+    }
+}
 
 /// A new token. Its secret is not stored and can't be read again.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiTokenCreated {
-    /// Its id.
-    pub id: TokenId,
-    /// The secret, `flt_…`.
+    /// The token.
+    #[serde(flatten)]
+    pub info: ApiToken,
+    /// The secret, `flt_…`. Only in the first response.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub token: String,
+    /// The same as `token`, for clients of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub secret: String,
+    /// Why the secret is missing, in a repeated response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<String>,
 }
 
 /// Without the secret: it must not appear in a log.
 impl std::fmt::Debug for ApiTokenCreated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ApiTokenCreated").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("ApiTokenCreated").field("id", &self.info.id).finish_non_exhaustive()
+    }
+}
+
+impl ApiTokenCreated {
+    /// A token with its secret.
+    pub fn new(info: ApiToken, secret: String) -> Self {
+        Self { info, token: secret.clone(), secret, omitted: None }
+    }
+
+    /// The same without the secret, to be stored and sent to a client that repeats the request.
+    #[must_use]
+    pub fn without_secret(&self) -> Self {
+        let omitted = "The secret was only in the first response, because it is not stored. Revoke this token and create \
+            another one.";
+        Self {
+            info: self.info.clone(),
+            token: String::new(),
+            secret: String::new(),
+            omitted: Some(omitted.to_owned()),
+        }
     }
 }
 
@@ -32,6 +102,13 @@ pub struct ApiToken {
     pub id: TokenId,
     /// Its purpose.
     pub name: String,
+    /// Its role. It may do what this and the role of its user both allow.
+    pub role: Role,
+    /// The project that it is for; absent for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Whether it may create and revoke tokens.
+    pub can_mint: bool,
     /// When it was last used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,

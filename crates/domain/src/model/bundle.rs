@@ -37,6 +37,21 @@ pub fn is_envelope(object: &Value) -> bool {
     is_envelope_of(object, HOOK_KIND) || is_envelope_of(object, HELM_RELEASE_KIND)
 }
 
+/// What the agent of a cluster is too old for, if it reports that no cluster serves the kind of an envelope: a sentence that says
+/// what to do.
+pub fn explain_unserved_envelope(message: &str) -> Option<String> {
+    let kind = format!("({ENVELOPE_API_VERSION})");
+    let kind = message.split_once(&kind)?.0.split_whitespace().last()?;
+    let part = match kind {
+        HOOK_KIND => "hooks of charts",
+        HELM_RELEASE_KIND => "records of Helm releases",
+        _ => "a part of this bundle",
+    };
+    Some(format!(
+        "The agent of this cluster is of a version that does not know {part} ({kind}). Nothing is applied. Update the agent; it continues then."
+    ))
+}
+
 fn is_envelope_of(object: &Value, kind: &str) -> bool {
     object["apiVersion"] == ENVELOPE_API_VERSION && object["kind"] == kind
 }

@@ -169,6 +169,12 @@ pub struct ChartInputs {
     pub kubernetes_version: String,
     /// The served APIs as `group/version` and `group/version/Kind`, sorted; empty if the chart does not depend on them.
     pub api_versions: Vec<String>,
+    /// Whether it is an upgrade, `.Release.IsUpgrade`; always false for a chart that does not read it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_upgrade: bool,
+    /// Whether the values are not compared with `values.schema.json`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skip_schema_validation: bool,
 }
 
 impl ChartInputs {
@@ -206,6 +212,9 @@ pub struct ChartVersion {
     /// Whether its templates depend on the cluster's version or APIs.
     #[serde(default)]
     pub uses_capabilities: bool,
+    /// Whether its templates differ between an installation and an upgrade.
+    #[serde(default)]
+    pub uses_release_phase: bool,
     /// Who uploaded it.
     pub created_by: String,
     /// When it was uploaded.
@@ -226,6 +235,46 @@ pub struct ChartDetails {
     pub readme: String,
     /// Its `values.schema.json`; empty without one.
     pub values_schema: String,
+    /// The charts that it depends on, as `Chart.yaml` names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<ChartDependency>,
+    /// Addresses of its home and its sources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
+    /// Whether the maintainers advise against it.
+    #[serde(default)]
+    pub deprecated: bool,
+}
+
+/// A chart that a chart depends on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ChartDependency {
+    /// Its name.
+    pub name: String,
+    /// The versions that are accepted; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// Where it comes from; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub repository: String,
+    /// The value that turns it on; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub condition: String,
+    /// The key below which its values are: its alias or its name.
+    pub values_key: String,
+}
+
+/// A workload whose draft or a revision of it names a chart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ChartUse {
+    /// Name of the workload.
+    pub workload: String,
+    /// The chart: repository and name.
+    pub chart: String,
+    /// The version; empty if the draft names none, or can't be read.
+    pub version: String,
 }
 
 impl ChartVersion {
@@ -292,6 +341,8 @@ mod tests {
             values: "{}".into(),
             kubernetes_version: "v1.36.0".into(),
             api_versions: vec!["apps/v1".into()],
+            is_upgrade: false,
+            skip_schema_validation: false,
         };
         assert_eq!(inputs.digest(), inputs.clone().digest());
         assert_eq!(

@@ -82,6 +82,15 @@ impl ChartHook {
     }
 }
 
+/// Events of a test of the chart.
+pub const TEST_EVENTS: [&str; 3] = ["test", "test-success", "test-failure"];
+
+/// Whether an object is a hook for tests of the chart alone, which never runs.
+pub fn is_test_hook(object: &Value) -> bool {
+    let events = hook_events(object);
+    !events.is_empty() && events.iter().all(|event| TEST_EVENTS.contains(&event.as_str()))
+}
+
 /// The events of a hook, in lower case; empty for an object that is none.
 pub fn hook_events(object: &Value) -> Vec<String> {
     split_list(annotation(object, HOOK_ANNOTATION))

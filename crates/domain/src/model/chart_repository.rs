@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::time::Timestamp;
-use crate::model::chart::LOCAL_REPOSITORY;
+use crate::model::chart::{ChartDetails, ChartUse, LOCAL_REPOSITORY};
 use crate::text::finding::Finding;
 use crate::text::name_check;
 
@@ -269,6 +269,26 @@ pub struct CatalogVersion {
     pub created_at: Option<Timestamp>,
     /// Whether the archive is stored here, so that the repository is not needed.
     pub is_stored: bool,
+}
+
+/// A chart for its page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChartDescription {
+    /// Repository and name.
+    pub chart: String,
+    /// The version in detail.
+    pub version: String,
+    /// Every version, the newest first.
+    pub versions: Vec<CatalogVersion>,
+    /// The version in detail; `None` if it can't be read now.
+    pub details: Option<ChartDetails>,
+    /// Why it can't be read.
+    pub findings: Vec<Finding>,
+    /// Its README as HTML that is safe to show; empty without one.
+    pub readme_html: String,
+    /// The workloads that use the chart, in any version.
+    pub used_by: Vec<ChartUse>,
 }
 
 /// Whether a version is no pre-release.

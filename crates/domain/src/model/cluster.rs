@@ -1,7 +1,5 @@
 //! Clusters: their reported and confirmed facts, labels, taints and connectivity.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use strum::{IntoStaticStr, VariantArray};
@@ -15,10 +13,12 @@ use crate::text::finding::Finding;
 mod confirmed_facts;
 pub mod facts;
 mod summary;
+mod taint;
 
 pub use confirmed_facts::{ConfirmableFact, ConfirmedFacts, PendingFact, format_pending_facts};
 pub use facts::{HelmReleaseFacts, NamespaceFacts, NodePool, Quota};
 pub use summary::ClusterSummary;
+pub use taint::{MAX_TAINTS, Taint, TaintEffect, check_taints};
 
 /// Default lease of a cluster: seconds without a heartbeat after which it is late.
 pub const DEFAULT_LEASE_SECONDS: u32 = 60;
@@ -92,50 +92,6 @@ impl Connectivity {
             Some(elapsed) if elapsed < 3 * lease_millis => Self::Late,
             _ => Self::Offline,
         }
-    }
-}
-
-/// The effect of a taint on placements that do not tolerate it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum TaintEffect {
-    /// The cluster is not selected; an existing selection ends.
-    NoSelect,
-    /// The cluster is selected only when no better one matches.
-    PreferNoSelect,
-    /// The cluster is not newly selected; an existing selection stays.
-    NoSelectIfNew,
-}
-
-impl TaintEffect {
-    /// All effects.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
-    /// Its name, as in JSON.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// A taint of a cluster, which repels workloads that do not tolerate it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Taint {
-    /// Label-like key.
-    pub key: String,
-    /// Value, may be empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub value: String,
-    /// Its effect.
-    pub effect: TaintEffect,
-}
-
-/// `key=value:NoSelect`, the notation of `kubectl`.
-impl fmt::Display for Taint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = if self.value.is_empty() { String::new() } else { format!("={}", self.value) };
-        write!(f, "{}{value}:{}", self.key, self.effect.as_str())
     }
 }
 

@@ -284,7 +284,7 @@ pub struct TargetClusterOutcome {
 
 impl From<OperationTarget> for TargetClusterOutcome {
     fn from(target: OperationTarget) -> Self {
-        let OperationTarget { cluster_id, cluster_name, status, error } = target;
+        let OperationTarget { cluster_id, cluster_name, status, error, .. } = target;
         Self { cluster_id, cluster_name, status, error }
     }
 }

@@ -86,6 +86,24 @@ pub enum EventKind {
     GitRepositoryRemoved,
     /// A new commit of a Git source is not used, because it can't be read or published.
     GitCommitBlocked,
+    /// An incident was opened.
+    IncidentOpened,
+    /// A user acknowledged an incident.
+    IncidentAcknowledged,
+    /// An incident was closed.
+    IncidentClosed,
+    /// A channel for notifications was created.
+    ChannelCreated,
+    /// A channel for notifications was deleted.
+    ChannelDeleted,
+    /// Incidents are sent to a channel.
+    SubscriptionCreated,
+    /// Incidents are sent to a channel no more.
+    SubscriptionDeleted,
+    /// A user signed up or was invited.
+    UserAdded,
+    /// The role of a user or whether the user can sign in was changed.
+    UserChanged,
 }
 
 impl EventKind {
@@ -155,6 +173,16 @@ impl EventSubject {
     /// A cluster.
     pub fn cluster(id: ClusterId, name: &str) -> Self {
         Self { cluster: Some((id, name.to_owned())), ..Self::default() }
+    }
+
+    /// `workload shop on eu-1`, `cluster eu-1`; empty for neither.
+    pub fn describe(&self) -> String {
+        match (&self.workload, &self.cluster) {
+            (Some((_, workload)), Some((_, cluster))) => format!("workload {workload} on {cluster}"),
+            (Some((_, workload)), None) => format!("workload {workload}"),
+            (None, Some((_, cluster))) => format!("cluster {cluster}"),
+            (None, None) => String::new(),
+        }
     }
 
     fn workload_name(&self) -> &str {

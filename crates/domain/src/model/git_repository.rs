@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
-use crate::model::git::check_url;
+use crate::model::remote::{check_url, is_oci_url};
 use crate::text::finding::Finding;
 
 /// Longest secret, in bytes.
@@ -92,6 +92,11 @@ impl GitRepositoryPut {
         let error =
             |message: String, hint: &str, path: &str| Finding::error("G121", message, hint).with_path(path);
         let mut findings: Vec<Finding> = check_url(&self.url, "/url").into_iter().collect();
+        if is_oci_url(&self.url) {
+            let message = "oci:// is the URL of a registry, not of a Git repository.".to_owned();
+            let hint = "Credentials of a registry are those of a chart repository: flotilla chart repo add NAME oci://REGISTRY/PATH.";
+            findings.push(error(message, hint, "/url"));
+        }
         if !name::is_label(name) {
             let message =
                 format!("{:?} is no name of a Git repository.", name.chars().take(80).collect::<String>());

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::time::Timestamp;
-use crate::model::git::{GitSource, OnNewCommit, PinnedCommit, short_commit};
+use crate::model::remote::{OnNewCommit, PinnedCommit, RemoteSource, describe_origin, short_commit};
 
 /// What is known about a ref of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,20 @@ pub struct GitFollowStatus {
     /// The revision that it was published as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
+    /// How far it is ahead of the published commit; absent if that is not known, or nothing is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<CommitsAhead>,
+}
+
+/// The distance of a commit from an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommitsAhead {
+    /// The earlier commit.
+    pub of: String,
+    /// How many commits the later one has that the earlier one does not have.
+    pub count: u32,
 }
 
 /// The Git source of a workload: what is pinned, published and in the repository.
@@ -97,29 +111,44 @@ pub struct GitSourceStatus {
 
 impl GitSourceStatus {
     /// Describes where the draft is in relation to the ref.
-    pub fn describe(source: &GitSource, status: &GitRefStatus, follow: &GitFollowStatus) -> String {
-        let label = source.reference_label();
+    pub fn describe(
+        source: &RemoteSource,
+        published: Option<&PinnedCommit>,
+        status: &GitRefStatus,
+        follow: &GitFollowStatus,
+    ) -> String {
+        let (label, noun) = (source.reference_label(), source.commit_noun());
         let mut text = match (&source.pinned, &status.commit) {
             (Some(pinned), Some(tip)) if pinned.commit == *tip => {
-                format!("The draft has the newest commit of {label}, {}.", pinned.short())
+                format!("The draft has the newest {noun} of {label}, {}.", pinned.short())
             }
             (Some(pinned), Some(tip)) => {
                 let mut moved = format!("{label} moved from {} to {}", pinned.short(), short_commit(tip));
-                if !status.subject.is_empty() {
-                    moved.push_str(&format!(" ({:?} by {})", status.subject, status.author));
+                if let Some(origin) = describe_origin(&status.subject, &status.author) {
+                    moved.push_str(&format!(" ({origin})"));
                 }
                 moved.push('.');
                 moved
             }
-            (Some(pinned), None) => format!("The draft has commit {}.", pinned.short()),
-            (None, _) => "The commit is not known yet.".to_owned(),
+            (Some(pinned), None) => format!("The draft has {noun} {}.", pinned.short()),
+            (None, _) => format!("The {noun} is not known yet."),
         };
+        let ahead = follow.ahead.as_ref().zip(published).filter(|(ahead, published)| {
+            ahead.of == published.commit && status.commit.as_ref() == Some(&follow.commit)
+        });
+        if let Some((CommitsAhead { count, .. }, published)) = ahead {
+            let commits = if *count == 1 { "1 commit".to_owned() } else { format!("{count} commits") };
+            text.push_str(&format!(
+                " {label} is {commits} ahead of the published commit {}.",
+                published.short()
+            ));
+        }
         if let Some(failure) = &status.failure {
             text.push_str(&format!(" The last check failed: {} {}", failure.message, failure.hint));
         }
         if let Some(blocked) = &follow.blocked {
             text.push_str(&format!(
-                " Commit {} is blocked: {} {}",
+                " The {noun} {} is blocked: {} {}",
                 short_commit(&follow.commit),
                 blocked.message,
                 blocked.hint

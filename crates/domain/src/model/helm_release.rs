@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::kubernetes::object::ObjectRef;
+use crate::kubernetes::time::Timestamp;
 use crate::model::chart_object::annotation;
 
 /// Type of the Secrets.
@@ -40,6 +41,104 @@ pub struct HelmChart {
     pub app_version: String,
     /// What it is; may be empty.
     pub description: String,
+}
+
+/// A Helm release that the hub requests from the agent of a cluster; answered once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmReleaseRequest {
+    /// Namespace of the release.
+    pub namespace: String,
+    /// Name of the release.
+    pub name: String,
+    /// When it was requested; distinguishes repeated requests for the same release.
+    pub requested_at: Timestamp,
+}
+
+/// What a cluster has of a requested release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "camelCase")]
+pub enum HelmReleaseReading {
+    /// Its newest deployed revision, or the newest one if none is deployed.
+    Found(InstalledHelmRelease),
+    /// There is no revision of it.
+    Missing,
+    /// The release can't be read: the agent has no right to, or its record is damaged or too large.
+    Unreadable {
+        /// The reason, as a sentence.
+        message: String,
+    },
+}
+
+/// The record of a revision of an installed release. The values may contain secrets, so they are not in its debug output.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InstalledHelmRelease {
+    /// Number of the revision.
+    pub revision: u32,
+    /// Status as Helm writes it, such as `deployed`.
+    pub status: String,
+    /// The chart.
+    pub chart: HelmChart,
+    /// The values without the defaults of the chart, as `helm get values` prints them.
+    pub values: Value,
+}
+
+impl std::fmt::Debug for InstalledHelmRelease {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { revision, status, chart, .. } = self;
+        let mut shown = f.debug_struct("InstalledHelmRelease");
+        shown
+            .field("revision", revision)
+            .field("status", status)
+            .field("chart", chart)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An installed release for a user who considers to adopt it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HelmReleaseDetails {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Namespace of the release.
+    pub namespace: String,
+    /// Name of the release.
+    pub name: String,
+    /// Number of its revision.
+    pub revision: u32,
+    /// Status as Helm writes it, such as `deployed`.
+    pub status: String,
+    /// Name of its chart.
+    pub chart_name: String,
+    /// Version of its chart.
+    pub chart_version: String,
+    /// Its values without the defaults of the chart, as YAML; empty without any.
+    pub values: String,
+    /// The charts of the project with this name and version, such as `acme/web`. Registries have no list of their charts, so those in one
+    /// are included only if the version is stored.
+    pub charts: Vec<String>,
+}
+
+impl std::fmt::Debug for HelmReleaseDetails {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HelmReleaseDetails({}/{}/{})", self.cluster, self.namespace, self.name)
+    }
+}
+
+/// The adoption of an installed release by a new workload.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HelmReleaseAdoption {
+    /// Name of the workload; empty for the name of the release.
+    #[serde(default)]
+    pub workload: String,
+    /// The chart, such as `acme/web`; empty if the project has exactly one with the name and the version.
+    #[serde(default)]
+    pub chart: String,
 }
 
 impl HelmRelease {

@@ -118,6 +118,9 @@ pub struct OperationTarget {
     pub cluster_name: String,
     /// The outcome.
     pub status: OperationStatus,
+    /// Whether the release was operational; false if that was not recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub healthy: bool,
     /// Why it failed, is deferred or waits, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -134,6 +137,9 @@ pub struct OperationCounts {
     pub running: u32,
     /// Clusters that completed it.
     pub succeeded: u32,
+    /// Those of them whose release was operational; `None` if that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub healthy: Option<u32>,
     /// Clusters where it failed.
     pub failed: u32,
     /// Unreachable clusters, which complete it when they return.
@@ -143,7 +149,8 @@ pub struct OperationCounts {
 impl OperationCounts {
     /// Counts the outcomes.
     pub fn from_targets(targets: &[OperationTarget]) -> Self {
-        let mut counts = Self::default();
+        let healthy = targets.iter().filter(|target| target.healthy).count();
+        let mut counts = Self { healthy: u32::try_from(healthy).ok(), ..Self::default() };
         for target in targets {
             let count = match target.status {
                 OperationStatus::Pending => &mut counts.pending,
@@ -166,6 +173,11 @@ impl OperationCounts {
             (OperationStatus::Deferred, self.deferred),
             (OperationStatus::Failed, self.failed),
         ]
+    }
+
+    /// Whether the release was operational on every cluster.
+    pub const fn is_healthy(&self) -> bool {
+        matches!(self.healthy, Some(healthy) if healthy > 0 && healthy == self.total())
     }
 
     /// Number of clusters.
@@ -241,10 +253,12 @@ impl Operation {
             ReleaseGoal::Present if self.kind.is_removal() => (OperationStatus::Pending, None),
             ReleaseGoal::Present => self.evaluate_delivery(release),
         };
+        let is_operational = matches!(release.state(), ReleaseState::Healthy | ReleaseState::NotAssessed);
         Some(OperationTarget {
             cluster_id: release.cluster(),
             cluster_name: cluster_name.to_owned(),
             status,
+            healthy: status == OperationStatus::Succeeded && is_operational,
             error,
         })
     }

@@ -19,6 +19,7 @@ mod fact;
 mod filter_result;
 mod filter_text;
 mod group_feature;
+mod group_members;
 mod members_policy;
 mod number;
 mod predicate;
@@ -29,6 +30,7 @@ mod removal_notice;
 mod removal_order;
 mod score;
 mod spread;
+mod still_selected;
 mod taint;
 #[cfg(test)]
 mod tests;
@@ -44,10 +46,15 @@ pub use filter_result::{
 pub use group_feature::{
     FeatureProperties, FeatureState, FeatureStatus, GroupFeature, GroupFeatureName, check_membership_change,
 };
+pub use group_members::{
+    FleetLabel, GroupCandidate, GroupEffect, GroupMembersChange, GroupMembershipKind, GroupPreview,
+    GroupSummary, SUMMARY_CLUSTERS, matches_search,
+};
 pub use members_policy::apply_new_members_policy;
 pub use remedy::{Remedy, RequiredChange};
 pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MINUTES, request_removals, update_pending_removals};
 pub use removal_order::{LeavingCluster, RemovalLimits, RemovalWait};
+pub use still_selected::is_still_selected;
 
 /// Most names in a result; the others are counted. A policy may name a thousand clusters.
 const MAX_NAMES: usize = 5;

@@ -194,6 +194,15 @@ pub struct Policies {
     /// Change the custom resource definitions from the `crds/` folder of a chart; otherwise they are only created.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub upgrade_crds: bool,
+    /// Leave out the hooks of a chart.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub skip_hooks: bool,
+    /// Leave out the objects from the `crds/` folder of a chart.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub skip_crds: bool,
+    /// Do not compare the values of a chart with its `values.schema.json`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub skip_schema_validation: bool,
     /// Whether Helm's record of the release of a chart is kept.
     #[serde(skip_serializing_if = "HelmReleasePolicy::is_default")]
     pub helm_release: HelmReleasePolicy,
@@ -216,6 +225,9 @@ impl Default for Policies {
             feedback: Vec::new(),
             executor: String::new(),
             upgrade_crds: false,
+            skip_hooks: false,
+            skip_crds: false,
+            skip_schema_validation: false,
             helm_release: HelmReleasePolicy::default(),
         }
     }
@@ -256,7 +268,7 @@ impl ObjectSelector {
 }
 
 /// The names of the policies in files and in the API.
-pub const POLICY_NAMES: [&str; 15] = [
+pub const POLICY_NAMES: [&str; 18] = [
     "createNamespace",
     "prune",
     "drift",
@@ -271,6 +283,9 @@ pub const POLICY_NAMES: [&str; 15] = [
     "feedback",
     "executor",
     "upgradeCrds",
+    "skipHooks",
+    "skipCrds",
+    "skipSchemaValidation",
     "helmRelease",
 ];
 

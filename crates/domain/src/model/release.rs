@@ -168,6 +168,10 @@ pub struct Release {
     /// Revision number of `applied`: the latest one with that bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     applied_revision: Option<u32>,
+    /// Number of the first revision that was applied completely since the release is on its cluster; `None` before that. Later
+    /// ones are upgrades.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    installed_revision: Option<u32>,
     /// Whether its cluster was offline when it might apply `revision` for the first time, and has been since: a rollout does
     /// not take that for an effect of the revision (P29).
     admitted_offline: bool,

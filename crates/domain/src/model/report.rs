@@ -12,12 +12,17 @@ use crate::kubernetes::object::ObjectRef;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::ClusterFacts;
 use crate::model::condition::Condition;
+use crate::model::failure_cause::FailureCause;
 use crate::model::health::Health;
+use crate::model::helm_release::HelmReleaseRequest;
 use crate::model::policy::{DeletionPolicy, Feedback, Policies};
 use crate::model::release::{StageName, StageState, SyncStatus};
 use crate::text::finding::Finding;
 
+mod drifted_field;
 pub mod limits;
+
+pub use drifted_field::DriftedField;
 
 /// The full desired state of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +35,9 @@ pub struct DesiredState {
     /// Dry runs that plans request; each is answered once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dry_run_requests: Vec<DryRunRequest>,
+    /// Helm releases that users want to adopt; each is answered once. An agent without this field answers none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub helm_release_requests: Vec<HelmReleaseRequest>,
 }
 
 /// The desired state of one release on a cluster.
@@ -201,9 +209,15 @@ pub struct ResourceStatus {
     /// Fields that differ from what was applied, as JSON pointers; empty when in sync.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifted: Vec<String>,
-    /// Causes found in its pods, worst first.
+    /// The same fields with their values; empty if the agent is of an earlier version (P23).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drifted_fields: Vec<DriftedField>,
+    /// Causes found in its pods as one line each, worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
+    /// The same causes with their parts; empty if the agent is of an earlier version (P23).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure_causes: Vec<FailureCause>,
     /// Why it could not be applied or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Finding>,
@@ -216,6 +230,24 @@ pub struct ResourceStatus {
     /// The same as Kubernetes conditions, derived for display ([`crate::model::release::resource_conditions`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+}
+
+impl ResourceStatus {
+    /// The causes found in its pods; those of an agent of an earlier version are sentences.
+    pub fn list_causes(&self) -> Vec<FailureCause> {
+        match self.failure_causes.as_slice() {
+            [] => self.causes.iter().map(FailureCause::from_sentence).collect(),
+            causes => causes.to_vec(),
+        }
+    }
+
+    /// The drifted fields; those of an agent of an earlier version have no values.
+    pub fn list_drifted_fields(&self) -> Vec<DriftedField> {
+        match self.drifted_fields.as_slice() {
+            [] => self.drifted.iter().map(DriftedField::from_path).collect(),
+            fields => fields.to_vec(),
+        }
+    }
 }
 
 /// The outcome of a drift.
@@ -239,6 +271,9 @@ pub struct DriftReport {
     pub object: ObjectRef,
     /// JSON pointers of the changed fields; empty when the object was deleted.
     pub fields: Vec<String>,
+    /// The same fields with their values; empty if the agent is of an earlier version (P23).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<DriftedField>,
     /// The field manager that changed them; may be empty if unknown.
     pub manager: String,
     /// Its outcome.

@@ -46,6 +46,28 @@ pub struct RolloutStrategy {
     /// When clusters may be admitted; `None` for always.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<RolloutWindow>,
+    /// Who may approve the waves that require it.
+    #[serde(skip_serializing_if = "Approver::is_anyone")]
+    pub approver: Approver,
+}
+
+/// Who may approve a wave, of those whose role allows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Approver {
+    /// Also the user who published the revision.
+    #[default]
+    Anyone,
+    /// Only another user than the one who published the revision (S2-5).
+    AnotherUser,
+}
+
+impl Approver {
+    /// Whether it is the default.
+    pub fn is_anyone(&self) -> bool {
+        *self == Self::Anyone
+    }
 }
 
 /// Default of [`RolloutStrategy::fail_after`], in milliseconds: longer than a restart takes.
@@ -271,6 +293,9 @@ pub struct Rollout {
     pub waves: Vec<WaveProgress>,
     /// When it was published.
     pub started_at: Timestamp,
+    /// The name of the user who published it; empty if it was published before this was recorded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub published_by: String,
     /// When the window opens; present only while a closed window blocks an admission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens_at: Option<Timestamp>,
@@ -299,6 +324,7 @@ impl Rollout {
             waves,
             strategy,
             started_at: at,
+            published_by: String::new(),
             opens_at: None,
         }
     }
@@ -326,7 +352,16 @@ impl Rollout {
                 format_duration(until.millis_since(now))
             ),
             RolloutState::Soaking { .. } => format!("The soak time of {wave} has passed."),
-            RolloutState::AwaitingApproval => format!("{} waits for approval.", capitalize(&wave)),
+            RolloutState::AwaitingApproval => match self.strategy.approver {
+                Approver::Anyone => format!("{} waits for approval.", capitalize(&wave)),
+                Approver::AnotherUser => {
+                    let by = match self.published_by.as_str() {
+                        "" => "another user".to_owned(),
+                        by => format!("a user other than {by}"),
+                    };
+                    format!("{} waits for the approval of {by}.", capitalize(&wave))
+                }
+            },
             RolloutState::AwaitingClusters { deferred, limit } => format!(
                 "{} waits: {} Promote it to continue without them.",
                 capitalize(&wave),
@@ -348,6 +383,9 @@ impl Rollout {
     pub fn wave_label(&self, at: usize) -> &'static str {
         match at.cmp(&(self.wave as usize)) {
             std::cmp::Ordering::Less => "Done",
+            std::cmp::Ordering::Greater if matches!(self.state, RolloutState::Aborted { .. }) => {
+                "Not started"
+            }
             std::cmp::Ordering::Greater => "Waiting",
             std::cmp::Ordering::Equal => match self.state {
                 RolloutState::Completed => "Done",

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::model::chart::ChartSource;
-use crate::model::git::{GitSource, OnNewCommit, PinnedCommit};
+use crate::model::remote::{OnNewCommit, PinnedCommit, RemoteSource, is_oci_url};
 use crate::text::source_file::SourceFile;
 
 /// Where the manifests come from.
@@ -21,7 +21,9 @@ pub enum Source {
     /// A Helm chart, rendered with values.
     Chart(ChartSource),
     /// A path in a Git repository: manifests, a chart or a kustomization.
-    Git(Box<GitSource>),
+    Git(Box<RemoteSource>),
+    /// A path in an OCI artifact of a registry, with the same content as one in Git.
+    Oci(Box<RemoteSource>),
 }
 
 /// The fields of a source as they stand in text: in one struct, so that [`crate::text::strict_input`] finds unknown ones.
@@ -49,11 +51,12 @@ enum SourceType {
     Yaml,
     Chart,
     Git,
+    Oci,
 }
 
 impl SourceFields {
-    /// The first field that only a source of type git has.
-    fn find_git_field(&self) -> Option<&'static str> {
+    /// The first field that only a source of type git or oci has.
+    fn find_remote_field(&self) -> Option<&'static str> {
         let fields = [
             ("repository", self.repository.is_some()),
             ("ref", self.reference.is_some()),
@@ -64,19 +67,34 @@ impl SourceFields {
         fields.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
     }
 
-    fn into_git(self) -> Result<GitSource, String> {
+    fn into_remote(self) -> Result<Source, String> {
         if self.files.is_some() || self.chart.is_some() || self.version.is_some() {
-            return Err("a source of type git has none of files, chart and version".into());
+            return Err("a source of type git or oci has none of files, chart and version".into());
         }
-        Ok(GitSource {
-            repository: self.repository.ok_or("missing field `repository`")?,
+        let repository = self.repository.ok_or("missing field `repository`")?;
+        match (self.source_type, is_oci_url(&repository)) {
+            (SourceType::Git, true) => return Err("a repository oci://… has the type oci".into()),
+            (SourceType::Oci, false) if !repository.trim().is_empty() => {
+                return Err("the repository of a source of type oci begins with oci://".into());
+            }
+            _ => {}
+        }
+        Ok(Source::from(RemoteSource {
+            repository,
             reference: self.reference.unwrap_or_default(),
             path: self.path.unwrap_or_default(),
             on_new_commit: self.on_new_commit.unwrap_or_default(),
             release_name: self.release_name.unwrap_or_default(),
             values: self.values.unwrap_or_default(),
             pinned: self.pinned,
-        })
+        }))
+    }
+}
+
+impl From<RemoteSource> for Source {
+    /// The source of the kind that the URL of the repository has.
+    fn from(source: RemoteSource) -> Self {
+        if source.is_oci() { Self::Oci(Box::new(source)) } else { Self::Git(Box::new(source)) }
     }
 }
 
@@ -85,12 +103,12 @@ impl TryFrom<SourceFields> for Source {
 
     fn try_from(fields: SourceFields) -> Result<Self, String> {
         if let (Some(field), SourceType::Yaml | SourceType::Chart) =
-            (fields.find_git_field(), &fields.source_type)
+            (fields.find_remote_field(), &fields.source_type)
         {
-            return Err(format!("only a source of type git has the field `{field}`"));
+            return Err(format!("only a source of type git or oci has the field `{field}`"));
         }
-        if let SourceType::Git = fields.source_type {
-            return fields.into_git().map(Box::new).map(Self::Git);
+        if let SourceType::Git | SourceType::Oci = fields.source_type {
+            return fields.into_remote();
         }
         let SourceFields { source_type, files, chart, version, release_name, values, .. } = fields;
         match source_type {
@@ -103,7 +121,7 @@ impl TryFrom<SourceFields> for Source {
                 }
                 Ok(Self::Yaml { files: files.ok_or("missing field `files`")? })
             }
-            SourceType::Chart | SourceType::Git => {
+            SourceType::Chart | SourceType::Git | SourceType::Oci => {
                 if files.is_some() {
                     return Err("a source of type chart has no files".into());
                 }
@@ -130,7 +148,7 @@ impl Source {
         match self {
             Self::Yaml { files } => files.iter().all(|file| file.text.trim().is_empty()),
             Self::Chart(source) => source.chart.trim().is_empty(),
-            Self::Git(source) => source.repository.trim().is_empty(),
+            Self::Git(source) | Self::Oci(source) => source.repository.trim().is_empty(),
         }
     }
 
@@ -139,7 +157,7 @@ impl Source {
         match self {
             Self::Yaml { files } => files.is_empty(),
             Self::Chart(source) => source.chart.is_empty(),
-            Self::Git(source) => source.repository.is_empty(),
+            Self::Git(source) | Self::Oci(source) => source.repository.is_empty(),
         }
     }
 
@@ -147,7 +165,7 @@ impl Source {
     pub fn files(&self) -> &[SourceFile] {
         match self {
             Self::Yaml { files } => files,
-            Self::Chart(_) | Self::Git(_) => &[],
+            Self::Chart(_) | Self::Git(_) | Self::Oci(_) => &[],
         }
     }
 
@@ -158,36 +176,49 @@ impl Source {
             Self::Yaml { files } => format!("{} YAML files", files.len()),
             Self::Chart(source) if source.chart.is_empty() => "no chart chosen".to_owned(),
             Self::Chart(source) => format!("chart {} {}", source.chart, source.version).trim_end().to_owned(),
-            Self::Git(source) if source.repository.is_empty() => "no repository named".to_owned(),
-            Self::Git(source) => match &source.pinned {
-                Some(pinned) => format!("Git {} at {}", source.reference_label(), pinned.short()),
-                None => format!("Git {}", source.reference_label()),
-            },
+            Self::Git(source) | Self::Oci(source) if source.repository.is_empty() => {
+                "no repository named".to_owned()
+            }
+            Self::Git(source) | Self::Oci(source) => {
+                let (kind, reference) = (source.kind_label(), source.reference_label());
+                match &source.pinned {
+                    Some(pinned) => format!("{kind} {reference} at {}", pinned.short()),
+                    None => format!("{kind} {reference}"),
+                }
+            }
         }
     }
 
     /// The chart of this source.
     pub fn chart(&self) -> Option<&ChartSource> {
         match self {
-            Self::Yaml { .. } | Self::Git(_) => None,
+            Self::Yaml { .. } | Self::Git(_) | Self::Oci(_) => None,
             Self::Chart(source) => Some(source),
         }
     }
 
-    /// The Git repository of this source.
-    pub fn git(&self) -> Option<&GitSource> {
+    /// The Git repository or OCI artifact of this source.
+    pub fn remote(&self) -> Option<&RemoteSource> {
         match self {
             Self::Yaml { .. } | Self::Chart(_) => None,
-            Self::Git(source) => Some(source),
+            Self::Git(source) | Self::Oci(source) => Some(source),
         }
     }
 
-    /// Whether Helm renders it: a chart of a repository of charts, or in Git.
+    /// As [`Self::remote`], to change it. Its URL stays one of the same kind.
+    pub fn remote_mut(&mut self) -> Option<&mut RemoteSource> {
+        match self {
+            Self::Yaml { .. } | Self::Chart(_) => None,
+            Self::Git(source) | Self::Oci(source) => Some(source),
+        }
+    }
+
+    /// Whether Helm renders it: a chart of a repository of charts, in Git, or in an artifact.
     pub fn is_chart(&self) -> bool {
         match self {
             Self::Yaml { .. } => false,
             Self::Chart(_) => true,
-            Self::Git(source) => source.is_chart(),
+            Self::Git(source) | Self::Oci(source) => source.is_chart(),
         }
     }
 
@@ -195,8 +226,10 @@ impl Source {
     pub fn helm_source(&self) -> Option<Cow<'_, ChartSource>> {
         match self {
             Self::Chart(source) => Some(Cow::Borrowed(source)),
-            Self::Git(source) if source.is_chart() => Some(Cow::Owned(source.to_chart_source())),
-            Self::Yaml { .. } | Self::Git(_) => None,
+            Self::Git(source) | Self::Oci(source) if source.is_chart() => {
+                Some(Cow::Owned(source.to_chart_source()))
+            }
+            Self::Yaml { .. } | Self::Git(_) | Self::Oci(_) => None,
         }
     }
 

@@ -6,13 +6,15 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::kubernetes::id::{OperationId, ProjectId, WorkloadId};
 use crate::kubernetes::labels::Labels;
 use crate::kubernetes::time::Timestamp;
-use crate::model::git::OnNewCommit;
 use crate::model::overrides::Override;
 use crate::model::placement::Placement;
+use crate::model::remote::OnNewCommit;
 use crate::model::rollout::{Rollout, RolloutStrategy};
 use crate::model::rollup::ReleaseCounts;
 use crate::text::finding::Finding;
 use crate::text::name_check;
+
+mod hidden;
 
 pub use crate::model::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, Policies};
 pub use crate::model::source::Source;
@@ -166,6 +168,9 @@ pub struct Workload {
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
+    /// Who is notified of its incidents: names of users or teams, or e-mail addresses. Never empty.
+    #[serde(default)]
+    pub owners: Vec<String>,
     /// The draft: what the next publish would freeze.
     pub draft: WorkloadSpec,
     /// The intent for it.
@@ -234,7 +239,7 @@ impl WorkloadPhase {
             Self::Draft => "Draft",
             Self::Publishing => "Publishing",
             Self::Published => "Published",
-            Self::PartiallyPublished => "Partially published",
+            Self::PartiallyPublished => "Published with failures",
             Self::Unpublishing => "Unpublishing",
             Self::Unpublished => "Unpublished",
             Self::Deleting => "Deleting",
@@ -285,6 +290,33 @@ pub struct WorkloadSummary {
     pub unreadable: Option<String>,
 }
 
+/// The order of a list of workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum WorkloadOrder {
+    /// By name.
+    #[default]
+    Name,
+    /// By the most severe state among their releases, then by name.
+    WorstFirst,
+    /// Those that a person changed last first.
+    Newest,
+}
+
+impl WorkloadOrder {
+    /// The name in JSON and in addresses.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// The order of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::VARIANTS.iter().copied().find(|order| order.as_str() == name)
+    }
+}
+
 /// The latest edit of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -300,7 +332,7 @@ pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
     let mut findings: Vec<Finding> = name_check::check_workload_name(name).into_iter().collect();
     findings.extend(name_check::check_namespace(&spec.namespace));
     findings.extend(spec.source.chart().into_iter().flat_map(|source| source.check(name)));
-    findings.extend(spec.source.git().into_iter().flat_map(|source| source.check(name)));
+    findings.extend(spec.source.remote().into_iter().flat_map(|source| source.check(name)));
     findings.extend(check_first_wave(spec));
     findings.extend(crate::model::placement::check(&spec.placement));
     findings.extend(crate::model::overrides::check(&spec.overrides));
@@ -311,7 +343,7 @@ pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
 
 /// G121: new commits shall be published to the first wave, but there is only one.
 fn check_first_wave(spec: &WorkloadSpec) -> Option<Finding> {
-    let source = spec.source.git()?;
+    let source = spec.source.remote()?;
     (source.on_new_commit == OnNewCommit::FirstWave && spec.rollout.waves.len() < 2).then(|| {
         let message =
             "New commits shall be published to the first wave, but the rollout has fewer than two waves.";
@@ -330,6 +362,9 @@ pub struct NewWorkload {
     /// Labels.
     #[serde(default)]
     pub labels: Labels,
+    /// Its owners: names of users or teams, or e-mail addresses; the user who creates it if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<String>,
     /// The draft.
     pub spec: WorkloadSpec,
 }

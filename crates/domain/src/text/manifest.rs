@@ -18,6 +18,7 @@ pub mod envelope;
 mod explain;
 mod foreign;
 mod identity;
+mod key_comments;
 mod location;
 mod parser;
 mod size;
@@ -27,6 +28,7 @@ pub mod yaml_value;
 
 use document_text::DocumentText;
 pub(crate) use documents::{YamlDocument, split_documents};
+pub use key_comments::read_key_comments;
 use location::PositionTree;
 pub(crate) use size::{check_rendered, json_size, value_depth};
 pub(crate) use unique::duplicate_finding;

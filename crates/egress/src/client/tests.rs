@@ -28,7 +28,7 @@ fn request(url: &str) -> FetchRequest<'static> {
         validators: None,
         max_bytes: 1_000,
         max_redirects: 3,
-        header: None,
+        headers: Vec::new(),
         body: None,
     }
 }

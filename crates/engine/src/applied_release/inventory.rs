@@ -1,7 +1,10 @@
 //! The entries of a record: every object that the release owns or is about to create.
 
+use domain::ReleaseId;
 use domain::object::ObjectRef;
 use serde::{Deserialize, Serialize};
+
+use crate::observe::LiveObject;
 
 /// One recorded object of a release.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,10 +21,24 @@ pub(crate) struct InventoryEntry {
     /// Hash of the content applied last; empty until the object was applied.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hash: String,
+    /// The object was missing when the record was written, and may have been created again since: one with the label of the
+    /// release is owned whatever its uid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub missing: bool,
     /// The object existed before and may contain foreign objects: it is never deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
     /// The object completed: after a cleanup it is not created again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub completed: bool,
+}
+
+impl InventoryEntry {
+    /// Whether a live object of this name belongs to the release of the entry: by its uid, or by its label if no uid is recorded
+    /// or the recorded object was missing.
+    pub(crate) fn owns(&self, live: &LiveObject, release: ReleaseId) -> bool {
+        let is_foreign = live.release.is_some_and(|other| other != release);
+        let is_owned_by_label = self.uid.is_empty() || self.missing;
+        !is_foreign && self.uid == live.uid || is_owned_by_label && live.release == Some(release)
+    }
 }

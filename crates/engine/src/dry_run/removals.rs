@@ -38,7 +38,9 @@ impl DryRunContext<'_> {
             return Some((PlannedChange::unverified(object, outcome, why), None));
         };
         match self.api.get(&ServedKind::object_path(resource, &object.namespace, &object.name)).await {
-            Ok(live) if LiveObject::from_value(&live).uid != entry.uid => None,
+            Ok(live) if !self.release.is_some_and(|id| entry.owns(&LiveObject::from_value(&live), id)) => {
+                None
+            }
             Ok(live) => match retention_reason(&live).filter(|_| !is_orphaned) {
                 Some(reason) => {
                     let finding = retained_finding(&object, reason);

@@ -7,7 +7,7 @@ use super::{healthy, progressing};
 
 pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if view.int("/metadata/generation") > view.int("/status/observedGeneration") {
-        return progressing("LatestGenerationNotObserved", "waiting for the update to be observed");
+        return progressing(super::NOT_OBSERVED, "waiting for the update to be observed");
     }
     if !view.has("/status/desiredNumberScheduled") {
         return progressing("NotScheduledYet", "waiting for the number of nodes it runs on");

@@ -10,7 +10,7 @@ pub(super) fn assess(view: &ObjectView<'_>) -> Health {
         return suspended("DeploymentPaused", "Deployment is paused");
     }
     if view.int("/metadata/generation") > view.int("/status/observedGeneration") {
-        return progressing("LatestGenerationNotObserved", "waiting for the update to be observed");
+        return progressing(super::NOT_OBSERVED, "waiting for the update to be observed");
     }
     if let Some(overdue) = view.condition("Progressing").filter(|c| c.reason == "ProgressDeadlineExceeded") {
         let message =

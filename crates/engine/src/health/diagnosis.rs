@@ -5,6 +5,7 @@
 use std::borrow::Borrow;
 
 use domain::Timestamp;
+use domain::failure_cause::{FailureCause, ImagePullError};
 use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
@@ -21,39 +22,6 @@ const MOUNT_GRACE: i64 = 2 * MINUTE_MILLIS;
 /// Longest quoted message, in characters.
 const QUOTE_MAX: usize = 300;
 
-/// One cause, aggregated over all affected pods.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailureCause {
-    /// CamelCase reason, such as `ImagePullFailed` or `CrashLoop`.
-    pub reason: &'static str,
-    /// Resulting health status.
-    pub status: HealthStatus,
-    /// Description without the values that differ between pods.
-    pub summary: String,
-    /// Highest restart count of an affected container.
-    pub restarts: i64,
-    /// Number of affected pods.
-    pub pods: u32,
-}
-
-impl FailureCause {
-    /// Description with restarts and number of pods, for display.
-    pub fn message(&self) -> String {
-        let restarts = match self.restarts {
-            0 => String::new(),
-            1 => ", 1 restart".to_owned(),
-            n => format!(", {n} restarts"),
-        };
-        let pods = if self.pods > 1 { format!(" ({} pods)", self.pods) } else { String::new() };
-        format!("{}{restarts}{pods}", self.summary)
-    }
-
-    /// Whether an image can't be pulled.
-    pub fn is_image_failure(&self) -> bool {
-        matches!(self.reason, "ImagePullFailed" | "InvalidImageName")
-    }
-}
-
 /// Diagnosis of the pods of one object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnosis {
@@ -69,10 +37,10 @@ impl Diagnosis {
     /// The worst cause as a health; `None` without a cause worse than healthy.
     pub fn health(&self) -> Option<Health> {
         let worst = self.causes.first().filter(|cause| cause.status > HealthStatus::Healthy)?;
-        Some(Health { status: worst.status, ..degraded(worst.reason, worst.message()) })
+        Some(Health { status: worst.status, ..degraded(&worst.reason, worst.message()) })
     }
 
-    /// The causes, for display.
+    /// The causes as one line each.
     pub fn messages(&self) -> Vec<String> {
         self.causes.iter().map(FailureCause::message).collect()
     }
@@ -114,13 +82,15 @@ pub fn diagnose<'a>(
 
 impl Diagnosis {
     fn add(&mut self, cause: FailureCause) {
-        let known = self
-            .causes
-            .iter_mut()
-            .find(|known| known.reason == cause.reason && known.summary == cause.summary);
-        match known {
+        let is_same = |known: &&mut FailureCause| {
+            (&known.reason, &known.container, &known.summary)
+                == (&cause.reason, &cause.container, &cause.summary)
+        };
+        match self.causes.iter_mut().find(is_same) {
             Some(known) => {
                 known.pods += 1;
+                // The first name, so that the order in which pods are observed changes nothing.
+                known.pod = std::cmp::min(std::mem::take(&mut known.pod), cause.pod);
                 known.restarts = known.restarts.max(cause.restarts);
                 known.status = known.status.max(cause.status);
             }
@@ -146,8 +116,24 @@ fn is_starting(pod: &ObjectView<'_>) -> bool {
         })
 }
 
-fn new_cause(reason: &'static str, status: HealthStatus, what: String) -> FailureCause {
-    FailureCause { reason, status, summary: what, restarts: 0, pods: 1 }
+/// A cause of one pod. `message` is what the cluster reported; it is the detail unless the summary has all of it.
+fn new_cause(
+    pod: &ObjectView<'_>,
+    (reason, status): (&str, HealthStatus),
+    summary: String,
+    message: &str,
+) -> FailureCause {
+    let message = message.trim();
+    FailureCause {
+        reason: reason.to_owned(),
+        status,
+        detail: if summary.contains(message) { String::new() } else { message.to_owned() },
+        summary,
+        pod: pod.text("/metadata/name").to_owned(),
+        container: String::new(),
+        restarts: 0,
+        pods: 1,
+    }
 }
 
 fn find_causes(pod: &ObjectView<'_>) -> Vec<FailureCause> {
@@ -157,10 +143,10 @@ fn find_causes(pod: &ObjectView<'_>) -> Vec<FailureCause> {
     if pod.text("/status/phase") == "Failed" && causes.is_empty() {
         let reason = pod.text("/status/reason");
         let message = pod.text("/status/message");
-        let what =
-            format!("a pod failed{}", message_suffix(if message.is_empty() { reason } else { message }));
+        let message = if message.is_empty() { reason } else { message };
+        let summary = format!("a pod failed{}", message_suffix(message));
         // The pod's controller decides whether one failure matters.
-        causes.push(new_cause("PodFailed", HealthStatus::Healthy, what));
+        causes.push(new_cause(pod, ("PodFailed", HealthStatus::Healthy), summary, message));
     }
     causes
 }
@@ -168,70 +154,73 @@ fn find_causes(pod: &ObjectView<'_>) -> Vec<FailureCause> {
 /// The cause of a warning, if the container states contain none.
 fn warning_cause(pod: &ObjectView<'_>, warning: &Value) -> Option<FailureCause> {
     let message = warning["message"].as_str().unwrap_or_default();
-    match warning["reason"].as_str()? {
+    let (reason, status, what) = match warning["reason"].as_str()? {
         "FailedMount" | "FailedAttachVolume" => {
             // Mounts are often delayed; one that still fails after the grace period does not recover on its own.
             let is_overdue = pod.age() > MOUNT_GRACE;
             let status = if is_overdue { HealthStatus::Degraded } else { HealthStatus::Progressing };
-            Some(new_cause(
-                "FailedMount",
-                status,
-                format!("a volume cannot be mounted{}", message_suffix(message)),
-            ))
+            ("FailedMount", status, "a volume cannot be mounted")
         }
         "FailedCreatePodSandBox" => {
-            let what = format!("its network cannot be set up{}", message_suffix(message));
-            Some(new_cause("FailedSandbox", HealthStatus::Progressing, what))
+            ("FailedSandbox", HealthStatus::Progressing, "its network cannot be set up")
         }
-        "Unhealthy" => Some(new_cause(
-            "ProbeFailed",
-            HealthStatus::Progressing,
-            format!("is not ready{}", message_suffix(message)),
-        )),
-        _ => None,
-    }
+        "Unhealthy" => ("ProbeFailed", HealthStatus::Progressing, "is not ready"),
+        _ => return None,
+    };
+    Some(new_cause(pod, (reason, status), format!("{what}{}", message_suffix(message)), message))
 }
 
 fn scheduling_cause(pod: &ObjectView<'_>) -> Option<FailureCause> {
     let delay = SchedulingDelay::of_pod(pod)?;
-    Some(new_cause(delay.reason, delay.status, truncate(&delay.message)))
+    Some(new_cause(pod, (delay.reason, delay.status), truncate(&delay.message), &delay.message))
 }
 
 fn container_cause(pod: &ObjectView<'_>, status: &Value) -> Option<FailureCause> {
-    let name = status["name"].as_str().unwrap_or_default();
     let message = status.pointer("/state/waiting/message").and_then(Value::as_str).unwrap_or_default();
-    let bad = |reason, what| Some(new_cause(reason, HealthStatus::Degraded, what));
-    match waiting_reason(status) {
+    let (reason, what) = match waiting_reason(status) {
         Some(
             "ImagePullBackOff"
             | "ErrImagePull"
             | "ErrImageNeverPull"
             | "ImageInspectError"
             | "RegistryUnavailable",
-        ) => bad(
-            "ImagePullFailed",
-            format!(
-                "cannot pull image {}{}",
-                container_image(pod, status),
-                message_suffix(pull_message(message))
-            ),
-        ),
+        ) => return Some(image_pull_cause(pod, status, pull_message(message))),
         Some("InvalidImageName") => {
-            bad("InvalidImageName", format!("image name {} is not valid", container_image(pod, status)))
+            ("InvalidImageName", format!("image name {} is not valid", container_image(pod, status)))
         }
-        Some("CreateContainerConfigError") => {
-            let what = format!(
-                "container {name} references a ConfigMap or Secret that does not exist{}",
-                message_suffix(message)
-            );
-            bad("ContainerConfigError", what)
-        }
-        Some("CrashLoopBackOff") => Some(crash_cause(pod, status)),
+        Some("CreateContainerConfigError") => (
+            "ContainerConfigError",
+            format!("references a ConfigMap or Secret that does not exist{}", message_suffix(message)),
+        ),
+        Some("CrashLoopBackOff") => return Some(crash_cause(pod, status)),
         Some(reason) if reason.ends_with("Error") => {
-            bad("ContainerStartFailed", format!("container {name} cannot start{}", message_suffix(message)))
+            ("ContainerStartFailed", format!("cannot start{}", message_suffix(message)))
         }
-        _ => recent_crash_cause(pod, status),
-    }
+        _ => return recent_crash_cause(pod, status),
+    };
+    Some(container_failure(pod, status, reason, what, message))
+}
+
+/// A cause in a container that degrades its pod.
+fn container_failure(
+    pod: &ObjectView<'_>,
+    status: &Value,
+    reason: &str,
+    summary: String,
+    message: &str,
+) -> FailureCause {
+    let container = status["name"].as_str().unwrap_or_default().to_owned();
+    FailureCause { container, ..new_cause(pod, (reason, HealthStatus::Degraded), summary, message) }
+}
+
+/// A message that is recognised is replaced by a few words; the whole message is the detail.
+fn image_pull_cause(pod: &ObjectView<'_>, status: &Value, message: &str) -> FailureCause {
+    let why = match ImagePullError::from_message(message) {
+        Some(error) => format!(": {}", error.label()),
+        None => message_suffix(message),
+    };
+    let summary = format!("cannot pull image {}{why}", container_image(pod, status));
+    container_failure(pod, status, "ImagePullFailed", summary, message)
 }
 
 /// A container that is running between two crashes is still reported as crashing.
@@ -249,28 +238,25 @@ fn recent_crash_cause(pod: &ObjectView<'_>, status: &Value) -> Option<FailureCau
 
 fn crash_cause(pod: &ObjectView<'_>, status: &Value) -> FailureCause {
     let name = status["name"].as_str().unwrap_or_default();
-    let restarts = status["restartCount"].as_i64().unwrap_or(0);
+    let restarts = status["restartCount"].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
     let ended = status.pointer("/lastState/terminated").or_else(|| status.pointer("/state/terminated"));
     let Some(ended) = ended else {
-        let crash =
-            new_cause("CrashLoop", HealthStatus::Degraded, format!("container {name} keeps crashing"));
+        let crash = container_failure(pod, status, "CrashLoop", "keeps crashing".to_owned(), "");
         return FailureCause { restarts, ..crash };
     };
+    let output = ended["message"].as_str().unwrap_or_default().trim();
     if ended["reason"] == "OOMKilled" {
         let limit = memory_limit(pod, name)
             .map_or("out of memory".to_owned(), |limit| format!("memory limit {limit}"));
-        let crash =
-            new_cause("OOMKilled", HealthStatus::Degraded, format!("container {name} was killed: {limit}"));
+        let crash = container_failure(pod, status, "OOMKilled", format!("was killed: {limit}"), output);
         return FailureCause { restarts, ..crash };
     }
     let code = ended["exitCode"].as_i64().unwrap_or(0);
-    let output = ended["message"].as_str().unwrap_or_default().trim();
     let quote = match output.lines().last() {
         Some(line) if !line.is_empty() => format!(", last output {:?}", truncate(line)),
         _ => String::new(),
     };
-    let crash =
-        new_cause("CrashLoop", HealthStatus::Degraded, format!("container {name} exits with {code}{quote}"));
+    let crash = container_failure(pod, status, "CrashLoop", format!("exits with {code}{quote}"), output);
     FailureCause { restarts, ..crash }
 }
 

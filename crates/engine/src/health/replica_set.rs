@@ -7,7 +7,7 @@ use super::{degraded, healthy, progressing};
 
 pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if view.int("/metadata/generation") > view.int("/status/observedGeneration") {
-        return progressing("LatestGenerationNotObserved", "waiting for the update to be observed");
+        return progressing(super::NOT_OBSERVED, "waiting for the update to be observed");
     }
     if let Some(failure) = view.condition("ReplicaFailure").filter(|c| c.is_true()) {
         return degraded(failure.reason_or("ReplicaFailure"), failure.message);

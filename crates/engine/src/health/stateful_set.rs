@@ -27,7 +27,7 @@ fn assess_status(view: &ObjectView<'_>) -> Health {
     let observed = view.int("/status/observedGeneration");
     if observed == 0 || view.int("/metadata/generation") > observed {
         let message = "Waiting for statefulset spec update to be observed";
-        return progressing("LatestGenerationNotObserved", message);
+        return progressing(super::NOT_OBSERVED, message);
     }
     let (desired, ready) = (view.desired_replicas(), view.int("/status/readyReplicas"));
     if ready < desired {

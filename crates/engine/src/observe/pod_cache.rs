@@ -32,12 +32,21 @@ struct PodIndex {
     warnings: HashMap<String, Arc<Value>>,
     /// Owner uid of each pod.
     owner_of: HashMap<(String, String), String>,
-    /// Replica set uid to owner uid and namespace.
-    replica_sets: HashMap<String, (String, String)>,
+    /// Replica sets by uid.
+    replica_sets: HashMap<String, CachedReplicaSet>,
     /// Owner uid to its replica sets.
     replica_sets_of: HashMap<String, HashSet<String>>,
     /// Release of each managed object, by uid.
     releases: HashMap<String, ReleaseId>,
+}
+
+/// What is cached of a replica set.
+struct CachedReplicaSet {
+    /// Uid of its owner.
+    owner: String,
+    namespace: String,
+    /// The revision of the Deployment that it belongs to; 0 without the annotation.
+    revision: i64,
 }
 
 /// Cache of pods, their owners and warnings.
@@ -112,6 +121,27 @@ impl PodCache {
             .collect()
     }
 
+    /// The pods of an object without those of earlier revisions of a Deployment: a rollout replaces them, and what they fail with
+    /// says nothing about the desired revision. `revision` is that of the Deployment; the replica set that belongs to it may not be
+    /// observed yet.
+    pub(crate) fn current_pods_of(&self, owner: &str, revision: Option<i64>) -> Vec<Arc<Value>> {
+        let index = self.lock_index();
+        let sets: Vec<(&str, i64)> = index
+            .replica_sets_of
+            .get(owner)
+            .into_iter()
+            .flatten()
+            .filter_map(|uid| Some((uid.as_str(), index.replica_sets.get(uid)?.revision)))
+            .collect();
+        let newest = sets.iter().map(|(_, number)| *number).chain(revision).max();
+        let current = sets.iter().filter(|(_, number)| Some(*number) == newest).map(|(uid, _)| *uid);
+        std::iter::once(owner)
+            .chain(current)
+            .filter_map(|uid| index.pods.get(uid))
+            .flat_map(|pods| pods.values().cloned())
+            .collect()
+    }
+
     /// The diagnostic warnings about these pods.
     pub(crate) fn warnings(&self, pods: &[Arc<Value>]) -> Vec<Arc<Value>> {
         let index = self.lock_index();
@@ -171,7 +201,7 @@ impl PodCache {
                 let outdated: Vec<String> = index
                     .replica_sets
                     .iter()
-                    .filter(|(_, (_, namespace))| is_in_scope(namespace))
+                    .filter(|(_, cached)| is_in_scope(&cached.namespace))
                     .map(|(set, _)| set.clone())
                     .collect();
                 outdated.iter().for_each(|set| index.remove_replica_set(set));
@@ -253,13 +283,18 @@ impl PodIndex {
 
     fn insert_replica_set(&mut self, value: &Value) -> Option<ReleaseId> {
         let (owner, set) = (controller_uid(value)?, uid(value));
-        self.replica_sets.insert(set.clone(), (owner.clone(), object_key(value).0));
+        let cached = CachedReplicaSet {
+            owner: owner.clone(),
+            namespace: object_key(value).0,
+            revision: deployment_revision(value).unwrap_or(0),
+        };
+        self.replica_sets.insert(set.clone(), cached);
         self.replica_sets_of.entry(owner.clone()).or_default().insert(set);
         self.releases.get(&owner).copied()
     }
 
     fn remove_replica_set(&mut self, set: &str) {
-        if let Some((owner, _)) = self.replica_sets.remove(set)
+        if let Some(CachedReplicaSet { owner, .. }) = self.replica_sets.remove(set)
             && let Some(sets) = self.replica_sets_of.get_mut(&owner)
         {
             sets.remove(set);
@@ -270,7 +305,7 @@ impl PodIndex {
     }
 
     fn release_of(&self, owner: &str) -> Option<ReleaseId> {
-        let root = self.replica_sets.get(owner).map_or(owner, |(root, _)| root.as_str());
+        let root = self.replica_sets.get(owner).map_or(owner, |set| set.owner.as_str());
         self.releases.get(root).copied()
     }
 }
@@ -278,6 +313,11 @@ impl PodIndex {
 fn object_key(value: &Value) -> (String, String) {
     let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
     (text("namespace"), text("name"))
+}
+
+/// The revision that the controller of a Deployment records on it and on its replica sets.
+pub(crate) fn deployment_revision(object: &Value) -> Option<i64> {
+    object["metadata"]["annotations"]["deployment.kubernetes.io/revision"].as_str()?.parse().ok()
 }
 
 fn uid(value: &Value) -> String {
@@ -375,6 +415,27 @@ mod tests {
         let index = cache.lock_index();
         let sizes = [index.pods.len(), index.owner_of.len(), index.warnings.len(), index.replica_sets.len()];
         assert_eq!((sizes, index.replica_sets_of["deployment"].len()), ([1; 4], 1));
+    }
+
+    #[tokio::test]
+    async fn pods_of_earlier_revisions_of_a_deployment_are_not_current() {
+        let cache = cache();
+        for (revision, set) in [("1", "old"), ("2", "new")] {
+            let mut object = object(set, "deployment");
+            object["metadata"]["annotations"] = json!({"deployment.kubernetes.io/revision": revision});
+            cache.handle_replica_set_event(WatcherEvent::Upserted(object), "shop");
+        }
+        for (pod, set) in [("old-pod", "uid-old"), ("new-pod", "uid-new")] {
+            cache.handle_pod_event(WatcherEvent::Upserted(self::object(pod, set)), "shop");
+        }
+        let names = |revision| -> Vec<String> {
+            let pods = cache.current_pods_of("deployment", revision);
+            pods.iter().map(|pod| object_key(pod).1).collect()
+        };
+        assert_eq!(names(None), ["new-pod"]);
+        assert_eq!(names(Some(2)), ["new-pod"]);
+        assert_eq!(names(Some(3)), Vec::<String>::new(), "its replica set is not observed yet");
+        assert_eq!(cache.pods_of("deployment").len(), 2);
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use domain::field_path::escape_pointer_token;
 use domain::finding::Finding;
 use domain::policy::{ConflictPolicy, HelmReleasePolicy, Policies, UpdateStrategy};
 use domain::release::{Reason, StageName, StageState};
+use domain::report::DriftedField;
 use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
@@ -102,7 +103,11 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         others.into_iter().flatten().for_each(|at| update_applied(pass, at));
         return flow;
     }
-    apply_groups(pass, others).await
+    let flow = apply_groups(pass, others).await;
+    if flow == ReconcileFlow::Continue {
+        pass.state.reverts_drift = false;
+    }
+    flow
 }
 
 /// Applies these ranks, and sets the stage.
@@ -450,11 +455,13 @@ fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result
     mark_applied(pass, job.at);
     match &job.action {
         ObjectAction::Drifted(changes) => {
-            drift::record_heal(pass, &desired.object, &drift::field_paths(changes), job.live.as_ref());
+            let fields = drift::describe_fields(changes, job.live.as_ref());
+            drift::record_heal(pass, &desired.object, &fields, job.live.as_ref());
         }
         ObjectAction::Missing if is_same => {
             let label =
                 format!("/metadata/labels/{}", escape_pointer_token(crate::desired_object::RELEASE_LABEL));
+            let label = DriftedField::from_path(label);
             drift::record_heal(pass, &desired.object, &[label], Some(&applied.object));
         }
         ObjectAction::Missing => drift::record_heal(pass, &desired.object, &[], None),

@@ -1,11 +1,11 @@
-//! Drift of managed objects: self-heal or report (S0-12, P13, P25).
+//! Drift of managed objects: self-heal or report (S0-12, P13, P25). A sync that a user requests reverts it under either policy.
 
 use std::sync::Arc;
 
 use domain::finding::Finding;
 use domain::object::ObjectRef;
 use domain::plan::FieldChange;
-use domain::report::{DriftOutcome, DriftReport};
+use domain::report::{DriftOutcome, DriftReport, DriftedField};
 use domain::workload::DriftPolicy;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -33,8 +33,8 @@ pub(crate) fn decide_drift_action(
 ) -> DriftAction {
     let desired = Arc::clone(&pass.targets[at].desired);
     let object = &desired.object;
-    let fields = field_paths(changes);
-    if pass.policies.drift == DriftPolicy::Notify {
+    if pass.policies.drift == DriftPolicy::Notify && !pass.state.reverts_drift {
+        let fields = describe_fields(changes, live);
         report_drift_once(pass, object, &fields, live);
         pass.targets[at].drifted_fields = fields;
         return DriftAction::Leave;
@@ -45,11 +45,12 @@ pub(crate) fn decide_drift_action(
         object_state.heal_times.back().map(|last| *last + heal_backoff(recent_heals, &pass.cx.options));
     match next_heal {
         Some(next) if next > Instant::now() => {
-            pass.targets[at].drifted_fields = fields.clone();
+            let fields = describe_fields(changes, live);
             pass.wake_at(next);
             if recent_heals >= CONTESTED_AFTER {
                 report_contest(pass, at, object, &fields, live);
             }
+            pass.targets[at].drifted_fields = fields;
             DriftAction::Leave
         }
         _ => DriftAction::Heal,
@@ -59,13 +60,14 @@ pub(crate) fn decide_drift_action(
 fn report_drift_once(
     pass: &mut Reconciliation<'_>,
     object: &ObjectRef,
-    fields: &[String],
+    fields: &[DriftedField],
     live: Option<&Value>,
 ) {
-    let is_reported = pass.state.object_mut(object).reported_drift.as_deref() == Some(fields);
+    let paths = field_paths(fields);
+    let is_reported = pass.state.object_mut(object).reported_drift.as_ref() == Some(&paths);
     if !is_reported {
         push_drift_note(pass, object, fields, live, DriftOutcome::Found);
-        pass.state.object_mut(object).reported_drift = Some(fields.to_vec());
+        pass.state.object_mut(object).reported_drift = Some(paths);
     }
 }
 
@@ -73,15 +75,15 @@ fn report_contest(
     pass: &mut Reconciliation<'_>,
     at: usize,
     object: &ObjectRef,
-    fields: &[String],
+    fields: &[DriftedField],
     live: Option<&Value>,
 ) {
     if !pass.state.object_mut(object).is_contest_reported {
         push_drift_note(pass, object, fields, live, DriftOutcome::Contested);
         pass.state.object_mut(object).is_contest_reported = true;
     }
-    let manager = changing_manager(fields, live);
-    let fields = if fields.is_empty() { "it".to_owned() } else { fields.join(", ") };
+    let manager = changing_manager(&field_paths(fields), live);
+    let fields = if fields.is_empty() { "it".to_owned() } else { field_paths(fields).join(", ") };
     pass.targets[at].problem = Some(
         Finding::warning(
             "Contested",
@@ -96,7 +98,7 @@ fn report_contest(
 pub(crate) fn record_heal(
     pass: &mut Reconciliation<'_>,
     object: &ObjectRef,
-    fields: &[String],
+    fields: &[DriftedField],
     before: Option<&Value>,
 ) {
     push_drift_note(pass, object, fields, before, DriftOutcome::Healed);
@@ -108,14 +110,15 @@ pub(crate) fn record_heal(
 fn push_drift_note(
     pass: &mut Reconciliation<'_>,
     object: &ObjectRef,
-    fields: &[String],
+    fields: &[DriftedField],
     live: Option<&Value>,
     outcome: DriftOutcome,
 ) {
     pass.state.drift_notes.push(DriftReport {
         object: object.clone(),
-        fields: fields.to_vec(),
-        manager: changing_manager(fields, live),
+        fields: field_paths(fields),
+        values: fields.iter().filter(|field| field.has_values()).cloned().collect(),
+        manager: changing_manager(&field_paths(fields), live),
         outcome,
         at: pass.now,
     });
@@ -129,7 +132,18 @@ fn changing_manager(fields: &[String], live: Option<&Value>) -> String {
     )
 }
 
+/// The changed fields with their values and the managers that changed them.
+pub(crate) fn describe_fields(changes: &[FieldChange], live: Option<&Value>) -> Vec<DriftedField> {
+    let describe = |change: &FieldChange| DriftedField {
+        path: change.path.clone(),
+        applied: change.desired.clone(),
+        live: change.live.clone(),
+        manager: changing_manager(std::slice::from_ref(&change.path), live),
+    };
+    changes.iter().map(describe).collect()
+}
+
 /// Paths of the changed fields.
-pub(crate) fn field_paths(changes: &[FieldChange]) -> Vec<String> {
-    changes.iter().map(|change| change.path.clone()).collect()
+pub(super) fn field_paths(fields: &[DriftedField]) -> Vec<String> {
+    fields.iter().map(|field| field.path.clone()).collect()
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::ReleaseId;
-use domain::helm_release::{HelmRelease, SECRET_TYPE};
+use domain::helm_release::{HelmChart, HelmRelease, HelmReleaseReading, InstalledHelmRelease, SECRET_TYPE};
 use domain::manifest::yaml_value;
 use domain::object::{ObjectRef, object_ref};
 use domain::policy::HelmReleasePolicy;
@@ -35,6 +35,8 @@ const MAX_REVISIONS: usize = 10;
 const MAX_PAYLOAD_BYTES: usize = 1_000_000;
 /// Most bytes of an unpacked payload that is changed.
 const MAX_RELEASE_BYTES: u64 = 32 << 20;
+/// Most bytes of the values of a release that is read, as JSON: what a source may have.
+const MAX_VALUES_BYTES: usize = 1 << 20;
 const PLURAL: &str = "secrets";
 
 /// The Secret of one revision on the cluster.
@@ -88,6 +90,41 @@ pub(super) async fn check_name(pass: &Reconciliation<'_>) -> Result<(), Prefligh
         }
         _ => Ok(()),
     }
+}
+
+/// What the cluster has of a release: its newest deployed revision, or the newest one if none is deployed.
+pub(crate) async fn read_installed(api: &ApiClient, namespace: &str, name: &str) -> HelmReleaseReading {
+    let unreadable = |message: String| HelmReleaseReading::Unreadable { message };
+    let revisions = match list_named_revisions(api, namespace, name).await {
+        Ok(revisions) => revisions,
+        Err(Error::NotFound(_)) => return HelmReleaseReading::Missing,
+        Err(error) => {
+            return unreadable(format!("The Secrets of the namespace {namespace} can't be read: {error}."));
+        }
+    };
+    let deployed = revisions.iter().rfind(|found| found.status == "deployed");
+    let Some(found) = deployed.or(revisions.last()) else { return HelmReleaseReading::Missing };
+    let payload = found.secret.pointer("/data/release").and_then(Value::as_str);
+    let Some(content) = payload.and_then(decode) else {
+        return unreadable(format!("The record of revision {} is damaged or too large.", found.revision));
+    };
+    let text =
+        |pointer: &str| content.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let values = content.get("config").cloned().unwrap_or_default();
+    if serde_json::to_vec(&values).map_or(usize::MAX, |bytes| bytes.len()) > MAX_VALUES_BYTES {
+        return unreadable(format!("The values of revision {} exceed 1 MiB.", found.revision));
+    }
+    HelmReleaseReading::Found(InstalledHelmRelease {
+        revision: found.revision,
+        status: found.status.clone(),
+        chart: HelmChart {
+            name: text("/chart/metadata/name"),
+            version: text("/chart/metadata/version"),
+            app_version: text("/chart/metadata/appVersion"),
+            description: text("/chart/metadata/description"),
+        },
+        values,
+    })
 }
 
 /// Records the applied bundle, unless that is done.
@@ -163,8 +200,17 @@ async fn record(pass: &mut Reconciliation<'_>, release: &HelmRelease) -> Result<
 
 /// The stored revisions, oldest first.
 async fn list_revisions(api: &ApiClient, release: &HelmRelease) -> Result<Vec<StoredRevision>, Error> {
-    let selector = encode_query(&format!("owner=helm,name={}", release.name));
-    let list = api.get(&format!("{}?labelSelector={selector}", collection_path(release))).await?;
+    list_named_revisions(api, &release.namespace, &release.name).await
+}
+
+/// As [`list_revisions`], by namespace and name of the release.
+async fn list_named_revisions(
+    api: &ApiClient,
+    namespace: &str,
+    name: &str,
+) -> Result<Vec<StoredRevision>, Error> {
+    let selector = encode_query(&format!("owner=helm,name={name}"));
+    let list = api.get(&format!("/api/v1/namespaces/{namespace}/{PLURAL}?labelSelector={selector}")).await?;
     let items = list["items"].as_array().cloned().unwrap_or_default();
     let mut revisions: Vec<StoredRevision> =
         items.into_iter().filter_map(StoredRevision::from_secret).collect();

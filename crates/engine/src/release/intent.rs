@@ -9,13 +9,21 @@ use super::reconciliation::Reconciliation;
 use super::retry::RetryState;
 use crate::applied_release::{AppliedRelease, HookBundle, HookPhase, HookProgress, InventoryEntry};
 
-/// Records the names of all objects that may be created, unless already recorded.
+/// Records the names of all objects that may be created, unless already recorded, and which recorded ones are missing: if these
+/// are created again, the recorded uid is no longer theirs.
 pub(super) async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), StageState> {
     let mut has_new = false;
     for target in &pass.targets {
         let desired = &target.desired;
-        let is_recorded = pass.inventory.iter().any(|entry| entry.object.is_same_object(&desired.object));
-        if is_recorded || pass.is_read_only(&desired.object) {
+        let is_read_only = pass.is_read_only(&desired.object);
+        let recorded = pass.inventory.iter_mut().find(|entry| entry.object.is_same_object(&desired.object));
+        if let Some(entry) = recorded {
+            let is_missing = !entry.uid.is_empty() && !entry.completed && target.live_object().is_none();
+            has_new |= is_missing && !entry.missing;
+            entry.missing |= is_missing;
+            continue;
+        }
+        if is_read_only {
             continue;
         }
         has_new = true;

@@ -96,6 +96,8 @@ impl ObjectState {
 pub(crate) struct ReconcileState {
     generation: i64,
     sync_nonce: i64,
+    /// Whether drift is reverted although the policy is to notify, because a user has requested a sync; until everything is applied.
+    pub reverts_drift: bool,
     pub objects: HashMap<ObjectRef, ObjectState>,
     /// The bundle that is applied completely.
     pub applied: Option<Digest>,
@@ -149,6 +151,9 @@ impl ReconcileState {
         if (desired_release.generation, desired_release.sync_nonce) == (self.generation, self.sync_nonce) {
             return;
         }
+        // The first desired state after a start is no request of a user.
+        self.reverts_drift =
+            self.generation == desired_release.generation && self.sync_nonce < desired_release.sync_nonce;
         (self.generation, self.sync_nonce) = (desired_release.generation, desired_release.sync_nonce);
         self.preflight_failure = None;
         self.record_failure = None;

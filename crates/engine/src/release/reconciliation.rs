@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::failure_cause::FailureCause;
 use domain::finding::Finding;
 use domain::health::Health;
 use domain::object::ObjectRef;
 use domain::policy::{DeletionPolicy, Policies, UpdateStrategy};
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageName, StageState};
-use domain::report::{DesiredPhase, StageReport};
+use domain::report::{DesiredPhase, DriftedField, StageReport};
 use domain::{ReleaseId, Timestamp};
 use tokio::time::Instant;
 
@@ -50,12 +51,12 @@ pub(crate) struct TargetObject {
     /// Whether it existed before and may contain foreign objects.
     pub shared: bool,
     /// Drifted fields that are not healed.
-    pub drifted_fields: Vec<String>,
+    pub drifted_fields: Vec<DriftedField>,
     /// Why it is not applied; `None` if it is.
     pub blocked_by: Option<StageState>,
     pub problem: Option<Finding>,
     pub health: Health,
-    pub causes: Vec<String>,
+    pub causes: Vec<FailureCause>,
     /// Whether its health counts towards the release.
     pub counts_for_health: bool,
 }

@@ -108,7 +108,8 @@ fn record_failure(pass: &mut Reconciliation<'_>, error: Error, name: &str) -> Re
     ReconcileFlow::Stop
 }
 
-/// Adds objects with the label of the release that are missing from the record, such as after its deletion.
+/// Adds objects with the label of the release that are missing from the record, such as after its deletion, or that it lists with
+/// an older uid.
 fn add_unrecorded_objects(pass: &mut Reconciliation<'_>) {
     for (resource, live) in pass.cx.observed.labelled_objects(pass.release()) {
         let object = ObjectRef {
@@ -118,13 +119,14 @@ fn add_unrecorded_objects(pass: &mut Reconciliation<'_>) {
             namespace: live.namespace.clone(),
             name: live.name.clone(),
         };
-        if pass.inventory_entry(&object).is_none() {
-            pass.inventory.push(InventoryEntry {
+        match pass.inventory.iter_mut().find(|entry| entry.object.is_same_object(&object)) {
+            Some(entry) => entry.missing |= entry.uid != live.uid,
+            None => pass.inventory.push(InventoryEntry {
                 object,
                 resource: resource.plural,
                 uid: live.uid.clone(),
                 ..InventoryEntry::default()
-            });
+            }),
         }
     }
 }
@@ -313,16 +315,8 @@ async fn find_owned(
             }
         }
     };
-    Ok(is_owned(pass, entry, &LiveObject::from_value(&value)).then_some((resource, value)))
-}
-
-/// Ownership is decided by the uid, or by the label if no uid is recorded.
-fn is_owned(pass: &Reconciliation<'_>, entry: &InventoryEntry, live: &LiveObject) -> bool {
-    let is_foreign = live.release.is_some_and(|release| release != pass.release());
-    match entry.uid.as_str() {
-        "" => live.release == Some(pass.release()),
-        uid => uid == live.uid && !is_foreign,
-    }
+    let is_owned = entry.owns(&LiveObject::from_value(&value), pass.release());
+    Ok(is_owned.then_some((resource, value)))
 }
 
 /// Orphans the objects: they stay, and their label, annotations and field ownership are removed.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::finalizers::describe_finalizers;
 use super::object_action::ObjectInput;
 use super::reconciliation::Reconciliation;
-use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
+use crate::api::{ApiClient, ApplyResponse, ServedKind};
 use crate::error::Error;
 use crate::observe::LiveObject;
 
@@ -22,8 +22,8 @@ pub(super) struct ReplaceInput<'a> {
     pub uid: &'a str,
 }
 
-/// Replaces a job of this release if its apply was rejected only because of immutable fields. Otherwise the error names all
-/// of them.
+/// Deletes a job of this release if its apply was rejected only because of immutable fields; the next pass creates it. Otherwise
+/// the error names all of them.
 ///
 /// A crash after the deletion is harmless: the record has the hash of the old content, so the job is created.
 pub(super) async fn replace_if_immutable(
@@ -56,17 +56,9 @@ pub(super) async fn replace_if_immutable(
         Ok(()) | Err(Error::NotFound(_)) => {}
         Err(error) => return Err(error),
     }
-    // A finalizer may keep it; it is created once it is gone.
-    match api.get(&path).await {
-        Ok(live) if LiveObject::from_value(&live).uid == found.uid => {
-            Err(Error::ObjectTerminating(describe_finalizers(&live)))
-        }
-        Ok(_) | Err(Error::NotFound(_)) => {
-            let body = input.desired.apply_body(None, input.policy, false);
-            api.apply(&path, body, ForceConflicts::No, false).await
-        }
-        Err(error) => Err(error),
-    }
+    // It is created once it is gone, after the record says that it may be another one.
+    let left = api.get(&path).await.map(|live| describe_finalizers(&live)).unwrap_or_default();
+    Err(Error::ObjectTerminating(left))
 }
 
 /// Whether an object of the release is replaced after this rejection.

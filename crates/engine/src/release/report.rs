@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use domain::failure_cause::FailureCause;
 use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
 use domain::policy::UpdateStrategy;
@@ -12,6 +13,7 @@ use domain::release::{StageName, StageState, SyncStatus};
 use domain::report::{DesiredPhase, ReleaseReport, ResourceStatus, StageReport};
 use tokio::time::Instant;
 
+use super::drift::field_paths;
 use super::reconciliation::{Reconciliation, TargetObject};
 use super::retry::RetryState;
 use super::{preflight, status};
@@ -207,8 +209,10 @@ fn resource_status(pass: &mut Reconciliation<'_>, at: usize) -> ResourceStatus {
         applied,
         available,
         health: target.health.clone(),
-        drifted: target.drifted_fields.clone(),
-        causes: target.causes.clone(),
+        drifted: field_paths(&target.drifted_fields),
+        drifted_fields: target.drifted_fields.clone(),
+        causes: target.causes.iter().map(FailureCause::message).collect(),
+        failure_causes: target.causes.clone(),
         problem: target.problem.clone().or_else(|| {
             blocked_by.map(to_warning).map(|finding| finding.with_object(desired.object.to_string()))
         }),
@@ -300,6 +304,7 @@ fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
     // An existing object that is only created keeps its content: another policy may write it later.
     let is_written =
         target.applied && pass.policies.update_strategy(&desired.object) == UpdateStrategy::ServerSideApply;
+    let missing = live.is_none() && old.missing;
     InventoryEntry {
         object: desired.object.clone(),
         resource: target.kind.as_ref().map_or(old.resource, |resource| resource.plural.clone()),
@@ -307,6 +312,7 @@ fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
         hash: live.map_or(old.hash, |live| if is_written { desired.hash.clone() } else { live.hash.clone() }),
         shared: old.shared || target.shared,
         // Dependencies of a completed object were cleaned up with it and are not re-created either.
+        missing,
         completed: target.completed || old.completed && old_hash == desired.hash,
     }
 }

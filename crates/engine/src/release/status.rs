@@ -13,6 +13,7 @@ use super::preflight::owns_pods;
 use super::reconciliation::Reconciliation;
 use crate::desired_object::IGNORE_HEALTH_ANNOTATION;
 use crate::health::{self, Diagnosis, ImagePullStatus};
+use crate::observe::deployment_revision;
 
 /// Interval of the time-dependent health rules while an object is not healthy.
 const RECHECK: Duration = Duration::from_secs(5);
@@ -86,7 +87,13 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
         collect_feedback(&pass.policies.feedback, &desired.object, &value);
     let has_status = pass.targets[at].kind.as_ref().is_none_or(|kind| kind.has_status);
     let own = health::assess(&value, has_status, pass.now);
-    let pods = if desired.object.kind == "Pod" { vec![Arc::new(value.clone())] } else { pods };
+    let pods = match desired.object.kind.as_str() {
+        "Pod" => vec![Arc::new(value.clone())],
+        // The pods are those of the former specification.
+        _ if own.reason == health::NOT_OBSERVED => Vec::new(),
+        "Deployment" => pass.cx.observed.pods.current_pods_of(&live.uid, deployment_revision(&value)),
+        _ => pods,
+    };
     let warnings = pass.cx.observed.pods.warnings(&pods);
     let diagnosis = health::diagnose(pods.iter().map(Arc::as_ref), &warnings, pass.now);
     if owns_pods(&desired.object.kind) {
@@ -95,7 +102,7 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
     let annotations = &value["metadata"]["annotations"];
     pass.targets[at].counts_for_health = annotations[IGNORE_HEALTH_ANNOTATION] != "true";
     pass.targets[at].completed |= desired.object.kind == "Job" && own.reason == health::COMPLETED;
-    pass.targets[at].causes = diagnosis.messages();
+    pass.targets[at].causes.clone_from(&diagnosis.causes);
     pass.targets[at].health = combine_with_pods(own, &diagnosis);
     store_health(pass, at, Some(live.version.clone()));
 }

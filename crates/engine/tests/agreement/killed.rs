@@ -51,3 +51,36 @@ pub async fn p15_after_a_crash_between_any_two_writes_the_next_engine_converges(
         assert!(env.record().await.is_none(), "after {writes} writes");
     }
 }
+
+pub async fn p15_an_object_created_again_before_a_crash_is_pruned_and_removed(mut env: TestEnv) {
+    // The record with the missing object, the object, the record with its uid: one iteration more than writes.
+    for writes in 0..4 {
+        for next in [Some(vec![config_map("a", "1")]), None] {
+            let objects = || vec![config_map("a", "1"), config_map("b", "1")];
+            env.set_present(objects(), Policies::default());
+            env.until_operational().await;
+            let (client, remaining) = failing_client(env.client(), i64::MAX);
+            env.restart_agent_over(client).await;
+            env.set_present(objects(), Policies::default());
+            env.until_operational().await;
+
+            remaining.store(writes, SeqCst);
+            env.delete(CONFIG_MAP, "b").await;
+            let is_over = async || remaining.load(SeqCst) < i64::from(writes == 3);
+            env.wait_until("crashed or recorded", is_over).await;
+
+            env.restart_agent_over(env.client()).await;
+            match next {
+                Some(objects) => {
+                    env.set_present(objects, Policies::default());
+                    env.until_operational().await;
+                }
+                None => {
+                    env.set_absent(DeletionPolicy::Foreground);
+                    env.until_gone().await;
+                }
+            }
+            assert!(env.get(CONFIG_MAP, "b").await.is_none(), "after {writes} writes");
+        }
+    }
+}

@@ -126,7 +126,8 @@ scenarios! {
         the_pod_security_level_of_a_namespace_is_reported,
         g205_service_accounts_with_pull_secrets_are_reported;
     killed:
-        p15_after_a_crash_between_any_two_writes_the_next_engine_converges;
+        p15_after_a_crash_between_any_two_writes_the_next_engine_converges,
+        p15_an_object_created_again_before_a_crash_is_pruned_and_removed;
     interrupted:
         p11_a_change_during_an_outage_with_lost_watch_history_is_healed;
     workloads:
@@ -152,6 +153,7 @@ scenarios! {
         c3_a_crash_loop_is_reported_with_its_exit_code,
         c3_a_container_out_of_memory_is_reported_with_its_limit,
         c3_an_image_that_cannot_be_pulled_is_reported,
+        c3_pods_of_the_revision_before_do_not_degrade_a_rollback,
         c3_a_pod_that_fits_no_node_is_unschedulable,
         c3_a_selector_no_node_matches_is_unschedulable,
         c3_a_pod_whose_volume_is_provisioned_late_waits_for_it,

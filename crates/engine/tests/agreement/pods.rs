@@ -21,7 +21,7 @@ fn pod(name: &str, ailment: Option<PodFault>) -> Value {
 pub async fn c3_a_crash_loop_is_reported_with_its_exit_code(env: TestEnv) {
     env.set_present(vec![workload("Deployment", "web", Some(PodFault::Crash))], Policies::default());
     let (_, causes) = env.until_health("web", Degraded, "CrashLoop").await;
-    assert!(causes[0].contains("container web exits with 1"), "{causes:?}");
+    assert!(causes[0].message().contains("container web exits with 1"), "{causes:?}");
 }
 
 pub async fn c3_a_container_out_of_memory_is_reported_with_its_limit(env: TestEnv) {
@@ -30,20 +30,33 @@ pub async fn c3_a_container_out_of_memory_is_reported_with_its_limit(env: TestEn
         json!({"limits": {"memory": "128Mi"}});
     env.set_present(vec![limited], Policies::default());
     let (_, causes) = env.until_health("web", Degraded, "OOMKilled").await;
-    assert!(causes[0].contains("memory limit 128Mi"), "{causes:?}");
+    assert!(causes[0].summary.contains("memory limit 128Mi"), "{causes:?}");
 }
 
 pub async fn c3_an_image_that_cannot_be_pulled_is_reported(env: TestEnv) {
     env.set_present(vec![workload("Deployment", "web", Some(PodFault::ImagePull))], Policies::default());
     let (_, causes) = env.until_health("web", Degraded, "ImagePullFailed").await;
-    assert!(causes[0].contains("cannot pull image does-not-exist:1"), "{causes:?}");
+    assert!(causes[0].summary.contains("cannot pull image does-not-exist:1"), "{causes:?}");
+    assert!(causes[0].pod.starts_with("web-") && causes[0].container == "web", "{causes:?}");
+}
+
+pub async fn c3_pods_of_the_revision_before_do_not_degrade_a_rollback(env: TestEnv) {
+    env.set_present(vec![workload("Deployment", "web", None)], Policies::default());
+    env.until_operational().await;
+    env.set_present(vec![workload("Deployment", "web", Some(PodFault::ImagePull))], Policies::default());
+    env.until_health("web", Degraded, "ImagePullFailed").await;
+    let before = env.agent.problems().len();
+    env.set_present(vec![workload("Deployment", "web", None)], Policies::default());
+    env.until_operational().await;
+    let problems = env.agent.problems().split_off(before);
+    assert!(!problems.iter().any(|text| text.contains("cannot pull")), "{problems:?}");
 }
 
 /// It is progressing at first, because the scheduler retries.
 async fn assert_unschedulable(mut env: TestEnv, object: Value, message: &str) {
     env.set_present(vec![object.clone()], Policies::default());
     let found = env.wait_for_report("unschedulable", |report| {
-        report.resources.iter().any(|resource| !resource.causes.is_empty())
+        report.resources.iter().any(|resource| !resource.failure_causes.is_empty())
     });
     let report = found.await;
     assert_eq!(report.health.status, Progressing);
@@ -59,7 +72,7 @@ async fn assert_unschedulable(mut env: TestEnv, object: Value, message: &str) {
     assert!(health.message.contains(message), "{health:?}");
     env.restart_agent_ahead(Duration::from_secs(600), vec![object]).await;
     let (_, causes) = env.until_health("web", Degraded, "Unschedulable").await;
-    assert!(causes[0].contains(message), "{causes:?}");
+    assert!(causes[0].summary.contains(message), "{causes:?}");
 }
 
 pub async fn c3_a_pod_that_fits_no_node_is_unschedulable(env: TestEnv) {
@@ -84,7 +97,7 @@ pub async fn c3_a_pod_whose_volume_is_provisioned_late_waits_for_it(env: TestEnv
         json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
     env.set_present(vec![claim, web], Policies::default());
     let (health, causes) = env.until_health("web", Progressing, "VolumePending").await;
-    assert!(causes[0].contains("waits for the volume of claim data: "), "{causes:?}");
+    assert!(causes[0].summary.contains("waits for the volume of claim data: "), "{causes:?}");
     assert!(health.message.contains("unbound immediate PersistentVolumeClaims"), "{health:?}");
     let is_explained =
         |report: &domain::report::ReleaseReport| match stage_state(report, StageName::ImagesPulled) {
@@ -101,7 +114,9 @@ pub async fn c3_a_failing_probe_is_the_cause_while_progressing(env: TestEnv) {
     assert_eq!(report.health.status, Progressing);
     let web = &report.resources[0];
     assert!(
-        web.causes[0].contains("Readiness probe failed: HTTP probe failed with statuscode: 503"),
+        web.failure_causes[0]
+            .summary
+            .contains("Readiness probe failed: HTTP probe failed with statuscode: 503"),
         "{web:?}"
     );
 }

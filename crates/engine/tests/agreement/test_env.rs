@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::ReleaseId;
 use domain::bundle::Bundle;
+use domain::failure_cause::FailureCause;
 use domain::health::{Health, HealthStatus};
 use domain::plan::ClusterPlan;
 use domain::release::{StageName, StageState, SyncStatus};
@@ -245,11 +246,11 @@ impl TestEnv {
         name: &str,
         status: HealthStatus,
         reason: &str,
-    ) -> (Health, Vec<String>) {
+    ) -> (Health, Vec<FailureCause>) {
         let find = |report: &ReleaseReport| {
             let found = report.resources.iter().find(|resource| resource.object.name == name)?;
             let is_expected = found.health.status == status && found.health.reason == reason;
-            is_expected.then(|| (found.health.clone(), found.causes.clone()))
+            is_expected.then(|| (found.health.clone(), found.failure_causes.clone()))
         };
         let report = self
             .wait_for_report(&format!("{name} {status:?} {reason}"), |report| find(report).is_some())

@@ -88,6 +88,9 @@ async fn r_4_with_the_notify_policy_drift_is_reported_once_and_not_healed() {
     let report =
         agent.wait_for_report(release_id(1), "drifted", |report| report.sync == SyncStatus::Drifted).await;
     assert_eq!(report.resources[0].drifted, ["/data/key"]);
+    let drifted = &report.resources[0].drifted_fields[0];
+    assert_eq!((drifted.path.as_str(), drifted.manager.as_str()), ("/data/key", "kubectl-edit"));
+    assert!(drifted.applied.is_some() && drifted.live.is_some(), "{drifted:?}");
     assert!(is_done(&report, StageName::Applied));
     wait_until("reported", || !agent.drift().is_empty()).await;
     assert_eq!(agent.drift()[0].outcome, DriftOutcome::Found);
@@ -96,6 +99,29 @@ async fn r_4_with_the_notify_policy_drift_is_reported_once_and_not_healed() {
     cluster.edit(CONFIG_MAP, ("default", "settings"), "kubectl-edit", set_key("1")).unwrap();
     agent.wait_for_report(release_id(1), "synced again", |report| report.sync == SyncStatus::Synced).await;
     assert_eq!(agent.drift().len(), 1);
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn r_4_with_the_notify_policy_a_requested_sync_reverts_the_drift_once() {
+    let cluster = cluster_without_controllers();
+    let policies = Policies { drift: DriftPolicy::Notify, ..Policies::default() };
+    let (agent, _) = apply_settings(&cluster, policies.clone()).await;
+    let mut input = present_input(1, 1, &bundle(vec![config_map("settings", "1")]), policies);
+    let drift = async || {
+        cluster.edit(CONFIG_MAP, ("default", "settings"), "kubectl-edit", set_key("2")).unwrap();
+        agent.wait_for_report(release_id(1), "drifted", |report| report.sync == SyncStatus::Drifted).await;
+    };
+    drift().await;
+    input.desired.sync_nonce += 1;
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.wait_for_report(release_id(1), "reverted", |report| report.sync == SyncStatus::Synced).await;
+    assert_eq!(settings_value(&cluster), Some("1".into()));
+    // The request is done: later drift stays, also when the same desired state is sent again.
+    drift().await;
+    agent.engine.set_desired(vec![input]);
+    tokio::time::sleep(QUIET_TIME).await;
+    assert_eq!(settings_value(&cluster), Some("2".into()));
     agent.stop().await;
 }
 

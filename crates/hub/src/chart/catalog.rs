@@ -1,6 +1,6 @@
 //! The charts that can be used: uploaded ones, fetched ones, and those in the indexes of repositories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::chart::{ChartRef, ChartVersion};
 use domain::chart_repository::{CatalogChart, CatalogVersion, is_same_version, is_stable, parse_version};
@@ -94,6 +94,28 @@ impl Hub {
         }
         versions.sort_by_cached_key(|found| std::cmp::Reverse(parse_version(&found.version)));
         Ok(versions)
+    }
+
+    /// The charts with this name and version: uploaded and fetched ones, and those in the indexes of repositories; sorted.
+    pub(crate) async fn list_charts_with_version(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Result<Vec<String>, Error> {
+        let mut tx = self.read().await?;
+        let rows = store::chart_repository::list(&mut tx, self.project()).await?;
+        let stored = store::chart::list(&mut tx, self.project(), None, 1_000).await?;
+        drop(tx);
+        let stored =
+            stored.into_iter().filter(|chart| chart.name == name && is_same_version(&chart.version, version));
+        let mut found: BTreeSet<String> = stored.map(|chart| chart.reference()).collect();
+        for row in &rows {
+            let Some(index) = self.load_index(row).await? else { continue };
+            if index.iter().any(|chart| chart.name == name && chart.find(version).is_some()) {
+                found.insert(format!("{}/{name}", row.name));
+            }
+        }
+        Ok(found.into_iter().collect())
     }
 
     async fn list_published_versions(

@@ -1,6 +1,7 @@
 //! Deletes versions of charts.
 
 use domain::actions;
+use domain::authorization::UserAction;
 use domain::chart_repository::is_same_version;
 use domain::event::{EventKind, NewEvent};
 
@@ -19,8 +20,9 @@ impl Hub {
         name: &str,
         version: &str,
     ) -> Result<(), Error> {
+        actor.authorize(UserAction::ChangeCharts)?;
         let reference = format!("{repository}/{name}");
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::ChangeCharts).await?;
         let found = store::chart::get(&mut tx, self.project(), repository, name, version).await?;
         if found.is_none() {
             return Err(Error::not_found("chart", format!("{reference} {version}")));

@@ -44,15 +44,15 @@ impl Hub {
             }
             Err(_) => return Err(not_found()),
         };
-        let mut tx = self.read().await?;
-        let missing = || store::Error::MissingRow { table: "artifact", id: chart.digest.to_string() };
-        let archive = store::artifact::get(&mut tx, &chart.digest).await?.ok_or_else(missing)?;
-        drop(tx);
+        let archive = self.load_archive(&chart.digest).await?;
         let read = run_blocking(move || {
             ChartArchive::read(&archive).map(|archive| ChartDetails {
                 default_values: archive.default_values().to_owned(),
                 readme: archive.readme().unwrap_or_default().to_owned(),
                 values_schema: archive.values_schema().unwrap_or_default().to_owned(),
+                dependencies: archive.metadata().dependencies.clone(),
+                links: archive.metadata().links.clone(),
+                deprecated: archive.metadata().is_deprecated,
                 chart,
             })
         });

@@ -12,9 +12,10 @@ use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
-use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart};
+use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, SchemaViolation};
 use store::chart::ChartRendering;
 
+use super::values_check::KnownValuesCache;
 use crate::{Error, Hub};
 
 /// A rendering that runs; every requester awaits the same one.
@@ -37,6 +38,14 @@ impl RenderingFailure {
         Self::retried(message, "Wait a moment and try again; the rendering goes on.")
     }
 
+    /// The server has no Helm.
+    pub(super) fn without_helm() -> Self {
+        Self::retried(
+            "Helm is not available on the server, so charts can't be rendered.",
+            "Install helm 4.2.4 or newer on the server, or set --helm; `cargo xtask setup` installs it.",
+        )
+    }
+
     pub(super) fn retried(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { findings: vec![Finding::error("G117", message, hint)], reason: Reason::WaitingForArtifact }
     }
@@ -50,6 +59,7 @@ pub(crate) struct ChartRenderer {
     running: Mutex<HashMap<Digest, SharedRendering>>,
     /// Renderings started since the start of the server.
     started: AtomicU64,
+    pub(super) known_values: KnownValuesCache,
 }
 
 impl Hub {
@@ -62,7 +72,12 @@ impl Hub {
 
     /// The version of Helm; `None` if it is not available.
     pub fn helm_version(&self) -> Option<&str> {
-        self.chart_renderer().helm.get().map(Helm::version)
+        self.helm().map(Helm::version)
+    }
+
+    /// Helm, if it is available.
+    pub(super) fn helm(&self) -> Option<&Helm> {
+        self.chart_renderer().helm.get()
     }
 
     /// The renderings that this server has started; stored ones are not made again.
@@ -100,11 +115,8 @@ impl Hub {
 }
 
 async fn render(hub: &Hub, digest: &Digest, inputs: ChartInputs) -> Result<ChartRendering, RenderingFailure> {
-    let Some(helm) = hub.chart_renderer().helm.get() else {
-        return Err(RenderingFailure::retried(
-            "Helm is not available on the server, so charts can't be rendered.",
-            "Install helm 4.2.4 or newer on the server, or set --helm; `cargo xtask setup` installs it.",
-        ));
+    let Some(helm) = hub.helm() else {
+        return Err(RenderingFailure::without_helm());
     };
     render_and_store(hub, helm, digest, inputs).await.unwrap_or_else(|error| {
         tracing::warn!(%error, inputs = %digest, "a chart could not be rendered");
@@ -121,10 +133,11 @@ async fn render_and_store(
     digest: &Digest,
     inputs: ChartInputs,
 ) -> Result<Result<ChartRendering, RenderingFailure>, Error> {
-    let mut tx = hub.read().await?;
-    let missing = || store::Error::MissingRow { table: "artifact", id: inputs.chart.to_string() };
-    let archive = store::artifact::get(&mut tx, &inputs.chart).await?.ok_or_else(missing)?;
-    drop(tx);
+    let archive = hub.load_archive(&inputs.chart).await?;
+    let found = Digest::compute(&archive);
+    if found != inputs.chart {
+        return Ok(Err(archive_mismatch(&inputs.chart, &found)));
+    }
     let rendered = match helm.render(&archive, &inputs).await {
         Ok(rendered) => rendered,
         Err(failed) => return Ok(Err(to_failure(failed))),
@@ -146,6 +159,21 @@ async fn render_and_store(
     Ok(Ok(stored))
 }
 
+/// The bytes of the stored archive are not those that were stored.
+fn archive_mismatch(chart: &Digest, found: &Digest) -> RenderingFailure {
+    let message = format!(
+        "The stored archive of the chart with the digest {} has other content ({}). Nothing is rendered from it.",
+        chart.short(),
+        found.short()
+    );
+    let hint =
+        "Restore its row of the table artifact from a backup. It is rendered within five minutes after that.";
+    RenderingFailure {
+        findings: vec![Finding::error("G112", message, hint).with_path("/source/version")],
+        reason: Reason::HashMismatch,
+    }
+}
+
 /// What a person should know about a rendering that succeeded.
 fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -165,6 +193,14 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
         let hint = "Use a chart whose values.schema.json is complete, or check the values by hand.";
         findings.push(Finding::warning("G113", message, hint));
     }
+    if !rendered.revision_files.is_empty() {
+        let message = format!(
+            "{} of the chart reads .Release.Revision, which is always 1 here: what depends on it does not change with a publish.",
+            join_first(&rendered.revision_files)
+        );
+        let hint = "Where it shall restart pods, set a value or an annotation with every publish instead.";
+        findings.push(Finding::warning("G115", message, hint));
+    }
     findings
 }
 
@@ -179,6 +215,15 @@ fn join_first(names: &[String]) -> String {
 }
 
 fn to_failure(failed: RenderFailed) -> RenderingFailure {
+    let reason = match failed.kind {
+        FailureKind::Server => Reason::WaitingForArtifact,
+        _ => Reason::RenderFailed,
+    };
+    RenderingFailure { findings: failure_findings(failed), reason }
+}
+
+/// What a person should know about a rendering that failed; violations of a schema one by one, with their paths. Never empty.
+pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
     let (code, hint) = match failed.kind {
         FailureKind::Archive => ("G112", "Upload a valid chart."),
         FailureKind::Schema => ("G113", "Change the values as the chart's schema says."),
@@ -192,9 +237,16 @@ fn to_failure(failed: RenderFailed) -> RenderingFailure {
         FailureKind::Limit => ("G111", "Use a smaller chart, or values that make it render less."),
         FailureKind::Server => ("G117", "It is tried again; the log of the server has the details."),
     };
-    let reason = match failed.kind {
-        FailureKind::Server => Reason::WaitingForArtifact,
-        _ => Reason::RenderFailed,
-    };
-    RenderingFailure { findings: vec![Finding::error(code, failed.message, hint)], reason }
+    if failed.violations.is_empty() {
+        return vec![Finding::error(code, failed.message, hint)];
+    }
+    let violations = failed.violations.into_iter().map(|SchemaViolation { chart, path, message }| {
+        let subject = match &*path {
+            "" => "The values violate".to_owned(),
+            path => format!("The value {path} violates"),
+        };
+        Finding::error(code, format!("{subject} the schema of chart {chart}: {message}."), hint)
+            .with_path(format!("/source/values{path}"))
+    });
+    violations.collect()
 }

@@ -1,5 +1,6 @@
 //! Uploads a chart into the project's own repository.
 
+use domain::authorization::UserAction;
 use domain::chart::{ChartVersion, LOCAL_REPOSITORY};
 use domain::event::{EventKind, NewEvent};
 use domain::{Digest, Finding, Timestamp};
@@ -11,6 +12,8 @@ use crate::{Actor, Error, Hub};
 
 /// Text in templates that makes their output depend on the cluster's version or APIs.
 const CAPABILITIES: &str = "Capabilities";
+/// Fields of `.Release` that differ between an installation and an upgrade.
+const RELEASE_PHASES: [&str; 2] = ["IsInstall", "IsUpgrade"];
 
 impl Hub {
     /// Stores a packed chart (`.tgz`) in the repository `local`. The same archive again is no change.
@@ -19,13 +22,14 @@ impl Hub {
     /// The archive is rejected, with the entry named; [`Error::AlreadyExists`] if the project has another archive of this
     /// version: a version never changes, because revisions name it.
     pub async fn upload_chart(&self, actor: &Actor, archive: Vec<u8>) -> Result<ChartVersion, Error> {
+        actor.authorize(UserAction::ChangeCharts)?;
         let now = self.clock().now();
         let created_by = actor.name.clone();
         let read = run_blocking(move || {
             read_chart(LOCAL_REPOSITORY, &archive, created_by, now).map(|chart| (chart, archive))
         });
         let (chart, archive) = read.await?.map_err(|finding| Error::Invalid(vec![finding]))?;
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::ChangeCharts).await?;
         let stored =
             store::chart::get(&mut tx, self.project(), LOCAL_REPOSITORY, &chart.name, &chart.version).await?;
         match stored {
@@ -63,6 +67,7 @@ pub(crate) fn read_chart(
         description: metadata.description.clone(),
         kubernetes_range: metadata.kubernetes_range.clone(),
         uses_capabilities: read.contains_text(CAPABILITIES),
+        uses_release_phase: RELEASE_PHASES.iter().any(|field| read.contains_text(field)),
         created_by,
         created_at,
     })

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::authorization::UserAction;
 use domain::chart_repository::{ChartRepository, IndexedChart, IndexedVersion, RepositoryStatus};
 use domain::{Digest, Timestamp};
 use futures::FutureExt;
@@ -12,7 +13,7 @@ use store::chart_repository::ChartRepositoryRow;
 use super::{ReadFailure, to_public, to_source};
 use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
-use crate::{Error, Hub};
+use crate::{Actor, Error, Hub};
 
 /// A refresh that runs; every requester awaits the same one.
 pub(super) type SharedRefresh = Shared<BoxFuture<'static, ()>>;
@@ -54,7 +55,12 @@ impl Hub {
     ///
     /// # Errors
     /// There is no such repository. A repository that can't be read is no error here: the status says why.
-    pub async fn refresh_chart_repository(&self, name: &str) -> Result<ChartRepository, Error> {
+    pub async fn refresh_chart_repository(
+        &self,
+        actor: &Actor,
+        name: &str,
+    ) -> Result<ChartRepository, Error> {
+        actor.authorize(UserAction::ChangeCharts)?;
         let missing = || Error::not_found("chart repository", name);
         let row = self.find_repository(name).await?.ok_or_else(missing)?;
         self.refresh_within_request(&row).await;

@@ -1,6 +1,7 @@
 //! Removes repositories.
 
 use domain::actions;
+use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
 
 use crate::hub::CommitEffects;
@@ -12,7 +13,8 @@ impl Hub {
     /// # Errors
     /// There is no such repository; a workload names one of its charts, in its draft or in a revision.
     pub async fn remove_chart_repository(&self, actor: &Actor, name: &str) -> Result<(), Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::ManageRepositories)?;
+        let mut tx = self.write_as(actor, UserAction::ManageRepositories).await?;
         let found = store::chart_repository::get(&mut tx, self.project(), name).await?;
         let row = found.ok_or_else(|| Error::not_found("chart repository", name))?;
         let uses = store::chart_repository::list_uses(&mut tx, self.project(), name).await?;

@@ -1,6 +1,7 @@
 //! Adds and changes repositories.
 
 use domain::Finding;
+use domain::authorization::UserAction;
 use domain::chart_repository::{
     ChartRepository, ChartRepositoryPut, NewChartRepository, RepositoryCredentials, RepositoryStatus,
     check_repository_name,
@@ -27,6 +28,7 @@ impl Hub {
         actor: &Actor,
         new: NewChartRepository,
     ) -> Result<ChartRepository, Error> {
+        actor.authorize(UserAction::ManageRepositories)?;
         let row = ChartRepositoryRow {
             project: self.project(),
             name: new.name,
@@ -42,7 +44,7 @@ impl Hub {
             status: RepositoryStatus::default(),
         };
         check_row(&row)?;
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::ManageRepositories).await?;
         let existing = store::chart_repository::list(&mut tx, self.project()).await?;
         if existing.iter().any(|other| other.name == row.name) {
             return Err(Error::AlreadyExists(format!("Chart repository {:?} already exists.", row.name)));
@@ -77,7 +79,8 @@ impl Hub {
         put: ChartRepositoryPut,
         expected: Option<i64>,
     ) -> Result<ChartRepository, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::ManageRepositories)?;
+        let mut tx = self.write_as(actor, UserAction::ManageRepositories).await?;
         let found = store::chart_repository::get(&mut tx, self.project(), name).await?;
         let before = found.ok_or_else(|| Error::not_found("chart repository", name))?;
         if expected.is_some_and(|expected| expected != before.revision) {

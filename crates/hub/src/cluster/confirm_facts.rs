@@ -1,6 +1,7 @@
 //! Confirms the facts that a cluster reports.
 
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::cluster::{Cluster, ConfirmedFacts, format_pending_facts};
 use domain::event::EventDetail;
 
@@ -20,7 +21,8 @@ impl Hub {
         facts: ConfirmedFacts,
         if_match: Option<i64>,
     ) -> Result<Cluster, Error> {
-        let change = ClusterChange::begin(self, name, if_match).await?;
+        actor.authorize(UserAction::JoinCluster)?;
+        let change = ClusterChange::begin(self, (actor, UserAction::JoinCluster), name, if_match).await?;
         let mut cluster = change.before.clone();
         if !facts.has_same_identity(&ConfirmedFacts::from_reported(&cluster.facts)) {
             return Err(not_reported_error(&cluster));

@@ -1,6 +1,7 @@
 //! Deletes a cluster.
 
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 
 use super::load_cluster;
@@ -11,7 +12,8 @@ impl Hub {
     /// Deletes a cluster that has no workload. With `force`, also one that still has workloads or is unreachable: what runs
     /// there is left running, and its agent is disconnected. If the cluster joins again, it removes what was there before.
     pub async fn delete_cluster(&self, actor: &Actor, name: &str, force: bool) -> Result<(), Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::RemoveCluster)?;
+        let mut tx = self.write_as(actor, UserAction::RemoveCluster).await?;
         let cluster = load_cluster(&mut tx, name).await?;
         let remaining = store::release::count_present(&mut tx, cluster.id).await?;
         if remaining > 0 && !force {
@@ -32,6 +34,7 @@ impl Hub {
         store::cluster::delete(&mut tx, cluster.id).await?;
         store::queue::PLACER.mark_all(&mut tx, now).await?;
         store::queue::PLACER.mark(&mut tx, &workloads, now).await?;
+        store::queue::INCIDENTS.mark(&mut tx, &workloads, now).await?;
         let detail = EventDetail::ClusterDeleted { orphaned: u32::try_from(remaining).unwrap_or(u32::MAX) };
         let subject = EventSubject::cluster(cluster.id, name);
         let event = NewEvent::from_detail(detail, &actor.name, subject, now);

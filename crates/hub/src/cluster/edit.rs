@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::cluster::{Cluster, check_annotations, check_labels, check_values};
+use domain::authorization::UserAction;
+use domain::cluster::{Cluster, check_annotations, check_labels, check_taints, check_values};
 use domain::event::{ClusterChanges, EventDetail};
 use domain::labels::Labels;
 use domain::request::ClusterPatch;
@@ -19,12 +20,14 @@ impl Hub {
         edit: ClusterPatch,
         if_match: Option<i64>,
     ) -> Result<Cluster, Error> {
-        let change = ClusterChange::begin(self, name, if_match).await?;
+        actor.authorize(UserAction::EditCluster)?;
+        let change = ClusterChange::begin(self, (actor, UserAction::EditCluster), name, if_match).await?;
         let mut cluster = change.before.clone();
         apply_edit(&mut cluster, edit);
         let mut findings = check_labels(&cluster.labels);
         findings.extend(check_annotations(&cluster.annotations));
         findings.extend(check_values(&cluster.values));
+        findings.extend(check_taints(&cluster.taints));
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
@@ -36,7 +39,7 @@ impl Hub {
     }
 }
 
-fn apply_edit(cluster: &mut Cluster, edit: ClusterPatch) {
+pub(super) fn apply_edit(cluster: &mut Cluster, edit: ClusterPatch) {
     apply_changes(&mut cluster.labels, edit.labels);
     apply_changes(&mut cluster.annotations, edit.annotations);
     if let Some(values) = edit.values {

@@ -9,7 +9,7 @@ use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
 use domain::rollup::ReleaseCounts;
 
-use super::load_cluster;
+use super::{ClusterDetails, load_cluster};
 use crate::{Error, Hub};
 
 impl Hub {
@@ -37,16 +37,13 @@ impl Hub {
         load_summary(&mut tx, found).await
     }
 
-    /// One cluster, and one page of the releases on it, from one read transaction.
-    pub async fn get_cluster_with_releases(
-        &self,
-        name: &str,
-        query: &ListQuery,
-    ) -> Result<(ClusterSummary, Page<ReleaseView>), Error> {
+    /// One cluster, one page of the releases on it and its pending removals, from one read transaction.
+    pub async fn get_cluster_details(&self, name: &str, query: &ListQuery) -> Result<ClusterDetails, Error> {
         let mut tx = self.read().await?;
         let found = load_cluster(&mut tx, name).await?;
         let releases = load_releases(&mut tx, &found, query).await?;
-        Ok((load_summary(&mut tx, found).await?, releases))
+        let pending_removals = store::pending_removal::list_by_cluster(&mut tx, found.id).await?;
+        Ok(ClusterDetails { summary: load_summary(&mut tx, found).await?, releases, pending_removals })
     }
 
     /// One page of the releases on a cluster, worst first; without resources.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::Finding;
+use domain::authorization::UserAction;
 use domain::chart::{ChartSource, MAX_RELEASE_NAME};
 use domain::deployment::{
     DeploymentRequest, DeploymentResult, TargetClusterOutcome, ValuesUpdate, deployment_group,
@@ -34,6 +35,7 @@ impl Hub {
         request: DeploymentRequest,
         wait: Duration,
     ) -> Result<DeploymentResult, Error> {
+        actor.authorize(UserAction::Deploy)?;
         check_request(&request)?;
         let mut tx = self.read().await?;
         let targets = self.load_deployment_targets(&mut tx, group).await?;

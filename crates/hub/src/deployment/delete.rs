@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::authorization::UserAction;
 use domain::deployment::DeploymentResult;
 use domain::operation::OperationStatus;
 use domain::request::RemovalOptions;
@@ -22,6 +23,7 @@ impl Hub {
         force: bool,
         wait: Duration,
     ) -> Result<DeploymentResult, Error> {
+        actor.authorize(UserAction::Deploy)?;
         let mut tx = self.read().await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
         drop(tx);

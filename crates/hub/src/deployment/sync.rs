@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::authorization::UserAction;
 use domain::deployment::{DeploymentResult, DeploymentStatus};
 
 use super::without_request_key;
@@ -18,6 +19,7 @@ impl Hub {
         (group, name): (&str, &str),
         wait: Duration,
     ) -> Result<DeploymentResult, Error> {
+        actor.authorize(UserAction::Deploy)?;
         let view = self.get_deployment(group, name).await?;
         let mut tx = self.read().await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
@@ -35,7 +37,7 @@ impl Hub {
                 findings: Vec::new(),
             });
         }
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::Deploy).await?;
         for cluster in leaving {
             let now = self.clock().now();
             store::pending_removal::request(&mut tx, deployment.workload.id, cluster, now).await?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use domain::Finding;
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::deployment::{DeploymentRequest, DeploymentResult};
 use domain::workload::{Intent, Source, WorkloadSpec};
 
@@ -25,6 +26,7 @@ impl Hub {
         request: DeploymentRequest,
         wait: Duration,
     ) -> Result<DeploymentResult, Error> {
+        actor.authorize(UserAction::Deploy)?;
         let mut tx = self.read().await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
         let targets = self.load_deployment_targets(&mut tx, group).await?;

@@ -2,14 +2,15 @@
 //! needed for it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 
-use domain::git::PinnedCommit;
 use domain::release::Reason;
+use domain::remote::PinnedCommit;
 use domain::workload::SourceFile;
 use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use source::git::{AllowedSigners, CommitDetails, GitSnapshot, SnapshotContent};
+use source::git::{AllowedSigners, CommitDetails, FileTree, GitError, GitSnapshot, SnapshotContent};
 use source::kustomize::KustomizeFailed;
 use store::git::GitPath;
 
@@ -18,6 +19,10 @@ use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
 use crate::manifests::RenderWait;
 use crate::{Error, Hub};
+
+/// What a commit or an artifact says about itself, and what is at each path; or why it can't be read at all.
+pub(super) type PathsRead =
+    Result<(CommitDetails, Vec<(String, Result<GitSnapshot, GitError>)>), RenderingFailure>;
 
 /// A fetch that runs; every requester awaits the same one.
 pub(super) type SharedFetch = Shared<BoxFuture<'static, Result<PinnedCommit, RenderingFailure>>>;
@@ -62,7 +67,7 @@ impl Hub {
             });
         }
         let message =
-            format!("Commit {} of {url} is still being fetched.", domain::git::short_commit(commit));
+            format!("Commit {} of {url} is still being fetched.", domain::remote::short_commit(commit));
         Ok(Err(waiting(message, "Wait a moment and try again; the fetch goes on.")))
     }
 
@@ -114,35 +119,14 @@ impl Hub {
         let Ok(_slot) = slots.acquire_owned().await else {
             return for_all(&waiting("The server stops.", "It is tried again."));
         };
-        let client = match self.git_client() {
-            Ok(client) => client,
+        let read = match domain::remote::is_oci_url(url) {
+            true => self.read_artifact(url, commit, paths).await?,
+            false => self.read_commit(url, commit, paths).await?,
+        };
+        let (details, read) = match read {
+            Ok(read) => read,
             Err(failure) => return for_all(&failure),
         };
-        let repository = self.find_git_repository(url).await?;
-        let remote = match to_remote(url, repository.as_ref()) {
-            Ok(remote) => remote,
-            Err(finding) => return for_all(&rejected(finding)),
-        };
-        let objects = match client.fetch_commit(&remote, commit).await {
-            Ok(objects) => objects,
-            Err(error) => return for_all(&to_failure(error, url)),
-        };
-        let signers = repository.as_ref().map_or("", |row| &row.allowed_signers);
-        // Keys that can't be read any more accept nothing.
-        let verified = match AllowedSigners::parse(signers) {
-            Ok(signers) => signers.verify(&objects).map_err(|error| to_failure(error, url)),
-            Err(invalid) => Err(rejected(invalid_signers(&invalid))),
-        };
-        if let Err(failure) = verified {
-            return for_all(&failure);
-        }
-        let details = objects.details().clone();
-        let wanted = paths.to_vec();
-        let read = run_blocking(move || {
-            let read = |path: String| (path.clone(), GitSnapshot::read(&objects, &path));
-            wanted.into_iter().map(read).collect::<Vec<_>>()
-        })
-        .await?;
         let mut results = HashMap::new();
         for (path, snapshot) in read {
             let pinned = match snapshot {
@@ -156,6 +140,34 @@ impl Hub {
             results.insert(path, stored);
         }
         Ok(results)
+    }
+
+    /// A commit of a Git repository at each of these paths.
+    async fn read_commit(&self, url: &str, commit: &str, paths: &[String]) -> Result<PathsRead, Error> {
+        let client = match self.git_client() {
+            Ok(client) => client,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let repository = self.find_git_repository(url).await?;
+        let remote = match to_remote(url, repository.as_ref()) {
+            Ok(remote) => remote,
+            Err(finding) => return Ok(Err(rejected(finding))),
+        };
+        let objects = match client.fetch_commit(&remote, commit).await {
+            Ok(objects) => objects,
+            Err(error) => return Ok(Err(to_failure(error, url))),
+        };
+        let signers = repository.as_ref().map_or("", |row| &row.allowed_signers);
+        // Keys that can't be read any more accept nothing.
+        let verified = match AllowedSigners::parse(signers) {
+            Ok(signers) => signers.verify(&objects).map_err(|error| to_failure(error, url)),
+            Err(invalid) => Err(rejected(invalid_signers(&invalid))),
+        };
+        if let Err(failure) = verified {
+            return Ok(Err(failure));
+        }
+        let details = objects.details().clone();
+        Ok(Ok((details, read_paths(objects, paths).await?)))
     }
 
     /// What a source pins for a path, with the bytes that are stored; a kustomization is rendered.
@@ -218,6 +230,19 @@ impl Hub {
         let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
         Ok(store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?)
     }
+}
+
+/// What is at each of these paths.
+pub(super) async fn read_paths<T: FileTree<Id: Display> + Send + 'static>(
+    tree: T,
+    paths: &[String],
+) -> Result<Vec<(String, Result<GitSnapshot, GitError>)>, Error> {
+    let paths = paths.to_vec();
+    run_blocking(move || {
+        let read = |path: String| (path.clone(), GitSnapshot::read(&tree, &path));
+        paths.into_iter().map(read).collect()
+    })
+    .await
 }
 
 /// The stored content is not the one that a revision names.

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use domain::event::{EventKind, NewEvent};
-use domain::git::{GitSource, OnNewCommit, PinnedCommit, short_commit};
-use domain::git_status::{GitFailure, GitFollowStatus};
+use domain::git_status::{CommitsAhead, GitFailure, GitFollowStatus};
+use domain::remote::{OnNewCommit, PinnedCommit, RemoteSource, short_commit};
 use domain::workload::Source;
 use domain::{Finding, Severity};
 use store::git::{GitFollower, GitRefRow};
@@ -65,7 +65,30 @@ impl Hub {
         if is_new && !has_content || draft.pinned.is_none() {
             self.put_commit_in_draft(follower, &pinned, commit.previous).await?;
         }
-        self.record_followed(follower, commit.tip, None).await
+        let before = published.as_ref().and_then(|published| published.pinned.as_ref());
+        let ahead = self.count_ahead(follower, &commit, before).await?;
+        self.record_followed(follower, commit.tip, None, ahead).await
+    }
+
+    /// How far a commit is ahead of the published one, counted once. What can't be counted is left open: it is only displayed.
+    async fn count_ahead(
+        &self,
+        follower: &GitFollower,
+        commit: &NewCommit<'_>,
+        published: Option<&PinnedCommit>,
+    ) -> Result<Option<CommitsAhead>, Error> {
+        let has_history = !domain::remote::is_oci_url(&commit.row.url);
+        let Some(published) = published.filter(|published| has_history && published.commit != commit.tip)
+        else {
+            return Ok(None);
+        };
+        let known = follower.follow.ahead.as_ref().filter(|_| follower.follow.commit == commit.tip);
+        if let Some(known) = known.filter(|known| known.of == published.commit) {
+            return Ok(Some(known.clone()));
+        }
+        let counted = self.count_commits_ahead(&commit.row.url, commit.tip, &published.commit).await?;
+        let count = counted.ok().flatten();
+        Ok(count.map(|count| CommitsAhead { of: published.commit.clone(), count }))
     }
 
     /// Sets the commit of the draft and nothing else, so that no edit of a person is lost.
@@ -77,7 +100,7 @@ impl Hub {
     ) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, &follower.name).await?;
-        let Source::Git(source) = &mut workload.draft.source else { return Ok(()) };
+        let Some(source) = workload.draft.source.remote_mut() else { return Ok(()) };
         if source.path != follower.path || source.pinned.as_ref() == Some(pinned) {
             return Ok(());
         }
@@ -96,7 +119,7 @@ impl Hub {
         &self,
         follower: &GitFollower,
         commit: &NewCommit<'_>,
-        published: &GitSource,
+        published: &RemoteSource,
         pinned: PinnedCommit,
     ) -> Result<(), Error> {
         if let Some(before) = &published.pinned
@@ -110,7 +133,7 @@ impl Hub {
         let message = describe_move(published, before, &pinned);
         let content = PublishContent::Commit { pinned: Box::new(pinned), approve_after_first_wave: gate };
         match self.plan_and_publish(&follower.name, &message, content).await {
-            Ok(revision) => self.record_followed(follower, commit.tip, Some(revision)).await,
+            Ok(revision) => self.record_followed(follower, commit.tip, Some(revision), None).await,
             Err(error) if error.is_outage() => Err(error),
             Err(error) => self.block(follower, commit.tip, &to_failure(&error)).await,
         }
@@ -137,6 +160,10 @@ impl Hub {
         commit: &NewCommit<'_>,
         before: &PinnedCommit,
     ) -> Result<Option<RenderingFailure>, Error> {
+        // A tag of a registry has no history: its artifacts replace each other.
+        if domain::remote::is_oci_url(&commit.row.url) {
+            return Ok(None);
+        }
         let found = self.count_commits_ahead(&commit.row.url, commit.tip, &before.commit).await?;
         Ok(match found {
             Ok(Some(_)) => None,
@@ -174,7 +201,8 @@ impl Hub {
         if !is_known {
             effects.events.push(blocked_event(follower, tip, &blocked));
         }
-        let status = GitFollowStatus { commit: tip.to_owned(), blocked: Some(blocked), revision: None };
+        let status =
+            GitFollowStatus { commit: tip.to_owned(), blocked: Some(blocked), ..GitFollowStatus::default() };
         let mut tx = self.write().await?;
         store::git::set_follow_status(&mut tx, follower.workload, &status).await?;
         self.commit(tx, effects).await
@@ -185,9 +213,10 @@ impl Hub {
         follower: &GitFollower,
         tip: &str,
         revision: Option<u32>,
+        ahead: Option<CommitsAhead>,
     ) -> Result<(), Error> {
         let revision = revision.or(follower.follow.revision.filter(|_| follower.follow.commit == tip));
-        let status = GitFollowStatus { commit: tip.to_owned(), blocked: None, revision };
+        let status = GitFollowStatus { commit: tip.to_owned(), blocked: None, revision, ahead };
         if status == follower.follow {
             return Ok(());
         }
@@ -198,22 +227,28 @@ impl Hub {
 }
 
 /// The source of a draft, if it still follows this ref at this path.
-fn followed_source<'a>(source: &'a Source, row: &GitRefRow, follower: &GitFollower) -> Option<&'a GitSource> {
-    let is_followed = |git: &&GitSource| {
+fn followed_source<'a>(
+    source: &'a Source,
+    row: &GitRefRow,
+    follower: &GitFollower,
+) -> Option<&'a RemoteSource> {
+    let is_followed = |git: &&RemoteSource| {
         git.repository == row.url && git.reference == row.reference && git.path == follower.path
     };
-    source.git().filter(is_followed)
+    source.remote().filter(is_followed)
 }
 
-fn describe_move(source: &GitSource, from: Option<&str>, pinned: &PinnedCommit) -> String {
-    let PinnedCommit { subject, author, .. } = pinned;
+fn describe_move(source: &RemoteSource, from: Option<&str>, pinned: &PinnedCommit) -> String {
     let moved = match from.filter(|from| *from != pinned.commit) {
         Some(from) => {
             format!("{} moved from {} to {}", source.reference_label(), short_commit(from), pinned.short())
         }
-        None => format!("commit {} of {}", pinned.short(), source.reference_label()),
+        None => format!("{} {} of {}", source.commit_noun(), pinned.short(), source.reference_label()),
     };
-    format!("{moved}: {subject:?} by {author}")
+    match domain::remote::describe_origin(&pinned.subject, &pinned.author) {
+        Some(origin) => format!("{moved}: {origin}"),
+        None => moved,
+    }
 }
 
 fn blocked_event(follower: &GitFollower, tip: &str, blocked: &GitFailure) -> NewEvent {

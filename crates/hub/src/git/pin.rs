@@ -1,13 +1,14 @@
 //! Sets the commit of a Git source, so that what is saved always means the same content.
 
 use domain::Finding;
-use domain::git::{GitSource, PinnedCommit, is_commit_id};
+use domain::authorization::UserAction;
+use domain::remote::{PinnedCommit, RemoteSource};
 use domain::workload::{Source, WorkloadSpec};
 
 use super::unpinned;
 use crate::chart::RenderingFailure;
 use crate::manifests::RenderWait;
-use crate::{Error, Hub};
+use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// Sets what a source leaves open: the version of a chart, the commit of a ref. What can't be read now stays open or as it was,
@@ -18,10 +19,10 @@ impl Hub {
         previous: Option<&Source>,
     ) -> Result<(), Error> {
         self.pin_chart_version(source).await?;
-        let Source::Git(git) = source else { return Ok(()) };
+        let Some(git) = source.remote_mut() else { return Ok(()) };
         git.normalize();
         if let Err(failure) = Box::pin(self.pin_commit(git)).await? {
-            let before = previous.and_then(Source::git).filter(|before| before.has_same_address(git));
+            let before = previous.and_then(Source::remote).filter(|before| before.has_same_address(git));
             git.pinned = before.and_then(|before| before.pinned.clone());
             let why = super::describe(&failure).0;
             tracing::info!(why, repository = git.repository, "the commit of a draft is not set");
@@ -33,7 +34,12 @@ impl Hub {
     ///
     /// # Errors
     /// The address is not valid or can't be read, or its content is refused.
-    pub async fn preview_git_source(&self, mut source: GitSource) -> Result<PinnedCommit, Error> {
+    pub async fn preview_git_source(
+        &self,
+        actor: &Actor,
+        mut source: RemoteSource,
+    ) -> Result<PinnedCommit, Error> {
+        actor.authorize(UserAction::CheckSource)?;
         source.normalize();
         source.pinned = None;
         if source.repository.is_empty() {
@@ -47,8 +53,9 @@ impl Hub {
 
     /// Sets the commit of a source and what is known about it. A commit that the source names stays; nothing else that it says about
     /// the commit is believed.
-    async fn pin_commit(&self, source: &mut GitSource) -> Result<Result<(), RenderingFailure>, Error> {
-        let named = source.pinned.take().map(|pinned| pinned.commit).filter(|commit| is_commit_id(commit));
+    async fn pin_commit(&self, source: &mut RemoteSource) -> Result<Result<(), RenderingFailure>, Error> {
+        let named =
+            source.pinned.take().map(|pinned| pinned.commit).filter(|commit| source.is_immutable(commit));
         let findings: Vec<Finding> = source.check("").into_iter().filter(Finding::is_blocking).collect();
         if source.repository.is_empty() || !findings.is_empty() {
             return Ok(Err(RenderingFailure { findings, reason: domain::release::Reason::RenderFailed }));
@@ -56,8 +63,8 @@ impl Hub {
         let commit = match named {
             _ if !source.can_move() => source.reference.clone(),
             Some(commit) => commit,
-            None => match self.resolve_git_ref(&source.repository, &source.reference).await? {
-                Ok(found) => found.commit,
+            None => match self.resolve_ref(&source.repository, &source.reference).await? {
+                Ok(commit) => commit,
                 Err(failure) => return Ok(Err(failure)),
             },
         };
@@ -71,7 +78,7 @@ impl Hub {
         &self,
         spec: &mut WorkloadSpec,
     ) -> Result<Result<(), RenderingFailure>, Error> {
-        let Source::Git(source) = &mut spec.source else { return Ok(Ok(())) };
+        let Some(source) = spec.source.remote_mut() else { return Ok(Ok(())) };
         if source.pinned.is_some() {
             return Ok(Ok(()));
         }
@@ -82,7 +89,7 @@ impl Hub {
 
 /// Keeps the commit of a draft in a form that has none: an edit of other fields moves no commit.
 pub(crate) fn keep_pin(source: &mut Source, previous: Option<&Source>) {
-    if let (Source::Git(source), Some(Source::Git(previous))) = (source, previous)
+    if let (Some(source), Some(previous)) = (source.remote_mut(), previous.and_then(Source::remote))
         && source.pinned.is_none()
         && source.has_same_address(previous)
     {
@@ -92,7 +99,7 @@ pub(crate) fn keep_pin(source: &mut Source, previous: Option<&Source>) {
 
 /// Takes over the commit that a published spec of the same address was pinned to, if the draft has none.
 pub(crate) fn adopt_pin(draft: &mut WorkloadSpec, published: &WorkloadSpec) {
-    if let (Source::Git(draft), Source::Git(published)) = (&mut draft.source, &published.source)
+    if let (Some(draft), Some(published)) = (draft.source.remote_mut(), published.source.remote())
         && draft.pinned.is_none()
     {
         draft.normalize();

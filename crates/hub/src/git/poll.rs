@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use domain::Timestamp;
-use domain::git::PinnedCommit;
 use domain::git_status::{GitFailure, GitRefStatus};
+use domain::remote::PinnedCommit;
 use rand::Rng;
 use store::git::{GitFollower, GitRefRow};
 
@@ -94,13 +94,13 @@ impl Hub {
             return Ok(());
         }
         tx.commit().await?;
-        let tip = self.resolve_git_ref(&row.url, &row.reference).await?;
+        let tip = self.resolve_ref(&row.url, &row.reference).await?;
         let had_failed = row.status.failure.is_some();
         let next = match tip {
             Err(failure) => self.failed_ref(&row, &failure),
             Ok(tip) => {
-                let details = self.follow_tip(&row, &tip.commit, trigger).await?;
-                self.checked_ref(&row, &tip.commit, details)
+                let details = self.follow_tip(&row, &tip, trigger).await?;
+                self.checked_ref(&row, &tip, details)
             }
         };
         let has_recovered = had_failed && next.status.failure.is_none();

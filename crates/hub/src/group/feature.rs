@@ -2,6 +2,7 @@
 
 use domain::Finding;
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::placement::{
     ClusterGroup, FeatureProperties, FeatureState, FeatureStatus, GroupFeature, GroupFeatureName,
@@ -43,8 +44,9 @@ impl Hub {
         group: &str,
         (feature, properties): (&str, FeatureProperties),
     ) -> Result<FeatureStatus, Error> {
+        actor.authorize(UserAction::ChangeGroups)?;
         let name = parse_feature(feature)?;
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
         let stored = load_group(&mut tx, group).await?;
         let status = self.load_feature_status(&mut tx, &stored, name).await?;
         if status.reconcile_state != FeatureState::Success {
@@ -64,8 +66,9 @@ impl Hub {
         group: &str,
         feature: &str,
     ) -> Result<FeatureStatus, Error> {
+        actor.authorize(UserAction::ChangeGroups)?;
         let name = parse_feature(feature)?;
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
         let stored = load_group(&mut tx, group).await?;
         let setting = stored.feature(name);
         let deployments = self.load_group_deployments(&mut tx, group).await?;

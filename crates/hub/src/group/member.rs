@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::authorization::UserAction;
 use domain::cluster::{Cluster, Connectivity};
 use domain::deployment::{ClusterGroupRequest, ClusterGroupView, GroupMember, member_status};
 use domain::placement::{ClusterGroup, FeatureState};
@@ -41,6 +42,7 @@ impl Hub {
         actor: &Actor,
         request: ClusterGroupRequest,
     ) -> Result<ClusterGroupView, Error> {
+        actor.authorize(UserAction::ChangeGroups)?;
         let ClusterGroupRequest { name, members, exclusive } = request;
         if members.is_empty() {
             let finding =
@@ -65,6 +67,7 @@ impl Hub {
         name: &str,
         request: ClusterGroupRequest,
     ) -> Result<Option<ClusterGroupView>, Error> {
+        actor.authorize(UserAction::ChangeGroups)?;
         let ClusterGroupRequest { name: new_name, members, exclusive } = request;
         let old = self.get_group(name).await?;
         if !new_name.is_empty() && new_name != name {
@@ -77,7 +80,7 @@ impl Hub {
             return Ok(None);
         }
         let members = self.load_joining_members(&members, &old.members).await?;
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
         let old = load_group(&mut tx, name).await?;
         let group = ClusterGroup { members, exclusive: exclusive || old.exclusive, ..old.clone() };
         let change = GroupChange { group, old: Some(old), removal: Removal::Immediate };
@@ -90,6 +93,7 @@ impl Hub {
     /// # Errors
     /// There is no such group; its members are locked; a workload that is no deployment of it references it.
     pub async fn delete_group_with_deployments(&self, actor: &Actor, name: &str) -> Result<(), Error> {
+        actor.authorize(UserAction::ChangeGroups)?;
         let mut tx = self.read().await?;
         let group = load_group(&mut tx, name).await?;
         domain::placement::check_membership_change(&group).map_err(domain::actions::ActionUnavailable)?;

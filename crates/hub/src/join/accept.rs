@@ -1,6 +1,7 @@
 //! Accepts an agent: its cluster is registered, or the existing cluster gets a new agent.
 
 use domain::ClusterId;
+use domain::authorization::UserAction;
 use domain::cluster::{Cluster, ClusterKind, ConfirmedFacts, PendingFact};
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{Registration, RegistrationState};
@@ -34,7 +35,8 @@ impl Hub {
         name: &str,
         fingerprint: Option<&str>,
     ) -> Result<Cluster, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::JoinCluster)?;
+        let mut tx = self.write_as(actor, UserAction::JoinCluster).await?;
         let found = store::registration::get_pending(&mut tx, name).await?;
         let matches = |found: &Registration| fingerprint.is_none_or(|key| key == found.fingerprint);
         let found = found.filter(matches).ok_or_else(|| Error::not_found("pending agent", name))?;

@@ -1,10 +1,12 @@
 //! The manifests that install an agent: namespace, service account, RBAC, join token, Deployment.
 
+use domain::authorization::UserAction;
 use domain::join::NewJoinToken;
-use domain::{Finding, name, name_check};
+use domain::{Finding, JoinTokenId, name, name_check};
 use serde_json::{Value, json};
 
 use super::JoinTokenSecret;
+use super::register::{TOKEN_NOT_USABLE, verify_token};
 use crate::{Actor, Error, Hub};
 
 /// The agent's namespace, and the name of every object in it.
@@ -74,6 +76,7 @@ impl Hub {
         install: InstallOptions,
         text: impl Fn(&JoinTokenSecret) -> String,
     ) -> Result<(JoinTokenSecret, String), Error> {
+        actor.authorize(UserAction::JoinCluster)?;
         let resources = check_options(&install)?;
         let token = NewJoinToken {
             cluster_name: Some(install.cluster.clone()),
@@ -81,17 +84,43 @@ impl Hub {
             ..install.token.clone()
         };
         let secret = self.create_join_token(actor, token).await?;
-        let documents = render_manifests(&install, &resources, &text(&secret));
-        let mut manifest = String::new();
-        for document in documents {
-            let yaml = serde_saphyr::to_string(&document);
-            let yaml = yaml.map_err(|error| Error::Internal(error.to_string().into()))?;
-            manifest.push_str("---\n");
-            manifest.push_str(yaml.trim_end());
-            manifest.push('\n');
-        }
+        let manifest = format_manifests(&render_manifests(&install, &resources, &text(&secret)))?;
         Ok((secret, manifest))
     }
+
+    /// The same manifests with a join token that exists, for whoever presents its secret: `kubectl` on the cluster reads them
+    /// without a session. `text` is the complete text of that token.
+    ///
+    /// # Errors
+    /// The secret is wrong; the token has expired, is used up or revoked, or is not for this cluster.
+    pub async fn get_install_manifest(
+        &self,
+        (token, secret): (JoinTokenId, &str),
+        install: &InstallOptions,
+        text: &str,
+    ) -> Result<String, Error> {
+        let mut tx = self.read().await?;
+        let token = verify_token(&mut tx, token, secret).await?;
+        drop(tx);
+        if !token.is_valid_for(&install.cluster, self.clock().now()) {
+            return Err(TOKEN_NOT_USABLE);
+        }
+        let resources = check_options(install)?;
+        format_manifests(&render_manifests(install, &resources, text))
+    }
+}
+
+/// The documents as one YAML stream.
+fn format_manifests(documents: &[Value]) -> Result<String, Error> {
+    let mut manifest = String::new();
+    for document in documents {
+        let yaml = serde_saphyr::to_string(document);
+        let yaml = yaml.map_err(|error| Error::Internal(error.to_string().into()))?;
+        manifest.push_str("---\n");
+        manifest.push_str(yaml.trim_end());
+        manifest.push('\n');
+    }
+    Ok(manifest)
 }
 
 /// Checks the options; returns the resources that the agent may write.
@@ -187,6 +216,9 @@ fn render_manifests(install: &InstallOptions, resources: &[GroupResource], token
                 rules.extend(policy_rules(&[(String::new(), "namespaces".to_owned())], &WRITE_VERBS));
             } else {
                 for space in &install.namespaces {
+                    // A role needs its namespace.
+                    documents
+                        .push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}}));
                     documents.push(role(space, &policy_rules(resources, &WRITE_VERBS)));
                     documents.push(role_binding(space, &[service_account_subject(AGENT_NAME, AGENT_NAME)]));
                 }
@@ -296,6 +328,9 @@ mod tests {
         let spaces: Vec<&Value> =
             filter_kind(&all, "Role").into_iter().map(|role| &role["metadata"]["namespace"]).collect();
         assert_eq!(spaces, ["flotilla-agent", "shop", "blog"]);
+        let created: Vec<&Value> =
+            filter_kind(&all, "Namespace").into_iter().map(|space| &space["metadata"]["name"]).collect();
+        assert_eq!(created, ["flotilla-agent", "shop", "blog"], "a role needs its namespace");
         let cluster_rules = filter_kind(&all, "ClusterRole")[0]["rules"].as_array().unwrap();
         let writes = |rule: &&Value| {
             rule["verbs"].as_array().unwrap().iter().any(|verb| WRITE_VERBS.contains(&verb.as_str().unwrap()))

@@ -4,7 +4,7 @@ use domain::actions::ActionUnavailable;
 use domain::cluster::{ClusterFacts, ClusterKind};
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{JoinToken, Registration, RegistrationState};
-use domain::{Finding, Timestamp, name_check};
+use domain::{Finding, JoinTokenId, Timestamp, name_check};
 use store::Tx;
 use subtle::ConstantTimeEq as _;
 
@@ -22,6 +22,10 @@ const MAX_TEXT_CHARS: usize = 253;
 const MAX_LIST_ITEMS: usize = 200;
 
 const INVALID_TOKEN: Error = Error::Unauthenticated("The join token is not valid.");
+/// The token exists, but no agent can register with it under this name.
+pub(super) const TOKEN_NOT_USABLE: Error = Error::Unauthenticated(
+    "The join token has expired, is used up or revoked, or is bound to another cluster name.",
+);
 
 /// A request to join whose token has been verified.
 struct VerifiedJoin {
@@ -45,7 +49,7 @@ impl Hub {
             ));
         };
         let mut tx = self.write().await?;
-        let token = verify_token(&mut tx, &join).await?;
+        let token = verify_token(&mut tx, join.token, &join.secret).await?;
         let known = store::registration::get_by_fingerprint(&mut tx, &request.fingerprint).await?;
         let same = known.filter(|known| known.token == token.id && known.name == join.name);
         let verified = VerifiedJoin { request, join, token };
@@ -86,9 +90,7 @@ impl Hub {
         let now = self.clock().now();
         if !token.is_valid_for(&join.name, now) || !store::join_token::consume_use(&mut tx, token.id).await? {
             tracing::warn!(token = %token.id, name = join.name, "rejected a join token that has expired, is used up or is bound to another cluster name");
-            return Err(Error::Unauthenticated(
-                "The join token has expired, is used up, or is bound to another cluster name.",
-            ));
+            return Err(TOKEN_NOT_USABLE);
         }
         replace_pending_registration(&mut tx, &join.name, &token).await?;
         let existing = store::cluster::get_by_name(&mut tx, &join.name).await?;
@@ -123,9 +125,9 @@ impl Hub {
 }
 
 /// The token, if the secret matches. Compares hashes, in constant time.
-async fn verify_token(tx: &mut Tx, join: &JoinRequest) -> Result<JoinToken, Error> {
-    let presented = hash_secret(&join.secret);
-    let found = store::join_token::get(tx, join.token).await?;
+pub(super) async fn verify_token(tx: &mut Tx, id: JoinTokenId, secret: &str) -> Result<JoinToken, Error> {
+    let presented = hash_secret(secret);
+    let found = store::join_token::get(tx, id).await?;
     let hash = found.as_ref().map_or("", |(_, hash)| hash.as_str());
     let matches = bool::from(hash.as_bytes().ct_eq(presented.as_bytes()));
     found.map(|(token, _)| token).filter(|_| matches).ok_or(INVALID_TOKEN)

@@ -1,5 +1,6 @@
 //! Rejects an agent.
 
+use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{Registration, RegistrationState};
 
@@ -9,7 +10,8 @@ use crate::{Actor, Error, Hub};
 impl Hub {
     /// Rejects the pending agent with this name; its key needs a new token to request again.
     pub async fn reject_cluster(&self, actor: &Actor, name: &str) -> Result<(), Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::JoinCluster)?;
+        let mut tx = self.write_as(actor, UserAction::JoinCluster).await?;
         let found = store::registration::get_pending(&mut tx, name).await?;
         let found = found.ok_or_else(|| Error::not_found("pending agent", name))?;
         let rejected = Registration {

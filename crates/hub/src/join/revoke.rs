@@ -2,6 +2,7 @@
 
 use domain::Severity;
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::cluster::ClusterKind;
 use domain::event::{EventKind, NewEvent};
 
@@ -12,8 +13,9 @@ use crate::{Actor, Error, Hub};
 impl Hub {
     /// Revokes every certificate of a cluster. Its agent needs a new join token and acceptance to return.
     pub async fn revoke_cluster(&self, actor: &Actor, name: &str) -> Result<(), Error> {
+        actor.authorize(UserAction::RemoveCluster)?;
         let now = self.clock().now();
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::RemoveCluster).await?;
         let cluster = load_cluster(&mut tx, name).await?;
         if cluster.kind != ClusterKind::Agent {
             let why = format!("Cluster {name} has no agent of its own: the server serves it.");

@@ -1,6 +1,7 @@
 //! Join tokens: create, list, revoke.
 
 use domain::JoinTokenId;
+use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{JoinToken, NewJoinToken};
 
@@ -16,6 +17,7 @@ impl Hub {
         actor: &Actor,
         new: NewJoinToken,
     ) -> Result<JoinTokenSecret, Error> {
+        actor.authorize(UserAction::JoinCluster)?;
         let findings = new.check();
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
@@ -34,7 +36,7 @@ impl Hub {
             expires_at: now.plus_millis(i64::from(new.minutes) * 60_000),
             revoked_at: None,
         };
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::JoinCluster).await?;
         store::join_token::insert(&mut tx, &token, &hash_secret(&secret)).await?;
         let detail = EventDetail::JoinTokenCreated {
             id: token.id,
@@ -55,7 +57,8 @@ impl Hub {
 
     /// Revokes a join token. Its pending registrations get no certificate; accepted agents are not affected.
     pub async fn revoke_join_token(&self, actor: &Actor, id: JoinTokenId) -> Result<(), Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::JoinCluster)?;
+        let mut tx = self.write_as(actor, UserAction::JoinCluster).await?;
         if store::join_token::get(&mut tx, id).await?.is_none() {
             return Err(Error::not_found("join token", id.to_string()));
         }

@@ -17,7 +17,12 @@ const DAY_MILLIS: i64 = 86_400_000;
 /// How long rows are retained after the time by which their table expires, in milliseconds.
 const fn retention_millis(table: RetainedTable) -> i64 {
     match table {
-        RetainedTable::Session | RetainedTable::SignInAttempt | RetainedTable::Plan => 0,
+        RetainedTable::Session
+        | RetainedTable::SignInAttempt
+        | RetainedTable::PasswordLink
+        | RetainedTable::Plan => 0,
+        // Its values can contain passwords.
+        RetainedTable::HelmReleaseRequest => 60_000,
         RetainedTable::IdempotencyRecord => DAY_MILLIS,
         // Twice the interval in which a put renews the time: protects what is not referenced yet by a commit.
         RetainedTable::Artifact => 2 * DAY_MILLIS,
@@ -26,7 +31,10 @@ const fn retention_millis(table: RetainedTable) -> i64 {
         | RetainedTable::JoinToken
         | RetainedTable::Registration
         | RetainedTable::AgentCertificate => 30 * DAY_MILLIS,
-        RetainedTable::Revision | RetainedTable::Operation | RetainedTable::Event => 90 * DAY_MILLIS,
+        RetainedTable::Revision
+        | RetainedTable::Operation
+        | RetainedTable::Incident
+        | RetainedTable::Event => 90 * DAY_MILLIS,
         // What a cluster still has to remove after that, it keeps.
         RetainedTable::ReleaseTombstone => 365 * DAY_MILLIS,
     }
@@ -39,6 +47,7 @@ const fn batch_rows(table: RetainedTable) -> u32 {
         RetainedTable::Revision
         | RetainedTable::Artifact
         | RetainedTable::GitSnapshot
+        | RetainedTable::Incident
         | RetainedTable::Operation => 100,
         _ => 1_000,
     }

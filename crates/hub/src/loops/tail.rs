@@ -45,7 +45,7 @@ async fn send_notices(hub: &Hub) -> Result<(), Error> {
     hub.sync_clock().await?;
     hub.live().notify_event(last_event_seq(hub).await?);
     hub.live().notify_all_desired_states();
-    hub.live().notify_plan();
+    hub.live().notify_answer();
     hub.signals().placer.notify_one();
     hub.signals().rollouts.notify_one();
     Ok(())

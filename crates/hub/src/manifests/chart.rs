@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::chart::{ChartInputs, ChartVersion};
-use domain::chart_hooks::check_hooks;
+use domain::chart_hooks::{check_hooks, leave_out_parts};
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::finding::merge_clusters;
 use domain::manifest;
 use domain::release::{Reason, RenderOutcome};
-use domain::workload::SourceFile;
+use domain::workload::{Policies, SourceFile};
 use domain::{ClusterId, Digest, Finding, WorkloadId};
 use store::chart::ChartRendering;
 
@@ -90,7 +90,12 @@ impl Hub {
             return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
         let renderings = self.load_renderings(&inputs, wait).await?;
-        let manifests = self.collect_manifests(clusters, inputs, renderings).await?;
+        let policies = &release.spec.policies;
+        let mut manifests = self.collect_manifests(clusters, inputs, renderings, policies).await?;
+        // The placer decides by the renderings alone.
+        if matches!(wait, RenderWait::Request) {
+            manifests.findings.extend(self.find_unknown_values(release, chart).await?);
+        }
         Ok(SourceManifests { chart: Some(chart.clone()), ..manifests })
     }
 
@@ -160,6 +165,7 @@ impl Hub {
         clusters: &[Cluster],
         inputs: InputsByCluster,
         renderings: BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>,
+        policies: &Policies,
     ) -> Result<SourceManifests, Error> {
         let InputsByCluster { distinct, missing, mut findings } = inputs;
         let names: HashMap<ClusterId, &str> =
@@ -193,12 +199,15 @@ impl Hub {
             }
         }
         drop(tx);
+        let policies = policies.clone();
         let parse = move || {
             let mut sets = Vec::with_capacity(texts.len());
             for (inputs, bytes, clusters) in texts {
                 let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
-                let parsed = manifest::parse(&files);
-                findings.extend(check_hooks(&parsed).into_iter().map(|found| match clusters.is_empty() {
+                let mut parsed = manifest::parse(&files);
+                let left_out = leave_out_parts(&mut parsed, &policies);
+                let of_chart = left_out.into_iter().chain(check_hooks(&parsed));
+                findings.extend(of_chart.map(|found| match clusters.is_empty() {
                     true => found,
                     false => found.with_clusters(clusters.clone()),
                 }));

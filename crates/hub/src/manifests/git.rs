@@ -1,8 +1,8 @@
 //! Manifests of Git sources: the stored content of the pinned commit, fetched again if it is not stored.
 
 use domain::chart_values::ChartRelease;
-use domain::git::{GitContent, GitSource};
 use domain::manifest;
+use domain::remote::{GitContent, RemoteSource};
 use domain::workload::SourceFile;
 use domain::{Digest, Finding, Timestamp};
 use source::archive::ChartArchive;
@@ -21,7 +21,7 @@ impl Hub {
     /// The manifests of the pinned commit.
     pub(super) async fn load_git_manifests(
         &self,
-        source: &GitSource,
+        source: &RemoteSource,
         query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
@@ -70,7 +70,7 @@ impl Hub {
 
     async fn load_git_chart(
         &self,
-        source: &GitSource,
+        source: &RemoteSource,
         digest: &Digest,
         query: ManifestsQuery<'_>,
         wait: RenderWait,
@@ -102,6 +102,7 @@ impl Hub {
             source: &chart_source,
             groups: query.groups,
             targets: &targets,
+            installed: query.installed,
         };
         self.render_chart_manifests(&release, &chart, query.clusters, wait).await
     }

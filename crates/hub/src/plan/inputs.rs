@@ -73,6 +73,7 @@ impl PlanInputs {
             workload: stored.workload.id,
             draft: stored.workload.revision,
             change: stored.change.as_ref().map(OverrideChange::digest),
+            restored_revision: stored.restored_revision,
             targets: get.chain(lose).collect(),
         }
         .hash()

@@ -22,8 +22,9 @@ impl Hub {
         let mut releases = store::release::list_desired_by_cluster(&mut tx, cluster).await?;
         releases.extend(store::tombstone::list_desired_by_cluster(&mut tx, cluster).await?);
         let dry_run_requests = self.dry_run_requests(&mut tx, cluster).await?;
+        let helm_release_requests = self.helm_release_requests(&mut tx, cluster).await?;
         failpoint("desired_state.served");
-        Ok(DesiredState { version, releases, dry_run_requests })
+        Ok(DesiredState { version, releases, dry_run_requests, helm_release_requests })
     }
 
     /// The version of the desired state, as soon as it is greater than `since` or `wait` has passed.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use domain::cluster::{Cluster, ClusterFacts, ClusterKind, PendingFact};
 use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
-use domain::release::{Release, ReleaseGoal, ReleaseState};
+use domain::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState};
 use domain::report::limits::MAX_RELEASES;
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
 use domain::{ClusterId, Finding, ReleaseId, Timestamp, WorkloadId};
@@ -341,7 +341,12 @@ async fn report_events(
 
 fn state_detail(release: &Release, before: ReleaseState) -> EventDetail {
     let after = release.state();
-    let message = if after.is_failing() { release.message() } else { String::new() };
+    let message = match release.stages().get(StageName::Pruned).state {
+        _ if after.is_failing() => release.message(),
+        // It names the objects that stay on the cluster.
+        StageState::Skipped { ref message } if after.is_gone() => message.clone(),
+        _ => String::new(),
+    };
     EventDetail::ReleaseState { from: before, to: after, message }
 }
 
@@ -349,6 +354,7 @@ fn drift_detail(report: &DriftReport) -> DriftDetail {
     DriftDetail {
         object: report.object.clone(),
         fields: report.fields.clone(),
+        values: report.values.clone(),
         manager: if report.manager == "unknown" { String::new() } else { report.manager.clone() },
         outcome: report.outcome,
         more: 0,

@@ -12,8 +12,9 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use domain::{Digest, Timestamp};
-use store::sign_in_attempt;
+use store::{Tx, sign_in_attempt};
 
+use super::setup::SETUP_TOKEN_NAME;
 use crate::{Error, Hub};
 
 /// Attempts with a name from an address, or on a known device, without delay.
@@ -71,14 +72,16 @@ struct AttemptSubjects {
 }
 
 impl AttemptSubjects {
-    /// `name` is what the user is asked for: a name, or nothing for the set-up token.
+    /// `name` is what the user is asked for: a name, or that of the set-up token. Wrong tokens have an own count of their address,
+    /// so that they delay no sign-in.
     fn new(client: &SignInClient, name: &str) -> Self {
         let name = normalize_name(name);
         let network = client.network;
+        let kind = if name == SETUP_TOKEN_NAME { "setupNetwork" } else { "network" };
         Self {
             device: client.device.as_ref().map(|secret| device_subject(secret, &name)),
             name_and_network: hash_subject("nameAndNetwork", &[&network.to_string(), &name]),
-            network: hash_subject("network", &[&network.to_string()]),
+            network: hash_subject(kind, &[&network.to_string()]),
             name: hash_subject("name", &[&name]),
         }
     }
@@ -201,15 +204,26 @@ impl Attempt {
             sign_in_attempt::save(&mut tx, &count).await?;
         }
         let secret = known.unwrap_or_else(|| hub.ids().generate_secret());
-        let device = device_subject(&secret, &normalize_name(name));
-        for mut count in sign_in_attempt::lock_counts(&mut tx, &[device].into(), now).await? {
-            count.expires_at = now.plus_millis(DEVICE_RETENTION_MILLIS);
-            sign_in_attempt::save(&mut tx, &count).await?;
-        }
+        remember_device(&mut tx, &secret, name, now).await?;
         tx.commit().await?;
         hub.sign_in_statistics().succeeded.fetch_add(1, Relaxed);
         Ok(secret)
     }
+}
+
+/// Stores that the device with this secret is known for this name.
+pub(super) async fn remember_device(
+    tx: &mut Tx,
+    secret: &str,
+    name: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let device = device_subject(secret, &normalize_name(name));
+    for mut count in sign_in_attempt::lock_counts(tx, &[device].into(), now).await? {
+        count.expires_at = now.plus_millis(DEVICE_RETENTION_MILLIS);
+        sign_in_attempt::save(tx, &count).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

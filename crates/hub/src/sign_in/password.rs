@@ -4,17 +4,17 @@ use std::sync::{Arc, OnceLock};
 
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
-use domain::UserId;
-use domain::{Finding, name_check};
+use domain::audit::{AuditOutcome, AuditRecord};
+use domain::authorization::UserAction;
+use domain::role::Role;
+use domain::{Finding, UserId, name_check};
+use store::role_binding;
 use tokio::sync::Semaphore;
 
+use super::password_rules::{MAX_PASSWORD_BYTES, check_password};
 use super::{Session, SignInClient};
-use crate::{Error, Hub};
+use crate::{Actor, Error, Hub, audit};
 
-/// Minimum length of a password, in characters.
-const MIN_PASSWORD_CHARS: usize = 12;
-/// Maximum length of a password, in bytes: bounds the cost of hashing.
-const MAX_PASSWORD_BYTES: usize = 1024;
 /// Concurrent hash computations: each takes 19 MiB and one core.
 const MAX_CONCURRENT_HASHES: usize = 2;
 
@@ -36,7 +36,7 @@ impl HashLimiter {
 }
 
 impl Hub {
-    /// The user with this name, created if missing. For the demo.
+    /// The user with this name, created as administrator if missing. For the demo.
     pub async fn ensure_user(&self, name: &str, password: &str) -> Result<UserId, Error> {
         let mut tx = self.read().await?;
         let found = store::user::get_by_name(&mut tx, name).await?;
@@ -46,7 +46,14 @@ impl Hub {
         }
         let user = self.build_user(name, password).await?;
         let mut tx = self.write().await?;
+        let record = AuditRecord {
+            subject: format!("user {}", user.name),
+            message: format!("{} was created as {} when the server started.", user.name, Role::Admin),
+            ..Actor::system().audit_record(UserAction::ManageUsers.as_str(), AuditOutcome::Succeeded)
+        };
+        tx.record_audit(record, self.clock().now());
         store::user::insert(&mut tx, &user).await?;
+        role_binding::put(&mut tx, user.id, Role::Admin).await?;
         tx.commit().await?;
         Ok(user.id)
     }
@@ -62,6 +69,9 @@ impl Hub {
             name: name.to_owned(),
             password_hash: self.hash_password(password).await?,
             created_at: self.clock().now(),
+            session_epoch: 0,
+            disabled_at: None,
+            last_sign_in_at: None,
         })
     }
 
@@ -69,6 +79,8 @@ impl Hub {
     /// next attempts have to wait.
     pub async fn sign_in(&self, name: &str, password: &str, client: &SignInClient) -> Result<Session, Error> {
         const WRONG: Error = Error::Unauthenticated("The name or the password is not correct.");
+        const DISABLED: Error =
+            Error::Unauthenticated("This user is disabled. An administrator can enable it again.");
         if password.len() > MAX_PASSWORD_BYTES {
             return Err(WRONG);
         }
@@ -76,22 +88,41 @@ impl Hub {
         let found = store::user::get_by_name(&mut tx, name).await?;
         drop(tx);
         let attempt = self.begin_attempt(client, name).await?;
-        let hash = found.as_ref().map_or_else(|| dummy_hash().to_owned(), |user| user.password_hash.clone());
+        // An invited user has no hash yet.
+        let hash = found.as_ref().map(|user| user.password_hash.clone()).filter(|hash| !hash.is_empty());
+        let hash = hash.unwrap_or_else(|| dummy_hash().to_owned());
         let password = password.to_owned();
         let is_correct = self.hash_limiter().run_hash(move || verify_password(&hash, &password)).await?;
         match found {
-            Some(user) if is_correct => {
+            // Only to whoever has the password.
+            Some(user) if is_correct && user.disabled_at.is_some() => {
+                attempt.fail(client, Some(&user.name));
+                self.record_failed_sign_in(name, client, "The user is disabled.").await;
+                Err(DISABLED)
+            }
+            Some(user) if is_correct && !user.password_hash.is_empty() => {
                 let device = attempt.succeed(client, &user.name).await?;
-                Ok(Session { user: user.id, name: user.name, device })
+                self.record_sign_in(&user, client).await?;
+                Ok(Session { user: user.id, name: user.name, epoch: user.session_epoch, device })
             }
             found => {
                 attempt.fail(client, found.map(|user| user.name).as_deref());
+                self.record_failed_sign_in(name, client, "Wrong name or password.").await;
                 Err(WRONG)
             }
         }
     }
 
-    async fn hash_password(&self, password: &str) -> Result<String, Error> {
+    async fn record_sign_in(&self, user: &store::user::User, client: &SignInClient) -> Result<(), Error> {
+        let now = self.clock().now();
+        let mut tx = self.write().await?;
+        tx.record_audit(audit::sign_in_record(&user.name, client, "Signed in with a password."), now);
+        store::user::record_sign_in(&mut tx, user.id, now).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    pub(super) async fn hash_password(&self, password: &str) -> Result<String, Error> {
         let password = password.to_owned();
         let hash = self.hash_limiter().run_hash(move || compute_hash(&password)).await?;
         hash.map_err(|why| Error::Internal(why.into()))
@@ -117,16 +148,5 @@ fn dummy_hash() -> &'static str {
 }
 
 fn check_credentials(user: &str, password: &str) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name_check::check_label("Name", user).into_iter().collect();
-    if password.chars().count() < MIN_PASSWORD_CHARS || password.len() > MAX_PASSWORD_BYTES {
-        findings.push(
-            Finding::error(
-                "Password",
-                format!("The password needs at least {MIN_PASSWORD_CHARS} characters (and at most {MAX_PASSWORD_BYTES} bytes)."),
-                "Four random words make a good password.",
-            )
-            .with_path("/password"),
-        );
-    }
-    findings
+    name_check::check_label("Name", user).into_iter().chain(check_password(user, password)).collect()
 }

@@ -1,14 +1,40 @@
-//! Session data. The store hashes the session id.
+//! Sessions: their data, and the list of a user's own. The store hashes the session id.
 
-use domain::Timestamp;
+use domain::authorization::UserAction;
+use domain::session::{UserSession, describe_user_agent};
+use domain::{Timestamp, UserId};
+use store::role_binding;
+use store::session::SessionDetails;
 
-use crate::{Error, Hub};
+use crate::{Actor, ActorKind, Credential, Error, Hub};
 
 impl Hub {
-    /// Stores session data, for the server's session store.
-    pub async fn save_session(&self, id: &str, data: &str, expires_at: Timestamp) -> Result<(), Error> {
+    /// Stores a new session, for the server's session store.
+    pub async fn create_session(
+        &self,
+        id: &str,
+        data: &str,
+        expires_at: Timestamp,
+        details: &SessionDetails,
+    ) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        store::session::save(&mut tx, id, data, expires_at).await?;
+        store::session::insert(&mut tx, id, data, expires_at, details).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Replaces the data of a session. One that was revoked meanwhile stays revoked.
+    pub async fn update_session(
+        &self,
+        id: &str,
+        data: &str,
+        expires_at: Timestamp,
+        details: &SessionDetails,
+    ) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        if !store::session::update(&mut tx, id, data, expires_at, details).await? {
+            tracing::debug!("a session was not stored: it was revoked meanwhile");
+        }
         tx.commit().await?;
         Ok(())
     }
@@ -24,6 +50,108 @@ impl Hub {
         let mut tx = self.write().await?;
         store::session::delete(&mut tx, id).await?;
         tx.commit().await?;
+        self.live().notify_credentials();
         Ok(())
     }
+
+    /// The actor of a session with this id, which the user started in this epoch. `None` if the user was disabled or has another
+    /// epoch since: the session has ended.
+    pub async fn authenticate_session(
+        &self,
+        id: &str,
+        user: UserId,
+        epoch: i64,
+    ) -> Result<Option<Actor>, Error> {
+        let mut tx = self.read().await?;
+        let Some(account) = store::user::get_by_id(&mut tx, user).await? else { return Ok(None) };
+        if account.disabled_at.is_some() || account.session_epoch != epoch {
+            return Ok(None);
+        }
+        let Some(role) = role_binding::get(&mut tx, user).await? else { return Ok(None) };
+        let credential = Credential::Session { id_hash: store::session::hash_id(id), epoch };
+        let actor = Actor::new(account.name, ActorKind::Session(user), role);
+        Ok(Some(actor.with_credential(credential)))
+    }
+
+    /// Whether the credential of the actor still gives the same role: nobody signed out, revoked the token, disabled the user or
+    /// changed the role since.
+    pub async fn is_still_authorized(&self, actor: &Actor) -> Result<bool, Error> {
+        let (Some(user), Some(credential)) = (actor.user(), &actor.credential) else { return Ok(true) };
+        let now = self.clock().now();
+        let mut tx = self.read().await?;
+        let Some(account) = store::user::get_by_id(&mut tx, user).await? else { return Ok(false) };
+        let Some(user_role) = role_binding::get(&mut tx, user).await? else { return Ok(false) };
+        let role = match credential {
+            Credential::Session { id_hash, epoch } => {
+                let is_valid = store::session::is_valid(&mut tx, id_hash, now).await?;
+                (is_valid && account.session_epoch == *epoch).then_some(user_role)
+            }
+            Credential::Token { id, .. } => {
+                let token = store::token::get(&mut tx, *id, now).await?;
+                token.map(|token| token.role.min(user_role))
+            }
+        };
+        Ok(account.disabled_at.is_none() && role == Some(actor.role))
+    }
+
+    /// Counts changes by this server after which [`Self::is_still_authorized`] may be another.
+    pub fn subscribe_credentials(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.live().subscribe_credentials()
+    }
+
+    /// The actor's own sessions: that of the request first, then the last used ones. `current` is the secret id of the
+    /// request's session, if it has one.
+    pub async fn list_sessions(
+        &self,
+        actor: &Actor,
+        current: Option<&str>,
+    ) -> Result<Vec<UserSession>, Error> {
+        actor.authorize(UserAction::ManageOwnSessions)?;
+        let user = require_user(actor)?;
+        let current = current.map(store::session::public_id);
+        let mut tx = self.read().await?;
+        let rows = store::session::list_by_user(&mut tx, user, self.clock().now()).await?;
+        let mut sessions: Vec<UserSession> = rows
+            .into_iter()
+            .map(|row| UserSession {
+                current: current.as_ref() == Some(&row.id),
+                id: row.id,
+                browser: describe_user_agent(&row.details.user_agent),
+                address: row.details.address,
+                signed_in_at: row.details.signed_in_at,
+                last_used_at: row.details.used_at,
+                expires_at: row.expires_at,
+            })
+            .collect();
+        sessions.sort_by_key(|session| !session.current);
+        Ok(sessions)
+    }
+
+    /// Ends a session of the actor: its next request is not signed in.
+    pub async fn revoke_session(&self, actor: &Actor, id: &str) -> Result<(), Error> {
+        actor.authorize(UserAction::ManageOwnSessions)?;
+        let user = require_user(actor)?;
+        let mut tx = self.write_as(actor, UserAction::ManageOwnSessions).await?;
+        if !store::session::delete_by_public_id(&mut tx, user, id).await? {
+            return Err(Error::not_found("session", id));
+        }
+        tx.commit().await?;
+        self.live().notify_credentials();
+        Ok(())
+    }
+
+    /// Ends the sessions of the actor, except that of the request; returns how many.
+    pub async fn revoke_other_sessions(&self, actor: &Actor, current: Option<&str>) -> Result<u64, Error> {
+        actor.authorize(UserAction::ManageOwnSessions)?;
+        let user = require_user(actor)?;
+        let mut tx = self.write_as(actor, UserAction::ManageOwnSessions).await?;
+        let revoked = store::session::delete_by_user(&mut tx, user, current).await?;
+        tx.commit().await?;
+        self.live().notify_credentials();
+        Ok(revoked)
+    }
+}
+
+fn require_user(actor: &Actor) -> Result<UserId, Error> {
+    actor.user().ok_or(Error::Unauthenticated("Only a user has sessions."))
 }

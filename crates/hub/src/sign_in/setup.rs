@@ -1,10 +1,15 @@
 //! The first user: created with the token printed at the first start; there is no default password.
 
+use domain::event::{EventKind, NewEvent};
+use domain::role::Role;
+use store::role_binding;
+
 use super::{Session, SignInClient, hash_secret};
-use crate::{Error, Hub};
+use crate::hub::CommitEffects;
+use crate::{Error, Hub, audit};
 
 /// What attempts with the set-up token are counted under: no user can have this name.
-const SETUP_TOKEN_NAME: &str = "set-up token";
+pub(super) const SETUP_TOKEN_NAME: &str = "set-up token";
 
 impl Hub {
     /// Creates a set-up token to print, replacing the one before. `None` once there is a user.
@@ -25,7 +30,7 @@ impl Hub {
         Ok(store::user::count(&mut tx).await? == 0)
     }
 
-    /// Creates the first user with the set-up token. The token is deleted in the same transaction, so that concurrent
+    /// Creates the first user, an administrator, with the set-up token. The token is deleted in the same transaction, so that concurrent
     /// requests with it create one user.
     pub async fn sign_up_first_user(
         &self,
@@ -54,9 +59,14 @@ impl Hub {
         if !is_first {
             return Err(WRONG);
         }
+        let record = audit::sign_in_record(&user.name, client, "");
+        tx.record_audit(record, self.clock().now());
         store::user::insert(&mut tx, &user).await?;
-        tx.commit().await?;
+        role_binding::put(&mut tx, user.id, Role::Admin).await?;
+        let message = format!("{} signed up with the set-up token, as admin.", user.name);
+        let event = NewEvent::new(EventKind::UserAdded, &user.name, message);
+        self.commit(tx, CommitEffects::with_event(event)).await?;
         let device = attempt.succeed(client, &user.name).await?;
-        Ok(Session { user: user.id, name: user.name, device })
+        Ok(Session { user: user.id, name: user.name, epoch: user.session_epoch, device })
     }
 }

@@ -1,12 +1,14 @@
-//! Changes parts of the draft: what one form of the console edits.
+//! Changes parts of the draft and the labels: what one form of the console edits.
 
 use domain::actions;
+use domain::authorization::UserAction;
+use domain::cluster::check_labels;
+use domain::labels::Labels;
 use domain::manifest_work;
+use domain::owner::{check_owners, normalize_owners};
 use domain::placement::Placement;
 use domain::rollout::RolloutStrategy;
-use domain::workload::{
-    ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, Policies, Source, Workload, WorkloadSpec,
-};
+use domain::workload::{Policies, Source, Workload};
 
 use super::check_if_match;
 use super::edit::edited_event;
@@ -27,51 +29,30 @@ pub struct DraftPatch {
     /// Whether it is an addon.
     pub addon: Option<bool>,
     /// The policies.
-    pub policies: Option<PolicyPatch>,
-}
-
-/// The policies that are changed together; the others stay unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PolicyPatch {
-    /// Create missing namespaces.
-    pub create_namespace: bool,
-    /// Delete objects that a new revision no longer contains.
-    pub prune: bool,
-    /// The drift policy.
-    pub drift: DriftPolicy,
-    /// The policy for objects of other owners.
-    pub conflict: ConflictPolicy,
-    /// The deletion policy.
-    pub deletion: DeletionPolicy,
-    /// Change the custom resource definitions of a chart.
-    pub upgrade_crds: bool,
-    /// Whether Helm's record of a chart's release is kept.
-    pub helm_release: HelmReleasePolicy,
+    pub policies: Option<Policies>,
+    /// The labels of the workload, which no revision contains.
+    pub labels: Option<Labels>,
+    /// Its owners, which no revision contains.
+    pub owners: Option<Vec<String>>,
 }
 
 impl DraftPatch {
-    fn apply_to(self, draft: &mut WorkloadSpec) {
+    fn apply_to(self, workload: &mut Workload) {
         fn replace<T>(value: &mut T, new: Option<T>) {
             if let Some(new) = new {
                 *value = new;
             }
         }
+        let draft = &mut workload.draft;
         replace(&mut draft.namespace, self.namespace);
         replace(&mut draft.source, self.source);
         replace(&mut draft.placement, self.placement);
         replace(&mut draft.rollout, self.rollout);
         replace(&mut draft.addon, self.addon);
-        if let Some(patch) = self.policies {
-            draft.policies = Policies {
-                create_namespace: patch.create_namespace,
-                prune: patch.prune,
-                drift: patch.drift,
-                conflict: patch.conflict,
-                deletion: patch.deletion,
-                upgrade_crds: patch.upgrade_crds,
-                helm_release: patch.helm_release,
-                ..std::mem::take(&mut draft.policies)
-            };
+        replace(&mut draft.policies, self.policies);
+        replace(&mut workload.labels, self.labels);
+        if let Some(owners) = self.owners {
+            workload.owners = normalize_owners(&owners, &workload.created_by);
         }
     }
 }
@@ -91,6 +72,12 @@ impl Hub {
         patch: DraftPatch,
         if_match: i64,
     ) -> Result<Workload, Error> {
+        actor.authorize(UserAction::Edit)?;
+        let mut findings = patch.labels.as_ref().map(check_labels).unwrap_or_default();
+        findings.extend(patch.owners.iter().flat_map(|owners| check_owners(owners)));
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
+        }
         let mut patch = patch;
         if let Some(source) = &mut patch.source {
             let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
@@ -99,16 +86,16 @@ impl Hub {
             keep_pin(source, before.as_ref());
             self.pin_source(source, before.as_ref()).await?;
         }
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::Edit).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         actions::check_edit(&workload)?;
-        let before = workload.draft.clone();
+        let before = workload.clone();
         let has_new_source = patch.source.is_some();
-        patch.apply_to(&mut workload.draft);
+        patch.apply_to(&mut workload);
         if has_new_source {
             manifest_work::adopt_policies(&mut workload.draft);
         }
-        if workload.draft == before {
+        if workload == before {
             return Ok(workload);
         }
         check_if_match(workload.revision, Some(if_match))?;

@@ -1,6 +1,6 @@
 //! Guard rails and placement preview of a draft (S0-14).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use domain::actions::ActionUnavailable;
 use domain::cluster::{Cluster, Connectivity};
@@ -8,13 +8,16 @@ use domain::finding;
 use domain::guard::{ClusterSchemas, Exposures};
 use domain::overrides::{check_limits, check_targets, check_work};
 use domain::placement::{Decision, check_decision};
+use domain::plan::{FieldChange, diff_settings};
 use domain::render::BundleRenderer;
 use domain::schema::kubernetes_schema;
 use domain::workload::{WorkloadSpec, WorkloadView};
 use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
 use store::Tx;
 
-use super::snapshot::{DraftSnapshot, DraftSource, PublishSnapshot, load_present_releases};
+use super::snapshot::{
+    DraftSnapshot, DraftSource, PublishSnapshot, installed_revisions, load_present_releases,
+};
 use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
 use crate::{Error, Hub};
@@ -26,6 +29,8 @@ pub struct ContentCheck {
     pub view: WorkloadView,
     /// Findings and placement.
     pub checked: CheckResult,
+    /// The settings that differ from the published revision; none while nothing is published.
+    pub settings: Vec<FieldChange>,
     /// Why the publish is not possible now, whatever the findings are.
     pub unavailable: Option<ActionUnavailable>,
 }
@@ -62,7 +67,9 @@ impl Hub {
             Err(error) => return Err(error),
         };
         let checked = self.check_spec(tx, Some(workload.id), name, &spec).await?;
-        Ok(ContentCheck { view, checked, unavailable })
+        let published = view.published_revision.as_ref();
+        let settings = published.map(|revision| diff_settings(&revision.spec, &spec)).unwrap_or_default();
+        Ok(ContentCheck { view, checked, settings, unavailable })
     }
 
     /// Like [`Hub::check_workload`], as the workload with this id; `None` for one that does not exist yet.
@@ -73,14 +80,16 @@ impl Hub {
         name: &str,
         spec: &WorkloadSpec,
     ) -> Result<CheckResult, Error> {
-        let (current, revision): (Vec<ClusterId>, u32) = match workload {
+        let (releases, revision) = match workload {
             Some(id) => (
-                load_present_releases(&mut tx, id).await?.into_keys().collect(),
+                load_present_releases(&mut tx, id).await?,
                 store::revision::latest_number(&mut tx, id).await? + 1,
             ),
-            None => (Vec::new(), 1),
+            None => (HashMap::new(), 1),
         };
-        let source = DraftSource { name, revision, spec: spec.clone(), current: &current };
+        let current: Vec<ClusterId> = releases.keys().copied().collect();
+        let installed = installed_revisions(releases.values());
+        let source = DraftSource { name, revision, spec: spec.clone(), current: &current, installed };
         let snapshot = self.load_draft_snapshot(tx, source).await?;
         let (snapshot, found) = run_blocking(move || {
             let found = snapshot.run_guard_rails();

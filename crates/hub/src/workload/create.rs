@@ -1,9 +1,11 @@
 //! Creates a workload.
 
+use domain::authorization::UserAction;
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
 use domain::manifest_work;
 use domain::name_check;
+use domain::owner::{check_owners, normalize_owners};
 use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
 
@@ -15,6 +17,7 @@ use crate::{Actor, Error, Hub};
 impl Hub {
     /// Creates a draft. A draft may have findings; only a publish is rejected for them (S0-1).
     pub async fn create_workload(&self, actor: &Actor, mut new: NewWorkload) -> Result<Workload, Error> {
+        actor.authorize(UserAction::Edit)?;
         let findings = check_name_and_labels(&new);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
@@ -28,6 +31,7 @@ impl Hub {
             project: self.project(),
             name: new.name,
             labels: new.labels,
+            owners: normalize_owners(&new.owners, &actor.name),
             draft: new.spec,
             intent: Intent::Draft,
             published: None,
@@ -37,7 +41,7 @@ impl Hub {
             updated_at: now,
             revision: 1,
         };
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::Edit).await?;
         if let Some(taken) = self.find_name_conflict(&mut tx, &workload.name).await? {
             return Err(Error::NameTaken(Box::new(taken)));
         }
@@ -77,9 +81,10 @@ impl Hub {
     }
 }
 
-/// Checks the name, which can't be changed later, and the labels.
+/// Checks the name, which can't be changed later, the labels and the owners.
 fn check_name_and_labels(new: &NewWorkload) -> Vec<Finding> {
     let mut findings: Vec<Finding> = name_check::check_workload_name(&new.name).into_iter().collect();
     findings.extend(check_labels(&new.labels));
+    findings.extend(check_owners(&new.owners));
     findings
 }

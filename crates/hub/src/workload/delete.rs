@@ -1,6 +1,7 @@
 //! Deletes a workload (S1-22, S3-12).
 
 use domain::actions;
+use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
 use domain::request::RemovalOptions;
 use domain::workload::{Intent, RemovedWorkload};
@@ -17,7 +18,8 @@ impl Hub {
         name: &str,
         removal: RemovalOptions,
     ) -> Result<RemovedWorkload, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::DeleteWorkload)?;
+        let mut tx = self.write_as(actor, UserAction::DeleteWorkload).await?;
         // An intent that can't be read keeps the placer from any change, but not a user from the deletion.
         store::workload::replace_unknown_intent(&mut tx, self.project(), name, Intent::Unpublished).await?;
         let workload = self.load_workload_head(&mut tx, name).await?;

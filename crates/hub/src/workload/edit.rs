@@ -1,9 +1,11 @@
 //! Edits the draft; running releases change only with a publish (S0-1).
 
 use domain::actions;
+use domain::authorization::UserAction;
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
 use domain::manifest_work;
+use domain::owner::{check_owners, normalize_owners};
 use domain::workload::Workload;
 use store::Tx;
 
@@ -21,7 +23,9 @@ impl Hub {
         edit: WorkloadEdit,
         if_match: Option<i64>,
     ) -> Result<Workload, Error> {
-        let findings = edit.labels.as_ref().map(check_labels).unwrap_or_default();
+        actor.authorize(UserAction::Edit)?;
+        let mut findings = edit.labels.as_ref().map(check_labels).unwrap_or_default();
+        findings.extend(edit.owners.iter().flat_map(|owners| check_owners(owners)));
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
@@ -32,7 +36,7 @@ impl Hub {
             let before = stored.ok().flatten().map(|workload| workload.draft.source);
             self.pin_source(&mut spec.source, before.as_ref()).await?;
         }
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::Edit).await?;
         let is_mended = self.replace_unreadable_draft(&mut tx, name, &edit).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         check_if_match(workload.revision, if_match)?;
@@ -45,6 +49,9 @@ impl Hub {
         check_limits(&before.draft.overrides, &workload.draft.overrides)?;
         if let Some(labels) = edit.labels {
             workload.labels = labels;
+        }
+        if let Some(owners) = edit.owners {
+            workload.owners = normalize_owners(&owners, &workload.created_by);
         }
         if workload == before && !is_mended {
             return Ok(workload);

@@ -3,21 +3,30 @@
 use domain::page::{ListQuery, Page};
 use domain::workload::{Revision, WorkloadSummary};
 
-use store::workload::WorkloadOrder;
+use domain::workload::WorkloadOrder;
 
+use super::revision::hide_secrets;
+use crate::blocking::run_blocking;
 use crate::{Error, Hub};
 
 impl Hub {
     /// One page of workloads, by name.
-    pub async fn list_workloads(&self, query: &ListQuery) -> Result<Page<WorkloadSummary>, Error> {
+    pub async fn list_workloads(
+        &self,
+        query: &ListQuery,
+        order: WorkloadOrder,
+    ) -> Result<Page<WorkloadSummary>, Error> {
         let mut tx = self.read().await?;
-        Ok(store::workload::list(&mut tx, self.project(), query, WorkloadOrder::Name).await?)
+        Ok(store::workload::list(&mut tx, self.project(), query, order).await?)
     }
 
-    /// Its revisions, newest first.
+    /// Its revisions, newest first, with the values of their Secrets hidden.
     pub async fn list_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload_head(&mut tx, name).await?;
-        Ok(store::revision::list(&mut tx, workload.id, query).await?)
+        let page = store::revision::list(&mut tx, workload.id, query).await?;
+        drop(tx);
+        let hide = move || Page { items: page.items.into_iter().map(hide_secrets).collect(), ..page };
+        run_blocking(hide).await
     }
 }

@@ -1,10 +1,11 @@
-//! Publishing: the draft, or one override of it, becomes a revision, which the placer delivers (S0-1 … S0-5).
+//! Publishing: the draft, one override of it, or an earlier revision becomes a revision, which the placer delivers (S0-1 … S0-5).
 //!
 //! The guard rails run first, whether or not the browser ran them. Then one transaction stores the revision, the intent
 //! and the dirty mark; the response is sent only after the commit (P1).
 
 use std::collections::BTreeSet;
 
+use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::operation::OperationKind;
 use domain::rollout::{Rollout, RolloutStrategy};
@@ -29,7 +30,7 @@ struct PublishCheck {
 }
 
 impl Hub {
-    /// Stores the draft, or the published revision with one override changed, as a revision for the placer to deliver
+    /// Stores the draft, the published revision with one override changed, or an earlier revision, as a revision for the placer to deliver
     /// (S0-1 … S0-5).
     ///
     /// # Errors
@@ -42,11 +43,12 @@ impl Hub {
         message: &str,
         options: PublishOptions,
     ) -> Result<PublishResult, Error> {
+        actor.authorize(UserAction::Publish)?;
         let PublishCheck { snapshot, checked, validation } =
             Box::pin(self.check_publish(name, &options)).await?;
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
-        let mut tx = self.write().await?;
+        let mut tx = self.write_as(actor, UserAction::Publish).await?;
         let current = store::workload::lock_head(&mut tx, workload.id).await?;
         let current = current.ok_or_else(|| Error::not_found("workload", name))?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
@@ -60,11 +62,15 @@ impl Hub {
         store::exposure::add(&mut tx, workload.id, own).await?;
         let now = self.clock().now();
         let edited = snapshot.stored.change.map(|change| change.event(actor, &workload, now));
-        let message = match &edited {
-            Some(edited) if message.is_empty() => edited.message.trim_end_matches('.').to_owned(),
+        let restored = snapshot.stored.restored_revision;
+        let message = match (&edited, restored) {
+            (Some(edited), _) if message.is_empty() => edited.message.trim_end_matches('.').to_owned(),
+            (None, Some(number)) if message.is_empty() => format!("Roll back to revision {number}"),
             _ => message.to_owned(),
         };
-        adopt_pin(&mut workload.draft, &snapshot.draft.spec);
+        if restored.is_none() {
+            adopt_pin(&mut workload.draft, &snapshot.draft.spec);
+        }
         let strategy = rollout_strategy(&snapshot.draft.spec, &options.content);
         let next = NextRevision { spec: snapshot.draft.spec, strategy, message: &message };
         let revision = self.create_revision(&mut tx, actor, &mut workload, next).await?;
@@ -152,7 +158,8 @@ impl Hub {
         store::retained_cluster::delete_by_workload(tx, workload.id).await?;
         if !strategy.is_at_once() {
             let numbers = (workload.published, number);
-            let rollout = Rollout::new(workload.id, numbers, strategy, now);
+            let published_by = actor.name.clone();
+            let rollout = Rollout { published_by, ..Rollout::new(workload.id, numbers, strategy, now) };
             store::rollout::insert(tx, &rollout).await?;
         }
         workload.intent = Intent::Published;

@@ -2,10 +2,11 @@
 
 use domain::OverrideId;
 use domain::actions::{self, ActionUnavailable};
-use domain::git::PinnedCommit;
-use domain::workload::{Intent, Revision, Source, Workload, WorkloadSpec};
+use domain::remote::PinnedCommit;
+use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
 use store::Tx;
 
+use super::restore::load_restorable_revision;
 use crate::overrides::{OverrideChange, check_limits};
 use crate::{Error, Hub};
 
@@ -21,6 +22,8 @@ pub enum PublishContent {
     Override(OverrideChange),
     /// The published revision with the override of this name as it is in the draft, which may have removed it.
     DraftOverride(String),
+    /// An earlier revision again, with its source, placement, overrides and policies: a rollback. The draft stays as it is.
+    Revision(u32),
     /// The published revision with another commit of its Git source; the draft gets it too, if it has the same source.
     Commit {
         /// The commit.
@@ -34,16 +37,24 @@ impl PublishContent {
     /// The name of the override that is published alone.
     pub fn override_name(&self) -> Option<&str> {
         match self {
-            Self::Draft | Self::Spec(_) | Self::Commit { .. } => None,
+            Self::Draft | Self::Spec(_) | Self::Revision(_) | Self::Commit { .. } => None,
             Self::Override(change) => Some(change.name()),
             Self::DraftOverride(name) => Some(name),
+        }
+    }
+
+    /// The revision that is published again.
+    pub const fn restored_revision(&self) -> Option<u32> {
+        match self {
+            Self::Revision(number) => Some(*number),
+            _ => None,
         }
     }
 
     /// The change of the published revision; `None` for a publish of the draft.
     fn resolve(&self, draft: &WorkloadSpec) -> Option<OverrideChange> {
         match self {
-            Self::Draft | Self::Spec(_) | Self::Commit { .. } => None,
+            Self::Draft | Self::Spec(_) | Self::Revision(_) | Self::Commit { .. } => None,
             Self::Override(change) => Some(change.clone()),
             Self::DraftOverride(name) => Some(OverrideChange::from_spec(draft, name)),
         }
@@ -78,6 +89,11 @@ impl Hub {
         }
         if let PublishContent::Commit { pinned, .. } = content {
             let spec = resolve_commit(pinned, workload, published)?;
+            return Ok(ResolvedContent { spec, change: None });
+        }
+        if let PublishContent::Revision(number) = content {
+            actions::check_roll_back(workload)?;
+            let spec = load_restorable_revision(tx, workload, *number).await?.spec;
             return Ok(ResolvedContent { spec, change: None });
         }
         let Some(change) = content.resolve(&workload.draft) else {
@@ -117,12 +133,16 @@ fn resolve_commit(
     published: Option<&Revision>,
 ) -> Result<WorkloadSpec, Error> {
     actions::check_publish(workload)?;
-    let unavailable =
-        || ActionUnavailable(format!("{} has no published revision with a Git source.", workload.name));
+    let unavailable = || {
+        ActionUnavailable(format!(
+            "{} has no published revision with a source in Git or in a registry.",
+            workload.name
+        ))
+    };
     let mut spec = published.ok_or_else(unavailable)?.spec.clone();
-    let Source::Git(source) = &mut spec.source else { return Err(unavailable().into()) };
+    let source = spec.source.remote_mut().ok_or_else(unavailable)?;
     source.pinned = Some(pinned.clone());
-    if let Source::Git(draft) = &mut workload.draft.source
+    if let Some(draft) = workload.draft.source.remote_mut()
         && draft.has_same_address(source)
     {
         draft.pinned = Some(pinned.clone());

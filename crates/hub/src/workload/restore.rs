@@ -1,8 +1,12 @@
-//! Rolls the draft back to an earlier revision. Running releases change only with the next publish.
+//! Copies an earlier revision to the draft. Running releases change only with the next publish.
+//!
+//! A rollback is a publish of [`PublishContent::Revision`](super::PublishContent) instead, which leaves the draft as it is.
 
+use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
-use domain::workload::Workload;
+use domain::workload::{Revision, Workload};
 use domain::{Finding, actions};
+use store::Tx;
 
 use super::check_if_match;
 use crate::{Actor, Error, Hub};
@@ -20,14 +24,12 @@ impl Hub {
         number: u32,
         if_match: Option<i64>,
     ) -> Result<Workload, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::Edit)?;
+        let mut tx = self.write_as(actor, UserAction::Edit).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         check_if_match(workload.revision, if_match)?;
         actions::check_edit(&workload)?;
-        let Some(revision) = store::revision::get(&mut tx, workload.id, number).await? else {
-            let latest = store::revision::latest_number(&mut tx, workload.id).await?;
-            return Err(Error::Invalid(vec![unknown_revision_finding(name, number, latest)]));
-        };
+        let revision = load_restorable_revision(&mut tx, &workload, number).await?;
         if workload.draft == revision.spec {
             return Ok(workload);
         }
@@ -37,6 +39,22 @@ impl Hub {
         let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
         self.store_edit(tx, actor, workload, event).await
     }
+}
+
+/// The revision with this number.
+///
+/// # Errors
+/// There is none: the finding names those that exist.
+pub(super) async fn load_restorable_revision(
+    tx: &mut Tx,
+    workload: &Workload,
+    number: u32,
+) -> Result<Revision, Error> {
+    if let Some(revision) = store::revision::get(tx, workload.id, number).await? {
+        return Ok(revision);
+    }
+    let latest = store::revision::latest_number(tx, workload.id).await?;
+    Err(Error::Invalid(vec![unknown_revision_finding(&workload.name, number, latest)]))
 }
 
 fn unknown_revision_finding(name: &str, number: u32, latest: u32) -> Finding {

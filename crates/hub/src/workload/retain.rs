@@ -1,6 +1,7 @@
 //! Cancels pending removals of a workload from clusters that no longer match it (E-6).
 
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 
 use store::retained_cluster::{self, RetainedCluster};
@@ -20,7 +21,8 @@ impl Hub {
         name: &str,
         clusters: &[String],
     ) -> Result<Vec<String>, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::Retain)?;
+        let mut tx = self.write_as(actor, UserAction::Retain).await?;
         let workload = self.load_workload_head(&mut tx, name).await?;
         let removals = store::pending_removal::list(&mut tx, workload.id).await?;
         let has_removal = |cluster: &String| removals.iter().any(|one| one.name == *cluster);

@@ -1,8 +1,8 @@
 //! One revision and its changes against another one.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domain::Finding;
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::placement::ClusterGroup;
@@ -10,9 +10,11 @@ use domain::plan::{ChangedPart, RevisionView, compare_bundles, list_spec_parts};
 use domain::render::BundleRenderer;
 use domain::rollout::Rollout;
 use domain::workload::{Revision, Workload, WorkloadSpec, WorkloadView};
+use domain::{ClusterId, Finding};
 use similar::TextDiff;
 use store::Tx;
 
+use super::snapshot::{installed_revisions, load_present_releases};
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait};
 use crate::{Error, Hub};
@@ -49,6 +51,8 @@ struct RevisionPair {
     before: Option<Revision>,
     groups: Vec<ClusterGroup>,
     cluster: Option<Cluster>,
+    /// The revision that was installed, by cluster.
+    installed: BTreeMap<ClusterId, u32>,
 }
 
 impl Hub {
@@ -107,7 +111,7 @@ impl Hub {
                 changes,
                 findings,
                 changed_parts: changed_parts.unwrap_or_default(),
-                revision,
+                revision: hide_secrets(revision),
             }
         };
         run_blocking(compare).await
@@ -127,6 +131,7 @@ impl Hub {
             spec: &revision.spec,
             groups: &pair.groups,
             clusters,
+            installed: &pair.installed,
         };
         let manifests = self.load_manifests(query, RenderWait::Request).await?;
         let blocking = |finding: &&Finding| finding.is_blocking();
@@ -176,7 +181,11 @@ async fn load_pair(
         None => None,
     };
     let groups = store::group::list(tx).await?;
-    Ok(RevisionPair { workload: workload.name.clone(), revision, before, groups, cluster })
+    let installed = match &cluster {
+        Some(_) => installed_revisions(load_present_releases(tx, workload.id).await?.values()),
+        None => BTreeMap::new(),
+    };
+    Ok(RevisionPair { workload: workload.name.clone(), revision, before, groups, cluster, installed })
 }
 
 async fn load_revision(tx: &mut Tx, workload: &Workload, number: u32) -> Result<Revision, Error> {
@@ -184,9 +193,20 @@ async fn load_revision(tx: &mut Tx, workload: &Workload, number: u32) -> Result<
     found.ok_or_else(|| Error::revision_not_found(&workload.name, number))
 }
 
+/// A revision is never edited, so the values of its Secrets are shown to nobody.
+pub(super) fn hide_secrets(revision: Revision) -> Revision {
+    Revision { spec: revision.spec.with_hidden_secrets(), ..revision }
+}
+
 fn list_changed_parts(before: &WorkloadSpec, after: &WorkloadSpec) -> Vec<ChangedPart> {
+    // A changed value that is hidden in both is listed without lines.
     let parts = list_spec_parts(before).into_iter().zip(list_spec_parts(after));
-    let changed = parts.filter(|(before, after)| before.text != after.text);
+    let changed = parts
+        .zip(list_spec_parts(&before.with_hidden_secrets()))
+        .zip(list_spec_parts(&after.with_hidden_secrets()));
+    let changed = changed
+        .filter(|(((before, after), _), _)| before.text != after.text)
+        .map(|((_, before), after)| (before, after));
     let compare = |(before, after): (domain::plan::SpecPart, domain::plan::SpecPart)| {
         let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(&before.text, &after.text);
         let diff = diff.unified_diff().context_radius(CONTEXT_LINES).missing_newline_hint(false).to_string();

@@ -3,7 +3,7 @@
 //! A snapshot does not change, so findings, decision, blast radius and plan hash are functions of it and always agree.
 //! Only the exposures of other workloads are read later: which of them matter is known after rendering.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::cluster::Cluster;
@@ -91,6 +91,8 @@ pub(crate) struct PublishableWorkload {
     pub workload: Workload,
     /// The change that the publish makes of the published revision; `None` for a publish of the draft.
     pub change: Option<OverrideChange>,
+    /// The earlier revision that the publish stores again.
+    pub restored_revision: Option<u32>,
     /// The published revision; `None` while nothing is published.
     pub published: Option<Revision>,
     /// The number of its newest revision; 0 if it has none.
@@ -143,6 +145,8 @@ pub(crate) struct DraftSource<'a> {
     pub spec: WorkloadSpec,
     /// The clusters that have the workload now.
     pub current: &'a [ClusterId],
+    /// The revision that was installed, by cluster.
+    pub installed: BTreeMap<ClusterId, u32>,
 }
 
 impl Hub {
@@ -164,6 +168,7 @@ impl Hub {
             self.resolve_content(tx, content, &mut workload, published.as_ref()).await?;
         let stored = PublishableWorkload {
             change,
+            restored_revision: content.restored_revision(),
             published,
             latest_revision: store::revision::latest_number(tx, workload.id).await?,
             releases: load_present_releases(tx, workload.id).await?,
@@ -180,7 +185,9 @@ impl Hub {
     ) -> Result<PublishSnapshot, Error> {
         let current: Vec<ClusterId> = stored.releases.keys().copied().collect();
         let revision = stored.latest_revision + 1;
-        let source = DraftSource { name: &stored.workload.name, revision, spec, current: &current };
+        let installed = installed_revisions(stored.releases.values());
+        let source =
+            DraftSource { name: &stored.workload.name, revision, spec, current: &current, installed };
         let draft = self.load_draft_snapshot(tx, source).await?;
         Ok(PublishSnapshot { stored, draft })
     }
@@ -207,6 +214,7 @@ impl Hub {
             spec: &spec,
             groups: &groups,
             clusters: &targets,
+            installed: &source.installed,
         };
         let manifests = match pinned {
             Ok(()) => self.load_manifests(query, RenderWait::Request).await?,
@@ -224,6 +232,13 @@ impl Hub {
         };
         run_blocking(parse).await
     }
+}
+
+/// The revision that was the first to be applied completely, by cluster, of those of these releases that have one.
+pub(crate) fn installed_revisions<'a>(
+    releases: impl Iterator<Item = &'a Release>,
+) -> BTreeMap<ClusterId, u32> {
+    releases.filter_map(|release| Some((release.cluster(), release.installed_revision()?))).collect()
 }
 
 /// The releases of a workload on the clusters that have it now.

@@ -1,6 +1,7 @@
 //! Sync: requests an immediate comparison on clusters (S1-21). Never adds targets (S1-9b).
 
 use domain::actions;
+use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::operation::OperationKind;
 
@@ -11,7 +12,8 @@ use crate::{Actor, Error, Hub};
 impl Hub {
     /// Requests the given clusters (all if empty) to compare now and to reset their back-offs. Returns their number.
     pub async fn sync_workload(&self, actor: &Actor, name: &str, clusters: &[String]) -> Result<u32, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::Sync)?;
+        let mut tx = self.write_as(actor, UserAction::Sync).await?;
         let workload = self.load_workload_head(&mut tx, name).await?;
         actions::check_sync(&workload)?;
         let mut selected = Vec::new();

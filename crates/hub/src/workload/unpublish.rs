@@ -1,6 +1,7 @@
 //! Unpublishes a workload: removes it from every cluster; the draft and its history stay.
 
 use domain::actions;
+use domain::authorization::UserAction;
 use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
 use domain::operation::OperationKind;
@@ -26,7 +27,8 @@ impl Hub {
         name: &str,
         removal: RemovalOptions,
     ) -> Result<RemovedWorkload, Error> {
-        let mut tx = self.write().await?;
+        actor.authorize(UserAction::Unpublish)?;
+        let mut tx = self.write_as(actor, UserAction::Unpublish).await?;
         let workload = self.load_workload_head(&mut tx, name).await?;
         if !(removal.force && workload.intent == Intent::Unpublished) {
             actions::check_unpublish(&workload)?;

@@ -1,5 +1,7 @@
 //! The values that the chart of a workload is rendered with for one cluster.
 
+use std::collections::BTreeMap;
+
 use domain::chart_values::ChartRelease;
 use domain::placement::decide;
 use domain::values::{EffectiveValues, LayerValues, ValuesLayer, merge_layers, trace_values};
@@ -36,7 +38,7 @@ impl Hub {
         };
         let source = match &spec.source {
             Source::Chart(source) => source.clone(),
-            Source::Git(source) if source.is_chart() => source.to_chart_source(),
+            Source::Git(source) | Source::Oci(source) if source.is_chart() => source.to_chart_source(),
             _ => {
                 let why = format!("{name} has no values: its source is not a chart.");
                 return Err(domain::actions::ActionUnavailable(why).into());
@@ -51,6 +53,7 @@ impl Hub {
         let groups = store::group::list(&mut tx).await?;
         let targets = target_names(&mut tx, &spec, &groups, &current).await?;
         drop(tx);
+        let installed = BTreeMap::new(); // Values do not depend on it.
         let release = ChartRelease {
             workload: name,
             revision: number,
@@ -58,6 +61,7 @@ impl Hub {
             source: &source,
             groups: &groups,
             targets: &targets,
+            installed: &installed,
         };
         let own = release.layers(&target).map_err(|error| Error::Invalid(error.into_findings()))?;
         let values = merge_layers(&own);
@@ -75,7 +79,7 @@ impl Hub {
                 let Ok(chart) = loaded else { return Ok(None) };
                 self.get_chart(&chart.repository, &chart.name, &chart.version).await?.default_values
             }
-            Source::Git(source) => {
+            Source::Git(source) | Source::Oci(source) => {
                 let Some(pinned) = &source.pinned else { return Ok(None) };
                 self.get_git_default_values(&pinned.digest).await?
             }

@@ -1,12 +1,17 @@
 //! One workload for its page.
 
 use domain::WorkloadId;
+use domain::event::{Event, EventKind};
 use domain::placement::PendingRemoval;
 use domain::workload::{LatestEdit, WorkloadFailure, WorkloadPhase, WorkloadView};
 use store::Tx;
 use store::queue::{PLACER, ROLLOUTS};
 
+use crate::operation::find_healthy_revision;
 use crate::{Error, Hub};
+
+/// How long a reverted drift is shown on the page of its workload, in milliseconds.
+const HEAL_SHOWN_MILLIS: i64 = 10 * 60_000;
 
 /// A workload with what is pending on its clusters.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +22,10 @@ pub struct WorkloadDetails {
     pub pending_removals: Vec<PendingRemoval>,
     /// Number of its clusters that are not online: a removal by force abandons them (S1-23).
     pub unreachable: u32,
+    /// The newest earlier revision that was healthy on every cluster: a rollback to it is the way back.
+    pub healthy_revision: Option<u32>,
+    /// The latest drift that was reverted, within [`HEAL_SHOWN_MILLIS`].
+    pub latest_heal: Option<Event>,
 }
 
 impl Hub {
@@ -40,7 +49,15 @@ impl Hub {
         let pending_removals = store::pending_removal::list(&mut tx, view.workload.id).await?;
         let unreachable = store::release::count_unreachable(&mut tx, view.workload.id).await?;
         let unreachable = u32::try_from(unreachable).unwrap_or(u32::MAX);
-        Ok(WorkloadDetails { view, pending_removals, unreachable })
+        let healthy_revision = match view.workload.published {
+            Some(published) => find_healthy_revision(&mut tx, view.workload.id, published).await?,
+            None => None,
+        };
+        let since = self.clock().now().plus_millis(-HEAL_SHOWN_MILLIS);
+        let latest_heal =
+            store::event::get_latest_of_kind(&mut tx, view.workload.id, EventKind::DriftHealed, since)
+                .await?;
+        Ok(WorkloadDetails { view, pending_removals, unreachable, healthy_revision, latest_heal })
     }
 
     /// What the loops failed to do for a workload.

@@ -24,7 +24,7 @@ async fn publish_addon(test: &TestHub, text: &str, placement: Placement) {
         placement,
         ..WorkloadSpec::default()
     };
-    let new = NewWorkload { name: "edge".into(), labels: Default::default(), spec };
+    let new = NewWorkload { name: "edge".into(), spec, ..NewWorkload::default() };
     test.hub.create_workload(&test.actor, new).await.unwrap();
     test.publish("edge").await;
 }

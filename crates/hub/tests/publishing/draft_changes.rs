@@ -3,8 +3,8 @@
 use domain::overrides::ClusterSelector;
 use domain::placement::{Placement, Predicate};
 use domain::request::OverridePut;
-use domain::workload::{DriftPolicy, HelmReleasePolicy, Workload};
-use hub::{DraftPatch, Error, OverrideChange, PolicyPatch, WorkloadEdit};
+use domain::workload::{DriftPolicy, Policies, Workload};
+use hub::{DraftPatch, Error, OverrideChange, WorkloadEdit};
 
 use crate::test_hub::{CONFIG, TestHub, everywhere, source};
 
@@ -24,29 +24,39 @@ async fn a_change_of_a_part_keeps_the_other_parts_of_the_draft() {
     test.create_draft("web", everywhere()).await;
     let mut spec = stored_workload(&test).await.draft;
     spec.policies.executor = "deployer".into();
-    let edit = WorkloadEdit { spec: Some(spec), labels: None };
+    let edit = WorkloadEdit { spec: Some(spec), ..WorkloadEdit::default() };
     let before = test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
 
     let changed = test.hub.change_draft(&test.actor, "web", east_only(), before.revision).await.unwrap();
     assert_eq!(changed.draft.placement.predicates[0].names, ["east"]);
     assert_eq!(changed.draft.source, before.draft.source);
-    let policies = PolicyPatch {
-        create_namespace: true,
-        prune: false,
-        drift: DriftPolicy::Notify,
-        conflict: before.draft.policies.conflict,
-        deletion: before.draft.policies.deletion,
-        upgrade_crds: true,
-        helm_release: HelmReleasePolicy::Record,
-    };
+    let policies = Policies { prune: false, drift: DriftPolicy::Notify, ..before.draft.policies.clone() };
     let patch = DraftPatch { policies: Some(policies), addon: Some(true), ..DraftPatch::default() };
     test.hub.change_draft(&test.actor, "web", patch, changed.revision).await.unwrap();
     let draft = stored_workload(&test).await.draft;
     assert_eq!((draft.addon, draft.policies.prune, draft.policies.drift), (true, false, DriftPolicy::Notify));
     assert_eq!(draft.policies.executor, "deployer");
-    assert!(draft.policies.upgrade_crds);
-    assert_eq!(draft.policies.helm_release, HelmReleasePolicy::Record);
     assert_eq!(draft.placement, changed.draft.placement);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_are_changed_with_the_draft_and_invalid_ones_store_nothing() {
+    let test = TestHub::open().await;
+    test.create_draft("web", everywhere()).await;
+    let before = stored_workload(&test).await;
+    let labels = |key: &str| DraftPatch {
+        labels: Some([(key.to_owned(), "shop".to_owned())].into()),
+        namespace: Some("other".into()),
+        ..DraftPatch::default()
+    };
+    let rejected = test.hub.change_draft(&test.actor, "web", labels("not a key"), before.revision).await;
+    assert!(matches!(rejected, Err(Error::Invalid(findings)) if findings[0].code == "G215"));
+    assert_eq!(stored_workload(&test).await, before);
+
+    let changed = test.hub.change_draft(&test.actor, "web", labels("team"), before.revision).await.unwrap();
+    assert_eq!(stored_workload(&test).await, changed);
+    assert_eq!((changed.labels["team"].as_str(), changed.draft.namespace.as_str()), ("shop", "other"));
     test.close().await;
 }
 

@@ -51,7 +51,7 @@ async fn plan_and_publish(test: &TestHub) -> [Vec<Finding>; 2] {
 async fn edit_spec(test: &TestHub, change: impl FnOnce(&mut WorkloadSpec)) -> Result<(), Error> {
     let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
     change(&mut spec);
-    let edit = WorkloadEdit { spec: Some(spec), labels: None };
+    let edit = WorkloadEdit { spec: Some(spec), ..WorkloadEdit::default() };
     test.hub.edit_workload(&test.actor, "web", edit, None).await.map(drop)
 }
 
@@ -106,8 +106,9 @@ async fn a_draft_with_overrides_over_the_limits_of_today_can_still_be_edited_but
     // As an earlier version stored it.
     let deep = format!("{}1{}", r#"{"a":"#.repeat(70), "}".repeat(70));
     let patches = format!(r#""patches":[{{"object":{{}},"op":"merge","value":{deep}}}]"#);
-    test.execute_sql(&format!(r#"UPDATE workload SET draft = replace(draft, '"patches":[]', '{patches}')"#))
-        .await;
+    let draft = test.hub.get_workload("web").await.unwrap().workload.draft;
+    let draft = serde_json::to_string(&draft).unwrap().replace(r#""patches":[]"#, &patches);
+    test.execute_sql(&format!("UPDATE workload SET draft = '{draft}'")).await;
     edit_spec(&test, |spec| spec.namespace = "other".into()).await.unwrap();
     let extended = edit_spec(&test, |spec| spec.overrides.push(override_everywhere(2, Vec::new()))).await;
     let Err(Error::Invalid(findings)) = extended else { panic!("{extended:?}") };

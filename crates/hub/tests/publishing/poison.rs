@@ -21,7 +21,7 @@ async fn a_panic_in_one_placement_stops_only_that_workload_and_is_shown_on_it() 
     // Another object, or the two would conflict.
     let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
     spec.source = source(&CONFIG.replace("settings", "other"));
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
+    let edit = hub::WorkloadEdit { spec: Some(spec), ..hub::WorkloadEdit::default() };
     test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
     test.publish("poisoned-placement").await;
     test.publish("web").await;

@@ -30,7 +30,7 @@ pub async fn edit_draft(test: &TestHub, strategy: RolloutStrategy, colour: &str)
     let mut spec = view.workload.draft;
     spec.rollout = strategy;
     spec.source = source(&CONFIG.replace("blue", colour));
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
+    let edit = hub::WorkloadEdit { spec: Some(spec), ..hub::WorkloadEdit::default() };
     test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
 }
 

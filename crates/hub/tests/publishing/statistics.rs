@@ -25,7 +25,7 @@ async fn changed_workload(text: &str, clusters: usize) -> (TestHub, WorkloadSpec
     test.stop_loops().await;
     let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
     spec.source = source(text);
-    let edit = WorkloadEdit { spec: Some(spec.clone()), labels: None };
+    let edit = WorkloadEdit { spec: Some(spec.clone()), ..WorkloadEdit::default() };
     test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
     (test, spec)
 }

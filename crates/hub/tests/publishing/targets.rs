@@ -1,12 +1,13 @@
 //! Which clusters get a workload, and which lose it.
 
+use domain::cluster::{Taint, TaintEffect};
 use domain::overrides::{ClusterSelector, Patch, PatchOp};
 use domain::page::ListQuery;
-use domain::placement::{ClusterGroup, Placement, Predicate, Remedy, RemovalWait};
+use domain::placement::{ClusterGroup, GroupMembersChange, Placement, Predicate, Remedy, RemovalWait};
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
 use domain::request::{ClusterPatch, OverridePut};
-use hub::{OverrideChange, PublishContent, PublishOptions};
+use hub::{GroupCandidateQuery, OverrideChange, PublishContent, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
@@ -128,6 +129,97 @@ async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
     let desired = west.wait_for_release().await;
     west.report_applied(&desired).await;
     east.wait_for_removal().await;
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e_6_a_preview_names_the_workloads_that_would_leave_a_cluster_and_changes_nothing() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    test.register_cluster("west", &[("env", "prod")]).await;
+    test.publish_new("web", by_label("env=prod")).await;
+    test.publish_new("everywhere", everywhere()).await;
+    east.wait_for_desired_state(|desired| desired.releases.len() == 2).await;
+    let preview = async |patch: ClusterPatch| test.hub.preview_cluster_edit("east", patch).await.unwrap();
+    let label = |value: Option<&str>| ClusterPatch {
+        labels: [("env".to_owned(), value.map(str::to_owned))].into(),
+        ..ClusterPatch::default()
+    };
+    let taint = |effect| ClusterPatch {
+        taints: Some(vec![Taint { key: "gpu".into(), value: String::new(), effect }]),
+        ..ClusterPatch::default()
+    };
+    assert_eq!(preview(label(None)).await, ["web"]);
+    assert_eq!(preview(label(Some("dev"))).await, ["web"]);
+    assert_eq!(preview(label(Some("prod"))).await, [""; 0]);
+    assert_eq!(preview(taint(TaintEffect::NoSelect)).await, ["everywhere", "web"]);
+    assert_eq!(preview(taint(TaintEffect::NoSelectIfNew)).await, [""; 0]);
+    let cordon = ClusterPatch { schedulable: Some(false), ..ClusterPatch::default() };
+    assert_eq!(preview(cordon).await, [""; 0]);
+    let missing = test.hub.preview_cluster_edit("north", label(None)).await.unwrap_err();
+    assert_eq!(missing.to_string(), "There is no cluster \"north\".");
+    assert_eq!(test.hub.list_cluster_workloads("east").await.unwrap(), ["everywhere", "web"]);
+
+    let pending = async || {
+        let details = test.hub.get_cluster_details("east", &ListQuery::default()).await.unwrap();
+        assert_eq!(details.summary.cluster.labels.contains_key("env"), details.pending_removals.is_empty());
+        details.pending_removals.len()
+    };
+    assert_eq!(pending().await, 0, "a preview changes nothing");
+    relabel(&test, "east", None).await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    assert_eq!(pending().await, 1);
+    assert_eq!(preview(taint(TaintEffect::NoSelect)).await, ["everywhere"], "web leaves already");
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_1_a_preview_of_a_group_names_what_joins_and_leaves_and_the_members_come_first_in_the_list() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    test.register_cluster("north", &[("env", "dev")]).await;
+    test.register_cluster("west", &[("env", "dev")]).await;
+    let members = vec!["west".to_owned(), "east".to_owned()];
+    let group = ClusterGroup { name: "edge".into(), members, ..ClusterGroup::default() };
+    let group = test.hub.create_group(&test.actor, group).await.unwrap();
+    let edge = Predicate { groups: vec!["edge".into()], ..Predicate::default() };
+    test.publish_new("web", Placement { predicates: vec![edge], ..Placement::default() }).await;
+    east.wait_for_release().await;
+
+    let list = async |q: &str, cursor: Option<String>| {
+        let query = GroupCandidateQuery { group: "edge".into(), q: q.into(), cursor, limit: Some(2) };
+        test.hub.list_group_candidates(&query).await.unwrap()
+    };
+    let page = list("", None).await;
+    let names: Vec<&str> = page.items.iter().map(|one| &*one.name).collect();
+    assert_eq!((names, page.total), (vec!["east", "west"], 3), "members first");
+    let rest = list("", page.next).await;
+    assert_eq!((&*rest.items[0].name, rest.next), ("north", None));
+    let found = list("env=prod", None).await;
+    assert_eq!((&*found.items[0].name, found.total), ("east", 1));
+
+    let change = GroupMembersChange {
+        add: vec!["north".into()],
+        remove: vec!["east".into()],
+        ..GroupMembersChange::default()
+    };
+    let preview = test.hub.preview_group_members("edge", &change).await.unwrap();
+    assert_eq!((preview.members, preview.members_after), (2, 2));
+    assert_eq!((preview.joining, preview.leaving), (vec!["north".to_owned()], vec!["east".to_owned()]));
+    let effect = &preview.workloads[0];
+    assert_eq!(
+        (&*effect.workload, &*effect.losing, &*effect.gaining),
+        ("web", &["east".to_owned()][..], &["north".to_owned()][..])
+    );
+    assert_eq!(test.hub.get_group("edge").await.unwrap(), group, "a preview changes nothing");
+    let by_label = GroupMembersChange { selector: Some("env=prod".into()), ..change.clone() };
+    let preview = test.hub.preview_group_members("edge", &by_label).await.unwrap();
+    assert!(preview.workloads[0].losing.is_empty(), "east stays by its label");
+
+    test.hub.change_group_members(&test.actor, "edge", &change, group.revision).await.unwrap();
+    wait_for_pending_removals(&test, &["east"]).await;
+    let late = test.hub.change_group_members(&test.actor, "edge", &change, group.revision).await;
+    assert!(matches!(late, Err(hub::Error::RevisionConflict { .. })), "it was changed meanwhile");
     test.close().await;
 }
 
@@ -264,7 +356,7 @@ async fn p28_a_publish_that_moves_a_workload_adds_it_before_it_removes_it() {
 
     let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
     spec.placement = by_label("env=green");
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
+    let edit = hub::WorkloadEdit { spec: Some(spec), ..hub::WorkloadEdit::default() };
     test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
     let options = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
     test.hub.publish_workload(&test.actor, "web", "", options).await.unwrap();

@@ -51,7 +51,7 @@ impl TestHub {
         let source = time.clone();
         let clock = adapt(Clock::from_fn(move || Timestamp::from_millis(source.load(SeqCst))));
         let database = format!("sqlite://{}", dir.path().join("flotilla.db").display());
-        let hub = Hub::open(HubConfig { database, clock }).await.unwrap();
+        let hub = Hub::open(HubConfig::new(database, clock)).await.unwrap();
         let loops = Some(hub.spawn_loops());
         Self { hub, actor: Actor::system(), time, loops, dir }
     }
@@ -149,7 +149,7 @@ impl TestHub {
             placement,
             ..Default::default()
         };
-        let new = NewWorkload { name: name.into(), labels: Labels::new(), spec };
+        let new = NewWorkload { name: name.into(), spec, ..NewWorkload::default() };
         self.hub.create_workload(&self.actor, new).await.unwrap();
     }
 
@@ -163,7 +163,7 @@ impl TestHub {
     pub async fn edit_draft(&self, name: &str, change: impl FnOnce(&mut WorkloadSpec)) {
         let mut spec = self.hub.get_workload(name).await.unwrap().workload.draft;
         change(&mut spec);
-        let edit = WorkloadEdit { spec: Some(spec), labels: None };
+        let edit = WorkloadEdit { spec: Some(spec), ..WorkloadEdit::default() };
         self.hub.edit_workload(&self.actor, name, edit, None).await.unwrap();
     }
 

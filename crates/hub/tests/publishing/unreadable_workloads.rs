@@ -8,7 +8,7 @@ use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::report::{DriftOutcome, DriftReport, ReleaseReport, ReportBatch};
 use domain::request::RemovalOptions;
-use domain::workload::{RemovedWorkload, WorkloadPhase};
+use domain::workload::{RemovedWorkload, WorkloadOrder, WorkloadPhase};
 use domain::{Timestamp, report::DesiredRelease};
 use hub::{Error, PublishOptions, WorkloadEdit};
 
@@ -36,6 +36,7 @@ fn drift_report(desired: &DesiredRelease) -> ReleaseReport {
     let drift = DriftReport {
         object: ObjectRef { kind: "ConfigMap".into(), name: "settings".into(), ..ObjectRef::default() },
         fields: vec!["/data/colour".into()],
+        values: Vec::new(),
         manager: "kubectl".into(),
         outcome: DriftOutcome::Healed,
         at: Timestamp::from_millis(0),
@@ -87,7 +88,7 @@ async fn an_unreadable_workload_is_listed_as_broken_and_every_verb_says_why() {
     let test = TestHub::open().await;
     publish_two(&test).await;
     break_draft(&test, "web").await;
-    let listed = test.hub.list_workloads(&ListQuery::default()).await.unwrap().items;
+    let listed = test.hub.list_workloads(&ListQuery::default(), WorkloadOrder::Name).await.unwrap().items;
     assert_eq!((listed[0].name.as_str(), &listed[0].unreadable), ("api", &None));
     let why = listed[1].unreadable.clone().unwrap();
     assert!(why.contains("draft: unexpected JSON") && why.contains("delete the workload"), "{why}");
@@ -106,7 +107,7 @@ async fn an_unreadable_workload_is_listed_as_broken_and_every_verb_says_why() {
     assert_eq!(test.hub.list_releases("web", &ListQuery::default()).await.unwrap().total, 1);
 
     test.execute_sql("UPDATE workload SET intent = 'archived' WHERE name = 'web'").await;
-    let listed = test.hub.list_workloads(&ListQuery::default()).await.unwrap().items;
+    let listed = test.hub.list_workloads(&ListQuery::default(), WorkloadOrder::Name).await.unwrap().items;
     assert_eq!((listed[1].name.as_str(), listed[1].phase), ("web", WorkloadPhase::Unreadable));
     assert!(listed[1].unreadable.as_ref().unwrap().contains("intent"), "{listed:?}");
     test.close().await;
@@ -118,7 +119,7 @@ async fn a_large_unreadable_draft_is_listed_as_broken() {
     publish_two(&test).await;
     let draft = format!("{}1{}", "[".repeat(130), " ".repeat(100_000));
     test.execute_sql(&format!("UPDATE workload SET draft = '{draft}' WHERE name = 'web'")).await;
-    let listed = test.hub.list_workloads(&ListQuery::default()).await.unwrap().items;
+    let listed = test.hub.list_workloads(&ListQuery::default(), WorkloadOrder::Name).await.unwrap().items;
     assert_eq!((listed[0].name.as_str(), &listed[0].unreadable), ("api", &None));
     assert!(listed[1].unreadable.as_ref().unwrap().contains("draft"), "{listed:?}");
     test.close().await;
@@ -183,7 +184,7 @@ async fn an_unreadable_workload_can_be_unpublished_and_deleted() {
     assert!(send(&test, &mut east, vec![applied_report(&absent)]).await.unwrap());
     test.hub.delete_workload(&test.actor, "web", RemovalOptions::default()).await.unwrap();
     wait_until("web is deleted", async || {
-        let listed = test.hub.list_workloads(&ListQuery::default()).await.unwrap().items;
+        let listed = test.hub.list_workloads(&ListQuery::default(), WorkloadOrder::Name).await.unwrap().items;
         listed.iter().all(|one| one.name != "web")
     })
     .await;

@@ -7,7 +7,7 @@ use domain::event::EventKind;
 use domain::placement::{Placement, Predicate};
 use domain::rollout::{RolloutStrategy, Wave};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
-use hub::{Actor, Clock, Error, Hub, HubConfig, NewCluster, PublishOptions};
+use hub::{Actor, Clock, Error, Hub, HubConfig, KeySource, NewCluster, PublishOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 
 /// Address of a PostgreSQL server whose user may create databases, or `off`.
@@ -42,7 +42,8 @@ async fn create_database(test: &str) -> Option<String> {
 async fn open_server(database: &str, off: i64) -> Hub {
     let system = Clock::system();
     let clock = Clock::from_fn(move || system.now().plus_millis(off));
-    Hub::open(HubConfig { database: database.to_owned(), clock }).await.unwrap()
+    let keys = Some(KeySource::Value(format!("flotilla-key-1:{}", "A".repeat(43))));
+    Hub::open(HubConfig { keys, ..HubConfig::new(database, clock) }).await.unwrap()
 }
 
 async fn wait_until(what: &str, ok: impl AsyncFn() -> bool) {

@@ -1,6 +1,6 @@
 //! `Chart.yaml`, and addresses in values schemas.
 
-use domain::chart::is_chart_name;
+use domain::chart::{ChartDependency, is_chart_name};
 use domain::manifest::yaml_value;
 use serde_json::Value;
 
@@ -8,6 +8,9 @@ use super::{ArchiveRejected, reject};
 
 /// Longest text taken from `Chart.yaml`, in characters; longer ones are cut.
 const MAX_TEXT_CHARS: usize = 1_000;
+
+/// Most dependencies and links that are read.
+const MAX_LISTED: usize = 100;
 
 /// What `Chart.yaml` says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +25,12 @@ pub struct ChartMetadata {
     pub description: String,
     /// The Kubernetes versions that it supports, as a range; empty for every version.
     pub kubernetes_range: String,
+    /// The charts that it depends on.
+    pub dependencies: Vec<ChartDependency>,
+    /// Addresses about the chart: its home and its sources.
+    pub links: Vec<String>,
+    /// Whether the maintainers advise against it.
+    pub is_deprecated: bool,
 }
 
 impl ChartMetadata {
@@ -32,17 +41,16 @@ impl ChartMetadata {
         let value =
             yaml_value::read(text).map_err(|found| wrong(format!("is not valid: {}", found.message)))?;
         let value = value.unwrap_or_default();
-        let field = |key: &str| match &value[key] {
-            Value::String(text) => text.chars().filter(|c| !c.is_control()).take(MAX_TEXT_CHARS).collect(),
-            Value::Number(number) => number.to_string(),
-            _ => String::new(),
-        };
+        let field = |key: &str| read_text(&value[key]);
         let read = Self {
             name: field("name"),
             version: field("version"),
             app_version: field("appVersion"),
             description: field("description"),
             kubernetes_range: field("kubeVersion"),
+            dependencies: read_dependencies(&value["dependencies"]),
+            links: read_links(&value),
+            is_deprecated: value["deprecated"].as_bool().unwrap_or_default(),
         };
         if !is_chart_name(&read.name) {
             return Err(wrong(format!("has {:?} as the name of the chart, which is not valid", read.name)));
@@ -61,6 +69,44 @@ impl ChartMetadata {
         }
         Ok(read)
     }
+}
+
+/// A text or a number without control characters; empty for anything else.
+fn read_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.chars().filter(|c| !c.is_control()).take(MAX_TEXT_CHARS).collect(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn read_dependencies(value: &Value) -> Vec<ChartDependency> {
+    let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    let read = items.iter().take(MAX_LISTED).map(|item| {
+        let field = |key: &str| read_text(&item[key]);
+        let (name, alias) = (field("name"), field("alias"));
+        ChartDependency {
+            version: field("version"),
+            repository: field("repository"),
+            condition: field("condition"),
+            values_key: if alias.is_empty() { name.clone() } else { alias },
+            name,
+        }
+    });
+    read.filter(|dependency| !dependency.name.is_empty()).collect()
+}
+
+/// The home and the sources, without addresses that a browser would not open as a page.
+fn read_links(value: &Value) -> Vec<String> {
+    let sources = value["sources"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_page = |link: &String| link.starts_with("https://") || link.starts_with("http://");
+    let mut links: Vec<String> = Vec::new();
+    for link in std::iter::once(&value["home"]).chain(sources).map(read_text).filter(is_page) {
+        if links.len() < MAX_LISTED && !links.contains(&link) {
+            links.push(link);
+        }
+    }
+    links
 }
 
 /// Collects every `$ref` in a schema that is not inside it.

@@ -7,8 +7,7 @@ use domain::manifest::yaml_value;
 use serde_json::Value;
 
 use super::error::{GitError, GitErrorKind, shorten};
-use super::pack::CommitObjects;
-use super::tree::{MAX_TOTAL_BYTES, PathContent, join};
+use super::tree::{FileTree, MAX_TOTAL_BYTES, PathContent, join};
 
 /// The names of the file that makes a folder a kustomization.
 pub(super) const KUSTOMIZATION_FILES: [&str; 3] =
@@ -29,38 +28,37 @@ const KNOWN_HOSTS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "de
 /// Most folders that refer to each other.
 const MAX_FOLDERS: usize = 200;
 
-impl CommitObjects {
-    /// The files of the kustomization at `path`, by their path in the repository.
-    pub(super) fn read_kustomization(&self, path: &str) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
-        let mut files = BTreeMap::new();
-        let mut visited = HashSet::new();
-        let mut pending = vec![path.to_owned()];
-        while let Some(place) = pending.pop() {
-            if !visited.insert(place.clone()) {
-                continue;
-            }
-            if visited.len() > MAX_FOLDERS {
-                let reason =
-                    format!("is one more than the {MAX_FOLDERS} places that a kustomization may refer to");
-                return Err(GitError::rejected(&place, &reason, "Use fewer bases."));
-            }
-            match self.find_path(&place)? {
-                PathContent::File { id, .. } => {
-                    drop(files.insert(place.clone(), self.read_file(id, &place)?))
-                }
-                PathContent::Folder(id) => {
-                    let read = self.read_folder(id, &place, |_| true)?;
-                    pending.extend(list_references(&place, &read)?);
-                    files.extend(read.into_iter().map(|(below, bytes)| (join(&place, &below), bytes)));
-                }
-            }
-            if files.values().map(Vec::len).sum::<usize>() > MAX_TOTAL_BYTES {
-                let reason = format!("exceeds the limit of {MAX_TOTAL_BYTES} bytes of all files");
-                return Err(GitError::rejected(&place, &reason, "Use smaller bases."));
+/// The files of the kustomization at `path`, by their path in the repository.
+pub(super) fn read_kustomization(
+    tree: &impl FileTree,
+    path: &str,
+) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
+    let mut files = BTreeMap::new();
+    let mut visited = HashSet::new();
+    let mut pending = vec![path.to_owned()];
+    while let Some(place) = pending.pop() {
+        if !visited.insert(place.clone()) {
+            continue;
+        }
+        if visited.len() > MAX_FOLDERS {
+            let reason =
+                format!("is one more than the {MAX_FOLDERS} places that a kustomization may refer to");
+            return Err(GitError::rejected(&place, &reason, "Use fewer bases."));
+        }
+        match tree.find_path(&place)? {
+            PathContent::File { id, .. } => drop(files.insert(place.clone(), tree.read_file(&id, &place)?)),
+            PathContent::Folder(id) => {
+                let read = tree.read_folder(&id, &place, |_| true)?;
+                pending.extend(list_references(&place, &read)?);
+                files.extend(read.into_iter().map(|(below, bytes)| (join(&place, &below), bytes)));
             }
         }
-        Ok(files)
+        if files.values().map(Vec::len).sum::<usize>() > MAX_TOTAL_BYTES {
+            let reason = format!("exceeds the limit of {MAX_TOTAL_BYTES} bytes of all files");
+            return Err(GitError::rejected(&place, &reason, "Use smaller bases."));
+        }
     }
+    Ok(files)
 }
 
 /// The places in the repository that the kustomization of a folder refers to, beside its own files.

@@ -171,7 +171,7 @@ pub(super) fn parse_refs(body: &[u8]) -> Result<Vec<GitRef>, GitError> {
         let peeled = words.find_map(|word| word.strip_prefix("peeled:"));
         let commit = peeled.unwrap_or(id);
         // An unborn branch has no commit.
-        if domain::git::is_commit_id(commit) && refs.len() < MAX_REFS {
+        if domain::remote::is_commit_id(commit) && refs.len() < MAX_REFS {
             refs.push(GitRef { name: name.to_owned(), commit: commit.to_owned() });
         }
     }

@@ -59,7 +59,7 @@ impl AllowedSigners {
         if self.is_empty() {
             return Ok(());
         }
-        let short = domain::git::short_commit(&commit.details().id);
+        let short = domain::remote::short_commit(&commit.details().id);
         let refuse = |reason: &str| {
             Err(GitError::new(GitErrorKind::RejectedContent, format!("Commit {short} {reason}."), HINT))
         };

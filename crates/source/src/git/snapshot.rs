@@ -1,20 +1,21 @@
 //! The content of a commit at a path: manifests, a chart or a kustomization, as it is stored and rendered.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
-use domain::git::{GitContent, PinnedCommit};
+use domain::remote::{GitContent, PinnedCommit};
 use domain::{Digest, workload::SourceFile};
 
 use super::error::{GitError, GitErrorKind};
-use super::kustomization::KUSTOMIZATION_FILES;
-use super::pack::{CommitDetails, CommitObjects};
-use super::tree::PathContent;
+use super::kustomization::{KUSTOMIZATION_FILES, read_kustomization};
+use super::pack::CommitDetails;
+use super::tree::{FileTree, PathContent};
 use crate::archive::{ChartArchive, MAX_ARCHIVE_BYTES};
 
 /// The content of a commit at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitSnapshot {
-    /// Git's id of the tree or file at the path.
+    /// Git's id of the tree or file at the path; the path itself in an artifact.
     pub tree: String,
     /// The content.
     pub content: SnapshotContent,
@@ -32,11 +33,11 @@ pub enum SnapshotContent {
 }
 
 impl GitSnapshot {
-    /// Reads what is at a path of a commit. It blocks: call it off the async threads.
+    /// Reads what is at a path of a commit or an artifact. It blocks: call it off the async threads.
     ///
     /// # Errors
-    /// The commit has no such path, or its content is refused, with the entry named.
-    pub fn read(commit: &CommitObjects, path: &str) -> Result<Self, GitError> {
+    /// There is no such path, or its content is refused, with the entry named.
+    pub fn read<T: FileTree<Id: Display>>(commit: &T, path: &str) -> Result<Self, GitError> {
         let found = commit.find_path(path)?;
         let tree = found.id().to_string();
         let content = match found {
@@ -48,19 +49,19 @@ impl GitSnapshot {
                         "Name a folder, or a file *.yaml, *.yml or *.json.",
                     ));
                 }
-                SnapshotContent::Manifests(vec![to_file(name, commit.read_file(id, path)?)?])
+                SnapshotContent::Manifests(vec![to_file(name, commit.read_file(&id, path)?)?])
             }
             PathContent::Folder(folder) => {
                 let names: Vec<String> =
-                    commit.list_entries(folder, path)?.into_iter().map(|entry| entry.name).collect();
+                    commit.list_entries(&folder, path)?.into_iter().map(|entry| entry.name).collect();
                 if names.iter().any(|name| name == "Chart.yaml") {
-                    let files = commit.read_folder(folder, path, |_| true)?;
+                    let files = commit.read_folder(&folder, path, |_| true)?;
                     let count = files.len();
                     SnapshotContent::Chart(pack_chart(files)?, count)
                 } else if names.iter().any(|name| KUSTOMIZATION_FILES.contains(&name.as_str())) {
-                    SnapshotContent::Kustomize(commit.read_kustomization(path)?)
+                    SnapshotContent::Kustomize(read_kustomization(commit, path)?)
                 } else {
-                    let files = commit.read_folder(folder, path, is_manifest)?;
+                    let files = commit.read_folder(&folder, path, is_manifest)?;
                     SnapshotContent::Manifests(to_files(files, path)?)
                 }
             }

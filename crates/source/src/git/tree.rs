@@ -1,4 +1,5 @@
-//! Reads the files of a commit at a path into a bounded map. What no plain file is refuses the path, with the entry named.
+//! Reads the files of a commit, or of an artifact, at a path into a bounded map. What no plain file is refuses the path, with the entry
+//! named.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,33 +27,138 @@ const LFS_HEADER: &[u8] = b"version https://git-lfs.github.com/spec/";
 const NARROW_HINT: &str = "Choose a path without it, or replace it by a plain file.";
 
 /// What is at a path.
-pub(super) enum PathContent {
+pub enum PathContent<Id> {
     /// A folder.
-    Folder(ObjectId),
+    Folder(Id),
     /// A file.
-    File { id: ObjectId, name: String },
+    File {
+        /// What names it.
+        id: Id,
+        /// The last part of its path.
+        name: String,
+    },
 }
 
-impl PathContent {
-    /// Git's id of it.
-    pub(super) fn id(&self) -> ObjectId {
+impl<Id> PathContent<Id> {
+    /// What names it.
+    pub(super) fn id(&self) -> &Id {
         match self {
-            Self::Folder(id) | Self::File { id, .. } => *id,
+            Self::Folder(id) | Self::File { id, .. } => id,
         }
     }
 }
 
 /// An entry of a folder.
-pub(super) struct Entry {
-    pub(super) name: String,
-    pub(super) id: ObjectId,
-    pub(super) kind: EntryKind,
+pub struct Entry<Id> {
+    /// Its name, a single part of a path.
+    pub name: String,
+    /// What names it.
+    pub id: Id,
+    /// What it is.
+    pub kind: EntryKind,
 }
 
-impl CommitObjects {
-    /// The entries of a folder.
-    pub(super) fn list_entries(&self, folder: ObjectId, path: &str) -> Result<Vec<Entry>, GitError> {
-        let bytes = self.find(folder, Kind::Tree)?;
+/// Files in folders that can be read by their paths: a commit of Git, or an OCI artifact.
+pub trait FileTree {
+    /// Names a folder or a file.
+    type Id: Clone;
+
+    /// What it is, to begin a sentence: `Commit 1a2b3c4d`.
+    fn label(&self) -> String;
+
+    /// The folder with all of it.
+    fn root(&self) -> Self::Id;
+
+    /// The entries of a folder. `path` is its path, for messages.
+    ///
+    /// # Errors
+    /// It can't be read, or an entry has a name that is not allowed.
+    fn list_entries(&self, folder: &Self::Id, path: &str) -> Result<Vec<Entry<Self::Id>>, GitError>;
+
+    /// One file. `path` is its path, for messages.
+    ///
+    /// # Errors
+    /// It can't be read, or exceeds [`MAX_FILE_BYTES`].
+    fn read_file(&self, id: &Self::Id, path: &str) -> Result<Vec<u8>, GitError>;
+
+    /// Finds a path, which is empty for the root.
+    ///
+    /// # Errors
+    /// There is no such path, or it leads over a link.
+    fn find_path(&self, path: &str) -> Result<PathContent<Self::Id>, GitError> {
+        let mut content = PathContent::Folder(self.root());
+        let mut walked = String::new();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            let missing = || {
+                GitError::new(
+                    GitErrorKind::NotFound,
+                    format!("{} has no {:?}.", self.label(), shorten(path)),
+                    "Correct the path, or the ref if the path is in another branch or tag.",
+                )
+            };
+            let PathContent::Folder(folder) = &content else { return Err(missing()) };
+            let entries = self.list_entries(folder, &walked)?;
+            let entry = entries.into_iter().find(|entry| entry.name == part).ok_or_else(missing)?;
+            walked = join(&walked, part);
+            content = match entry.kind {
+                EntryKind::Tree => PathContent::Folder(entry.id),
+                EntryKind::Blob | EntryKind::BlobExecutable => {
+                    PathContent::File { id: entry.id, name: entry.name }
+                }
+                EntryKind::Link | EntryKind::Commit => return Err(refuse_kind(&walked, entry.kind)),
+            };
+        }
+        Ok(content)
+    }
+
+    /// The files below a folder for which `is_read` is true, by their path below it. `shown` is the path of the folder.
+    ///
+    /// # Errors
+    /// An entry can't be read, is no plain file, or exceeds the limits.
+    fn read_folder(
+        &self,
+        folder: &Self::Id,
+        shown: &str,
+        is_read: impl Fn(&str) -> bool,
+    ) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
+        let mut reader = FolderReader::default();
+        let mut pending = vec![(folder.clone(), String::new(), 0_usize)];
+        while let Some((folder, below, depth)) = pending.pop() {
+            if depth > MAX_DEPTH {
+                let reason = format!("is nested deeper than {MAX_DEPTH} folders");
+                return Err(GitError::rejected(&join(shown, &below), &reason, "Choose a narrower path."));
+            }
+            for entry in self.list_entries(&folder, &join(shown, &below))? {
+                let path = join(&below, &entry.name);
+                let full = join(shown, &path);
+                reader.count(&path, &full)?;
+                match entry.kind {
+                    EntryKind::Tree => pending.push((entry.id, path, depth + 1)),
+                    EntryKind::Blob | EntryKind::BlobExecutable if is_read(&path) => {
+                        reader.insert(path, self.read_file(&entry.id, &full)?, &full)?;
+                    }
+                    EntryKind::Blob | EntryKind::BlobExecutable => {}
+                    kind @ (EntryKind::Link | EntryKind::Commit) => return Err(refuse_kind(&full, kind)),
+                }
+            }
+        }
+        Ok(reader.files)
+    }
+}
+
+impl FileTree for CommitObjects {
+    type Id = ObjectId;
+
+    fn label(&self) -> String {
+        format!("Commit {}", domain::remote::short_commit(&self.details().id))
+    }
+
+    fn root(&self) -> ObjectId {
+        self.tree()
+    }
+
+    fn list_entries(&self, folder: &ObjectId, path: &str) -> Result<Vec<Entry<ObjectId>>, GitError> {
+        let bytes = self.find(*folder, Kind::Tree)?;
         let mut entries = Vec::new();
         for entry in TreeRefIter::from_bytes(&bytes, folder.kind()) {
             let entry = entry.map_err(|_| {
@@ -80,40 +186,11 @@ impl CommitObjects {
         Ok(entries)
     }
 
-    /// Finds a path, which is empty for the root.
-    pub(super) fn find_path(&self, path: &str) -> Result<PathContent, GitError> {
-        let mut content = PathContent::Folder(self.tree());
-        let mut walked = String::new();
-        for part in path.split('/').filter(|part| !part.is_empty()) {
-            let missing = || {
-                let commit = domain::git::short_commit(&self.details().id);
-                GitError::new(
-                    GitErrorKind::NotFound,
-                    format!("Commit {commit} has no {:?}.", shorten(path)),
-                    "Correct the path, or the ref if the path is in another branch.",
-                )
-            };
-            let PathContent::Folder(folder) = content else { return Err(missing()) };
-            let entries = self.list_entries(folder, &walked)?;
-            let entry = entries.into_iter().find(|entry| entry.name == part).ok_or_else(missing)?;
-            walked = join(&walked, part);
-            content = match entry.kind {
-                EntryKind::Tree => PathContent::Folder(entry.id),
-                EntryKind::Blob | EntryKind::BlobExecutable => {
-                    PathContent::File { id: entry.id, name: entry.name }
-                }
-                EntryKind::Link | EntryKind::Commit => return Err(refuse_kind(&walked, entry.kind)),
-            };
-        }
-        Ok(content)
-    }
-
-    /// One file.
-    pub(super) fn read_file(&self, id: ObjectId, path: &str) -> Result<Vec<u8>, GitError> {
-        if !self.has(id) {
+    fn read_file(&self, id: &ObjectId, path: &str) -> Result<Vec<u8>, GitError> {
+        if !self.has(*id) {
             return Err(too_large(path));
         }
-        let bytes = self.find(id, Kind::Blob)?;
+        let bytes = self.find(*id, Kind::Blob)?;
         if bytes.len() > MAX_FILE_BYTES {
             return Err(too_large(path));
         }
@@ -125,37 +202,6 @@ impl CommitObjects {
             ));
         }
         Ok(bytes)
-    }
-
-    /// The files below a folder for which `is_read` is true, by their path below it. `shown` is the path of the folder.
-    pub(super) fn read_folder(
-        &self,
-        folder: ObjectId,
-        shown: &str,
-        is_read: impl Fn(&str) -> bool,
-    ) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
-        let mut reader = FolderReader::default();
-        let mut pending = vec![(folder, String::new(), 0_usize)];
-        while let Some((folder, below, depth)) = pending.pop() {
-            if depth > MAX_DEPTH {
-                let reason = format!("is nested deeper than {MAX_DEPTH} folders");
-                return Err(GitError::rejected(&join(shown, &below), &reason, "Choose a narrower path."));
-            }
-            for entry in self.list_entries(folder, &join(shown, &below))? {
-                let path = join(&below, &entry.name);
-                let full = join(shown, &path);
-                reader.count(&path, &full)?;
-                match entry.kind {
-                    EntryKind::Tree => pending.push((entry.id, path, depth + 1)),
-                    EntryKind::Blob | EntryKind::BlobExecutable if is_read(&path) => {
-                        reader.insert(path, self.read_file(entry.id, &full)?, &full)?;
-                    }
-                    EntryKind::Blob | EntryKind::BlobExecutable => {}
-                    kind @ (EntryKind::Link | EntryKind::Commit) => return Err(refuse_kind(&full, kind)),
-                }
-            }
-        }
-        Ok(reader.files)
     }
 }
 

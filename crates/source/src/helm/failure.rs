@@ -27,6 +27,17 @@ pub enum FailureKind {
     Server,
 }
 
+/// A value that violates a schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaViolation {
+    /// Name of the chart with the schema: the chart itself, or a subchart.
+    pub chart: String,
+    /// JSON pointer in the values; empty for all of them.
+    pub path: String,
+    /// What is wrong, such as `got string, want integer`.
+    pub message: String,
+}
+
 /// Why a chart was not rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -35,11 +46,13 @@ pub struct RenderFailed {
     pub kind: FailureKind,
     /// What failed and where, as sentences without paths of the server.
     pub message: String,
+    /// The values that violate a schema, in the order of Helm; empty for any other kind.
+    pub violations: Vec<SchemaViolation>,
 }
 
 impl RenderFailed {
     pub(super) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), violations: Vec::new() }
     }
 
     pub(super) fn from_io(error: std::io::Error) -> Self {
@@ -77,8 +90,51 @@ impl RenderFailed {
         } else {
             FailureKind::Template
         };
-        Self::new(kind, text)
+        let violations =
+            if kind == FailureKind::Schema { read_violations(messages, chart) } else { Vec::new() };
+        Self { violations, ..Self::new(kind, text) }
     }
+}
+
+/// Most violations that are read.
+const MAX_VIOLATIONS: usize = 50;
+
+/// The violations in Helm's message: for each chart a line with its name, then lines `- at '/pointer': reason`, with the
+/// reasons of a reason indented below it. `own` is the name of the chart; the values of any other one are below its name.
+fn read_violations(messages: &str, own: &str) -> Vec<SchemaViolation> {
+    let mut found: Vec<SchemaViolation> = Vec::new();
+    let mut chart = String::new();
+    // The indentation of a reason whose details are left out: the alternatives of which one has to match.
+    let mut skipped_below = usize::MAX;
+    for line in messages.lines() {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        let Some((path, message)) = text.strip_prefix("- at '").and_then(|rest| rest.split_once("': "))
+        else {
+            if let (0, Some(name)) = (indent, line.strip_suffix(':')) {
+                name.clone_into(&mut chart);
+                skipped_below = usize::MAX;
+            }
+            continue;
+        };
+        if indent > skipped_below {
+            continue;
+        }
+        let is_choice = message.starts_with("oneOf failed") || message.starts_with("anyOf failed");
+        skipped_below = if is_choice { indent } else { usize::MAX };
+        // A summary of the lines below it.
+        if message == "validation failed" || message.starts_with("allOf failed") {
+            continue;
+        }
+        let message = if is_choice { "matches none of the alternatives" } else { message };
+        if found.len() < MAX_VIOLATIONS {
+            let clean =
+                |text: &str| text.chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_CHARS).collect();
+            let path = if chart == own { path.to_owned() } else { format!("/{chart}{path}") };
+            found.push(SchemaViolation { chart: chart.clone(), path: clean(&path), message: clean(message) });
+        }
+    }
+    found
 }
 
 /// The message of Helm without its prefix, its advice on options, and control characters.
@@ -88,4 +144,39 @@ fn clean(messages: &str, chart: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let text: String = lines.join(" ").chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_CHARS).collect();
     if text.is_empty() { format!("Helm could not render {chart}.") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g113_every_violation_of_a_schema_has_its_chart_and_path() {
+        let messages = "\
+Error: values don't meet the specifications of the schema(s) in the following chart(s):
+web:
+- at '/image': validation failed
+  - at '/image/tag': got number, want string
+  - at '/image': additional properties 'x' not allowed
+- at '/port': oneOf failed, none matched
+  - at '/port': got boolean, want string
+  - at '/port': got boolean, want integer
+- at '': missing property 'name'
+db:
+- at '/size': got string, want integer
+";
+        let found = read_violations(messages, "web");
+        let found: Vec<(&str, &str, &str)> =
+            found.iter().map(|one| (&*one.chart, &*one.path, &*one.message)).collect();
+        assert_eq!(
+            found,
+            [
+                ("web", "/image/tag", "got number, want string"),
+                ("web", "/image", "additional properties 'x' not allowed"),
+                ("web", "/port", "matches none of the alternatives"),
+                ("web", "", "missing property 'name'"),
+                ("db", "/db/size", "got string, want integer"),
+            ]
+        );
+    }
 }

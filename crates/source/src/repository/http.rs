@@ -38,7 +38,7 @@ impl RepositoryClient {
             validators,
             max_bytes: MAX_INDEX_BYTES,
             max_redirects: MAX_REDIRECTS,
-            header: None,
+            headers: Vec::new(),
             body: None,
         };
         let response = self.egress.fetch(request).await?;
@@ -80,7 +80,7 @@ impl RepositoryClient {
             validators: None,
             max_bytes: MAX_ARCHIVE_BYTES,
             max_redirects: MAX_REDIRECTS,
-            header: None,
+            headers: Vec::new(),
             body: None,
         };
         let response = self.fetch_success(request, "the chart").await?;

@@ -68,12 +68,12 @@ pub(super) struct OciRegistry {
     plain_http: bool,
 }
 
-/// One chart of a registry.
+/// One chart or artifact of a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OciChart {
+pub(super) struct OciReference {
     /// `https://host/v2/path/name/`.
     pub(super) base: Url,
-    /// The tag of the version; empty without one.
+    /// The tag of the version, or the digest of a manifest; empty without one.
     pub(super) tag: String,
     /// `oci://host/path/name`, for messages.
     pub(super) shown: String,
@@ -95,6 +95,20 @@ impl Repository {
     /// Whether it is a registry, which has no list of its charts.
     pub const fn is_registry(&self) -> bool {
         matches!(self.location, Location::Oci(_))
+    }
+
+    /// The repository at another path of the same registry, with the same credentials; `None` if this one is no registry, or `url` is
+    /// not below its path.
+    pub fn at_path_below(&self, url: &str) -> Option<Self> {
+        let Location::Oci(registry) = &self.location else { return None };
+        let Ok(Location::Oci(below)) = Location::parse(url, registry.plain_http) else { return None };
+        let is_below = registry.path.is_empty()
+            || below
+                .path
+                .strip_prefix(&registry.path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        (is_below && below.host == registry.host)
+            .then(|| Self { location: Location::Oci(below), credentials: self.credentials.clone() })
     }
 
     /// Whether another repository has the same scheme, host and port, so that the same credentials are for it.
@@ -224,7 +238,7 @@ impl OciRegistry {
     ///
     /// # Errors
     /// The registry can't have a chart of this name or version.
-    pub(super) fn chart(&self, name: &str, version: Option<&str>) -> Result<OciChart, RepositoryError> {
+    pub(super) fn chart(&self, name: &str, version: Option<&str>) -> Result<OciReference, RepositoryError> {
         let shown = format!("oci://{}", self.join(name));
         let cannot_exist = |reason: &str| {
             let message = format!("There is no chart {} in a registry: {reason}.", shorten(&shown));
@@ -239,7 +253,21 @@ impl OciRegistry {
         let reference = ImageReference::parse(&reference).map_err(cannot_exist)?;
         let base = self.base().ok().and_then(|base| base.join(&format!("{}/", reference.repository)).ok());
         let base = base.ok_or_else(|| cannot_exist("its name is not valid"))?;
-        Ok(OciChart { base, tag, shown })
+        Ok(OciReference { base, tag, shown })
+    }
+
+    /// An artifact: the repository that this location names itself, at a tag or a digest.
+    ///
+    /// # Errors
+    /// The location names a registry without a repository.
+    pub(super) fn artifact(&self, reference: &str) -> Result<OciReference, InvalidRepository> {
+        let shown = format!("oci://{}", self.join(""));
+        if self.path.is_empty() {
+            return invalid(format!("{shown} names no artifact"));
+        }
+        let base = self.base()?.join(&format!("{}/", self.path));
+        let base = base.map_err(|_| InvalidRepository(format!("{shown} is no URL")))?;
+        Ok(OciReference { base, tag: reference.to_owned(), shown })
     }
 }
 

@@ -1,9 +1,10 @@
-//! Charts in OCI registries: tags are versions, and a manifest names the archive by its digest.
+//! Charts in OCI registries: tags are versions, and a manifest names the archive by its digest. Other artifacts are read by
+//! [`super::artifact`] with the same requests.
 //!
 //! Own code instead of oci-client, whose HTTP client can't be limited to permitted addresses and sizes
 //! (`docs/decisions/0018-libraries-taken-and-refused.md`).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use domain::Digest;
 use egress::header::{HeaderMap, LINK};
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
 use super::index::{RepositoryVersion, parse_version};
-use super::location::OciChart;
+use super::location::OciReference;
 use super::{FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
 use crate::archive::MAX_ARCHIVE_BYTES;
 
@@ -30,36 +31,45 @@ const MAX_MANIFEST_BYTES: usize = 4 << 20;
 
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG_TYPE: &str = "application/vnd.cncf.helm.config.v1+json";
-const ARCHIVE_TYPE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+/// The media type of a packed chart.
+pub(super) const ARCHIVE_TYPE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 /// Header with the digest of the manifest.
 const DIGEST_HEADER: &str = "docker-content-digest";
 
+/// The manifest of a tag.
 #[derive(Deserialize)]
-struct Manifest {
+pub(super) struct Manifest {
     config: Descriptor,
     #[serde(default)]
-    layers: Vec<Descriptor>,
+    pub(super) layers: Vec<Descriptor>,
+    #[serde(default)]
+    pub(super) annotations: BTreeMap<String, String>,
 }
 
+/// What a manifest says about a blob.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Descriptor {
-    media_type: String,
+pub(super) struct Descriptor {
+    pub(super) media_type: String,
     digest: String,
     size: u64,
 }
 
-/// Requests about one chart.
-struct ChartSession<'a> {
-    chart: &'a OciChart,
+/// Requests about one chart or artifact.
+pub(super) struct OciSession<'a> {
+    reference: &'a OciReference,
     policy: EgressPolicy,
     session: RegistrySession<'a>,
 }
 
 impl RepositoryClient {
-    fn open_session<'a>(&'a self, chart: &'a OciChart, scope: FetchScope<'a>) -> ChartSession<'a> {
-        ChartSession {
-            chart,
+    pub(super) fn open_session<'a>(
+        &'a self,
+        reference: &'a OciReference,
+        scope: FetchScope<'a>,
+    ) -> OciSession<'a> {
+        OciSession {
+            reference,
             policy: scope.policy,
             session: RegistrySession::new(&self.egress, scope.credentials),
         }
@@ -68,7 +78,7 @@ impl RepositoryClient {
     /// The versions of a chart, the newest first. Tags that are no versions, such as those of signatures, are left out.
     pub(super) async fn list_oci_versions(
         &self,
-        chart: &OciChart,
+        chart: &OciReference,
         scope: FetchScope<'_>,
     ) -> Result<Vec<RepositoryVersion>, RepositoryError> {
         let tags = self.open_session(chart, scope).list_tags().await?;
@@ -83,30 +93,19 @@ impl RepositoryClient {
     /// The archive of a version.
     pub(super) async fn fetch_oci_chart(
         &self,
-        chart: &OciChart,
+        chart: &OciReference,
         scope: FetchScope<'_>,
     ) -> Result<FetchedArchive, RepositoryError> {
         let mut session = self.open_session(chart, scope);
         let origin = format!("{}:{}", chart.shown, chart.tag);
-        let layer = session.find_archive(&origin).await?;
-        let digest: Digest = layer.digest.parse().map_err(|_| {
-            RepositoryError::invalid(format!(
-                "{origin} names its archive {:?}, which is no SHA-256 digest.",
-                shorten(&layer.digest)
-            ))
-        })?;
-        if layer.size > MAX_ARCHIVE_BYTES as u64 {
-            let message =
-                format!("{origin} has {} bytes; at most {MAX_ARCHIVE_BYTES} are allowed.", layer.size);
-            return Err(RepositoryError::new(RepositoryErrorKind::TooLarge, message, "Use a smaller chart."));
-        }
-        let response = session.fetch(&format!("blobs/{digest}"), "", MAX_ARCHIVE_BYTES).await?;
-        let response = session.require_success(response, "the archive")?;
-        Ok(FetchedArchive { archive: response.body, origin, published: Some(digest) })
+        let (_, manifest) = session.fetch_manifest(&origin).await?;
+        let layer = find_archive(manifest, &origin)?;
+        let (digest, archive) = session.fetch_layer(&layer, &origin).await?;
+        Ok(FetchedArchive { archive, origin, published: Some(digest) })
     }
 }
 
-impl ChartSession<'_> {
+impl OciSession<'_> {
     async fn fetch(
         &mut self,
         path: &str,
@@ -114,12 +113,12 @@ impl ChartSession<'_> {
         max_bytes: usize,
     ) -> Result<FetchResponse, RepositoryError> {
         let url = self
-            .chart
+            .reference
             .base
             .join(path)
             .map_err(|_| self.invalid(&format!("names {:?}, which is no path", shorten(path))))?;
         // What a registry names is at the registry itself; redirects to a store of blobs are decided by the client.
-        if url.origin() != self.chart.base.origin() {
+        if url.origin() != self.reference.base.origin() {
             return Err(self.invalid("names a page of its tags on another server"));
         }
         let policy = self.policy;
@@ -131,21 +130,21 @@ impl ChartSession<'_> {
             validators: None,
             max_bytes,
             max_redirects: MAX_REDIRECTS,
-            header: None,
+            headers: Vec::new(),
             body: None,
         };
         Ok(self.session.fetch(request).await?)
     }
 
     fn invalid(&self, reason: &str) -> RepositoryError {
-        RepositoryError::invalid(format!("The registry of {} {reason}.", self.chart.shown))
+        RepositoryError::invalid(format!("The registry of {} {reason}.", self.reference.shown))
     }
 
     fn require_success(&self, response: FetchResponse, what: &str) -> Result<FetchResponse, RepositoryError> {
         if response.status.is_success() {
             return Ok(response);
         }
-        Err(RepositoryError::from_status(&response, &format!("{what} of {}", self.chart.shown)))
+        Err(RepositoryError::from_status(&response, &format!("{what} of {}", self.reference.shown)))
     }
 
     /// All tags. A list that is not complete is an error.
@@ -155,7 +154,7 @@ impl ChartSession<'_> {
         for _ in 0..MAX_TAG_PAGES {
             let response = self.fetch(&next, "", MAX_TAGS_BYTES).await?;
             if response.status == StatusCode::NOT_FOUND {
-                return Err(not_found(&self.chart.shown));
+                return Err(not_found(&self.reference.shown));
             }
             let response = self.require_success(response, "the tags")?;
             let page = parse_tags(&response.body);
@@ -170,7 +169,8 @@ impl ChartSession<'_> {
                 None => return Ok(tags),
             }
         }
-        let message = format!("{} has more than {MAX_TAGS} tags, too many to list them.", self.chart.shown);
+        let message =
+            format!("{} has more than {MAX_TAGS} tags, too many to list them.", self.reference.shown);
         Err(RepositoryError::new(RepositoryErrorKind::TooLarge, message, "Write the version."))
     }
 
@@ -180,18 +180,22 @@ impl ChartSession<'_> {
         Ok(url.into())
     }
 
-    /// The layer of the manifest with the packed chart.
-    async fn find_archive(&mut self, origin: &str) -> Result<Descriptor, RepositoryError> {
-        let path = format!("manifests/{}", self.chart.tag);
+    /// The manifest that the tag or digest refers to, with its digest.
+    pub(super) async fn fetch_manifest(
+        &mut self,
+        origin: &str,
+    ) -> Result<(Digest, Manifest), RepositoryError> {
+        let path = format!("manifests/{}", self.reference.tag);
         let response = self.fetch(&path, MANIFEST_TYPE, MAX_MANIFEST_BYTES).await?;
         if response.status == StatusCode::NOT_FOUND {
             return Err(not_found(origin));
         }
         let response = self.require_success(response, "the manifest")?;
         let announced = response.headers.get(DIGEST_HEADER).and_then(|value| value.to_str().ok());
+        let requested = Some(&*self.reference.tag);
         let digest = Digest::compute(&response.body);
-        if announced.is_some_and(|announced| announced.starts_with("sha256:") && announced != digest.as_str())
-        {
+        let mut claims = [announced, requested].into_iter().flatten();
+        if claims.any(|claim| claim.starts_with("sha256:") && claim != digest.as_str()) {
             let message = format!(
                 "The manifest of {origin} has the digest {digest}, but the registry announces another one."
             );
@@ -201,26 +205,60 @@ impl ChartSession<'_> {
                 "Try again; if it fails again, tell the maintainers of the registry.",
             ));
         }
-        let manifest: Option<Manifest> = serde_json::from_slice(&response.body).ok();
-        let layers = manifest
-            .filter(|manifest| manifest.config.media_type == CONFIG_TYPE)
-            .map(|manifest| manifest.layers);
-        let mut layers = layers.unwrap_or_default().into_iter();
-        layers.find(|layer| layer.media_type == ARCHIVE_TYPE).ok_or_else(|| {
-            let message = format!("{origin} is no chart: its manifest names no packed chart of Helm.");
-            RepositoryError::new(
-                RepositoryErrorKind::InvalidResponse,
+        let manifest = serde_json::from_slice(&response.body)
+            .map_err(|_| RepositoryError::invalid(format!("{origin} has no manifest of a single artifact.")));
+        Ok((digest, manifest?))
+    }
+
+    /// The digest and the bytes of a layer. The caller compares them.
+    pub(super) async fn fetch_layer(
+        &mut self,
+        layer: &Descriptor,
+        origin: &str,
+    ) -> Result<(Digest, Vec<u8>), RepositoryError> {
+        let digest: Digest = layer.digest.parse().map_err(|_| {
+            RepositoryError::invalid(format!(
+                "{origin} names its archive {:?}, which is no SHA-256 digest.",
+                shorten(&layer.digest)
+            ))
+        })?;
+        if layer.size > MAX_ARCHIVE_BYTES as u64 {
+            let message =
+                format!("{origin} has {} bytes; at most {MAX_ARCHIVE_BYTES} are allowed.", layer.size);
+            return Err(RepositoryError::new(
+                RepositoryErrorKind::TooLarge,
                 message,
-                "Push the chart with `helm push`, or name another one.",
-            )
-        })
+                "Use a smaller chart or artifact.",
+            ));
+        }
+        let response = self.fetch(&format!("blobs/{digest}"), "", MAX_ARCHIVE_BYTES).await?;
+        let response = self.require_success(response, "the archive")?;
+        Ok((digest, response.body))
     }
 }
 
+/// The layer of the manifest with the packed chart.
+fn find_archive(manifest: Manifest, origin: &str) -> Result<Descriptor, RepositoryError> {
+    let is_chart = manifest.config.media_type == CONFIG_TYPE;
+    let mut layers = manifest.layers.into_iter().filter(|_| is_chart);
+    layers.find(|layer| layer.media_type == ARCHIVE_TYPE).ok_or_else(|| {
+        let message = format!("{origin} is no chart: its manifest names no packed chart of Helm.");
+        RepositoryError::new(
+            RepositoryErrorKind::InvalidResponse,
+            message,
+            "Push the chart with `helm push`, or name another one.",
+        )
+    })
+}
+
 /// Registries respond the same to names that do not exist and to those that need credentials.
-fn not_found(chart: &str) -> RepositoryError {
-    let message = format!("There is no chart {chart}, or it is not public.");
-    RepositoryError::new(RepositoryErrorKind::NotFound, message, "Check the name and the version.")
+fn not_found(origin: &str) -> RepositoryError {
+    let message = format!("The registry has no {origin}, or it is not public.");
+    RepositoryError::new(
+        RepositoryErrorKind::NotFound,
+        message,
+        "Check the name and the version or tag; credentials of the registry are added with: flotilla chart repo add, or page Charts.",
+    )
 }
 
 /// The tags of a page; `null` if there are none.

@@ -24,7 +24,7 @@ fn pack(name: &str, version: &str) -> Vec<u8> {
 
 /// As the server of a closed network is configured.
 fn client() -> RepositoryClient {
-    RepositoryClient::new(RepositoryAccess::PrivateHttp).unwrap()
+    RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap()
 }
 
 const LOGIN: Login<'static> = Login { user_name: "ci", password: "s3cret", token_endpoint: "" };

@@ -71,6 +71,9 @@ async fn update_connectivity(
     for (workload, known) in known {
         tx.add_count(workload, derive_state(known, old), -1);
         tx.add_count(workload, derive_state(known, new), 1);
+        if derive_state(known, old) != derive_state(known, new) {
+            tx.note_state(workload, derive_state(known, new), at);
+        }
     }
     Ok(rows.len() as u64)
 }

@@ -70,7 +70,7 @@ fn read_cell(row: &RowReader<'_>) -> Result<MatrixCell, DecodeError> {
 
 /// Failing releases, one entry per workload and cause: worst first, then oldest. At most `limit` entries.
 pub async fn list_attention(tx: &mut Tx, limit: u32) -> Result<Vec<AttentionItem>, Error> {
-    let failing = format!("WHERE state_rank >= {} ", state_rank(ReleaseState::Blocked));
+    let failing = format!("WHERE state_rank >= {} ", state_rank(ReleaseState::Drifted));
     let rows = sql(
         "WITH failing AS (SELECT workload_id, workload_name, cluster_name, state_rank, state_since, message \
                     FROM release ",

@@ -24,6 +24,7 @@ table_row! {
     Mutable released_revision = release.released_revision() => released_revision: opt_count;
     Mutable applied = release.applied().map(Digest::to_string) => applied: opt_parse;
     Mutable applied_revision = release.applied_revision() => applied_revision: opt_count;
+    Mutable installed_revision = release.installed_revision() => installed_revision: opt_count;
     Mutable admitted_offline = release.is_admitted_offline() => admitted_offline: flag;
     Mutable sync = release.sync().as_str() => sync: enum_value;
     Mutable health = release.health().status.as_str();

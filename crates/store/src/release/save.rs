@@ -21,10 +21,13 @@ pub async fn insert(tx: &mut Tx, release: &Release) -> Result<(), Error> {
 /// Adds releases.
 pub async fn insert_many(tx: &mut Tx, releases: &[Release]) -> Result<(), Error> {
     for some in releases.chunks(RELEASES_PER_STATEMENT) {
-        table::insert(some)?.execute(tx).await?;
+        table::insert(tx, some)?.execute(tx).await?;
     }
     for release in releases {
         tx.add_count(release.workload(), release.state(), 1);
+        if release.state().is_failing() {
+            tx.note_state(release.workload(), release.state(), release.state_since());
+        }
     }
     Ok(())
 }
@@ -45,11 +48,15 @@ pub async fn update_many(tx: &mut Tx, releases: &[Release]) -> Result<u64, Error
         if existing.is_empty() {
             continue;
         }
-        written += table::insert_or_update(&existing)?.execute(tx).await?;
+        written += table::insert_or_update(tx, &existing)?.execute(tx).await?;
         for release in &existing {
             let (workload, previous) = before[&release.id()];
             tx.add_count(workload, previous, -1);
             tx.add_count(workload, release.state(), 1);
+            if previous != release.state() || release.state().is_failing() {
+                let at = release.reported_at().max(Some(release.state_since()));
+                tx.note_state(workload, release.state(), at.unwrap_or(release.state_since()));
+            }
         }
         for release in existing.iter().filter(|release| release.last_known_state().is_gone()) {
             exposure::delete(tx, release.workload(), release.cluster()).await?;

@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use domain::Timestamp;
 use futures::FutureExt as _;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 
-use crate::Store;
+use crate::{Error, KeySource, Store};
 
 /// Environment variable: address of a PostgreSQL server whose user may create databases, or `off`.
 const SERVER_VARIABLE: &str = "FLOTILLA_TEST_POSTGRES";
@@ -18,7 +19,7 @@ pub(super) async fn for_each_engine<F: Future<Output = ()>>(test: impl Fn(Store)
     for_each_address(|url| {
         let test = &test;
         async move {
-            let store = Store::open(&url).await.unwrap();
+            let store = Store::open_for_test(&url).await.unwrap();
             test(store.clone()).await;
             store.close().await;
         }
@@ -60,6 +61,18 @@ pub(crate) async fn on_postgres<F: Future<Output = ()>>(test: impl Fn(String) ->
     let result = AssertUnwindSafe(test(address_of_database(&server, &name))).catch_unwind().await;
     admin.execute(sqlx::raw_sql(AssertSqlSafe(drop_database(&name)))).await.unwrap();
     result.unwrap_or_else(|panic| resume_unwind(panic));
+}
+
+/// The keys of the tests.
+pub(crate) fn test_keys() -> KeySource {
+    KeySource::Value(format!("flotilla-key-1:{}", "A".repeat(43)))
+}
+
+impl Store {
+    /// Opens a database with the keys of the tests.
+    pub(crate) async fn open_for_test(url: &str) -> Result<Self, Error> {
+        Self::open(url, &test_keys(), Timestamp::from_millis(0)).await
+    }
 }
 
 fn drop_database(name: &str) -> String {

@@ -28,7 +28,7 @@ async fn p1_a_transaction_that_is_dropped_changes_nothing() {
 #[tokio::test]
 async fn p21_a_begin_that_is_cancelled_leaves_no_open_transaction_in_the_pool() {
     on_postgres(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         let options: sqlx::postgres::PgConnectOptions = url.parse().unwrap();
         let mut other = sqlx::ConnectOptions::connect(&options).await.unwrap();
         let open = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'";
@@ -88,7 +88,7 @@ async fn a_read_transaction_sees_one_snapshot_and_cannot_write() {
 #[tokio::test]
 async fn p21_a_full_disk_fails_whole_transactions_and_reads_continue() {
     on_sqlite(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         insert_fleet(&store, 1, 0).await;
         let mut tx = store.write().await.unwrap();
         sql("PRAGMA max_page_count = 200").fetch_all(&mut tx).await.unwrap();
@@ -116,7 +116,7 @@ async fn p21_a_full_disk_fails_whole_transactions_and_reads_continue() {
 #[tokio::test]
 async fn p21_the_store_recovers_from_lost_connections_and_a_read_only_server() {
     on_postgres(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         insert_fleet(&store, 1, 0).await;
         let name = url.rsplit('/').next().unwrap().split('?').next().unwrap().to_owned();
         let end_all = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
@@ -146,13 +146,13 @@ async fn p21_the_store_recovers_from_lost_connections_and_a_read_only_server() {
 #[tokio::test]
 async fn a_commit_wakes_other_servers_once() {
     on_sqlite(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         assert!(store.listen().await.unwrap().is_none(), "one server has the file");
         store.close().await;
     })
     .await;
     on_postgres(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         let mut wakeups = store.listen().await.unwrap().unwrap();
         let mut listener = PgListener::connect(&url).await.unwrap();
         listener.listen("flotilla").await.unwrap();

@@ -48,6 +48,7 @@ pub(super) fn some_workload(n: u128, name: &str) -> Workload {
         project: project_id(),
         name: name.to_owned(),
         labels: Labels::new(),
+        owners: vec!["ana".to_owned()],
         draft: WorkloadSpec { namespace: "web".to_owned(), ..WorkloadSpec::default() },
         intent: Intent::Published,
         published: Some(1),

@@ -4,12 +4,14 @@ use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseState;
+use domain::workload::WorkloadOrder;
 
 use super::databases::for_each_engine;
 use super::fixtures::{
     at, cluster_id, insert_fleet, insert_full_fleet, project_id, release_id, release_report, some_cluster,
     some_release, some_workload, workload_id,
 };
+use crate::sql::sql;
 use crate::{Error, Store, cluster, release, workload};
 
 fn page_of(limit: u32, cursor: Option<String>) -> ListQuery {
@@ -147,8 +149,7 @@ async fn lists_of_releases_are_filtered_by_state_and_name() {
         tx.commit().await.unwrap();
         let mut tx = store.read().await.unwrap();
         let healthy = ListQuery { state: "Healthy".to_owned(), ..ListQuery::default() };
-        let page =
-            workload::list(&mut tx, project_id(), &healthy, workload::WorkloadOrder::Name).await.unwrap();
+        let page = workload::list(&mut tx, project_id(), &healthy, WorkloadOrder::Name).await.unwrap();
         assert_eq!((page.items.len(), page.items[0].name.as_str()), (1, "w-002"));
         let page = cluster::list(&mut tx, &healthy).await.unwrap();
         assert_eq!((page.items.len(), page.items[0].name.as_str()), (1, "c-001"));
@@ -168,10 +169,16 @@ async fn s1_19_workloads_are_paged_worst_first_with_their_counts() {
                 .unwrap();
             release::update(&mut tx, &one).await.unwrap();
         }
+        sql("UPDATE workload SET updated_at = updated_at + 1 WHERE name = $1")
+            .bind_text("w-004")
+            .execute(&mut tx)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         for (order, expected) in [
-            (workload::WorkloadOrder::WorstFirst, "w-003 w-006 w-001 w-002 w-004 w-005 w-007 w-000"),
-            (workload::WorkloadOrder::Name, "w-000 w-001 w-002 w-003 w-004 w-005 w-006 w-007"),
+            (WorkloadOrder::WorstFirst, "w-003 w-006 w-001 w-002 w-004 w-005 w-007 w-000"),
+            (WorkloadOrder::Newest, "w-004 w-000 w-001 w-002 w-003 w-005 w-006 w-007"),
+            (WorkloadOrder::Name, "w-000 w-001 w-002 w-003 w-004 w-005 w-006 w-007"),
         ] {
             let page = |query: ListQuery| {
                 let store = store.clone();

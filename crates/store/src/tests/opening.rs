@@ -10,7 +10,7 @@ use crate::{Error, Store, cluster, project};
 async fn p22_an_up_to_date_schema_is_not_changed() {
     for_each_address(|url| async move {
         for _ in 0..2 {
-            let store = Store::open(&url).await.unwrap();
+            let store = Store::open_for_test(&url).await.unwrap();
             cluster::list_all(&mut store.read().await.unwrap()).await.unwrap();
             let mut tx = store.write().await.unwrap();
             project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap();
@@ -24,7 +24,7 @@ async fn p22_an_up_to_date_schema_is_not_changed() {
 #[tokio::test]
 async fn p22_five_servers_that_start_concurrently_migrate_postgres_once() {
     on_postgres(|url| async move {
-        let opened = futures::future::join_all((0..5).map(|_| Store::open(&url))).await;
+        let opened = futures::future::join_all((0..5).map(|_| Store::open_for_test(&url))).await;
         for store in opened {
             let store = store.unwrap();
             cluster::list_all(&mut store.read().await.unwrap()).await.unwrap();
@@ -37,7 +37,7 @@ async fn p22_five_servers_that_start_concurrently_migrate_postgres_once() {
 #[tokio::test]
 async fn one_of_five_servers_that_open_the_same_sqlite_file_succeeds() {
     on_sqlite(|url| async move {
-        let opened = futures::future::join_all((0..5).map(|_| Store::open(&url))).await;
+        let opened = futures::future::join_all((0..5).map(|_| Store::open_for_test(&url))).await;
         let rejected = opened.iter().filter(|store| matches!(store, Err(Error::Locked { .. }))).count();
         assert_eq!((opened.iter().filter(|store| store.is_ok()).count(), rejected), (1, 4));
     })
@@ -47,12 +47,15 @@ async fn one_of_five_servers_that_open_the_same_sqlite_file_succeeds() {
 #[tokio::test]
 async fn a_sqlite_file_is_unlocked_when_its_store_is_dropped() {
     on_sqlite(|url| async move {
-        let first = Store::open(&url).await.unwrap();
+        let first = Store::open_for_test(&url).await.unwrap();
         let clone = first.clone();
         drop(first);
-        assert!(matches!(Store::open(&url).await, Err(Error::Locked { .. })), "a clone still holds it");
+        assert!(
+            matches!(Store::open_for_test(&url).await, Err(Error::Locked { .. })),
+            "a clone still holds it"
+        );
         drop(clone);
-        Store::open(&url).await.unwrap();
+        Store::open_for_test(&url).await.unwrap();
     })
     .await;
 }
@@ -60,9 +63,9 @@ async fn a_sqlite_file_is_unlocked_when_its_store_is_dropped() {
 #[tokio::test]
 async fn p22_an_older_server_rejects_a_newer_schema() {
     for_each_address(|url| async move {
-        Store::open(&url).await.unwrap().close().await;
+        Store::open_for_test(&url).await.unwrap().close().await;
         execute_directly(&url, "INSERT INTO schema_migration (version, checksum) VALUES (999, 'x')").await;
-        let error = Store::open(&url).await.err().unwrap();
+        let error = Store::open_for_test(&url).await.err().unwrap();
         assert!(matches!(error, Error::NewerSchema { found: 999, .. }), "{error}");
     })
     .await;
@@ -71,9 +74,9 @@ async fn p22_an_older_server_rejects_a_newer_schema() {
 #[tokio::test]
 async fn a_migration_that_was_edited_after_it_was_applied_is_rejected() {
     for_each_address(|url| async move {
-        Store::open(&url).await.unwrap().close().await;
+        Store::open_for_test(&url).await.unwrap().close().await;
         execute_directly(&url, "UPDATE schema_migration SET checksum = 'x' WHERE version = 1").await;
-        assert!(matches!(Store::open(&url).await, Err(Error::ChangedMigration { version: 1 })));
+        assert!(matches!(Store::open_for_test(&url).await, Err(Error::ChangedMigration { version: 1 })));
     })
     .await;
 }
@@ -81,7 +84,7 @@ async fn a_migration_that_was_edited_after_it_was_applied_is_rejected() {
 #[tokio::test]
 async fn a_sqlite_database_is_readable_only_by_its_owner() {
     on_sqlite(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         let mut tx = store.write().await.unwrap();
         project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap();
         tx.commit().await.unwrap();
@@ -97,7 +100,7 @@ async fn a_sqlite_database_is_readable_only_by_its_owner() {
 #[tokio::test]
 async fn an_invalid_address_is_rejected_without_showing_its_password() {
     for bad in ["", "flotilla.db", "sqlite://", "mysql://root:secret@host/db"] {
-        let error = Store::open(bad).await.err().unwrap().to_string();
+        let error = Store::open_for_test(bad).await.err().unwrap().to_string();
         assert!(error.contains("postgres://host/database") && !error.contains("secret"), "{error}");
     }
 }

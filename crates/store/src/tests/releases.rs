@@ -104,7 +104,12 @@ async fn the_objects_of_a_release_read_back_as_they_were_written() {
         };
         release::set_resources(&mut tx, id, std::slice::from_ref(&one)).await.unwrap();
         release::set_resources(&mut tx, id, std::slice::from_ref(&one)).await.unwrap();
-        assert_eq!(release::get_resources(&mut tx, id).await.unwrap(), [one]);
+        assert_eq!(release::get_resources(&mut tx, id).await.unwrap(), std::slice::from_ref(&one));
+        release::set_resources(&mut tx, id, &[one.clone(), one]).await.unwrap();
+        let counts = release::count_objects(&mut tx, &[workload_id(1), workload_id(2)]).await.unwrap();
+        assert_eq!(counts.into_iter().collect::<Vec<_>>(), [(workload_id(1), 2)]);
+        assert_eq!(release::count_clusters(&mut tx, &[workload_id(1)]).await.unwrap(), 1);
+        assert_eq!(release::count_clusters(&mut tx, &[]).await.unwrap(), 0);
     })
     .await;
 }

@@ -1,6 +1,7 @@
 //! Expired rows are deleted in batches, and nothing that is in use.
 
 use domain::release::{Release, RenderOutcome};
+use domain::role::Role;
 use domain::rollout::{Rollout, RolloutStrategy, Wave};
 use domain::workload::{Policies, Revision, WorkloadSpec};
 use domain::{Digest, TokenId, UserId};
@@ -106,6 +107,9 @@ async fn an_api_token_without_an_end_never_expires() {
             name: "ana".to_owned(),
             password_hash: "$argon2id$secret".to_owned(),
             created_at: at(1),
+            session_epoch: 0,
+            disabled_at: None,
+            last_sign_in_at: None,
         };
         user::insert(&mut tx, &ana).await.unwrap();
         for (n, expires_at) in [(1, None), (2, Some(at(10))), (3, Some(at(30)))] {
@@ -117,6 +121,9 @@ async fn an_api_token_without_an_end_never_expires() {
                 created_at: at(1),
                 expires_at,
                 used_at: None,
+                role: Role::Viewer,
+                project: None,
+                can_mint: false,
             };
             token::insert(&mut tx, &record).await.unwrap();
         }

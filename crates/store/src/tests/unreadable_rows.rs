@@ -2,11 +2,13 @@
 
 use domain::cluster::Connectivity;
 use domain::page::ListQuery;
-use domain::placement::ClusterGroup;
+use domain::placement::{ClusterGroup, Predicate};
 use domain::release::ReleaseState;
 
 use super::databases::{execute_directly, for_each_address};
-use super::fixtures::{at, cluster_id, insert_full_fleet, release_id, some_release, workload_id};
+use super::fixtures::{
+    at, cluster_id, insert_full_fleet, release_id, some_release, some_workload, workload_id,
+};
 use crate::{Error, Store, cluster, group, release, revision, workload};
 
 /// Asserts that the operation failed because of this row.
@@ -28,7 +30,7 @@ async fn an_unreadable_cluster_is_an_error_for_decisions_and_left_out_of_pages()
             "UPDATE cluster SET labels = 'x' WHERE name = 'c-003'",
             "UPDATE cluster_heartbeat SET connectivity = 'Hibernating' WHERE cluster_id = (SELECT id FROM cluster WHERE name = 'c-003')",
         ] {
-            let store = Store::open(&url).await.unwrap();
+            let store = Store::open_for_test(&url).await.unwrap();
             if cluster::list(&mut store.read().await.unwrap(), &ListQuery::default()).await.unwrap().total == 0 {
                 insert_full_fleet(&store, 5, 1).await;
             }
@@ -46,7 +48,7 @@ async fn an_unreadable_cluster_is_an_error_for_decisions_and_left_out_of_pages()
             execute_directly(&url, "UPDATE cluster SET labels = '{}'").await;
             store.close().await;
         }
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         let mut tx = store.write().await.unwrap();
         let heartbeat = cluster::record_heartbeats(&mut tx, &[cluster_id(3)], at(1)).await;
         assert_invalid(heartbeat, "cluster_heartbeat", &cluster_id(3).to_string());
@@ -59,7 +61,7 @@ async fn an_unreadable_cluster_is_an_error_for_decisions_and_left_out_of_pages()
 #[tokio::test]
 async fn an_unreadable_release_is_an_error_for_decisions_and_left_out_of_pages() {
     for_each_address(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         insert_full_fleet(&store, 7, 1).await;
         execute_directly(&url, "UPDATE release SET goal = 'x' WHERE cluster_name = 'c-001'").await;
         let id = release_id(1001).to_string();
@@ -80,7 +82,7 @@ async fn an_unreadable_release_is_an_error_for_decisions_and_left_out_of_pages()
 #[tokio::test]
 async fn a_release_in_a_state_of_a_later_version_is_counted_as_unknown_and_not_written() {
     for_each_address(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         insert_full_fleet(&store, 2, 1).await;
         execute_directly(
             &url,
@@ -107,7 +109,7 @@ async fn a_release_in_a_state_of_a_later_version_is_counted_as_unknown_and_not_w
 #[tokio::test]
 async fn a_release_that_is_marked_as_desired_and_desires_nothing_is_an_error() {
     for_each_address(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         insert_full_fleet(&store, 1, 1).await;
         execute_directly(&url, "UPDATE release SET released = NULL").await;
         let mut tx = store.read().await.unwrap();
@@ -122,7 +124,7 @@ async fn a_release_that_is_marked_as_desired_and_desires_nothing_is_an_error() {
 #[tokio::test]
 async fn an_unreadable_group_or_draft_and_a_missing_revision_are_errors() {
     for_each_address(|url| async move {
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open_for_test(&url).await.unwrap();
         insert_full_fleet(&store, 1, 1).await;
         let mut tx = store.write().await.unwrap();
         for name in ["edge", "shops"] {
@@ -132,10 +134,16 @@ async fn an_unreadable_group_or_draft_and_a_missing_revision_are_errors() {
         }
         tx.commit().await.unwrap();
         execute_directly(&url, "UPDATE cluster_group SET members = 'x' WHERE name = 'shops'").await;
-        execute_directly(&url, "UPDATE workload SET draft = '\"shops\"'").await;
+        let mut tx = store.write().await.unwrap();
+        let mut spec = some_workload(1, "w-001").draft;
+        spec.placement.predicates =
+            vec![Predicate { groups: vec!["shops".to_owned()], ..Predicate::default() }];
+        workload::replace_draft(&mut tx, workload_id(1), &spec).await.unwrap();
+        tx.commit().await.unwrap();
+        execute_directly(&url, "UPDATE workload SET draft = '\"x\"'").await;
         let mut tx = store.read().await.unwrap();
         assert_invalid(group::list(&mut tx).await, "cluster_group", "shops");
-        // It may reference the group: that is unknown.
+        // What it referenced last is known.
         assert_eq!(workload::list_names_by_group(&mut tx, "shops").await.unwrap(), ["w-001"]);
         assert_eq!(workload::list_names_by_group(&mut tx, "edge").await.unwrap(), [""; 0]);
         let missing = revision::get_existing(&mut tx, workload_id(1), 1).await.unwrap_err();

@@ -1,13 +1,15 @@
 //! Users, sessions, tokens and the setup token.
 
+use domain::role::Role;
 use domain::{TokenId, UserId};
 
 use super::databases::for_each_engine;
 use super::fixtures::at;
 use crate::retention::{RetainedTable, delete_batch};
+use crate::session::SessionDetails;
 use crate::token::ApiTokenRecord;
 use crate::user::User;
-use crate::{Error, Tx, session, setup, token, user};
+use crate::{Error, Tx, password_link, role_binding, session, setup, token, user};
 
 fn user_ana() -> User {
     User {
@@ -15,6 +17,9 @@ fn user_ana() -> User {
         name: "ana".to_owned(),
         password_hash: "$argon2id$secret".to_owned(),
         created_at: at(0),
+        session_epoch: 0,
+        disabled_at: None,
+        last_sign_in_at: None,
     }
 }
 
@@ -54,6 +59,9 @@ fn some_token(n: u128, expires: Option<i64>) -> ApiTokenRecord {
         created_at: at(0),
         expires_at: expires.map(at),
         used_at: None,
+        role: Role::Editor,
+        project: None,
+        can_mint: false,
     }
 }
 
@@ -85,9 +93,10 @@ async fn a_token_is_valid_until_it_expires_or_is_deleted() {
 async fn a_session_is_valid_until_it_expires_or_is_deleted() {
     for_each_engine(|store| async move {
         let mut tx = store.write().await.unwrap();
-        session::save(&mut tx, "id-1", "{}", at(10)).await.unwrap();
-        session::save(&mut tx, "id-1", "{\"a\":1}", at(20)).await.unwrap();
-        session::save(&mut tx, "id-2", "{}", at(20)).await.unwrap();
+        let details = SessionDetails::default();
+        session::insert(&mut tx, "id-1", "{}", at(10), &details).await.unwrap();
+        assert!(session::update(&mut tx, "id-1", "{\"a\":1}", at(20), &details).await.unwrap());
+        session::insert(&mut tx, "id-2", "{}", at(20), &details).await.unwrap();
         assert_eq!(session::load(&mut tx, "id-1", at(19)).await.unwrap().as_deref(), Some("{\"a\":1}"));
         assert_eq!(session::load(&mut tx, "id-1", at(20)).await.unwrap(), None);
         assert!(session::delete(&mut tx, "id-2").await.unwrap());
@@ -108,6 +117,52 @@ async fn the_setup_token_can_be_used_once() {
         assert!(!setup::consume(&mut tx, "old").await.unwrap());
         assert!(setup::consume(&mut tx, "new").await.unwrap());
         assert!(!setup::consume(&mut tx, "new").await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_user_has_one_role_in_the_organisation_and_the_other_administrators_are_counted() {
+    for_each_engine(|store| async move {
+        let mut tx = store.write().await.unwrap();
+        let ana = insert_ana(&mut tx).await;
+        assert_eq!(role_binding::get(&mut tx, ana.id).await.unwrap(), None, "no role is no right");
+        role_binding::put(&mut tx, ana.id, Role::Viewer).await.unwrap();
+        role_binding::put(&mut tx, ana.id, Role::Admin).await.unwrap();
+        assert_eq!(role_binding::get(&mut tx, ana.id).await.unwrap(), Some(Role::Admin));
+        let bob = User { id: UserId::from_parts(5, 2), name: "bob".to_owned(), ..user_ana() };
+        user::insert(&mut tx, &bob).await.unwrap();
+        role_binding::put(&mut tx, bob.id, Role::Admin).await.unwrap();
+        let others =
+            async |tx: &mut Tx| role_binding::count_others_with(tx, Role::Admin, ana.id).await.unwrap();
+        assert_eq!(others(&mut tx).await, 1);
+        user::update(&mut tx, &User { disabled_at: Some(at(1)), ..bob.clone() }).await.unwrap();
+        assert_eq!(others(&mut tx).await, 0, "a disabled user can't sign in");
+        user::update(&mut tx, &User { password_hash: String::new(), ..bob.clone() }).await.unwrap();
+        assert_eq!(others(&mut tx).await, 0, "neither can an invited one");
+        let listed = user::list(&mut tx, 10).await.unwrap();
+        let names: Vec<&str> = listed.iter().map(|listed| listed.user.name.as_str()).collect();
+        assert_eq!((names, listed[1].role), (vec!["ana", "bob"], Some(Role::Admin)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_password_link_works_once_and_until_it_expires() {
+    for_each_engine(|store| async move {
+        let mut tx = store.write().await.unwrap();
+        let ana = insert_ana(&mut tx).await;
+        password_link::put(&mut tx, ana.id, "old", at(10)).await.unwrap();
+        password_link::put(&mut tx, ana.id, "new", at(10)).await.unwrap();
+        assert_eq!(password_link::find_user(&mut tx, "old", at(1)).await.unwrap(), None, "replaced");
+        assert_eq!(password_link::find_user(&mut tx, "new", at(9)).await.unwrap(), Some(ana.id));
+        assert_eq!(password_link::find_user(&mut tx, "new", at(10)).await.unwrap(), None, "expired");
+        assert_eq!(user::list(&mut tx, 1).await.unwrap()[0].link_expires_at, Some(at(10)));
+        assert!(password_link::consume(&mut tx, "new").await.unwrap());
+        assert!(!password_link::consume(&mut tx, "new").await.unwrap());
+        password_link::put(&mut tx, ana.id, "last", at(10)).await.unwrap();
+        password_link::delete(&mut tx, ana.id).await.unwrap();
+        assert!(!password_link::consume(&mut tx, "last").await.unwrap());
     })
     .await;
 }

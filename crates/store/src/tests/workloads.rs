@@ -2,7 +2,7 @@
 
 use domain::page::ListQuery;
 use domain::placement::{Decision, DecisionTrigger, PendingRemoval, RemovalWait};
-use domain::workload::{Intent, Revision, Source, SourceFile};
+use domain::workload::{Intent, Revision, Source, SourceFile, WorkloadOrder};
 
 use super::databases::for_each_engine;
 use super::fixtures::{
@@ -32,8 +32,7 @@ async fn a_workload_reads_back_as_it_was_written() {
         assert_eq!(workload::lock_head(&mut tx, workload_id(9)).await.unwrap(), None);
         assert_eq!(workload::get_by_name(&mut tx, project_id(), "web").await.unwrap().as_ref(), Some(&web));
         let query = ListQuery { label_selector: "team=a".to_owned(), ..ListQuery::default() };
-        let page =
-            workload::list(&mut tx, project_id(), &query, workload::WorkloadOrder::Name).await.unwrap();
+        let page = workload::list(&mut tx, project_id(), &query, WorkloadOrder::Name).await.unwrap();
         assert_eq!((page.items[0].updated_by.as_str(), page.total), ("ben", 1));
         let taken = workload::insert(&mut tx, &some_workload(2, "web")).await.unwrap_err();
         assert!(matches!(&taken, Error::AlreadyExists { what } if what == "workload"), "{taken:?}");
@@ -171,6 +170,8 @@ async fn a_pending_removal_has_the_user_who_retains_the_published_revision() {
             .collect();
         pending_removal::replace(&mut tx, workload_id(1), &removals).await.unwrap();
         assert_eq!(pending_removal::list(&mut tx, workload_id(1)).await.unwrap(), removals);
+        let of_cluster = pending_removal::list_by_cluster(&mut tx, removals[0].cluster).await.unwrap();
+        assert_eq!(of_cluster, [(workload_id(1), removals[0].clone())]);
         for (removal, revision) in removals.iter().zip([1, 2]) {
             let retained = RetainedCluster {
                 workload: workload_id(1),

@@ -3,7 +3,7 @@
 use domain::workload::{Intent, WorkloadHead};
 use domain::{ProjectId, Timestamp, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_row};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -17,6 +17,16 @@ pub async fn get_head_by_name(
 ) -> Result<Option<WorkloadHead>, Error> {
     let statement = sql(SELECT).push("project_id = $1 AND name = $2").bind_text(project).bind_text(name);
     decode_row(statement.fetch_optional(tx).await?, "workload", read)
+}
+
+/// Those of these workloads that exist and can be read, without their drafts.
+pub async fn list_heads_by_names(
+    tx: &mut Tx,
+    project: ProjectId,
+    names: &[String],
+) -> Result<Vec<WorkloadHead>, Error> {
+    let some = sql(SELECT).push("project_id = $1 AND name IN ").bind_text(project).push_list(names);
+    Ok(decode_readable_rows(&some.fetch_all(tx).await?, "workload", read))
 }
 
 /// The workload with this id, without its draft.

@@ -1,25 +1,17 @@
-//! Pages of workloads with their counts, by name or worst first.
+//! Pages of workloads with their counts, by name, worst first or newest first.
 
 use domain::labels::Labels;
 use domain::page::{ListQuery, Page};
 use domain::rollup::ReleaseCounts;
-use domain::workload::{Intent, UNREADABLE_WORKLOAD_HINT, WorkloadPhase, WorkloadSpec, WorkloadSummary};
+use domain::workload::{
+    Intent, UNREADABLE_WORKLOAD_HINT, WorkloadOrder, WorkloadPhase, WorkloadSpec, WorkloadSummary,
+};
 use domain::{ProjectId, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_page, decode_row};
 use crate::label::{self, LabelOwner};
 use crate::sql::{Sql, like_pattern, sql};
 use crate::{Error, Tx, cursor, release};
-
-/// The order of a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WorkloadOrder {
-    /// By name.
-    #[default]
-    Name,
-    /// By the most severe state among their releases, then by name.
-    WorstFirst,
-}
 
 /// The bytes of drafts with more than 64 KiB that a page checks, the first ones first.
 const MAX_CHECKED_BYTES: i64 = 8 * 1024 * 1024;
@@ -43,15 +35,17 @@ pub async fn list(
     let mut page = push_filters(sql(SELECT), project, query)?;
     page = match order {
         WorkloadOrder::Name => push_name_order(page, query)?,
-        WorkloadOrder::WorstFirst => push_worst_first_order(page, query)?,
+        WorkloadOrder::WorstFirst => push_descending_order(page, query, "worst")?,
+        WorkloadOrder::Newest => push_descending_order(page, query, "updated_at")?,
     };
     let limit = query.limit();
     let rows = page.push(" LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
-    let place = |row: &RowReader<'_>| Ok((row.text("name")?, row.int("worst")?));
+    let place = |row: &RowReader<'_>| Ok((row.text("name")?, row.int("worst")?, row.int("updated_at")?));
     let mut placed = decode_page(&rows, "workload", place, read_or_mark);
-    let next = cursor::truncate_page(&mut placed, limit, |((name, worst), _)| match order {
+    let next = cursor::truncate_page(&mut placed, limit, |((name, worst, updated_at), _)| match order {
         WorkloadOrder::Name => cursor::encode("workload", &[name]),
         WorkloadOrder::WorstFirst => cursor::encode("worst", &[&worst.to_string(), name]),
+        WorkloadOrder::Newest => cursor::encode("updated_at", &[&updated_at.to_string(), name]),
     });
     let mut found: Vec<_> = placed.into_iter().filter_map(|(_, found)| found).collect();
     check_large_drafts(tx, &mut found).await?;
@@ -99,18 +93,21 @@ fn push_name_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
     .push(" ORDER BY w.name"))
 }
 
-fn push_worst_first_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
-    let after = cursor::decode("worst", 2, query.cursor.as_deref())?;
+/// By the number in `column`, the greatest first, then by name. The cursor of such a list has the name of the column.
+fn push_descending_order(page: Sql, query: &ListQuery, column: &'static str) -> Result<Sql, Error> {
+    let after = cursor::decode(column, 2, query.cursor.as_deref())?;
     Ok(match after {
         Some(after) => {
-            let worst = cursor::parse_number(&after[0])?;
-            let page =
-                page.push(" AND (w.worst < ").push_bind(worst).push(" OR (w.worst = ").push_bind(worst);
+            let number = cursor::parse_number(&after[0])?;
+            let page = page.push(" AND (w.").push(column).push(" < ").push_bind(number);
+            let page = page.push(" OR (w.").push(column).push(" = ").push_bind(number);
             page.push(" AND w.name > ").push_bind(after[1].clone()).push("))")
         }
         None => page,
     }
-    .push(" ORDER BY w.worst DESC, w.name"))
+    .push(" ORDER BY w.")
+    .push(column)
+    .push(" DESC, w.name"))
 }
 
 fn push_filters(head: Sql, project: ProjectId, query: &ListQuery) -> Result<Sql, Error> {

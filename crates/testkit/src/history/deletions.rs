@@ -1,5 +1,5 @@
 //! I5: nothing is deleted that no record on the cluster lists, by uid, or by name if the record was not written since the object
-//! was created: then the object has the label of the release.
+//! was created or created again: then the object has the label of the release.
 
 use std::collections::{BTreeMap, BTreeSet};
 

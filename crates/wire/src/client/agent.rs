@@ -21,7 +21,7 @@ use super::sse::SseParser;
 use crate::Error;
 use crate::agent::{
     DesiredStateNotice, IssuedCertificate, RegisterRequest, RegisterResponse, RenewRequest, SessionRequest,
-    SessionResponse,
+    SessionResponse, SubmittedHelmRelease,
 };
 
 /// How long the hub may delay a response with an unchanged desired state.
@@ -80,9 +80,12 @@ impl AgentClient {
         Ok(Self { http, hub: url })
     }
 
-    /// Registers an agent.
+    /// Registers an agent. While the registration is pending, the hub delays its response for about a minute, until a
+    /// person has decided.
     pub async fn register(&self, register: &RegisterRequest) -> Result<RegisterResponse, AgentError> {
-        self.post("register", register).await
+        let mut url = self.url(&["register"]);
+        url.query_pairs_mut().append_pair("wait", &LONG_POLL.as_secs().to_string());
+        self.post_json(url, register, LONG_POLL + RESPONSE_TIMEOUT).await
     }
 
     /// Requests a new certificate.
@@ -145,6 +148,11 @@ impl AgentClient {
         self.post_to::<serde_json::Value>(&path, cluster_plan).await.map(drop)
     }
 
+    /// Sends what the cluster has of a requested Helm release.
+    pub async fn submit_helm_release(&self, submitted: &SubmittedHelmRelease) -> Result<(), AgentError> {
+        self.post::<serde_json::Value>("helm-release", submitted).await.map(drop)
+    }
+
     /// Uploads the schema that a report named.
     pub async fn upload_schema(&self, schema: &EncodedSchema) -> Result<(), AgentError> {
         let url = self.url(&["schema", schema.digest.as_str()]);
@@ -180,10 +188,19 @@ impl AgentClient {
         path: &[&str],
         body: &impl Serialize,
     ) -> Result<T, AgentError> {
+        self.post_json(self.url(path), body, RESPONSE_TIMEOUT).await
+    }
+
+    async fn post_json<T: DeserializeOwned>(
+        &self,
+        url: Url,
+        body: &impl Serialize,
+        timeout: Duration,
+    ) -> Result<T, AgentError> {
         let body = serde_json::to_vec(body).map_err(|error| {
             AgentError::without_retry_after(Error::InvalidResponse { status: 0, cause: error.to_string() })
         })?;
-        let request = self.http.request(Method::POST, self.url(path)).timeout(RESPONSE_TIMEOUT);
+        let request = self.http.request(Method::POST, url).timeout(timeout);
         let (status, body) = self.send(request.header(CONTENT_TYPE, "application/json").body(body)).await?;
         super::decode(status, &body).map_err(AgentError::without_retry_after)
     }

@@ -1,6 +1,7 @@
 //! Operations on charts and values.
 
 use domain::chart::{ChartDetails, ChartVersion};
+use domain::plan::RenderedManifests;
 use domain::values::EffectiveValues;
 use http::Method;
 use serde::Serialize;
@@ -15,6 +16,16 @@ pub struct ValuesQuery {
     pub cluster: String,
     /// Whether each leaf is returned with the layers that set it.
     pub source: bool,
+    /// The revision; the draft if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+}
+
+/// Selects what is rendered.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RenderQuery {
+    /// The cluster.
+    pub cluster: String,
     /// The revision; the draft if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
@@ -44,6 +55,15 @@ impl Client {
         version: &str,
     ) -> Result<ChartDetails, Error> {
         self.project_call(Method::GET, &["charts", repository, name, version]).send_json().await
+    }
+
+    /// The manifests of a workload as they are rendered for one cluster.
+    pub async fn render_workload(
+        &self,
+        workload: &str,
+        query: &RenderQuery,
+    ) -> Result<RenderedManifests, Error> {
+        self.project_call(Method::GET, &["workloads", workload, "manifests"]).query(query).send_json().await
     }
 
     /// The values that the chart of a workload is rendered with for one cluster.

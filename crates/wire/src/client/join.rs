@@ -2,7 +2,7 @@
 
 use domain::JoinTokenId;
 use domain::cluster::Cluster;
-use domain::join::{JoinToken, NewJoinToken, Registration};
+use domain::join::{JoinToken, NewJoinToken, Onboarding, Registration};
 use http::Method;
 
 use super::Client;
@@ -27,6 +27,11 @@ impl Client {
     /// Pending and rejected registrations.
     pub async fn list_registrations(&self) -> Result<Vec<Registration>, Error> {
         self.api_call(Method::GET, &["registrations"]).send_json().await
+    }
+
+    /// The stages of a cluster that joins.
+    pub async fn get_onboarding(&self, name: &str) -> Result<Onboarding, Error> {
+        self.api_call(Method::GET, &["clusters", name, "onboarding"]).send_json().await
     }
 
     /// Accepts the pending registration of this name.

@@ -1,6 +1,6 @@
 //! Operations on placement and cluster groups.
 
-use domain::placement::{ClusterGroup, Decision, FeatureProperties, FeatureStatus};
+use domain::placement::{ClusterGroup, Decision, FeatureProperties, FeatureStatus, GroupPreview};
 use http::Method;
 
 use super::send::ApiCall;
@@ -57,6 +57,12 @@ impl Client {
     /// Creates or replaces a cluster group.
     pub async fn put_group(&self, name: &str, put: &ClusterGroupPut) -> Result<ClusterGroup, Error> {
         self.api_call(Method::PUT, &["cluster-groups", name]).body(put).send_json().await
+    }
+
+    /// What it would do to save this cluster group.
+    pub async fn preview_group(&self, name: &str, put: &ClusterGroupPut) -> Result<GroupPreview, Error> {
+        let name = format!("{name}:preview");
+        self.api_call(Method::POST, &["cluster-groups", &name]).body(put).send_json().await
     }
 
     /// Deletes a cluster group; rejected while a workload refers to it.

@@ -31,6 +31,14 @@ pub struct RevisionQuery {
     pub cluster: Option<String>,
 }
 
+/// What a plan is created of, and how long its dry runs are waited for.
+#[derive(Debug, Serialize)]
+struct PlanQuery {
+    wait: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u32>,
+}
+
 impl Client {
     /// One page of workloads, by name.
     pub async fn list_workloads(&self, query: &ListQuery) -> Result<Page<WorkloadSummary>, Error> {
@@ -84,7 +92,7 @@ impl Client {
         self.project_call(Method::POST, &["workloads:validate"]).body(request).send_json().await
     }
 
-    /// Publishes the draft.
+    /// Publishes the draft, or an earlier revision again.
     ///
     /// If the connection broke after the server had accepted the request, the retry is rejected because nothing has changed
     /// since. In that case the accepted revision is read and returned (P2).
@@ -109,7 +117,8 @@ impl Client {
     async fn find_accepted_publish(&self, name: &str, request: &PublishRequest) -> Option<PublishResult> {
         let view = self.get_workload(name).await.ok()?;
         let revision = view.published_revision?;
-        (!view.workload.draft_changed && revision.message == request.message).then(|| PublishResult {
+        let has_content = request.revision.is_some() || !view.workload.draft_changed;
+        (has_content && revision.message == request.message).then(|| PublishResult {
             operation: None,
             revision: revision.number,
             clusters: Vec::new(),
@@ -121,9 +130,14 @@ impl Client {
 
     /// Plans a publish of the draft and waits for the clusters' dry runs, at most `wait` seconds.
     pub async fn plan_workload(&self, name: &str, wait: u64) -> Result<Plan, Error> {
+        self.plan_publish(name, None, wait).await
+    }
+
+    /// Plans a publish of an earlier revision, or of the draft, and waits for the clusters' dry runs, at most `wait` seconds.
+    pub async fn plan_publish(&self, name: &str, revision: Option<u32>, wait: u64) -> Result<Plan, Error> {
         let path = format!("{name}:plan");
         self.project_call(Method::POST, &["workloads", &path])
-            .query(&serde_json::json!({ "wait": wait }))
+            .query(&PlanQuery { wait, revision })
             .send_json()
             .await
     }
@@ -136,6 +150,18 @@ impl Client {
     ) -> Result<Workload, Error> {
         let path = format!("{name}:restore");
         self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
+    }
+
+    /// Copies an earlier revision to the draft; rejected if the revision of the draft is not `draft`.
+    pub async fn restore_revision_if(
+        &self,
+        name: &str,
+        request: &RestoreRevisionRequest,
+        draft: i64,
+    ) -> Result<Workload, Error> {
+        let path = format!("{name}:restore");
+        let call = self.project_call(Method::POST, &["workloads", &path]).header(Some(if_match(draft)));
+        call.body(request).send_json().await
     }
 
     /// Removes it from its clusters; the draft stays.

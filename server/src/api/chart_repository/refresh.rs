@@ -6,7 +6,7 @@ use domain::chart_repository::ChartRepository;
 use hub::Hub;
 
 use super::ChartRepositoryPath;
-use crate::input::Path;
+use crate::input::{Caller, Path};
 use crate::problem::ApiError;
 
 /// Reads the index of a repository now. If that fails, the status says why and the last complete index stays in use.
@@ -18,7 +18,8 @@ use crate::problem::ApiError;
 )]
 pub async fn refresh_chart_repository(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<ChartRepositoryPath>,
 ) -> Result<Json<ChartRepository>, ApiError> {
-    Ok(Json(hub.refresh_chart_repository(&path.repository).await?))
+    Ok(Json(hub.refresh_chart_repository(&actor, &path.repository).await?))
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use domain::authorization::UserAction;
 use wire::FaultRequest;
 
 use crate::input::{Body, Caller, ClusterPath, Path};
@@ -19,10 +20,11 @@ use crate::site::Site;
 )]
 pub async fn inject_fault(
     State(site): State<Site>,
-    Caller(_actor): Caller,
+    Caller(actor): Caller,
     Path(path): Path<ClusterPath>,
     Body(request): Body<FaultRequest>,
 ) -> Result<Json<String>, ApiError> {
+    actor.authorize(UserAction::InjectFault)?;
     let controls = site.fault_controls().ok_or_else(|| ApiError::from_status(StatusCode::NOT_FOUND))?;
     if !controls.contains(&path.cluster) {
         return Err(hub::Error::not_found("cluster", path.cluster).into());

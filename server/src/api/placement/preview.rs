@@ -12,7 +12,7 @@ use crate::problem::ApiError;
 /// The decision that a placement would have now; stores nothing.
 #[utoipa::path(
     post,
-    path = "/api/v1/projects/{project}/placements:preview",
+    path = "/api/v1/projects/{project}/placements/-/preview",
     tag = "placement",
     request_body = PreviewRequest,
     responses((status = 200, body = Decision))

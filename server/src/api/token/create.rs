@@ -9,8 +9,10 @@ use wire::{ApiTokenCreated, NewApiToken};
 use crate::input::{Body, Caller};
 use crate::problem::ApiError;
 
-/// Creates an API token that acts as the caller. The secret is only in this response. It is not replayed for an
-/// `Idempotency-Key`, because that would require storing it.
+/// Creates an API token for the user of the caller, with a role that is not above it.
+///
+/// The secret is only in this response; a repeated request with the same
+/// `Idempotency-Key` gets the token without it.
 #[utoipa::path(
     post,
     path = "/api/v1/tokens",
@@ -23,5 +25,5 @@ pub async fn create_token(
     Caller(actor): Caller,
     Body(new): Body<NewApiToken>,
 ) -> Result<(StatusCode, Json<ApiTokenCreated>), ApiError> {
-    Ok((StatusCode::CREATED, Json(hub.create_token(&actor, &new.name, new.days).await?)))
+    Ok((StatusCode::CREATED, Json(hub.create_token(&actor, &new).await?)))
 }

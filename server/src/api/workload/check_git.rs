@@ -5,7 +5,7 @@ use axum::extract::State;
 use domain::git_status::GitSourceStatus;
 use hub::Hub;
 
-use crate::input::{Path, WorkloadPath};
+use crate::input::{Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
 
 /// Checks the ref of a workload's Git source now, for all workloads that follow it. A repository that can't be read is no error here:
@@ -18,7 +18,8 @@ use crate::problem::ApiError;
 )]
 pub async fn check_git_source(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
 ) -> Result<Json<GitSourceStatus>, ApiError> {
-    Ok(Json(hub.check_git_source(&path.workload).await?))
+    Ok(Json(hub.check_git_source(&actor, &path.workload).await?))
 }

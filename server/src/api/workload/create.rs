@@ -37,13 +37,17 @@ pub async fn create_workload(
     if dry.dry_run {
         return check_new_workload(&hub, &new).await;
     }
-    let workload = hub.create_workload(&actor, new).await?;
+    Ok(created_response(hub.create_workload(&actor, new).await?))
+}
+
+/// 201 with the address and the version of a new workload.
+pub fn created_response(workload: Workload) -> Response {
     let mut headers = etag_header(workload.revision);
     let location = format!("/api/v1/projects/{PROJECT}/workloads/{}", workload.name);
     if let Ok(location) = HeaderValue::from_str(&location) {
         headers.insert(LOCATION, location);
     }
-    Ok((StatusCode::CREATED, headers, Json(workload)).into_response())
+    (StatusCode::CREATED, headers, Json(workload)).into_response()
 }
 
 async fn check_new_workload(hub: &Hub, new: &NewWorkload) -> Result<Response, ApiError> {

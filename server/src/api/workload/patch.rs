@@ -11,7 +11,7 @@ use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
 
-/// Changes labels; a value of `null` removes the label, labels not named stay.
+/// Changes labels and owners. A label with the value `null` is removed, labels not named stay; owners are replaced.
 #[utoipa::path(
     patch,
     path = "/api/v1/projects/{project}/workloads/{workload}",
@@ -35,7 +35,7 @@ pub async fn patch_workload(
             None => labels.remove(&key),
         };
     }
-    let edit = WorkloadEdit { spec: None, labels: Some(labels) };
+    let edit = WorkloadEdit { labels: Some(labels), owners: patch.owners, ..WorkloadEdit::default() };
     // The labels are merged with the draft just read, so its revision must not change: otherwise a concurrent edit is lost.
     let expected = expected.or(Some(before.revision));
     let workload = hub.edit_workload(&actor, &path.workload, edit, expected).await?;

@@ -38,7 +38,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PublishParams {
     }
 }
 
-/// Stores the draft as a revision and rolls it out to the clusters that its placement selects (S0-1 … S0-5).
+/// Stores the draft, or the content of an earlier `revision` again, as a revision and rolls it out to the clusters that its
+/// placement selects (S0-1 … S0-5). A rollback is such a publish of an earlier revision; the draft stays as it is.
 ///
 /// The response follows once the revision is stored; the status has the progress of the clusters. With `dryRun=true`
 /// nothing is published and the plan is returned, with findings, placement decision and the changes on each cluster.
@@ -74,7 +75,7 @@ pub async fn publish_workload(
     Body(request): Body<PublishRequest>,
 ) -> Result<Response, ApiError> {
     let options = hub::PublishOptions {
-        content: hub::PublishContent::Draft,
+        content: request.revision.map_or(hub::PublishContent::Draft, hub::PublishContent::Revision),
         draft_revision: params.if_match.0,
         plan_hash: request.plan_hash,
         confirmed_removals: request.confirm,

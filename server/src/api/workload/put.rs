@@ -30,7 +30,7 @@ pub async fn put_workload(
     RequiredIfMatch(expected): RequiredIfMatch,
     Body(put): Body<WorkloadPut>,
 ) -> Result<(HeaderMap, Json<Workload>), ApiError> {
-    let edit = WorkloadEdit { spec: Some(put.spec), labels: put.labels };
+    let edit = WorkloadEdit { spec: Some(put.spec), labels: put.labels, owners: put.owners };
     let workload = hub.edit_workload(&actor, &path.workload, edit, expected).await?;
     Ok((etag_header(workload.revision), Json(workload)))
 }

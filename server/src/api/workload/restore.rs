@@ -10,7 +10,8 @@ use crate::etag::IfMatch;
 use crate::input::{Body, Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
 
-/// Replaces the draft with an earlier revision. Clusters don't change before a publish.
+/// Replaces the draft with an earlier revision; changes of the draft that were not published are lost. Clusters don't change before
+/// a publish. To roll clusters back without changing the draft, publish that `revision`.
 #[utoipa::path(
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/restore",

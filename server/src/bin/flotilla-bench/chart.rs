@@ -42,7 +42,7 @@ pub async fn run(chart: &Path, helm: &Path, clusters: usize) -> anyhow::Result<(
     measure_plan(&fleet, "same plan again").await?;
     let mut changed = spec;
     changed.overrides[0] = override_for(1, clusters, 9);
-    let edit = WorkloadEdit { spec: Some(changed), labels: None };
+    let edit = WorkloadEdit { spec: Some(changed), ..WorkloadEdit::default() };
     fleet.hub.edit_workload(&fleet.actor, NAME, edit, None).await?;
     measure_plan(&fleet, "one override changed").await?;
     let bare = measure_helm(helm, chart)?;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use agent::EngineOptions;
 use domain::cluster::ClusterKind;
-use domain::labels::Labels;
 use domain::placement::{Placement, Predicate};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use hub::{Actor, Clock, Hub, HubConfig, Loops, NewCluster};
@@ -30,7 +29,7 @@ impl BenchFleet {
         let dir = std::env::temp_dir().join(format!("flotilla-bench-{}-{count}", std::process::id()));
         std::fs::create_dir_all(&dir)?;
         let database = format!("sqlite://{}", dir.join("flotilla.db").display());
-        let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await?;
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await?;
         let site = Site::new(SiteOptions::bare(hub.clone()));
         let fleet = Self {
             loops: hub.spawn_loops(),
@@ -76,7 +75,7 @@ impl BenchFleet {
         let source = Source::Yaml { files };
         let spec = WorkloadSpec { namespace: "bench".into(), source, placement, ..WorkloadSpec::default() };
         self.hub
-            .create_workload(&self.actor, NewWorkload { name: name.into(), labels: Labels::new(), spec })
+            .create_workload(&self.actor, NewWorkload { name: name.into(), spec, ..NewWorkload::default() })
             .await?;
         Ok(())
     }

@@ -72,7 +72,7 @@ async fn edit_draft(fleet: &BenchFleet) -> anyhow::Result<()> {
     let text = manifests(NAME).replace("web:1.0", "web:2.0").replace("replicas: 1", "replicas: 2");
     let mut spec = fleet.hub.get_workload(NAME).await?.workload.draft;
     spec.source = Source::Yaml { files: vec![SourceFile { name: "app.yaml".into(), text }] };
-    let edit = WorkloadEdit { spec: Some(spec), labels: None };
+    let edit = WorkloadEdit { spec: Some(spec), ..WorkloadEdit::default() };
     fleet.hub.edit_workload(&fleet.actor, NAME, edit, None).await?;
     Ok(())
 }

@@ -12,19 +12,28 @@ fn predicate_by(by: SelectBy) -> PredicateForm {
     PredicateForm { by, ..PredicateForm::default() }
 }
 
+fn term(key: &str, operator: TermOperator, values: &str) -> TermForm {
+    TermForm { key: key.into(), operator, values: values.into() }
+}
+
 #[test]
 fn a_form_round_trips_through_its_placement() {
-    let labels =
-        PredicateForm { selector: "env=prod,region in (eu,us)".into(), ..predicate_by(SelectBy::Labels) };
+    let labels = PredicateForm {
+        labels: vec![term("env", TermOperator::Is, "prod"), term("region", TermOperator::Is, "eu, us")],
+        ..predicate_by(SelectBy::Labels)
+    };
     let mixed = PredicateForm {
         names: vec!["edge-1".into()],
         groups: vec!["edge".into()],
-        facts: "provider=aws,kubernetesVersion>=1.33".into(),
+        facts: vec![
+            term("provider", TermOperator::Is, "aws"),
+            term("kubernetesVersion", TermOperator::AtLeast, "1.33"),
+        ],
         ..predicate_by(SelectBy::Mixed)
     };
     let spread =
         SpreadForm { key: "region".into(), skew: "2".into(), groups: "3".into(), when: "anyway".into() };
-    let score = ScoreForm { name: ScoreName::Label, weight: "-3".into(), selector: "tier=edge".into() };
+    let score = ScoreForm { name: "label".into(), weight: "-3".into(), selector: "tier=edge".into() };
     let form = PlacementForm {
         predicates: vec![labels, mixed, predicate_by(SelectBy::All)],
         exclude: "edge-1, edge-2".into(),
@@ -57,7 +66,7 @@ fn fields_of_other_selections_are_ignored() {
     let set = PredicateForm {
         names: vec!["a".into()],
         typed_names: "b c a".into(),
-        selector: "env=prod".into(),
+        labels: vec![term("env", TermOperator::Is, "prod")],
         ..predicate_by(SelectBy::Names)
     };
     let placement = form_with(set).parse().unwrap();
@@ -71,14 +80,20 @@ fn fields_of_other_selections_are_ignored() {
 fn g502_every_invalid_field_has_a_finding() {
     let form = PlacementForm {
         predicates: vec![
-            PredicateForm { selector: "env=pro d".into(), ..predicate_by(SelectBy::Labels) },
-            PredicateForm { facts: "cloud=aws".into(), ..predicate_by(SelectBy::Facts) },
+            PredicateForm {
+                labels: vec![term("env=pro d", TermOperator::Is, "")],
+                ..predicate_by(SelectBy::Labels)
+            },
+            PredicateForm {
+                facts: vec![term("cloud", TermOperator::Is, "aws")],
+                ..predicate_by(SelectBy::Facts)
+            },
         ],
         number: "0".into(),
         minimum: "x".into(),
         tolerations: "a:Never".into(),
         spread: vec![SpreadForm { key: "region".into(), skew: "-1".into(), ..SpreadForm::default() }],
-        score: vec![ScoreForm { weight: "much".into(), ..ScoreForm::default() }],
+        score: vec![ScoreForm { name: "steady".into(), weight: "much".into(), ..ScoreForm::default() }],
         ..PlacementForm::default()
     };
     let wrong = form.findings_by_field();
@@ -88,8 +103,8 @@ fn g502_every_invalid_field_has_a_finding() {
         [
             "/placement/minimum",
             "/placement/number",
-            "/placement/predicates/0/selector",
-            "/placement/predicates/1/facts",
+            "/placement/predicates/0/labels/0",
+            "/placement/predicates/1/facts/0",
             "/placement/score/0/weight",
             "/placement/spread/0/skew",
             "/placement/tolerations",
@@ -116,7 +131,9 @@ fn the_form_is_parsed_from_a_query() {
         ("placement[predicates][0][names][]", "a"),
         ("placement[predicates][0][names][]", "b"),
         ("placement[predicates][1][by]", "labels"),
-        ("placement[predicates][1][selector]", "env=prod"),
+        ("placement[predicates][1][labels][0][key]", "env"),
+        ("placement[predicates][1][labels][0][operator]", "isNot"),
+        ("placement[predicates][1][labels][0][values]", "prod"),
         ("placement[spread][0][key]", "zone"),
         ("placement[number]", "2"),
         ("placement[reselect]", "reselect"),
@@ -126,8 +143,24 @@ fn the_form_is_parsed_from_a_query() {
     }
     let form = PlacementForm::from_query(&query).unwrap();
     assert_eq!(form.predicates[0].names, ["a", "b"]);
-    assert_eq!((form.predicates[1].by, &*form.predicates[1].selector), (SelectBy::Labels, "env=prod"));
+    assert_eq!(form.predicates[1].by, SelectBy::Labels);
+    assert_eq!(form.predicates[1].labels, [term("env", TermOperator::IsNot, "prod")]);
     assert_eq!((&*form.spread[0].key, &*form.number), ("zone", "2"));
     assert_eq!((&*form.reselect, &*form.new_members), ("reselect", "auto"));
     assert_eq!(PlacementForm::from_query(&ParamsMap::new()), None);
+}
+
+#[test]
+fn a_score_without_a_weight_has_weight_1_and_one_without_a_name_is_ignored() {
+    let row = |name: &str, weight: &str| ScoreForm {
+        name: name.into(),
+        weight: weight.into(),
+        selector: "a=b".into(),
+    };
+    let form = PlacementForm {
+        score: vec![row("allocatableCpu", ""), row("", "5")],
+        ..form_with(predicate_by(SelectBy::All))
+    };
+    let score = Score { name: ScoreName::AllocatableCpu, weight: 1, ..Score::default() };
+    assert_eq!(form.parse().unwrap().score, [score]);
 }

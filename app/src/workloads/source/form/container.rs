@@ -66,7 +66,7 @@ pub fn ContainerFields(
     let remove = (!is_only).then(|| {
         view! {
             <div>
-                <button class="btn btn-sm" type="button" on:click=move |_| text.remove_value(at, &removed)>
+                <button class="btn btn-sm noscript:hidden" type="button" on:click=move |_| text.remove_value(at, &removed)>
                     "Remove this container"
                 </button>
             </div>

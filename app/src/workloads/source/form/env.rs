@@ -8,6 +8,7 @@ use super::fields::{
     select_field,
 };
 use super::objects::ObjectLocation;
+use super::posted::{InputKind, input_name};
 use super::source_text::SourceText;
 
 const SOURCES: [(&str, &str); 3] =
@@ -103,6 +104,7 @@ fn source_fields(text: SourceText, at: ObjectLocation, path: &str, source: &str)
 /// The field for the value of a variable: always a string, may be empty.
 fn value_field(text: SourceText, at: ObjectLocation, path: String) -> AnyView {
     let id = field_id(at, &path);
+    let name = input_name(InputKind::Value, at, &path);
     let path = StoredValue::new(path);
     let shown = Signal::derive(move || path.with_value(|path| text.scalar(at, path)));
     let found = Memo::new(move |_| path.with_value(|path| text.findings(at, path, false)));
@@ -111,7 +113,7 @@ fn value_field(text: SourceText, at: ObjectLocation, path: String) -> AnyView {
     });
     let nothing = Callback::new(|_: String| ());
     custom_field(
-        id,
+        (id, name),
         FieldProps { label: "Value", compact: true, ..FieldProps::default() },
         shown,
         found,

@@ -97,7 +97,7 @@ pub fn document_checkbox(
     let CheckboxProps { label, slug, disabled_reason: why } = tick;
     let id = format!("why-{slug}");
     view! {
-        <div class="stack-sm">
+        <div class="stack-sm noscript:hidden">
             <label class="choice">
                 <input
                     type="checkbox"

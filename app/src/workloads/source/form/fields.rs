@@ -5,8 +5,9 @@ use leptos::prelude::*;
 use serde_json::Value;
 
 use super::objects::ObjectLocation;
+use super::posted::{InputKind, input_name};
 use super::source_text::SourceText;
-use crate::components::{StatusStyle, icon};
+use crate::components::{StatusStyle, icon, textarea_html};
 
 /// Properties of a field.
 #[derive(Debug, Clone, Default)]
@@ -48,12 +49,15 @@ pub fn scalar_field(text: SourceText, at: ObjectLocation, field: FieldProps) -> 
             path.with_value(|path| text.remove_value(at, path));
         }
     });
-    custom_field(id, field, shown, found, [typed, left])
+    let kind = if number { InputKind::Number } else { InputKind::Text };
+    let name = input_name(kind, at, &field.path);
+    custom_field((id, name), field, shown, found, [typed, left])
 }
 
-/// A field with custom callbacks: `callbacks[0]` runs on every input, `callbacks[1]` when the field loses focus.
+/// A field with custom callbacks: `callbacks[0]` runs on every input, `callbacks[1]` when the field loses focus. The name
+/// says how the server reads it without script; an empty one is not sent.
 pub fn custom_field(
-    id: String,
+    (id, name): (String, String),
     field: FieldProps,
     shown: Signal<String>,
     found: Memo<Vec<Finding>>,
@@ -66,6 +70,7 @@ pub fn custom_field(
         <input
             class="input input-mono"
             id=id.clone()
+            name=(!name.is_empty()).then_some(name)
             placeholder=example
             value=shown.get_untracked()
             prop:value=shown
@@ -87,6 +92,7 @@ pub fn custom_field(
 pub fn lines_field(text: SourceText, at: ObjectLocation, field: FieldProps) -> AnyView {
     let FieldProps { label, path, example, help, .. } = field;
     let id = field_id(at, &path);
+    let name = input_name(InputKind::Lines, at, &path);
     let shown = {
         let path = path.clone();
         Signal::derive(move || join_lines(text.value(at, &path).as_ref()))
@@ -105,13 +111,17 @@ pub fn lines_field(text: SourceText, at: ObjectLocation, field: FieldProps) -> A
             text.set_value(at, &path, &Value::from(items));
         }
     };
+    // As escaped HTML: dynamic text would add a marker comment, which is text inside a textarea.
+    let begin = textarea_html(&shown.get_untracked());
     let rows = shown.get_untracked().lines().count().clamp(1, 6) + 1;
     let input = view! {
         <textarea
             class="textarea input-mono"
             id=id.clone()
+            name=name
             rows=rows.to_string()
             placeholder=example
+            inner_html=begin
             prop:value=shown
             aria-describedby=notes.clone()
             autocomplete="off"
@@ -158,7 +168,8 @@ pub fn select_field(choice: SelectProps, shown: Signal<String>, choose: Callback
         .collect_view();
     let select = view! {
         <select
-            class="select"
+            // Without script a choice can't change the fields beside it; the YAML can.
+            class="select noscript:hidden"
             id=id.clone()
             prop:value=shown
             aria-label=compact.then_some(label)
@@ -171,7 +182,7 @@ pub fn select_field(choice: SelectProps, shown: Signal<String>, choose: Callback
         return select.into_any();
     }
     view! {
-        <div class="field">
+        <div class="field noscript:hidden">
             <label class="field-label" for=id>
                 {label}
             </label>
@@ -231,7 +242,7 @@ fn finding_note(finding: Finding) -> AnyView {
 /// A small button that adds something.
 pub fn add_button(word: &'static str, press: impl Fn() + Send + Sync + 'static) -> AnyView {
     view! {
-        <button class="btn btn-sm btn-quiet" type="button" on:click=move |_| press()>
+        <button class="btn btn-sm btn-quiet noscript:hidden" type="button" on:click=move |_| press()>
             {icon("plus")}
             {word}
         </button>
@@ -242,7 +253,7 @@ pub fn add_button(word: &'static str, press: impl Fn() + Send + Sync + 'static) 
 /// The button at the end of a row that removes the row.
 pub fn remove_button(label: String, press: impl Fn() + Send + Sync + 'static) -> AnyView {
     view! {
-        <button class="btn btn-icon btn-quiet" type="button" aria-label=label on:click=move |_| press()>
+        <button class="btn btn-icon btn-quiet noscript:hidden" type="button" aria-label=label on:click=move |_| press()>
             {icon("close")}
         </button>
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::fields::{FieldProps, custom_field, field_id, path_findings, scalar_field};
 use super::objects::ObjectLocation;
+use super::posted::{InputKind, input_name};
 use super::source_text::SourceText;
 
 /// Host, path, class, certificate.
@@ -42,8 +43,9 @@ fn host_field(text: SourceText, at: ObjectLocation) -> AnyView {
         }
         text.set_value(at, "/spec/rules/0/host", &Value::from(typed));
     });
+    let names = |path| (field_id(at, path), input_name(InputKind::Text, at, path));
     let field = FieldProps { label: "Host", example: "shop.example.com", ..FieldProps::default() };
-    custom_field(field_id(at, "/spec/rules/0/host"), field, shown, found, [typed, Callback::new(|_| ())])
+    custom_field(names("/spec/rules/0/host"), field, shown, found, [typed, Callback::new(|_| ())])
 }
 
 fn tls_secret_field(text: SourceText, at: ObjectLocation) -> AnyView {
@@ -59,6 +61,7 @@ fn tls_secret_field(text: SourceText, at: ObjectLocation) -> AnyView {
             text.set_value(at, "/spec/tls/-", &json!({"hosts": [host], "secretName": typed}));
         }
     });
+    let names = |path| (field_id(at, path), input_name(InputKind::Text, at, path));
     let field = FieldProps { label: "TLS Secret", example: "none", ..FieldProps::default() };
-    custom_field(field_id(at, "/spec/tls/0/secretName"), field, shown, found, [typed, Callback::new(|_| ())])
+    custom_field(names("/spec/tls/0/secretName"), field, shown, found, [typed, Callback::new(|_| ())])
 }

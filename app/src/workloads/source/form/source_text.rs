@@ -50,6 +50,11 @@ impl SourceText {
         Self { drafts, parsed_files, objects, findings, rejected_edit: RwSignal::new(None) }
     }
 
+    /// Key and text of each file.
+    pub fn texts(self) -> Vec<(u32, String)> {
+        self.drafts.texts().into_iter().map(|(key, _, text)| (key, text)).collect()
+    }
+
     /// Every object of the text.
     pub fn objects(self) -> Vec<SourceObject> {
         self.objects.with(|(objects, _)| objects.clone())

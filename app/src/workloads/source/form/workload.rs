@@ -22,30 +22,47 @@ pub fn WorkloadForm(
     at: ObjectLocation,
     /// Whether the workload was never published.
     is_new: bool,
+    /// Whether the form can be folded, and is open at first; not if it is the only one.
+    fold: Option<bool>,
 ) -> impl IntoView {
     let what = Memo::new(move |_| text.object(at).map(|object| kind(&object).to_owned()).unwrap_or_default());
     let called =
         Memo::new(move |_| text.object(at).map(|object| name(&object).to_owned()).unwrap_or_default());
-    view! {
-        <section class="stack-md" aria-label=move || format!("{} {}", what.get(), called.get())>
-            <div class="head">
-                <h2 class="section">
-                    {move || what.get()} " " <span class="name">{move || called.get()}</span>
-                </h2>
-                {move || {
-                    let many = text.objects().iter().filter(|object| objects::is_workload(&object.value)).count() > 1;
-                    many.then(|| view! {
-                        <button class="btn btn-sm btn-quiet" type="button" on:click=move |_| text.remove_object(at)>
-                            {format!("Remove this {}", what.get())}
-                        </button>
-                    })
-                }}
+    let heading = view! {
+        <h2 class="section">
+            {move || what.get()} " " <span class="name">{move || called.get()}</span>
+        </h2>
+    };
+    let remove = move || {
+        let many = text.objects().iter().filter(|object| objects::is_workload(&object.value)).count() > 1;
+        many.then(|| {
+            view! {
+                <button class="btn btn-sm btn-quiet noscript:hidden" type="button" on:click=move |_| text.remove_object(at)>
+                    {format!("Remove this {}", what.get())}
+                </button>
+            }
+        })
+    };
+    // The fields and their paths depend on the kind.
+    let fields = move || object_fields(text, at, &what.get(), is_new);
+    let content = match fold {
+        None => view! {
+            <div class="stack-md">
+                <div class="head">{heading} {remove}</div>
+                {fields}
             </div>
-            // The fields and their paths depend on the kind.
-            {move || object_fields(text, at, &what.get(), is_new)}
-        </section>
-    }
-    .into_any()
+        }
+        .into_any(),
+        Some(is_open) => view! {
+            <details class="fold" open=is_open>
+                <summary>{heading}</summary>
+                <div class="stack-md py-3">{fields} {remove}</div>
+            </details>
+        }
+        .into_any(),
+    };
+    view! { <section aria-label=move || format!("{} {}", what.get(), called.get())>{content}</section> }
+        .into_any()
 }
 
 fn object_fields(text: SourceText, at: ObjectLocation, what: &str, is_new: bool) -> AnyView {
@@ -120,7 +137,7 @@ fn ContainerTabs(text: SourceText, at: ObjectLocation, base: &'static str) -> im
             <div class="segmented" role="group" aria-label="Containers">
                 {tabs}
             </div>
-            <button class="btn btn-sm btn-quiet" type="button" on:click=add>
+            <button class="btn btn-sm btn-quiet noscript:hidden" type="button" on:click=add>
                 {icon("plus")}
                 "Container"
             </button>

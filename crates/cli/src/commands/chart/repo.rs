@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use domain::chart_repository::{ChartRepository, NewChartRepository, RepositoryCredentials};
 
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
@@ -28,6 +29,8 @@ pub enum RepoCommand {
     Remove {
         /// Name of the repository
         repository: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
@@ -66,7 +69,8 @@ impl RepoCommand {
                 print_list(&repositories, output.format, out)
             }
             Self::Update { repository } => update(repository, remote, out).await,
-            Self::Remove { repository } => {
+            Self::Remove { repository, confirm } => {
+                confirm.confirm(&format!("The chart repository {repository} will be removed."))?;
                 remote.client.remove_chart_repository(&repository).await?;
                 out.print_line(&format!("chart repository/{repository} removed"))
             }

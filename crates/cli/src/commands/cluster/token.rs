@@ -6,6 +6,7 @@ use domain::join::{JoinToken, NewJoinToken};
 
 use super::join::{parse_labels, parse_minutes};
 use crate::clock;
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, Table};
@@ -23,6 +24,8 @@ pub enum TokenCommand {
     Revoke {
         /// Id of the token
         id: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
@@ -54,13 +57,14 @@ impl TokenCommand {
         match self {
             Self::Create(create) => create.run(remote, out).await,
             Self::List { output } => print_list(remote, output, out).await,
-            Self::Revoke { id } => {
+            Self::Revoke { id, confirm } => {
                 let known: JoinTokenId = id.parse().map_err(|_| {
                     Failure::usage(
                         format!("{id:?} is not a token id."),
                         "\"flotilla cluster token list\" shows the ids.",
                     )
                 })?;
+                confirm.confirm(&format!("No agent can join with the token {known} any more."))?;
                 remote.client.revoke_join_token(known).await?;
                 out.print_line(&format!("token/{known} revoked"))
             }
@@ -106,10 +110,5 @@ async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer
 }
 
 fn token_state(token: &JoinToken) -> &'static str {
-    match token {
-        token if token.revoked_at.is_some() => "revoked",
-        token if token.expires_at <= clock::now() => "expired",
-        token if token.uses >= token.max_uses => "used up",
-        _ => "valid",
-    }
+    token.state(clock::now()).as_str()
 }

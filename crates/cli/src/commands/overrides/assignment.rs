@@ -173,7 +173,7 @@ fn segment_name(segment: &PathSegment) -> &str {
 }
 
 /// The paths of all scalars; an item of a list is addressed by its name if it has one.
-fn collect_leaves(value: &Value, at: &FieldPath, found: &mut Vec<FieldPath>) {
+pub fn collect_leaves(value: &Value, at: &FieldPath, found: &mut Vec<FieldPath>) {
     match value {
         Value::Object(map) => {
             map.iter().for_each(|(key, value)| collect_leaves(value, &at.with_key(key), found))

@@ -20,6 +20,7 @@ pub(super) const STATIC_RULES: &[(&str, StaticRule)] = &[
     (declared("G101"), identity::names),
     (declared("G107"), identity::namespaces),
     (declared("G110"), identity::duplicates_after_namespacing),
+    (declared("G124"), secret::hidden_values),
     (declared("G201"), image::references),
     (declared("G202"), image::mutable_tags),
     (declared("G203"), pull::policies),

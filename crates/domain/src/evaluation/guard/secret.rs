@@ -1,10 +1,12 @@
-//! Secrets in clear text (G219). Findings contain the name of the field and never its value.
+//! Secrets in clear text (G219), and values of Secrets that were hidden (G124). Findings contain the name of the field and never its
+//! value.
 
 use serde_json::Value;
 
 use super::rule_context::{RuleContext, RuleObject, items, quote};
 use crate::kubernetes::field_path::escape_pointer_token;
 use crate::text::finding::Finding;
+use crate::text::secret_text::HIDDEN_VALUE;
 
 /// Parts of names whose values are probably secrets.
 const SECRET_NAME_PARTS: &[&str] = &[
@@ -75,6 +77,22 @@ pub(super) fn clear_text(context: &RuleContext<'_>) -> Vec<Finding> {
         }
     }
     findings.extend(context.objects_of_kind("", "ConfigMap").flat_map(check_config_map));
+    findings
+}
+
+/// G124: values of Secrets that are the placeholder by which they are shown.
+pub(super) fn hidden_values(context: &RuleContext<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for object in context.objects_of_kind("", "Secret") {
+        for field in ["data", "stringData"] {
+            let values = object.get(&format!("/{field}")).and_then(Value::as_object).into_iter().flatten();
+            for (key, _) in values.filter(|(_, value)| *value == HIDDEN_VALUE) {
+                let path = format!("/{field}/{}", escape_pointer_token(key));
+                let message = format!("Key {} has the placeholder {HIDDEN_VALUE} as its value.", quote(key));
+                findings.push(object.error("G124", &path, message, "Enter the value."));
+            }
+        }
+    }
     findings
 }
 

@@ -38,6 +38,9 @@ pub fn diff(desired: &Value, live: &Value) -> Vec<FieldChange> {
         }
         _ => walk.compare(desired, Some(live), &FieldPath::default(), FieldContext::root(kind)),
     }
+    if is_secret {
+        secret::hide_annotations(&mut walk.changes);
+    }
     if is_secret && live.is_object() {
         walk.changes.extend(secret::find_changed_keys(desired, live));
     }

@@ -100,6 +100,9 @@ pub struct PlanInputsDigest {
     /// The digest of the change of the published revision; `None` for a publish of the draft.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Digest>,
+    /// The earlier revision that is published again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restored_revision: Option<u32>,
     /// Every cluster, by id.
     pub targets: Vec<PlanInputsTarget>,
 }
@@ -125,6 +128,9 @@ pub struct Plan {
     /// The override that is published alone, as a change of the published revision; omitted if the draft is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub override_name: Option<String>,
+    /// The earlier revision that is published again; omitted if the draft or an override is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_revision: Option<u32>,
     /// The number the revision would get.
     pub revision: u32,
     /// The hash that a publish is bound to.
@@ -362,6 +368,7 @@ mod tests {
             workload: WorkloadId::from_parts(1, 1),
             draft: 1,
             change: None,
+            restored_revision: None,
             targets: vec![target(1), target(2)],
         }
     }
@@ -380,6 +387,8 @@ mod tests {
         assert_ne!(PlanInputsDigest { draft: 2, ..plan_inputs("a", None) }.hash(), hash);
         let change = Some(Digest::compute(b"override"));
         assert_ne!(PlanInputsDigest { change, ..plan_inputs("a", None) }.hash(), hash);
+        let restored_revision = Some(1);
+        assert_ne!(PlanInputsDigest { restored_revision, ..plan_inputs("a", None) }.hash(), hash);
     }
 
     fn plan(outcomes: &[(&str, TargetChange, PlannedAction)]) -> Plan {
@@ -387,6 +396,7 @@ mod tests {
             id: PlanId::from_parts(1, 1),
             workload: "web".into(),
             override_name: None,
+            restored_revision: None,
             revision: 1,
             hash: Digest::compute(b""),
             requested_by: "ana".into(),

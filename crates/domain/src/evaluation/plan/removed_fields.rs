@@ -27,6 +27,7 @@ pub fn find_removed_fields(previous: &Value, desired: &Value, live: &Value) -> V
         );
     }
     if is_secret {
+        secret::hide_annotations(&mut changes);
         changes.extend(secret::find_removed_keys(previous, desired, live));
     }
     changes

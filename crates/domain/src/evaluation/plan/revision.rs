@@ -1,9 +1,13 @@
 //! The changes between two revisions, for the history.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
-use super::ClusterPlan;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{ClusterPlan, FieldChange};
 use crate::model::bundle::Bundle;
+use crate::model::overrides::Override;
 use crate::model::policy::Policies;
 use crate::model::workload::{Revision, Source, WorkloadSpec};
 use crate::text::finding::Finding;
@@ -68,7 +72,7 @@ pub fn list_spec_parts(spec: &WorkloadSpec) -> Vec<SpecPart> {
             let name = format!("chart: {}\nversion: {}\n", chart.chart, chart.version);
             (name + &release_name(&chart.release_name), chart.values.clone())
         }
-        Source::Git(git) => {
+        Source::Git(git) | Source::Oci(git) => {
             let commit = git.pinned.as_ref().map(|pinned| format!("commit: {}\n", pinned.commit));
             let address =
                 format!("repository: {}\nref: {}\npath: {}\n", git.repository, git.reference, git.path);
@@ -85,6 +89,76 @@ pub fn list_spec_parts(spec: &WorkloadSpec) -> Vec<SpecPart> {
         yaml("rollout", serde_json::to_value(&spec.rollout)),
         yaml("policies", serde_json::to_value(&spec.policies)),
     ]
+}
+
+/// The files and parts of a spec that differ from another one, in words: `deploy.yaml`, `new.yaml added`, `placement`.
+pub fn list_changed_names(before: &WorkloadSpec, after: &WorkloadSpec) -> Vec<String> {
+    let files = |spec: &WorkloadSpec| match &spec.source {
+        Source::Yaml { files } => files.clone(),
+        _ => Vec::new(),
+    };
+    let (old, new) = (files(before), files(after));
+    let mut changed = Vec::new();
+    for file in &new {
+        match old.iter().find(|other| other.name == file.name) {
+            None => changed.push(format!("{} added", file.name)),
+            Some(other) if other.text != file.text => changed.push(file.name.clone()),
+            Some(_) => {}
+        }
+    }
+    let removed = old.iter().filter(|file| !new.iter().any(|other| other.name == file.name));
+    changed.extend(removed.map(|file| format!("{} removed", file.name)));
+    let parts = list_spec_parts(before).into_iter().zip(list_spec_parts(after));
+    changed.extend(parts.filter(|(one, other)| one.text != other.text).map(|(_, part)| part.part.to_owned()));
+    changed
+}
+
+/// The settings that differ between two specs, with the value `before` as the live one: everything but the source, by field. Lists are
+/// compared as a whole, overrides by their names.
+pub fn diff_settings(before: &WorkloadSpec, after: &WorkloadSpec) -> Vec<FieldChange> {
+    let (before, after) = (before.with_hidden_secrets(), after.with_hidden_secrets());
+    let mut changes = Vec::new();
+    diff_values("", Some(&settings_value(&before)), Some(&settings_value(&after)), &mut changes);
+    changes
+}
+
+fn settings_value(spec: &WorkloadSpec) -> Value {
+    let overrides: serde_json::Map<String, Value> = spec
+        .overrides
+        .iter()
+        .map(|over| {
+            let Override { id: _, name, target, priority, values, patches } = over;
+            let content =
+                json!({"target": target, "priority": priority, "values": values, "patches": patches});
+            (name.clone(), content)
+        })
+        .collect();
+    json!({
+        "namespace": spec.namespace,
+        "addon": spec.addon,
+        "placement": spec.placement,
+        "overrides": overrides,
+        "rollout": spec.rollout,
+        "policies": spec.policies,
+    })
+}
+
+fn diff_values(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<FieldChange>) {
+    match (before, after) {
+        (before, after) if before == after => {}
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for key in keys {
+                let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+                diff_values(&path, old.get(key), new.get(key), changes);
+            }
+        }
+        (before, after) => changes.push(FieldChange {
+            path: path.to_owned(),
+            desired: after.cloned(),
+            live: before.cloned(),
+        }),
+    }
 }
 
 /// The changes of the objects from one bundle to another; everything is created if there is no other.
@@ -105,6 +179,26 @@ mod tests {
     }
 
     #[test]
+    fn changed_settings_are_listed_by_field_and_override() {
+        let before = WorkloadSpec::default();
+        let mut after = before.clone();
+        after.policies.prune = !before.policies.prune;
+        after.overrides.push(Override {
+            id: crate::kubernetes::id::OverrideId::from_parts(1, 1),
+            name: "east".into(),
+            target: Default::default(),
+            priority: 500,
+            values: String::new(),
+            patches: Vec::new(),
+        });
+        let changes = diff_settings(&before, &after);
+        let paths: Vec<&str> = changes.iter().map(|change| &*change.path).collect();
+        assert_eq!(paths, ["/overrides/east", "/policies/prune"]);
+        assert_eq!(changes[1].desired, Some(json!(after.policies.prune)));
+        assert_eq!(diff_settings(&after, &after), []);
+    }
+
+    #[test]
     fn s1_11_a_revision_lists_its_changes_and_never_the_value_of_a_secret() {
         let secret = |value: &str| {
             bundle(&format!(
@@ -115,6 +209,27 @@ mod tests {
         assert!(matches!(changes.objects[0].action, PlannedAction::Change { .. }), "{changes:#?}");
         let json = serde_json::to_string(&changes).unwrap();
         assert!(!json.contains("first") && !json.contains("second"), "{json}");
+    }
+
+    #[test]
+    fn changed_files_and_parts_are_named() {
+        let spec = |files: &[(&str, &str)], namespace: &str| WorkloadSpec {
+            source: Source::Yaml {
+                files: files
+                    .iter()
+                    .map(|(name, text)| SourceFile { name: (*name).into(), text: (*text).into() })
+                    .collect(),
+            },
+            namespace: namespace.into(),
+            ..WorkloadSpec::default()
+        };
+        let before = spec(&[("a.yaml", "1"), ("b.yaml", "1"), ("c.yaml", "1")], "shop");
+        let after = spec(&[("a.yaml", "2"), ("b.yaml", "1"), ("d.yaml", "1")], "store");
+        assert_eq!(
+            list_changed_names(&before, &after),
+            ["a.yaml", "d.yaml added", "c.yaml removed", "namespace"]
+        );
+        assert_eq!(list_changed_names(&before, &before), Vec::<String>::new());
     }
 
     #[test]

@@ -11,24 +11,9 @@ use serde_json::{Map, Value};
 
 use super::FieldChange;
 use crate::kubernetes::field_path::FieldPath;
-
-/// Placeholder for a value that must not be shown.
-pub const HIDDEN_VALUE: &str = "(hidden)";
-
-/// Whether the object's `data` must not be shown.
-pub(super) fn is_secret(object: &Value) -> bool {
-    object["kind"] == "Secret" && object["apiVersion"] == "v1"
-}
-
-/// The object with its values replaced by [`HIDDEN_VALUE`].
-pub(super) fn hide_values(object: &Value) -> Value {
-    let mut shown = object.clone();
-    for field in ["data", "stringData"] {
-        let values = shown.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten();
-        values.for_each(|(_, value)| *value = HIDDEN_VALUE.into());
-    }
-    shown
-}
+pub(super) use crate::text::secret_text::{
+    HIDDEN_VALUE, hide_annotation, hide_values, is_annotation_path, is_secret,
+};
 
 /// The object with its `stringData` in `data`, as the server stores it.
 pub(super) fn with_stored_data(object: &Value) -> Cow<'_, Value> {
@@ -110,4 +95,18 @@ fn value_bytes(field: &str, value: &Value) -> Vec<u8> {
 pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let compact: String = text.split_ascii_whitespace().collect();
     STANDARD.decode(compact).ok()
+}
+
+/// Hides what stands in the annotations of changed fields of a Secret.
+pub(super) fn hide_annotations(changes: &mut [FieldChange]) {
+    for change in changes {
+        let is_hidden = is_annotation_path(&change.path);
+        for value in [&mut change.desired, &mut change.live].into_iter().flatten() {
+            if is_hidden {
+                *value = HIDDEN_VALUE.into();
+            } else {
+                hide_annotation(value);
+            }
+        }
+    }
 }

@@ -12,7 +12,7 @@ use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{Connectivity, PendingFact, Taint};
 use crate::model::policy::DeletionPolicy;
 use crate::model::release::ReleaseState;
-use crate::model::report::DriftOutcome;
+use crate::model::report::{DriftOutcome, DriftedField};
 use crate::model::rollout::RolloutEvent;
 use crate::text::finding::Severity;
 
@@ -37,6 +37,9 @@ pub struct DriftDetail {
     /// JSON pointers of the changed fields; empty if the object was deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
+    /// The same fields with their values; empty if the agent is of an earlier version (P23).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<DriftedField>,
     /// The field manager that changed them; empty if it is unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub manager: String,
@@ -152,7 +155,7 @@ pub enum EventDetail {
         from: ReleaseState,
         /// The state after.
         to: ReleaseState,
-        /// Why, as a sentence, if it fails.
+        /// Why, as a sentence, if it fails; which objects stay on the cluster, if it is removed.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },

@@ -6,7 +6,7 @@ use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{Connectivity, PendingFact, format_pending_facts};
 use crate::model::placement::REMOVAL_NOTICE_MINUTES;
 use crate::model::policy::DeletionPolicy;
-use crate::model::report::DriftOutcome;
+use crate::model::report::{DriftOutcome, DriftedField};
 
 impl EventDetail {
     /// What happened to `subject` at `at`, as a sentence for people.
@@ -20,7 +20,8 @@ impl EventDetail {
                 format!("The draft of {name} was rolled back to revision {revision}.")
             }
             Self::SyncRequested { clusters } => {
-                format!("A sync of {name} was requested on {clusters} clusters.")
+                let noun = if *clusters == 1 { "cluster" } else { "clusters" };
+                format!("A sync of {name} was requested on {clusters} {noun}.")
             }
             Self::Override { name: of, action } => format!("Override {of} of {name} was {}.", action.verb()),
             Self::Placement { selected, total } => {
@@ -124,13 +125,6 @@ fn list_confirmed_facts(facts: &[PendingFact]) -> String {
     facts.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
-impl EventDetail {
-    /// Whether the message names the workload of its subject. That of drift names the object on its cluster instead.
-    pub const fn message_names_workload(&self) -> bool {
-        !matches!(self, Self::Drift(_))
-    }
-}
-
 impl EditAction {
     const fn verb(self) -> &'static str {
         match self {
@@ -202,7 +196,11 @@ fn drift_message(drift: &DriftDetail, cluster: &str) -> String {
     let object = &drift.object;
     let change = match drift.fields.as_slice() {
         [] => format!("{object} was deleted on {cluster}"),
-        fields => format!("{object} on {cluster}: {} changed by {}", fields.join(", "), drift.actor()),
+        fields => format!(
+            "{object} on {cluster}: {} changed by {}",
+            list_fields(fields, &drift.values),
+            drift.actor()
+        ),
     };
     let outcome = match drift.outcome {
         DriftOutcome::Found => "; it was not reverted.",
@@ -214,6 +212,15 @@ fn drift_message(drift: &DriftDetail, cluster: &str) -> String {
         more => format!(" And {more} more changes."),
     };
     format!("{change}{outcome}{more}")
+}
+
+/// The paths, each with a short change: `/spec/replicas 2 → 5`.
+fn list_fields(paths: &[String], values: &[DriftedField]) -> String {
+    let describe = |path: &String| {
+        let change = values.iter().find(|field| field.path == *path).and_then(DriftedField::short_change);
+        change.map_or_else(|| path.clone(), |change| format!("{path} {change}"))
+    };
+    paths.iter().map(describe).collect::<Vec<_>>().join(", ")
 }
 
 fn connectivity_message(name: &str, (from, to): (Connectivity, Connectivity), age: &str) -> String {
@@ -253,7 +260,7 @@ mod tests {
     use crate::kubernetes::id::{ClusterId, WorkloadId};
 
     #[test]
-    fn a_detail_states_whether_its_message_names_the_workload() {
+    fn every_message_names_the_workload_except_that_of_drift() {
         let subject = EventSubject {
             workload: Some((WorkloadId::from_parts(1, 1), "storefront".to_owned())),
             cluster: Some((ClusterId::from_parts(1, 1), "edge-1".to_owned())),
@@ -276,7 +283,8 @@ mod tests {
         for detail in details {
             let detail: EventDetail = serde_json::from_value(detail).unwrap();
             let message = detail.message(&subject, Timestamp::from_millis(0));
-            assert_eq!(message.contains("storefront"), detail.message_names_workload(), "{message}");
+            let is_drift = matches!(detail, EventDetail::Drift(_));
+            assert_eq!(message.contains("storefront"), !is_drift, "{message}");
         }
     }
 }

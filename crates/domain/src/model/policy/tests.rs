@@ -57,6 +57,9 @@ fn every_policy_is_known_by_its_stored_name() {
         feedback: vec![FeedbackRule::default()],
         executor: "a/b".into(),
         upgrade_crds: true,
+        skip_hooks: true,
+        skip_crds: true,
+        skip_schema_validation: true,
         helm_release: HelmReleasePolicy::Adopt,
         ..Policies::default()
     };

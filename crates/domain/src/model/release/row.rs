@@ -41,6 +41,8 @@ pub struct ReleaseRow {
     pub applied: Option<Digest>,
     /// Revision number of `applied`.
     pub applied_revision: Option<u32>,
+    /// Number of the first revision that was applied completely.
+    pub installed_revision: Option<u32>,
     /// Whether its cluster was offline at its admission, and has been since.
     pub admitted_offline: bool,
     /// The thirteen stages.
@@ -76,6 +78,7 @@ impl Release {
             released_revision: row.released_revision,
             applied: row.applied,
             applied_revision: row.applied_revision,
+            installed_revision: row.installed_revision,
             admitted_offline: row.admitted_offline,
             stages: row.stages,
             sync: row.sync,
@@ -164,6 +167,11 @@ impl Release {
     /// Revision number of the applied bundle, the latest one with that bundle; `None` while nothing is applied.
     pub const fn applied_revision(&self) -> Option<u32> {
         self.applied_revision
+    }
+
+    /// Number of the first revision that was applied completely since the release is on its cluster.
+    pub const fn installed_revision(&self) -> Option<u32> {
+        self.installed_revision
     }
 
     /// Whether its cluster was offline at its admission, and has been since.

@@ -248,7 +248,13 @@ impl Release {
         } else {
             ""
         };
-        format!("All its objects are gone from the cluster{orphaned}.{namespace}")
+        match &self.stages.get(StageName::Pruned).state {
+            // It names the objects of a chart that stay.
+            StageState::Skipped { message } if !message.is_empty() => {
+                format!("Its other objects are gone from the cluster{orphaned}. {message}{namespace}")
+            }
+            _ => format!("All its objects are gone from the cluster{orphaned}.{namespace}"),
+        }
     }
 
     fn present_message(&self) -> String {

@@ -9,6 +9,7 @@ use crate::model::report::{DesiredPhase, ReleaseReport, StageReport};
 use crate::model::workload::{ConflictPolicy, DriftPolicy};
 
 mod gates;
+mod installation;
 
 pub(super) const fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(seconds * 1_000)

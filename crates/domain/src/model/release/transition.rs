@@ -5,6 +5,7 @@ use super::{Gate, Reason, Release, ReleaseGoal, StageName, StageState, Stages, S
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
+use crate::model::bundle::explain_unserved_envelope;
 use crate::model::cluster::Connectivity;
 use crate::model::health::Health;
 use crate::model::policy::{DeletionPolicy, Policies};
@@ -107,6 +108,7 @@ impl Release {
             released_revision: None,
             applied: None,
             applied_revision: None,
+            installed_revision: None,
             admitted_offline: false,
             stages: Stages::default(),
             sync: SyncStatus::Pending,
@@ -221,6 +223,7 @@ impl Release {
     fn start_delivery(&mut self, digest: Digest, policies: Policies, at: Timestamp) {
         if self.goal != ReleaseGoal::Present {
             self.health = Health::default();
+            self.installed_revision = None;
         }
         self.goal = ReleaseGoal::Present;
         self.generation += 1;
@@ -250,6 +253,9 @@ impl Release {
             self.applied_revision = None;
         } else if self.applied == self.released {
             self.applied_revision = self.released_revision;
+            if self.goal == ReleaseGoal::Present && self.installed_revision.is_none() {
+                self.installed_revision = self.applied_revision;
+            }
         }
     }
 
@@ -295,6 +301,7 @@ impl Release {
     }
 
     fn restore_present(&mut self) {
+        self.installed_revision = None;
         self.generation += 1;
         self.health = Health::default();
         self.sync = self.initial_sync();
@@ -420,7 +427,8 @@ impl Release {
     fn update_stages(&mut self, report: &ReleaseReport, at: Timestamp) {
         for name in StageName::ALL.iter().copied().filter(|name| name.is_reported_by_agent()) {
             let reported = report.stages.iter().find(|stage| stage.name == name);
-            let state = reported.map_or(StageState::Pending, |stage| stage.state.clone());
+            let mut state = reported.map_or(StageState::Pending, |stage| stage.state.clone());
+            explain_old_agent(&mut state);
             self.stages.set(name, state, at);
         }
     }
@@ -468,6 +476,16 @@ impl Release {
             self.state_since = at;
         }
         result
+    }
+}
+
+/// Replaces the message of an agent that takes a part of a bundle for an object of a kind that its cluster does not serve.
+fn explain_old_agent(state: &mut StageState) {
+    if let StageState::Failed(reason) | StageState::Waiting(reason) = state
+        && reason.reason == Reason::ApiMissing
+        && let Some(message) = explain_unserved_envelope(&reason.message)
+    {
+        reason.message = message;
     }
 }
 

@@ -5,10 +5,11 @@
 
 use crate::kubernetes::object::ObjectRef;
 use crate::model::cluster::{ClusterFacts, NamespaceFacts};
+use crate::model::failure_cause::FailureCause;
 use crate::model::health::Health;
 use crate::model::policy::{Feedback, MAX_FEEDBACK_BYTES};
 use crate::model::release::{Reason, StageState};
-use crate::model::report::{DriftReport, ReleaseReport, ReportBatch, ResourceStatus};
+use crate::model::report::{DriftReport, DriftedField, ReleaseReport, ReportBatch, ResourceStatus};
 use crate::text::finding::Finding;
 
 /// The most batches that may be missing before one; an agent sends them one by one.
@@ -30,6 +31,8 @@ pub const MAX_NAME_BYTES: usize = 512;
 
 const MAX_STAGES: usize = 16;
 const MAX_FIELDS: usize = 50;
+/// The most bytes of a value of a drifted field.
+const MAX_FIELD_VALUE_BYTES: usize = 1_024;
 const MAX_CAUSES: usize = 20;
 const MAX_VALUES: usize = 64;
 const MAX_ZONES: usize = 100;
@@ -79,6 +82,7 @@ pub fn truncate_drift(notes: &mut Vec<DriftReport>, omitted: &mut u32) {
     for note in notes {
         truncate_object(&mut note.object);
         truncate_names(&mut note.fields, MAX_FIELDS);
+        truncate_fields(&mut note.values);
         truncate_text(&mut note.manager, MAX_NAME_BYTES);
     }
 }
@@ -94,7 +98,9 @@ fn truncate_resources(resources: &mut Vec<ResourceStatus>) {
         truncate_text(&mut resource.resource, MAX_NAME_BYTES);
         truncate_health(&mut resource.health);
         truncate_names(&mut resource.drifted, MAX_FIELDS);
+        truncate_fields(&mut resource.drifted_fields);
         truncate_texts(&mut resource.causes, MAX_CAUSES, MAX_TEXT_BYTES);
+        truncate_causes(&mut resource.failure_causes);
         resource.problem.iter_mut().for_each(truncate_finding);
         resource.feedback.truncate(MAX_VALUES);
         resource.feedback.iter_mut().for_each(truncate_feedback);
@@ -112,7 +118,9 @@ fn drop_details(resource: &mut ResourceStatus) {
     if !resource.causes.is_empty() {
         resource.causes = vec!["The causes are left out: the report of the release is too long.".to_owned()];
     }
-    (resource.feedback, resource.drifted) = (Vec::new(), resource.drifted.drain(..).take(1).collect());
+    (resource.feedback, resource.failure_causes, resource.drifted_fields) =
+        (Vec::new(), Vec::new(), Vec::new());
+    resource.drifted.truncate(1);
     truncate_text(&mut resource.health.message, MAX_NAME_BYTES);
     resource.problem.iter_mut().for_each(|problem| {
         for text in [&mut problem.path, &mut problem.message, &mut problem.hint] {
@@ -171,6 +179,42 @@ fn truncate_finding(finding: &mut Finding) {
     }
     for text in [&mut finding.path, &mut finding.message, &mut finding.hint] {
         truncate_text(text, MAX_TEXT_BYTES);
+    }
+}
+
+/// Truncates a list of drifted fields and their values; the last one counts those left out.
+fn truncate_fields(fields: &mut Vec<DriftedField>) {
+    if fields.len() > MAX_FIELDS {
+        let omitted = fields.split_off(MAX_FIELDS - 1);
+        fields.push(DriftedField::from_path(mark(omitted.len())));
+    }
+    for DriftedField { path, applied, live, manager } in fields {
+        shorten_names([path, manager]);
+        [applied, live].into_iter().flatten().for_each(truncate_value);
+    }
+}
+
+/// A value that is longer than [`MAX_FIELD_VALUE_BYTES`] becomes the beginning of its text.
+fn truncate_value(value: &mut serde_json::Value) {
+    if serialized_length(value) > MAX_FIELD_VALUE_BYTES {
+        let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        // Characters that JSON escapes count several times.
+        truncate_text(&mut text, MAX_FIELD_VALUE_BYTES / 8);
+        *value = text.into();
+    }
+}
+
+/// Truncates a list of causes and their texts; the last one counts those left out.
+fn truncate_causes(causes: &mut Vec<FailureCause>) {
+    if causes.len() > MAX_CAUSES {
+        let omitted = causes.split_off(MAX_CAUSES - 1);
+        causes.push(FailureCause::from_sentence(mark(omitted.len())));
+    }
+    for cause in causes {
+        let FailureCause { reason, summary, detail, pod, container, .. } = cause;
+        shorten_names([reason, pod, container]);
+        truncate_text(summary, MAX_TEXT_BYTES);
+        truncate_text(detail, MAX_TEXT_BYTES);
     }
 }
 

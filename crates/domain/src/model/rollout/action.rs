@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use super::{Rollout, RolloutState};
+use super::{Approver, Rollout, RolloutState};
 use crate::kubernetes::time::Timestamp;
 use crate::model::action_unavailable::ActionUnavailable;
 
@@ -84,10 +84,34 @@ impl Rollout {
         Err(ActionUnavailable(format!("This rollout can't be {}: {why}.", verb.past_participle())))
     }
 
+    /// Checks that this user may approve a wave, as far as the strategy decides it.
+    ///
+    /// # Errors
+    /// The strategy requires another user, and this one published the revision, or it is not known who did.
+    pub fn check_approver(&self, name: &str) -> Result<(), ActionUnavailable> {
+        if self.strategy.approver == Approver::Anyone {
+            return Ok(());
+        }
+        let number = self.revision;
+        if self.published_by.is_empty() {
+            let why = format!(
+                "It is not known who published revision {number}, so nobody can approve it. Publish it again."
+            );
+            return Err(ActionUnavailable(why));
+        }
+        if self.published_by == name {
+            let why = format!(
+                "You published revision {number}, and its rollout requires the approval of another user."
+            );
+            return Err(ActionUnavailable(why));
+        }
+        Ok(())
+    }
+
     /// Applies an action of a person.
     ///
     /// # Errors
-    /// As [`Rollout::check_action`].
+    /// As [`Rollout::check_action`] and, to approve, [`Rollout::check_approver`].
     pub fn apply_action(
         &mut self,
         verb: RolloutAction,
@@ -95,6 +119,9 @@ impl Rollout {
         now: Timestamp,
     ) -> Result<(), ActionUnavailable> {
         self.check_action(verb)?;
+        if verb == RolloutAction::Approve {
+            self.check_approver(by)?;
+        }
         let at = self.wave as usize;
         match verb {
             RolloutAction::Pause => self.set_state(RolloutState::Paused { by: by.to_owned() }, now),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{CountOrPercent, RolloutStrategy, TimeSpan, Wave, assign_waves};
+use super::{Approver, CountOrPercent, RolloutStrategy, TimeSpan, Wave, assign_waves};
 use crate::kubernetes::name;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
@@ -31,6 +31,12 @@ pub fn check(strategy: &RolloutStrategy) -> Vec<Finding> {
     if strategy.waves.is_empty() && !strategy.is_default() {
         let message = "The rollout has settings but no wave, so every cluster would be updated at once.";
         findings.push(g511(message, "Add a wave, or remove the rollout.").with_path("/rollout/waves"));
+    }
+    if strategy.approver == Approver::AnotherUser && !strategy.waves.iter().any(|wave| wave.approval) {
+        let message =
+            "The rollout requires the approval of another user, but no wave of it requires an approval.";
+        let hint = "Set approval on a wave, or remove approver.";
+        findings.push(g511(message, hint).with_path("/rollout/approver"));
     }
     findings.extend(
         strategy

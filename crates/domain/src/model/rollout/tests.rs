@@ -352,6 +352,30 @@ fn s2_5_a_wave_with_approval_waits_for_it_and_no_other_action_starts_it() {
 }
 
 #[test]
+fn s2_5_with_approver_another_user_the_publisher_can_not_approve() {
+    let mut strategy = strategy(json!([{ "name": "prod", "approval": true }]));
+    strategy.approver = Approver::AnotherUser;
+    let mut rollout = Rollout { published_by: "ann".into(), ..rollout(strategy) };
+    assert_eq!(rollout.message(NOW), "Wave 1 of 1 (prod) waits for the approval of a user other than ann.");
+    let why = rollout.apply_action(RolloutAction::Approve, "ann", NOW).unwrap_err();
+    assert!(why.0.contains("requires the approval of another user"), "{why:?}");
+    assert_eq!(rollout.state, RolloutState::AwaitingApproval);
+    rollout.apply_action(RolloutAction::Approve, "ben", NOW).unwrap();
+    assert_eq!(rollout.waves[0].approved_by.as_deref(), Some("ben"));
+    let mut unknown =
+        Rollout { published_by: String::new(), state: RolloutState::AwaitingApproval, ..rollout };
+    assert!(unknown.apply_action(RolloutAction::Approve, "ben", NOW).is_err(), "unknown is not another user");
+}
+
+#[test]
+fn g511_an_approver_without_a_wave_that_requires_approval_is_rejected() {
+    let mut strategy = canary();
+    strategy.approver = Approver::AnotherUser;
+    let findings = check(&strategy);
+    assert_eq!(findings.iter().map(|finding| finding.code.as_str()).collect::<Vec<_>>(), ["G511"]);
+}
+
+#[test]
 fn promote_skips_the_rest_of_the_soak_time() {
     let mut rollout = rollout(canary());
     let done = [wave_counts(0, 0, 1), wave_counts(4, 0, 0)];

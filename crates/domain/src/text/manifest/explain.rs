@@ -8,6 +8,9 @@ use super::location::{DuplicateKey, INVALID_KEY};
 use super::{MAX_DOCUMENT_NODES, foreign};
 use crate::text::finding::Finding;
 
+/// The code of a text that can't be parsed.
+pub(super) const INVALID_TEXT: &str = "G109";
+
 /// A duplicate key: one of its two values would be lost.
 pub(super) fn duplicate_key(duplicate: &DuplicateKey, file: &str) -> Finding {
     let message = format!(
@@ -40,7 +43,7 @@ pub(super) fn invalid_yaml(error: &Error, text: &str) -> Finding {
         return finding;
     }
     let (why, hint) = explain_error(error, text);
-    Finding::error("G109", format!("This is not valid YAML: {why}."), hint)
+    Finding::error(INVALID_TEXT, format!("This is not valid YAML: {why}."), hint)
 }
 
 /// The innermost error, without the context of aliases and source lines.

@@ -2,9 +2,12 @@
 //! with the limits of a source and written in block style.
 
 use serde_json::Value;
+use serde_saphyr::Error;
 
+use super::documents::YamlDocument;
+use super::location::TextPosition;
 use super::{MAX_DOCUMENT_NODES, documents, explain, parser};
-use crate::text::finding::Finding;
+use crate::text::finding::{Finding, SourceLocation};
 
 /// Longest text that is parsed, in bytes.
 pub const MAX_VALUE_BYTES: usize = 262_144;
@@ -25,11 +28,23 @@ pub fn read(text: &str) -> Result<Option<Value>, Finding> {
         }
     };
     let located = parser::parse_document(document, MAX_DOCUMENT_NODES)
-        .map_err(|error| explain::invalid_yaml(&error, document.text))?;
+        .map_err(|error| explain_at_line(&error, document))?;
     match located.duplicates.first() {
         Some(twice) => Err(explain::duplicate_key(twice, "")),
         None => Ok(Some(located.value)),
     }
+}
+
+/// The finding with the line of the error in its message: these texts have no file that a location could name.
+fn explain_at_line(error: &Error, document: &YamlDocument<'_>) -> Finding {
+    let mut finding = explain::invalid_yaml(error, document.text);
+    if let Some(at) = error.location()
+        && finding.code == explain::INVALID_TEXT
+    {
+        let line = TextPosition::from_location(at, document.first_line).line;
+        finding.message = format!("{}, at line {line}.", finding.message.trim_end_matches('.'));
+    }
+    finding
 }
 
 /// The value as YAML, with a line break at its end.
@@ -116,6 +131,14 @@ fn is_bare(text: &str) -> bool {
         && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
+/// The position of the value at a JSON pointer, or of the nearest one above it; `None` for a text that is not one valid document.
+pub fn locate(text: &str, file: &str, pointer: &str) -> Option<SourceLocation> {
+    let documents = documents::split_documents(text);
+    let [document] = documents.as_slice() else { return None };
+    let located = parser::parse_document(document, MAX_DOCUMENT_NODES).ok()?;
+    Some(located.tree.position_of(pointer)?.in_file(file))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -153,6 +176,8 @@ mod tests {
         assert_eq!(read("a: 1\na: 2\n").unwrap_err().code, "G109");
         assert_eq!(read("a: 1\n---\nb: 2\n").unwrap_err().code, "G109");
         assert_eq!(read("a: [1\n").unwrap_err().code, "G109");
+        let message = read("# first\nnet:\n  cidr: [10.0.0.0/8\n  zone: a\n").unwrap_err().message;
+        assert!(message.contains(", at line ") && message.ends_with('.'), "{message}");
         assert_eq!(read(&"a".repeat(MAX_VALUE_BYTES + 1)).unwrap_err().code, "G111");
     }
 

@@ -23,9 +23,13 @@ fn s0_8_a_diagnosis_contains_the_image_and_the_registry_error() {
         pod(json!([waiting("ErrImagePull", "manifest unknown")])),
         pod(json!([waiting("ImagePullBackOff", back_off)])),
     ];
-    assert_eq!(cause_messages(&pods), ["cannot pull image nginx:nope: manifest unknown (2 pods)"]);
+    assert_eq!(
+        cause_messages(&pods),
+        ["container web cannot pull image nginx:nope: it is not in the registry (2 pods)"]
+    );
     let diagnosis = diagnose(&pods, NO_WARNINGS, now());
     assert!(diagnosis.causes[0].is_image_failure());
+    assert_eq!(diagnosis.causes[0].detail, "manifest unknown", "the text of the registry is reported whole");
     assert_eq!(diagnosis.health().unwrap().status, Degraded);
 }
 

@@ -341,6 +341,7 @@ async fn delete_if_removed(
         |release: &Release| !matches!(release.goal(), ReleaseGoal::Present | ReleaseGoal::Removing { .. });
     if releases.iter().all(is_gone) {
         hub.close_operations(tx, workload.id, &releases).await?;
+        hub.close_incidents(tx, workload, effects).await?;
         store::workload::delete(tx, workload.id).await?;
         let message = format!("{} was deleted; none of its objects is left on any cluster.", workload.name);
         effects.events.push(
@@ -377,7 +378,7 @@ mod tests {
     async fn p16_a_pass_that_began_before_a_workload_was_unpublished_does_not_apply_it_again() {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
-        let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
         let actor = Actor::system();
         hub.register_cluster(&actor, NewCluster::new("eu", ClusterKind::Agent)).await.unwrap();
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n".to_owned();

@@ -118,11 +118,11 @@ async fn an_index_leads_to_no_forbidden_address_and_takes_no_credentials_along()
 async fn a_repository_of_the_own_network_needs_the_setting_of_the_server() {
     let server = HttpServer::start(|_, _| HttpResponse::ok("apiVersion: v1\nentries: {}\n")).await;
     for (access, url) in [
-        (RepositoryAccess::Https, server.url("/")),
-        (RepositoryAccess::Https, format!("https://127.0.0.1:{}/", server.port())),
-        (RepositoryAccess::Https, format!("https://localhost:{}/", server.port())),
-        (RepositoryAccess::PrivateHttps, server.url("/")),
-        (RepositoryAccess::PrivateHttp, "http://8.8.8.8/".to_owned()),
+        (RemoteAccess::Https, server.url("/")),
+        (RemoteAccess::Https, format!("https://127.0.0.1:{}/", server.port())),
+        (RemoteAccess::Https, format!("https://localhost:{}/", server.port())),
+        (RemoteAccess::PrivateHttps, server.url("/")),
+        (RemoteAccess::PrivateHttp, "http://8.8.8.8/".to_owned()),
     ] {
         let client = RepositoryClient::new(access).unwrap();
         let error = client.fetch_index(&repository(&url, None)).await.unwrap_err();
@@ -134,7 +134,7 @@ async fn a_repository_of_the_own_network_needs_the_setting_of_the_server() {
     assert_eq!(allowed.charts().count(), 0);
     // The connection is attempted, and refused by the port.
     let port = ReservedPort::reserve();
-    let private = RepositoryClient::new(RepositoryAccess::PrivateHttps).unwrap();
+    let private = RepositoryClient::new(RemoteAccess::PrivateHttps).unwrap();
     let error =
         private.fetch_index(&repository(&format!("https://{}/", port.address()), None)).await.unwrap_err();
     assert_eq!(error.kind, RepositoryErrorKind::Unreachable, "{}", error.message);

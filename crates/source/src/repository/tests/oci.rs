@@ -94,7 +94,7 @@ async fn tags_of_all_pages_are_versions_and_others_are_left_out() {
         ["1.10.0", "1.9.0", "1.0.0+build.1"]
     );
     let missing = client().list_versions(&repository, "other").await.unwrap_err();
-    let message = format!("There is no chart oci://{}/charts/other, or it is not public.", registry.host());
+    let message = format!("The registry has no oci://{}/charts/other, or it is not public.", registry.host());
     assert_eq!((missing.kind, missing.message), (RepositoryErrorKind::NotFound, message));
     let index = client().fetch_index(&repository).await.unwrap_err();
     assert_eq!(index.kind, RepositoryErrorKind::Unsupported);

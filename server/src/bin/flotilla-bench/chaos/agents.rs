@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agent::cache::{SecretCache, SharedCache};
 use agent::{AgentOptions, EngineOptions, HttpLink, JoinConfig, Link, LinkError, ReconnectBackoff};
+use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::plan::ClusterPlan;
 use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
@@ -174,6 +175,14 @@ impl Link for RecordingLink {
         self.inner.submit_cluster_plan(plan, result).await
     }
 
+    async fn submit_helm_release(
+        &self,
+        request: &HelmReleaseRequest,
+        reading: HelmReleaseReading,
+    ) -> Result<(), LinkError> {
+        self.inner.submit_helm_release(request, reading).await
+    }
+
     async fn send_reports(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
         for report in &batch.releases {
             self.recorder.record(Action::ReportSent(SentReport {
@@ -217,12 +226,16 @@ fn cluster_change(change: ObservedChange<'_>) -> Option<ClusterChange> {
         }
         ("AppliedRelease", false) => {
             let resources = object.pointer("/spec/resources").and_then(Value::as_array);
-            let listed =
-                |entry: &Value| ListedObject { name: text_at(entry, "/name"), uid: text_at(entry, "/uid") };
+            let listed = |entry: &Value| {
+                let recorded = ListedObject { name: text_at(entry, "/name"), uid: text_at(entry, "/uid") };
+                // It may have been created again since, with another uid.
+                let by_label = ListedObject { uid: String::new(), ..recorded.clone() };
+                [Some(recorded), (entry["missing"] == true).then_some(by_label)].into_iter().flatten()
+            };
             Some(ClusterChange::RecordWritten {
                 release: text_at(object, "/spec/releaseId"),
                 generation: object.pointer("/spec/generation").and_then(Value::as_i64)?,
-                objects: resources.into_iter().flatten().map(listed).collect(),
+                objects: resources.into_iter().flatten().flat_map(listed).collect(),
             })
         }
         ("ConfigMap", _) if object["metadata"]["namespace"] != NAMESPACE => None,

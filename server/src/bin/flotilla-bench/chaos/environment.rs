@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::JoinConfig;
+use domain::api_token::NewApiToken;
 use domain::cluster::Connectivity;
 use domain::join::NewJoinToken;
 use domain::page::ListQuery;
-use hub::{Actor, ActorKind, Clock, Hub, HubConfig};
+use domain::role::Role;
+use hub::{Actor, ActorKind, Clock, Hub, HubConfig, KeySource};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tempfile::TempDir;
@@ -140,11 +142,24 @@ impl ChaosEnvironment {
     }
 }
 
+/// The key of the encrypted columns.
+pub const KEY: &str = "flotilla-key-1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
 /// Creates the schema, a user and an API token.
 async fn create_token(database: &str, folder: &Path) -> anyhow::Result<String> {
-    let hub = Hub::open(HubConfig { database: database.to_owned(), clock: Clock::system() }).await?;
+    let hub = Hub::open(HubConfig {
+        keys: Some(KeySource::Value(KEY.to_owned())),
+        ..HubConfig::new(database, Clock::system())
+    })
+    .await?;
     let user = hub.ensure_user("chaos", &format!("{:032x}", rand::random::<u128>())).await?;
-    let secret = hub.create_token(&Actor::new("chaos", ActorKind::Session(user)), "chaos", 1).await?.secret;
+    let secret = hub
+        .create_token(
+            &Actor::new("chaos", ActorKind::Session(user), Role::Admin),
+            &NewApiToken::new("chaos", 1),
+        )
+        .await?
+        .secret;
     drop(hub);
     // SQLite allows one server at a time, and the connections of this hub close asynchronously.
     if let Ok(lock) = std::fs::File::open(folder.join("flotilla.db.lock")) {

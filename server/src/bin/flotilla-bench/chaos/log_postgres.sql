@@ -2,7 +2,7 @@
 CREATE TABLE chaos_log (seq BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, holder TEXT NOT NULL, detail TEXT NOT NULL);
 
 CREATE FUNCTION chaos_write(kind TEXT, detail JSON) RETURNS VOID LANGUAGE sql AS $$
-    INSERT INTO chaos_log (kind, holder, detail) VALUES (kind, current_setting('application_name'), detail::TEXT)
+    INSERT INTO chaos_log (kind, holder, detail) VALUES (kind, split_part(current_setting('application_name'), '@', 2), detail::TEXT)
 $$;
 
 CREATE FUNCTION chaos_log_claim() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -39,7 +39,7 @@ CREATE TRIGGER chaos_log AFTER INSERT OR UPDATE ON release FOR EACH ROW EXECUTE 
 CREATE FUNCTION chaos_log_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM chaos_write('event', json_build_object('workload', NEW.workload_name, 'cluster', NEW.cluster_name,
-        'release', NEW.release_id, 'message', NEW.message, 'detail', NEW.detail));
+        'release', NEW.release_id, 'kind', NEW.kind, 'message', NEW.message));
     RETURN NEW;
 END $$;
 CREATE TRIGGER chaos_log AFTER INSERT ON event FOR EACH ROW EXECUTE FUNCTION chaos_log_event();

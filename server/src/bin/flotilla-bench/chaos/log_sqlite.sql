@@ -49,5 +49,5 @@ END;
 CREATE TRIGGER chaos_log_event AFTER INSERT ON event BEGIN
     INSERT INTO chaos_log (kind, holder, detail) VALUES ('event', 'one',
         json_object('workload', NEW.workload_name, 'cluster', NEW.cluster_name, 'release', NEW.release_id,
-            'message', NEW.message, 'detail', NEW.detail));
+            'kind', NEW.kind, 'message', NEW.message));
 END;

@@ -205,7 +205,7 @@ impl Publisher {
             }
             Err(error) => return Err(error),
         };
-        let put = WorkloadPut { labels: None, spec: spec.clone() };
+        let put = WorkloadPut { spec: spec.clone(), ..WorkloadPut::default() };
         Ok(self.client.put_workload(&self.workload, &put, revision).await?.revision)
     }
 

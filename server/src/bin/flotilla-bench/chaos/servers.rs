@@ -82,6 +82,7 @@ impl ServerProcess {
         let log = std::fs::File::options().append(true).create(true).open(&self.log)?;
         let mut child = Command::new(program)
             .args(&self.args)
+            .env("FLOTILLA_KEY", super::environment::KEY)
             .env("FLOTILLA_STOP_FILE", &self.stop_file)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

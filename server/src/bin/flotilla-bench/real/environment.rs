@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use domain::api_token::NewApiToken;
 use domain::cluster::Connectivity;
 use domain::join::NewJoinToken;
+use domain::role::Role;
 use futures::future::join_all;
 use hub::{Actor, ActorKind, Clock, Hub, HubConfig};
 use tempfile::TempDir;
@@ -161,10 +163,10 @@ impl BenchEnvironment {
 /// Creates a user and an API token, before the server runs.
 async fn create_token(folder: &Path) -> anyhow::Result<String> {
     let database = format!("sqlite://{}", folder.join("flotilla.db").display());
-    let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await?;
+    let hub = Hub::open(HubConfig::new(database, Clock::system())).await?;
     let user = hub.ensure_user("bench", &format!("{:032x}", rand::random::<u128>())).await?;
-    let actor = Actor::new("bench", ActorKind::Session(user));
-    let secret = hub.create_token(&actor, "bench", 1).await?.secret;
+    let actor = Actor::new("bench", ActorKind::Session(user), Role::Admin);
+    let secret = hub.create_token(&actor, &NewApiToken::new("bench", 1)).await?.secret;
     drop(hub);
     // SQLite allows one server at a time, and the connections of this hub close asynchronously.
     let lock = std::fs::File::open(folder.join("flotilla.db.lock")).context("SQLite has a lock file")?;

@@ -57,7 +57,7 @@ impl Publisher {
     /// Changes a draft.
     pub async fn edit_draft(&self, name: &str, yaml: String) -> anyhow::Result<()> {
         let view = self.client.get_workload(name).await?;
-        let put = wire::WorkloadPut { spec: workload_spec(yaml, &[]), labels: None };
+        let put = wire::WorkloadPut { spec: workload_spec(yaml, &[]), ..wire::WorkloadPut::default() };
         self.client.put_workload(name, &put, view.workload.revision).await?;
         Ok(())
     }

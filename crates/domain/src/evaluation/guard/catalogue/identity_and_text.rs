@@ -97,10 +97,17 @@ pub(super) const RAILS: &[GuardRail] = &[
         fix: "Change the common values, or those of the override that sets the value.",
     },
     GuardRail {
+        code: "G114",
+        title: "Value that the chart does not know",
+        severities: &[(Fleet, &[Warning])],
+        finds: "A key of the common values or of an override is not in the chart's default values beside it and occurs nowhere in the chart, so that nothing reads it.",
+        fix: "Correct the key as the default values spell it, or remove it.",
+    },
+    GuardRail {
         code: "G115",
         title: "Template expression",
         severities: &[(Static, &[Error, Warning]), (Fleet, &[Error, Warning]), (Publish, &[Error, Warning])],
-        finds: "A template expression is invalid, names no variable of Flotilla, or uses a value that a selected cluster does not have; or a chart fails to render, or renders differently each time.",
+        finds: "A template expression is invalid, names no variable of Flotilla, or uses a value that a selected cluster does not have; or a chart fails to render, renders differently each time, or reads .Release.Revision.",
         fix: "Correct the expression or the values, add the label or fact to the cluster, or write | default(\"…\").",
     },
     GuardRail {
@@ -121,7 +128,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G118",
         title: "Hook of a chart",
         severities: &[(Fleet, &[Error, Note]), (Publish, &[Error])],
-        finds: "A chart contains a hook for an event that does not exist, or one for the removal that cannot be stored on the cluster; a note if it is only for a rollback or a test. Or an object has the kind that is reserved for hooks.",
+        finds: "A chart contains a hook for an event that does not exist, or one for the removal that cannot be stored on the cluster; a note if it is only for a rollback or a test, or if the policy skipHooks leaves it out. Or an object has the kind that is reserved for hooks.",
         fix: "Turn the hook off by a value of the chart.",
     },
     GuardRail {
@@ -151,5 +158,12 @@ pub(super) const RAILS: &[GuardRail] = &[
         severities: &[(Fleet, &[Error])],
         finds: "The commit of a Git source is not known or not fetched yet: the repository can't be read now, or the fetch still runs.",
         fix: "Try again in a moment; if the repository can't be read, correct its address or credentials.",
+    },
+    GuardRail {
+        code: "G124",
+        title: "Hidden value",
+        severities: &[(Static, &[Error])],
+        finds: "A value of a Secret is the placeholder that is shown instead of such values, as in a copy of a revision.",
+        fix: "Enter the value.",
     },
 ];

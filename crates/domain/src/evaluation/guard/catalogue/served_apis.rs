@@ -85,8 +85,8 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G412",
         title: "Definition of a chart is not upgraded",
-        severities: &[(Agent, &[Warning])],
-        finds: "A custom resource definition from the crds/ folder of a chart differs from the one on the cluster. As with Helm, it is not changed.",
+        severities: &[(Fleet, &[Note]), (Agent, &[Warning])],
+        finds: "A custom resource definition from the crds/ folder of a chart differs from the one on the cluster. As with Helm, it is not changed. Or the policy skipCrds leaves it out (note).",
         fix: "Set the policy upgradeCrds to true to change it.",
     },
     GuardRail {

@@ -42,6 +42,16 @@ fn g107_a_system_namespace_is_an_error_in_metadata_and_as_an_object() {
 }
 
 #[test]
+fn g124_a_value_that_was_hidden_is_not_published() {
+    let secret = |value: &str| {
+        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: key}}\nstringData: {{password: {value}}}\n")
+    };
+    let finding = only_finding("G124", &secret("(hidden)"));
+    assert_eq!((finding.path.as_str(), finding.is_blocking()), ("/stringData/password", true));
+    assert_no_finding("G124", &secret("hidden"));
+}
+
+#[test]
 fn g110_an_object_with_and_one_without_the_namespace_are_duplicates() {
     let twice = format!(
         "{}---\n{}",

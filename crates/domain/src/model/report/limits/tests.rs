@@ -12,6 +12,15 @@ fn report(resources: usize, notes: usize) -> ReleaseReport {
     let note = DriftReport {
         object: ObjectRef::default(),
         fields: vec!["/data".to_owned(); 100],
+        values: vec![
+            DriftedField {
+                path: "/data".to_owned(),
+                applied: Some("\"\n".repeat(5_000).into()),
+                live: Some(serde_json::json!({"a": ["ä".repeat(5_000)]})),
+                manager: String::new(),
+            };
+            100
+        ],
         manager: "m".repeat(10_000),
         outcome: DriftOutcome::Found,
         at: crate::kubernetes::time::Timestamp::from_millis(0),
@@ -34,9 +43,14 @@ fn report(resources: usize, notes: usize) -> ReleaseReport {
 fn p19_truncating_twice_changes_nothing() {
     let mut once = report(MAX_RESOURCES + 100, 500);
     once.resources[5].causes = vec!["cause".to_owned(); 100];
+    once.resources[5].failure_causes = vec![FailureCause::from_sentence("cause"); 100];
     once.truncate();
     assert_eq!((once.drift.len(), once.drift_omitted), (MAX_DRIFT_NOTES, 490));
     assert_eq!(once.drift[0].fields.last().map(String::as_str), Some("… 51 more"));
+    let first = once.drift[0].values[0].clone();
+    for value in [first.applied, first.live] {
+        assert!(serialized_length(&value) <= MAX_FIELD_VALUE_BYTES, "{value:?}");
+    }
     let mut twice = once.clone();
     twice.truncate();
     assert_eq!(twice, once);

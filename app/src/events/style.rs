@@ -1,43 +1,13 @@
-//! An event as a row of a list.
+//! Icon and colour of an event.
 
-use domain::Timestamp;
 use domain::event::EventKind;
 use domain::finding::Severity;
-use leptos::prelude::*;
 
 use super::EventSummary;
-use crate::components::{Age, StatusStyle, icon_sized};
+use crate::components::StatusStyle;
 
-/// One event: icon, message, names and actor, age.
-#[component]
-pub fn EventRow(
-    /// The event.
-    event: EventSummary,
-    /// The server's time.
-    at: Timestamp,
-) -> impl IntoView {
-    let look = event_style(&event);
-    let EventSummary { href, message, unnamed_workload, actor, .. } = event;
-    let by = if unnamed_workload.is_empty() { actor } else { format!(" · {actor}") };
-    view! {
-        <a class=format!("list-row items-start py-2 {}", look.hue) href=href>
-            {icon_sized(look.icon, "icon icon-16")}
-            <span class="list-main">
-                <span class="text-ink">{message}</span>
-                <span class="meta">
-                    <span class="mono">{unnamed_workload}</span>
-                    {by}
-                </span>
-            </span>
-            <span class="list-end meta">
-                <Age since=event.at at=at />
-            </span>
-        </a>
-    }
-    .into_any()
-}
-
-fn event_style(event: &EventSummary) -> StatusStyle {
+/// Icon and colour of an event.
+pub fn event_style(event: &EventSummary) -> StatusStyle {
     let quiet = |icon, hue| StatusStyle { icon, hue, emphasis: "state-quiet" };
     match (event.state, event.connectivity) {
         (Some(state), _) => return StatusStyle::from_state(state),
@@ -64,7 +34,12 @@ fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::ClusterAccepted
             | EventKind::ChartUploaded
             | EventKind::ChartFetched
+            | EventKind::UserAdded
             | EventKind::JoinTokenCreated => quiet("plus", "hue-unknown"),
+            EventKind::ChannelCreated | EventKind::SubscriptionCreated => quiet("plus", "hue-unknown"),
+            EventKind::ChannelDeleted | EventKind::SubscriptionDeleted => quiet("removed", "hue-unknown"),
+            EventKind::IncidentOpened | EventKind::IncidentAcknowledged => quiet("note", "hue-unknown"),
+            EventKind::IncidentClosed => quiet("synced", "hue-healthy"),
             EventKind::ClusterPending => quiet("pending", "hue-progressing"),
             EventKind::ClusterJoined => quiet("online", "hue-healthy"),
             EventKind::ClusterRejected
@@ -83,6 +58,7 @@ fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::PlacementDecided
             | EventKind::OverrideSaved
             | EventKind::ChartRepositorySaved
+            | EventKind::UserChanged
             | EventKind::ClusterEdited => quiet("edit", "hue-unknown"),
         },
     }

@@ -1,9 +1,14 @@
-//! Git repositories as the source of a workload: the address, the pinned commit, and what happens when the ref moves.
+//! Git repositories and OCI artifacts as the source of a workload: the address, what its ref is pinned to, and what happens when the
+//! ref moves.
+//!
+//! An OCI artifact is a repository of a registry, its refs are tags, and a commit is the manifest that a tag refers to, named by
+//! its digest.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::digest::Digest;
+use crate::kubernetes::image::{self, ImageReference};
 use crate::kubernetes::time::Timestamp;
 use crate::model::chart::{ChartSource, check_values};
 use crate::text::finding::Finding;
@@ -15,17 +20,23 @@ pub const MAX_REF_BYTES: usize = 250;
 /// Longest path in a repository, in bytes.
 pub const MAX_PATH_BYTES: usize = 512;
 
-/// Manifests, a chart or a kustomization in a Git repository.
+/// How the address of an OCI artifact begins.
+const OCI_SCHEME: &str = "oci://";
+/// The tag of an OCI artifact if none is named.
+pub const DEFAULT_TAG: &str = "latest";
+
+/// Manifests, a chart or a kustomization in a Git repository or an OCI artifact.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct GitSource {
-    /// URL of the repository: `https://host/path`.
+pub struct RemoteSource {
+    /// URL of the repository: `https://host/path` for Git, `oci://registry/path` for an OCI artifact.
     pub repository: String,
-    /// A branch, a tag, or a commit with all 40 digits; empty for the default branch.
+    /// Git: a branch, a tag, or a commit with all 40 digits; empty for the default branch. OCI: a tag, or the digest of a manifest;
+    /// empty for `latest`.
     #[serde(rename = "ref", default, skip_serializing_if = "String::is_empty")]
     pub reference: String,
-    /// A folder or a file in the repository; empty for all of it.
+    /// A folder or a file in it; empty for all of it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
     /// What happens when the ref moves to another commit.
@@ -105,9 +116,9 @@ impl GitContent {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PinnedCommit {
-    /// The commit, 40 hex digits.
+    /// The commit, 40 hex digits; for an OCI artifact the digest of its manifest, `sha256:` and 64 hex digits.
     pub commit: String,
-    /// Git's id of the tree or file at the path: equal for equal content.
+    /// Git's id of the tree or file at the path: equal for equal content. For an OCI artifact the digest of its archive.
     pub tree: String,
     /// Digest of the stored content.
     pub digest: Digest,
@@ -115,11 +126,11 @@ pub struct PinnedCommit {
     pub content: GitContent,
     /// Number of files that are used.
     pub files: u32,
-    /// Name of the author.
+    /// Name of the author; for an OCI artifact its annotation `org.opencontainers.image.authors`, empty without one.
     pub author: String,
-    /// First line of the message.
+    /// First line of the message; for an OCI artifact its annotation `org.opencontainers.image.revision`, or `…version`.
     pub subject: String,
-    /// When it was committed.
+    /// When it was committed, or the artifact was created; 1970 if an artifact does not say it.
     pub committed_at: Timestamp,
 }
 
@@ -130,14 +141,35 @@ impl PinnedCommit {
     }
 }
 
-/// The first digits of a commit, for display.
+/// The first digits of a commit or of the digest of an artifact, for display.
 pub fn short_commit(commit: &str) -> &str {
-    commit.get(..8).unwrap_or(commit)
+    let digits = commit.strip_prefix("sha256:").unwrap_or(commit);
+    digits.get(..8).unwrap_or(digits)
 }
 
-/// Whether the text is a commit with all its digits.
+/// What a commit is about and who made it, as `"Fix the port" by ada`; `None` if an artifact says neither.
+pub fn describe_origin(subject: &str, author: &str) -> Option<String> {
+    match (subject, author) {
+        ("", "") => None,
+        (subject, "") => Some(format!("{subject:?}")),
+        ("", author) => Some(format!("by {author}")),
+        (subject, author) => Some(format!("{subject:?} by {author}")),
+    }
+}
+
+/// Whether the text is a commit of Git with all its digits.
 pub fn is_commit_id(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether the URL is that of an OCI artifact.
+pub fn is_oci_url(url: &str) -> bool {
+    url.trim_start().starts_with(OCI_SCHEME)
+}
+
+/// The registry and repository of the URL of an OCI artifact, without its scheme.
+pub fn strip_oci_scheme(url: &str) -> Option<&str> {
+    url.trim().strip_prefix(OCI_SCHEME)
 }
 
 /// The URL without what is no part of its identity: spaces around it and a slash at its end.
@@ -145,7 +177,7 @@ pub fn normalize_url(url: &str) -> &str {
     url.trim().trim_end_matches('/')
 }
 
-impl GitSource {
+impl RemoteSource {
     /// Whether the pinned content is a chart.
     pub fn is_chart(&self) -> bool {
         self.pinned.as_ref().is_some_and(|pinned| pinned.content == GitContent::Chart)
@@ -156,14 +188,38 @@ impl GitSource {
         (&self.repository, &self.reference, &self.path) == (&other.repository, &other.reference, &other.path)
     }
 
-    /// Whether the ref can move: a commit with all its digits can't.
+    /// Whether it is an OCI artifact, and no Git repository.
+    pub fn is_oci(&self) -> bool {
+        is_oci_url(&self.repository)
+    }
+
+    /// Whether the text names a commit of this source, or the manifest of an artifact, with all its digits.
+    pub fn is_immutable(&self, reference: &str) -> bool {
+        if self.is_oci() { image::is_digest(reference) } else { is_commit_id(reference) }
+    }
+
+    /// Whether the ref can move: a commit or a digest with all its digits can't.
     pub fn can_move(&self) -> bool {
-        !is_commit_id(&self.reference)
+        !self.is_immutable(&self.reference)
     }
 
     /// The ref for people.
     pub fn reference_label(&self) -> &str {
-        if self.reference.is_empty() { "the default branch" } else { &self.reference }
+        match &*self.reference {
+            "" if self.is_oci() => DEFAULT_TAG,
+            "" => "the default branch",
+            reference => reference,
+        }
+    }
+
+    /// What its ref refers to, for people.
+    pub fn commit_noun(&self) -> &'static str {
+        if self.is_oci() { "artifact" } else { "commit" }
+    }
+
+    /// The name of its kind, for people.
+    pub fn kind_label(&self) -> &'static str {
+        if self.is_oci() { "OCI artifact" } else { "Git" }
     }
 
     /// The chart source of the same name and values, for a path with a chart.
@@ -189,7 +245,7 @@ impl GitSource {
     pub fn check(&self, workload: &str) -> Vec<Finding> {
         let mut findings: Vec<Finding> = check_url(&self.repository, "/source/repository")
             .into_iter()
-            .chain(check_reference(&self.reference))
+            .chain(self.check_reference())
             .chain(check_path(&self.path))
             .collect();
         findings
@@ -199,15 +255,20 @@ impl GitSource {
         }
         findings
     }
+
+    /// G121: the form of a ref.
+    fn check_reference(&self) -> Option<Finding> {
+        if self.is_oci() { check_tag(&self.reference) } else { check_reference(&self.reference) }
+    }
 }
 
 /// G121: the form of a URL. Which servers may be reached is a setting of the hub.
 pub fn check_url(url: &str, path: &str) -> Option<Finding> {
     let url = url.trim();
     let refuse = |message: String, hint: &str| Some(Finding::error("G121", message, hint).with_path(path));
-    let example = "Write https://host/path, such as https://github.com/acme/deploy.git.";
+    let example = "Write https://host/path, such as https://github.com/acme/deploy.git, or oci://registry/path of an artifact.";
     if url.is_empty() {
-        return refuse("No Git repository is named.".to_owned(), example);
+        return refuse("No repository is named.".to_owned(), example);
     }
     if url.len() > MAX_URL_BYTES {
         let message = format!(
@@ -215,6 +276,12 @@ pub fn check_url(url: &str, path: &str) -> Option<Finding> {
             url.len()
         );
         return refuse(message, "Use a shorter URL.");
+    }
+    if let Some(rest) = strip_oci_scheme(url) {
+        let found = check_artifact(rest)?;
+        let hint =
+            "Write the registry and the repository, such as oci://ghcr.io/acme/deploy; the tag is the ref.";
+        return refuse(format!("{:?} is no URL of an OCI artifact: {found}.", shorten(url)), hint);
     }
     let is_ssh = url.starts_with("ssh://") || url.starts_with("git@") || url.starts_with("git+ssh://");
     if is_ssh {
@@ -244,6 +311,29 @@ pub fn check_url(url: &str, path: &str) -> Option<Finding> {
         return refuse(format!("{:?} is no URL of a Git repository.", shorten(url)), example);
     }
     None
+}
+
+/// Why the registry and repository of an artifact are not valid.
+fn check_artifact(name: &str) -> Option<&'static str> {
+    let reference = match ImageReference::parse(name) {
+        Ok(reference) => reference,
+        Err(reason) => return Some(reason),
+    };
+    if reference.tag.is_some() || reference.digest.is_some() {
+        return Some("it contains a tag or a digest");
+    }
+    // Without a registry, a short name would be one of Docker Hub, which has no artifacts by such names.
+    (!name.starts_with(&format!("{}/", reference.registry))).then_some("it names no registry")
+}
+
+/// G121: the form of a tag or digest, by the rules of the OCI distribution specification.
+fn check_tag(reference: &str) -> Option<Finding> {
+    let is_valid = reference.is_empty() || image::is_tag(reference) || image::is_digest(reference);
+    (!is_valid).then(|| {
+        let message = format!("{:?} is no tag of an OCI artifact.", shorten(reference));
+        let hint = "Write a tag (letters, digits, \"_\", \".\" and \"-\", at most 128), or sha256: and 64 hex digits.";
+        Finding::error("G121", message, hint).with_path("/source/ref")
+    })
 }
 
 /// G121: the form of a ref, by the rules of `git check-ref-format`.
@@ -283,12 +373,12 @@ fn shorten(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn source(url: &str, reference: &str, path: &str) -> GitSource {
-        GitSource {
+    fn source(url: &str, reference: &str, path: &str) -> RemoteSource {
+        RemoteSource {
             repository: url.into(),
             reference: reference.into(),
             path: path.into(),
-            ..GitSource::default()
+            ..RemoteSource::default()
         }
     }
 
@@ -300,7 +390,7 @@ mod tests {
         {
             assert_eq!(source(url, reference, path).check("web"), [], "{reference} {path}");
         }
-        let first = |source: GitSource| source.check("web").remove(0);
+        let first = |source: RemoteSource| source.check("web").remove(0);
         for refused in [
             "",
             "file:///etc",
@@ -325,6 +415,33 @@ mod tests {
         for refused in ["../secrets", "/etc", "a//b", "a/./b", "a\\b", "C:x"] {
             assert_eq!(first(source(url, "", refused)).path, "/source/path", "{refused}");
         }
+    }
+
+    #[test]
+    fn g121_an_oci_artifact_is_a_registry_and_a_repository_with_a_tag_or_a_digest() {
+        let (url, digest) = ("oci://ghcr.io/acme/deploy", format!("sha256:{}", "a".repeat(64)));
+        for (url, reference) in
+            [(url, ""), (url, "v1.2.3"), (url, &*digest), ("oci://localhost:5000/deploy", "latest")]
+        {
+            assert_eq!(source(url, reference, "prod").check("web"), [], "{url} {reference}");
+        }
+        for (refused, reason) in [
+            ("oci://", "must not be empty"),
+            ("oci://deploy", "names no registry"),
+            ("oci://ghcr.io/acme/deploy:v1", "contains a tag"),
+            ("oci://ghcr.io/Acme/deploy", "lower case"),
+            ("oci://u:p@ghcr.io/a", "sha256"),
+            ("oci://ghcr.io/../admin", "repository name"),
+        ] {
+            let found = source(refused, "", "").check("web").remove(0);
+            assert_eq!((&*found.code, &*found.path), ("G121", "/source/repository"), "{refused}");
+            assert!(found.message.contains(reason), "{refused}: {}", found.message);
+        }
+        let found = source(url, "feature/x", "").check("web").remove(0);
+        assert_eq!((&*found.code, &*found.path), ("G121", "/source/ref"));
+        assert!(source(url, "v1", "").can_move() && !source(url, &digest, "").can_move());
+        assert_eq!(source(url, "", "").reference_label(), "latest");
+        assert_eq!(short_commit(&digest), "aaaaaaaa");
     }
 
     #[test]

@@ -1,0 +1,56 @@
+//! What the page of a cluster shows, and its query.
+
+use domain::cluster::ClusterSummary;
+use domain::page::Page;
+use domain::placement::PendingRemoval;
+use domain::release::ReleaseView;
+use domain::{Timestamp, WorkloadId};
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::cluster_resources::LimitedNamespaces;
+use super::helm_releases::HelmReleases;
+use crate::errors::AppResult;
+
+/// A cluster with the releases on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClusterView {
+    /// The cluster; without its list of kinds, which `kinds` counts.
+    pub summary: ClusterSummary,
+    /// Number of kinds its API serves.
+    pub kinds: u32,
+    /// Its namespaces with limits.
+    pub namespaces: LimitedNamespaces,
+    /// The Helm releases that its agent reports.
+    pub helm_releases: HelmReleases,
+    /// Its releases, worst first.
+    pub releases: Page<ReleaseView>,
+    /// The workloads that are about to be removed from it.
+    pub pending_removals: Vec<(WorkloadId, PendingRemoval)>,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// The page's query.
+#[server(prefix = "/api/fn", endpoint = "cluster_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -> AppResult<ClusterView> {
+    use crate::components::StateGroup;
+    use crate::host;
+    use domain::page::ListQuery;
+    let hub = host::hub_for_reader()?;
+    let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
+    let details = host::into_app_result(hub.get_cluster_details(&name, &query).await)?;
+    let hub::ClusterDetails { mut summary, releases, pending_removals } = details;
+    let helm_releases = HelmReleases::from_facts(&summary.cluster.facts.namespaces);
+    let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
+    let namespaces = LimitedNamespaces::from_facts(std::mem::take(&mut summary.cluster.facts.namespaces));
+    Ok(ClusterView {
+        summary,
+        kinds: u32::try_from(kinds).unwrap_or(u32::MAX),
+        namespaces,
+        helm_releases,
+        releases,
+        pending_removals,
+        at: hub.clock().now(),
+    })
+}

@@ -1,0 +1,160 @@
+//! Incidents: the list, open ones first, and the page of one.
+
+use domain::Timestamp;
+use domain::incident::{IncidentState, IncidentSummary};
+use domain::page::Page;
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_query_map;
+use serde::{Deserialize, Serialize};
+
+use crate::components::{Age, Empty, FilterForm, Pager, icon_sized, render_resource, search_field};
+use crate::errors::AppResult;
+use crate::live::{self, Topic};
+use crate::paths;
+use crate::resource::create_resource;
+
+mod deliveries;
+mod page;
+
+pub use page::IncidentPage;
+
+/// The value of the filter that shows incidents in any state.
+const ANY_STATE: &str = "all";
+
+/// One page of incidents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncidentList {
+    /// The incidents, newest first.
+    pub page: Page<IncidentSummary>,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// The page's query. `state` is `closed` or `all`; anything else is open.
+#[server(prefix = "/api/fn", endpoint = "incidents_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn incidents_read(state: String, workload: String, cursor: String) -> AppResult<IncidentList> {
+    use crate::host;
+    use domain::incident::IncidentQuery;
+    let state = (state != ANY_STATE).then(|| IncidentState::parse(&state).unwrap_or_default());
+    let cursor = (!cursor.is_empty()).then_some(cursor);
+    let query = IncidentQuery { state, workload, cursor, limit: None };
+    let hub = host::hub_for_reader()?;
+    Ok(IncidentList { page: host::into_app_result(hub.list_incidents(&query).await)?, at: hub.clock().now() })
+}
+
+/// The page.
+#[component]
+pub fn IncidentsPage() -> impl IntoView {
+    let query = use_query_map();
+    let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
+    let version = live::watch_version(|| Some(Topic::Fleet));
+    let data = create_resource(
+        move || (part("state"), part("workload"), part("cursor"), version.get()),
+        |(state, workload, cursor, _)| incidents_read(state, workload, cursor),
+    );
+    view! {
+        <Title text="Incidents" />
+        <div class="stack-md">
+            <h1 class="title">"Incidents " <span class="title-rest">"What fails, by workload and cause."</span></h1>
+            <FilterForm action=paths::INCIDENTS>
+                <div class="filter-bar">
+                    {move || search_field("workload", "Workload", part("workload"))}
+                    {move || state_links(&part("state"), &part("workload"))}
+                    {move || {
+                        let state = part("state");
+                        (!state.is_empty()).then(|| view! { <input type="hidden" name="state" value=state /> })
+                    }}
+                    <button class="btn" type="submit">
+                        "Filter"
+                    </button>
+                </div>
+            </FilterForm>
+            {render_resource(data, move |list| {
+                show_list(list, &part("state"), &part("workload"), !part("cursor").is_empty())
+            })}
+        </div>
+    }
+    .into_any()
+}
+
+/// Links to the other states of the same list.
+fn state_links(current: &str, workload: &str) -> AnyView {
+    let choices = [("", "Open"), (IncidentState::Closed.as_str(), "Closed"), (ANY_STATE, "All")];
+    let is_known = choices.iter().any(|(state, _)| *state == current);
+    let link = move |(state, label): (&'static str, &'static str)| {
+        let href = paths::query(paths::INCIDENTS, &[("workload", workload), ("state", state)]);
+        let is_current = state == current || (state.is_empty() && !is_known);
+        view! { <a href=href aria-current=is_current.then_some("page")>{label}</a> }
+    };
+    view! { <nav class="segmented" aria-label="State">{choices.map(link).collect_view()}</nav> }.into_any()
+}
+
+fn show_list(list: IncidentList, state: &str, workload: &str, is_later: bool) -> AnyView {
+    let IncidentList { page, at } = list;
+    if page.items.is_empty() {
+        return no_incidents(state, workload);
+    }
+    let here = [("workload", workload), ("state", state)];
+    let first = is_later.then(|| paths::query(paths::INCIDENTS, &here));
+    let next = page.next.map(|cursor| {
+        paths::query(paths::INCIDENTS, &[("workload", workload), ("state", state), ("cursor", &cursor)])
+    });
+    let shown = page.items.len();
+    view! {
+        <div class="list">{page.items.into_iter().map(|one| incident_row(one, at)).collect_view()}</div>
+        <Pager shown=shown total=page.total noun="incidents" first=first next=next />
+    }
+    .into_any()
+}
+
+fn no_incidents(state: &str, workload: &str) -> AnyView {
+    let of = if workload.is_empty() { String::new() } else { format!(" of {workload}") };
+    let title = match state {
+        "closed" => format!("No closed incident{of}"),
+        ANY_STATE => format!("No incident{of}"),
+        _ => format!("No open incident{of}"),
+    };
+    view! {
+        <Empty
+            title=title
+            text="An incident opens when a workload fails on a cluster for a minute, and closes when it works again everywhere. Its owners are notified once, through the channels under Settings, Notifications."
+            command="flotilla incidents --all"
+        />
+    }
+    .into_any()
+}
+
+fn incident_row(one: IncidentSummary, at: Timestamp) -> impl IntoView {
+    let (mark, hue) = state_style(one.state);
+    let acknowledged = one.acknowledged_by.as_ref().map(|by| format!("Acknowledged by {by}"));
+    let clusters = one.cluster_text();
+    let end = match one.closed_at {
+        Some(closed) => view! { <Age since=closed at=at suffix=" ago" /> }.into_any(),
+        None => view! { <Age since=one.since at=at /> }.into_any(),
+    };
+    view! {
+        <a class=format!("list-row {hue}") href=paths::incident(&one.id.to_string())>
+            {icon_sized(mark, "icon icon-16")}
+            <span class="attention-main">
+                <span class="sr-only">{format!("{}: ", one.state.label())}</span>
+                <span>
+                    <b class="name strong">{one.workload}</b>
+                    " on "
+                    <span class="name">{clusters}</span>
+                </span>
+                <span>{one.cause}</span>
+                {acknowledged.map(|text| view! { <span class="meta">{text}</span> })}
+            </span>
+            <span class="list-end">{end}</span>
+        </a>
+    }
+}
+
+/// Icon and hue of a state.
+const fn state_style(state: IncidentState) -> (&'static str, &'static str) {
+    match state {
+        IncidentState::Open => ("incident", "hue-degraded"),
+        IncidentState::Closed => ("healthy", "hue-healthy"),
+    }
+}

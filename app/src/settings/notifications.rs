@@ -1,0 +1,288 @@
+//! Channels for messages about incidents, and the subscriptions that use them.
+
+use domain::Timestamp;
+use domain::authorization::UserAction;
+use domain::notification::{Channel, ChannelKind, Subscription};
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::subscriptions::{SubscriptionCreate, SubscriptionDelete, SubscriptionsSection};
+use crate::components::dialog::dialog_buttons;
+use crate::components::error::action_error;
+use crate::components::{Age, ConfirmDialog, Empty, icon, render_resource};
+use crate::errors::AppResult;
+use crate::paths::{self, SettingsTab};
+use crate::permission::Permission;
+use crate::resource::{count_successes, create_resource};
+
+/// Channels and subscriptions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotificationList {
+    /// The channels, by name.
+    pub channels: Vec<Channel>,
+    /// The subscriptions, oldest first.
+    pub subscriptions: Vec<Subscription>,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// A channel as entered in the form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChannelForm {
+    /// Its name.
+    pub name: String,
+    /// What it sends.
+    pub kind: ChannelKind,
+    /// Where to.
+    pub url: String,
+    /// Its secret; empty without one.
+    pub secret: String,
+}
+
+/// The section's query.
+#[server(prefix = "/api/fn", endpoint = "notifications_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn notifications_read() -> AppResult<NotificationList> {
+    use crate::host;
+    let hub = host::hub_for_reader()?;
+    Ok(NotificationList {
+        channels: host::into_app_result(hub.list_channels().await)?,
+        subscriptions: host::into_app_result(hub.list_subscriptions().await)?,
+        at: hub.clock().now(),
+    })
+}
+
+/// Creates a channel.
+#[server(prefix = "/api/fn", endpoint = "channel_create")]
+pub async fn channel_create(form: ChannelForm) -> AppResult<Channel> {
+    use crate::host;
+    use domain::notification::NewChannel;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let new = NewChannel {
+        name: form.name.trim().to_owned(),
+        kind: form.kind,
+        url: form.url.trim().to_owned(),
+        secret: Some(form.secret).filter(|secret| !secret.is_empty()),
+    };
+    host::into_app_result(hub.create_channel(&actor, new).await)
+}
+
+/// Sends a message to a channel now; returns what the receiver answered.
+#[server(prefix = "/api/fn", endpoint = "channel_test")]
+pub async fn channel_test(name: String) -> AppResult<String> {
+    use crate::{errors::AppError, host};
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let test = host::into_app_result(hub.test_channel(&actor, &name).await)?;
+    if test.delivered {
+        return Ok(format!("{name}: {}", test.message));
+    }
+    let hint = "Check the address; nothing was changed.";
+    let finding = domain::Finding::error("Channel", format!("{name}: {}", test.message), hint);
+    Err(host::with_status(AppError::from_finding(finding)))
+}
+
+/// Deletes a channel with its subscriptions.
+#[server(prefix = "/api/fn", endpoint = "channel_delete")]
+pub async fn channel_delete(name: String) -> AppResult<()> {
+    use crate::host;
+    host::into_app_result(host::hub()?.delete_channel(&host::actor()?, &name).await)?;
+    leptos_axum::redirect(&paths::settings_tab(SettingsTab::Notifications));
+    Ok(())
+}
+
+/// The actions of the section.
+#[derive(Clone, Copy)]
+pub struct NotificationActions {
+    create: ServerAction<ChannelCreate>,
+    test: ServerAction<ChannelTest>,
+    delete: ServerAction<ChannelDelete>,
+    subscribe: ServerAction<SubscriptionCreate>,
+    unsubscribe: ServerAction<SubscriptionDelete>,
+}
+
+impl NotificationActions {
+    /// Actions that have not run.
+    pub fn new() -> Self {
+        Self {
+            create: ServerAction::new(),
+            test: ServerAction::new(),
+            delete: ServerAction::new(),
+            subscribe: ServerAction::new(),
+            unsubscribe: ServerAction::new(),
+        }
+    }
+}
+
+/// The section.
+#[component]
+pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
+    let NotificationActions { create, test, delete, subscribe, unsubscribe } = actions;
+    let counts = [
+        count_successes(create.value()),
+        count_successes(delete.value()),
+        count_successes(subscribe.value()),
+        count_successes(unsubscribe.value()),
+    ];
+    let data = create_resource(
+        move || (counts.map(|count| count.get()), test.version().get()),
+        |_| notifications_read(),
+    );
+    view! {
+        <div class="stack">
+            <p class="text-2">
+                "An incident is sent once when it opens, when its clusters change, and when it closes. A receiver that can't be reached is tried again, with pauses up to an hour."
+            </p>
+            {action_error(test.value())}
+            {move || test.value().get().and_then(Result::ok).map(|text| view! { <p role="status">{text}</p> })}
+            {action_error(unsubscribe.value())}
+            {render_resource(data, move |list| show_sections(list, actions))}
+        </div>
+    }
+    .into_any()
+}
+
+fn show_sections(list: NotificationList, actions: NotificationActions) -> AnyView {
+    let names: Vec<String> = list.channels.iter().map(|channel| channel.name.clone()).collect();
+    let at = list.at;
+    view! {
+        <section class="stack-sm" aria-labelledby="channels">
+            <h2 class="section" id="channels">"Channels"</h2>
+            {show_channels(list.channels, actions.test, at)}
+            {channel_form(actions.create)}
+        </section>
+        <SubscriptionsSection subscriptions=list.subscriptions channels=names create=actions.subscribe delete=actions.unsubscribe />
+    }
+    .into_any()
+}
+
+fn show_channels(channels: Vec<Channel>, test: ServerAction<ChannelTest>, at: Timestamp) -> AnyView {
+    if channels.is_empty() {
+        return view! {
+            <Empty title="No channels" text="A channel is where messages are sent to: a webhook, Slack, Microsoft Teams, Alertmanager or PagerDuty."
+                command="flotilla channel create ops --url https://ops.example.com/hook" />
+        }
+        .into_any();
+    }
+    view! {
+        <table class="table">
+            <thead>
+                <tr>
+                    <th scope="col">"Channel"</th>
+                    <th scope="col">"Kind"</th>
+                    <th scope="col">"Address"</th>
+                    <th scope="col">"Status"</th>
+                    <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
+                </tr>
+            </thead>
+            <tbody>{channels.into_iter().map(|channel| channel_row(channel, test, at)).collect_view()}</tbody>
+        </table>
+    }
+    .into_any()
+}
+
+fn channel_row(channel: Channel, test: ServerAction<ChannelTest>, at: Timestamp) -> impl IntoView {
+    let status = match (channel.last_error, channel.delivered_at) {
+        (Some(error), _) => view! {
+            <span class="reason hue-drifted">{icon("warning")} <span>{error}</span></span>
+        }
+        .into_any(),
+        (None, Some(delivered)) => {
+            view! { "Delivered " <Age since=delivered at=at suffix=" ago" /> }.into_any()
+        }
+        (None, None) => "Not used yet".into_any(),
+    };
+    let (href, name) = (paths::channel_dialog(&channel.name), channel.name);
+    let (test_label, delete_label) = (format!("Test {name}"), format!("Delete… {name}"));
+    view! {
+        <tr>
+            <th scope="row" class="cell-name name">{name.clone()}</th>
+            <td data-label="Kind">{channel.kind.label()}</td>
+            <td data-label="Address" class="mono break-all">{channel.url}</td>
+            <td data-label="Status">{status}</td>
+            <td class="right cell-state">
+                <span class="inline-flex justify-end gap-2">
+                    <ActionForm action=test>
+                        <Permission action=UserAction::ManageChannels quiet=true>
+                            <input type="hidden" name="name" value=name />
+                            <button class="btn btn-sm" type="submit" aria-label=test_label>"Test"</button>
+                        </Permission>
+                    </ActionForm>
+                    <a class="btn btn-sm btn-danger" href=href aria-label=delete_label>"Delete…"</a>
+                </span>
+            </td>
+        </tr>
+    }
+}
+
+fn channel_form(create: ServerAction<ChannelCreate>) -> impl IntoView {
+    let result = move || {
+        let created = create.value().get().and_then(Result::ok);
+        created.map(|channel| view! { <p role="status">{format!("{} was created.", channel.name)}</p> })
+    };
+    let option = |kind: &'static ChannelKind| view! { <option value=kind.as_str()>{kind.label()}</option> };
+    view! {
+        <details class="fold">
+            <summary>"Create channel"</summary>
+            <ActionForm action=create attr:class="stack-md pt-3 max-w-180">
+                <Permission action=UserAction::ManageChannels>
+                    {action_error(create.value())}
+                    {result}
+                    <div class="field">
+                        <label class="field-label" for="channel-name">"Name"</label>
+                        <input class="input input-mono" id="channel-name" name="form[name]" maxlength="63" required=true autocomplete="off" />
+                    </div>
+                    <div class="field">
+                        <label class="field-label" for="channel-kind">"Kind"</label>
+                        <select class="select" id="channel-kind" name="form[kind]">
+                            {ChannelKind::ALL.iter().map(option).collect_view()}
+                        </select>
+                    </div>
+                    <div class="field">
+                        <label class="field-label" for="channel-url">"Address"</label>
+                        <input class="input input-mono" id="channel-url" name="form[url]" type="url" maxlength="2000" autocomplete="off" placeholder="https://ops.example.com/hook" />
+                        <p class="field-help">"Stored encrypted. Empty for PagerDuty."</p>
+                    </div>
+                    <div class="field">
+                        <label class="field-label" for="channel-secret">"Secret"</label>
+                        <input class="input" id="channel-secret" name="form[secret]" type="password" maxlength="1000" autocomplete="new-password" />
+                        <p class="field-help">"Signs the messages of a webhook; the integration key of PagerDuty. Never shown again."</p>
+                    </div>
+                    <div>
+                        <button class="btn btn-primary" type="submit">"Create channel"</button>
+                    </div>
+                </Permission>
+            </ActionForm>
+        </details>
+    }
+}
+
+/// The question before the channel that the address names is deleted.
+#[component]
+pub fn ChannelDialog(actions: NotificationActions) -> impl IntoView {
+    let query = leptos_router::hooks::use_query_map();
+    let name = Memo::new(move |_| query.read().get("delete").unwrap_or_default());
+    let delete = actions.delete;
+    move || {
+        let name = name.get();
+        (!name.is_empty()).then(|| show_question(name, delete))
+    }
+}
+
+fn show_question(name: String, delete: ServerAction<ChannelDelete>) -> AnyView {
+    let back = paths::settings_tab(SettingsTab::Notifications);
+    view! {
+        <ConfirmDialog title=format!("Delete the channel {name}?") back=back.clone()>
+            <ActionForm action=delete>
+                <Permission action=UserAction::ManageChannels>
+                    <input type="hidden" name="name" value=name />
+                    <div class="dialog-body">
+                        {action_error(delete.value())}
+                        <p>"Its subscriptions and the messages that wait for it are deleted with it. Incidents stay."</p>
+                    </div>
+                    {dialog_buttons(back, "Delete channel", "btn btn-danger-solid")}
+                </Permission>
+            </ActionForm>
+        </ConfirmDialog>
+    }
+    .into_any()
+}

@@ -1,0 +1,153 @@
+//! Subscriptions: which incidents are sent to which channel.
+
+use domain::authorization::UserAction;
+use domain::notification::Subscription;
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::components::Empty;
+use crate::components::error::action_error;
+use crate::errors::AppResult;
+use crate::permission::Permission;
+
+/// The values of the select for the scope, with their labels.
+const SCOPES: [(&str, &str); 4] = [
+    ("workload", "Workload"),
+    ("owner", "Owner"),
+    ("selector", "Labels of workloads"),
+    ("project", "All workloads"),
+];
+
+/// A subscription as entered in the form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubscriptionForm {
+    /// Name of the channel.
+    pub channel: String,
+    /// What the subscription selects by.
+    pub scope: String,
+    /// The workload, the owner or the labels.
+    pub value: String,
+}
+
+/// Creates a subscription.
+#[server(prefix = "/api/fn", endpoint = "subscription_create")]
+pub async fn subscription_create(form: SubscriptionForm) -> AppResult<Subscription> {
+    use crate::host;
+    use domain::notification::NewSubscription;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let mut new = NewSubscription { channel: form.channel, ..NewSubscription::default() };
+    let value = Some(form.value.trim().to_owned());
+    match form.scope.as_str() {
+        "workload" => new.workload = value,
+        "owner" => new.owner = value,
+        "selector" => new.selector = value,
+        _ => new.project = Some("default".to_owned()),
+    }
+    host::into_app_result(hub.create_subscription(&actor, new).await)
+}
+
+/// Deletes a subscription.
+#[server(prefix = "/api/fn", endpoint = "subscription_delete")]
+pub async fn subscription_delete(id: domain::SubscriptionId) -> AppResult<()> {
+    use crate::host;
+    host::into_app_result(host::hub()?.delete_subscription(&host::actor()?, id).await)
+}
+
+/// The section.
+#[component]
+pub fn SubscriptionsSection(
+    /// The subscriptions, oldest first.
+    subscriptions: Vec<Subscription>,
+    /// Names of the channels.
+    channels: Vec<String>,
+    create: ServerAction<SubscriptionCreate>,
+    delete: ServerAction<SubscriptionDelete>,
+) -> impl IntoView {
+    let has_channels = !channels.is_empty();
+    view! {
+        <section class="stack-sm" aria-labelledby="subscriptions">
+            <h2 class="section" id="subscriptions">"Subscriptions"</h2>
+            {show_subscriptions(subscriptions, delete)}
+            {has_channels.then(|| subscription_form(channels, create))}
+        </section>
+    }
+    .into_any()
+}
+
+fn show_subscriptions(subscriptions: Vec<Subscription>, delete: ServerAction<SubscriptionDelete>) -> AnyView {
+    if subscriptions.is_empty() {
+        return view! {
+            <Empty title="No subscriptions" text="A subscription sends the incidents of a workload, of an owner or of labels to a channel."
+                command="flotilla subscription create --channel ops --owner team-shop" />
+        }
+        .into_any();
+    }
+    let row = move |one: Subscription| {
+        let label = format!("Delete the subscription of {} for {}", one.fields.channel, one.scope);
+        view! {
+            <tr>
+                <th scope="row" class="cell-name">{one.scope}</th>
+                <td data-label="Channel" class="name">{one.fields.channel}</td>
+                <td data-label="Created by">{one.created_by}</td>
+                <td class="right cell-state">
+                    <ActionForm action=delete>
+                        <Permission action=UserAction::Subscribe quiet=true>
+                            <input type="hidden" name="id" value=one.id.to_string() />
+                            <button class="btn btn-sm btn-danger" type="submit" aria-label=label>"Delete"</button>
+                        </Permission>
+                    </ActionForm>
+                </td>
+            </tr>
+        }
+    };
+    view! {
+        <table class="table">
+            <thead>
+                <tr>
+                    <th scope="col">"Incidents of"</th>
+                    <th scope="col">"Channel"</th>
+                    <th scope="col">"Created by"</th>
+                    <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
+                </tr>
+            </thead>
+            <tbody>{subscriptions.into_iter().map(row).collect_view()}</tbody>
+        </table>
+    }
+    .into_any()
+}
+
+fn subscription_form(channels: Vec<String>, create: ServerAction<SubscriptionCreate>) -> impl IntoView {
+    let channel = |name: String| view! { <option value=name.clone()>{name.clone()}</option> };
+    let scope = |(value, label): (&'static str, &'static str)| view! { <option value=value>{label}</option> };
+    view! {
+        <details class="fold">
+            <summary>"Create subscription"</summary>
+            <ActionForm action=create attr:class="stack-md pt-3 max-w-180">
+                <Permission action=UserAction::Subscribe>
+                    {action_error(create.value())}
+                    <div class="field">
+                        <label class="field-label" for="subscription-channel">"Channel"</label>
+                        <select class="select" id="subscription-channel" name="form[channel]">
+                            {channels.into_iter().map(channel).collect_view()}
+                        </select>
+                    </div>
+                    <div class="field">
+                        <label class="field-label" for="subscription-scope">"Incidents of"</label>
+                        <select class="select" id="subscription-scope" name="form[scope]">
+                            {SCOPES.map(scope).collect_view()}
+                        </select>
+                    </div>
+                    <div class="field">
+                        <label class="field-label" for="subscription-value">"Name or labels"</label>
+                        <input class="input input-mono" id="subscription-value" name="form[value]" maxlength="500" autocomplete="off" placeholder="web, team-shop, or team=shop" />
+                        <p class="field-help">"Empty for all workloads."</p>
+                    </div>
+                    <div>
+                        <button class="btn" type="submit">"Create subscription"</button>
+                    </div>
+                </Permission>
+            </ActionForm>
+        </details>
+    }
+}

@@ -1,0 +1,290 @@
+//! API tokens, for the command line, CI and agents. A secret is displayed once.
+
+use domain::role::Role;
+use domain::{Timestamp, TokenId};
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use serde::{Deserialize, Serialize};
+
+use crate::components::dialog::dialog_buttons;
+use crate::components::error::action_error;
+use crate::components::{
+    Age, Banner, ConfirmDialog, CopyLine, Empty, ErrorBanner, StatusStyle, render_resource,
+    render_resource_part,
+};
+use crate::errors::AppResult;
+use crate::paths;
+use crate::permission;
+use crate::resource::create_resource;
+
+/// A token as the list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenSummary {
+    /// Its id.
+    pub id: TokenId,
+    /// Its name.
+    pub name: String,
+    /// Its role.
+    pub role: Role,
+    /// When it was last used.
+    pub last_used_at: Option<Timestamp>,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// The user's tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenList {
+    /// The tokens.
+    pub tokens: Vec<TokenSummary>,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// The page's query.
+#[server(prefix = "/api/fn", endpoint = "tokens_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn tokens_read() -> AppResult<TokenList> {
+    use crate::host;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let tokens = host::into_app_result(hub.list_tokens(&actor).await)?;
+    let tokens = tokens.into_iter().map(|t| TokenSummary {
+        id: t.id,
+        name: t.name,
+        role: t.role,
+        last_used_at: t.last_used_at,
+        expires_at: t.expires_at,
+    });
+    Ok(TokenList { tokens: tokens.collect(), at: hub.clock().now() })
+}
+
+/// Creates a token and returns its secret, which can't be read again.
+#[server(prefix = "/api/fn", endpoint = "token_create")]
+pub async fn token_create(
+    name: String,
+    days: u32,
+    #[server(default)] role: String,
+    #[server(default)] can_mint: bool,
+) -> AppResult<String> {
+    use domain::Finding;
+    use domain::api_token::NewApiToken;
+
+    use crate::{errors::AppError, host};
+    let role = (!role.is_empty()).then(|| role.parse()).transpose();
+    let role = role.map_err(|error: domain::role::InvalidRole| {
+        let finding = Finding::error("Role", error.to_string(), "Select a role.");
+        host::with_status(AppError::from_finding(finding))
+    })?;
+    let new = NewApiToken { name, role, project: None, days, can_mint: Some(can_mint) };
+    Ok(host::into_app_result(host::hub()?.create_token(&host::actor()?, &new).await)?.token)
+}
+
+/// Revokes a token.
+#[server(prefix = "/api/fn", endpoint = "token_delete")]
+pub async fn token_delete(id: TokenId) -> AppResult<()> {
+    use crate::host;
+    host::into_app_result(host::hub()?.delete_token(&host::actor()?, id).await)?;
+    leptos_axum::redirect(paths::SETTINGS);
+    Ok(())
+}
+
+/// The section.
+#[component]
+pub fn TokensSection(delete: ServerAction<TokenDelete>) -> impl IntoView {
+    let create = ServerAction::<TokenCreate>::new();
+    let data = create_resource(move || (create.version().get(), delete.version().get()), |_| tokens_read());
+    view! {
+        <div class="stack">
+            <p class="text-2">
+                "An API token acts as you, with your role or a lower one: for the command line and for CI. Agents register with a join token instead."
+            </p>
+            {move || match create.value().get() {
+                Some(Ok(secret)) => show_secret(secret).into_any(),
+                Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
+                None => ().into_any(),
+            }}
+            <section class="stack-sm" aria-labelledby="tokens">
+                <h2 class="section" id="tokens">
+                    "API tokens"
+                </h2>
+                {render_resource(data, show_tokens)}
+            </section>
+            <CreateTokenForm action=create />
+        </div>
+    }
+    .into_any()
+}
+
+fn show_secret(secret: String) -> impl IntoView {
+    view! {
+        <Banner look=StatusStyle { icon: "token", hue: "hue-healthy", emphasis: "state-quiet" }>
+            <div class="stack-sm">
+                <p>
+                    <b>"Copy the token now."</b>
+                    " Only its hash is stored, so it can't be shown again."
+                </p>
+                <CopyLine line=secret />
+            </div>
+        </Banner>
+    }
+}
+
+#[component]
+fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
+    view! {
+        <section class="stack-sm" aria-labelledby="new-token">
+            <h2 class="section" id="new-token">
+                "New token"
+            </h2>
+            <ActionForm action=action attr:class="flex flex-wrap items-end gap-4">
+                <div class="field">
+                    <label class="field-label" for="token-name">
+                        "Name"
+                    </label>
+                    <input class="input" id="token-name" name="name" placeholder="ci" maxlength="63" required=true autocomplete="off" />
+                </div>
+                {role_field()}
+                <div class="field">
+                    <label class="field-label" for="token-days">
+                        "Expires after"
+                    </label>
+                    <select class="select" id="token-days" name="days">
+                        <option value="7">"7 days"</option>
+                        <option value="30" selected=true>"30 days"</option>
+                        <option value="90">"90 days"</option>
+                        <option value="365">"a year"</option>
+                    </select>
+                </div>
+                <label class="choice">
+                    <input type="checkbox" class="checkbox" name="can_mint" value="true" />
+                    "May create tokens"
+                </label>
+                <button class="btn btn-primary" type="submit">
+                    "Create token"
+                </button>
+            </ActionForm>
+            <noscript>
+                <p class="meta">"Without script the secret can't be shown; use "<code class="mono">"flotilla token create"</code>"."</p>
+            </noscript>
+        </section>
+    }
+    .into_any()
+}
+
+/// The role of the new token: the lowest is selected, none is above that of the user.
+fn role_field() -> impl IntoView {
+    let option = |role: &'static Role| {
+        let user_role = permission::use_role();
+        let is_above = move || user_role.get().is_some_and(|own| *role > own);
+        view! { <option value=role.as_str() disabled=is_above>{role.as_str()}</option> }
+    };
+    view! {
+        <div class="field">
+            <label class="field-label" for="token-role">
+                "Role"
+            </label>
+            <select class="select" id="token-role" name="role">
+                {Role::ALL.iter().map(option).collect_view()}
+            </select>
+        </div>
+    }
+}
+
+fn show_tokens(list: TokenList) -> AnyView {
+    let at = list.at;
+    if list.tokens.is_empty() {
+        return view! { <Empty title="No tokens" text="The command line and agents need one." command="flotilla login" /> }.into_any();
+    }
+    let row = move |token: TokenSummary| {
+        let used = match token.last_used_at {
+            Some(used) => view! { <Age since=used at=at suffix=" ago" /> }.into_any(),
+            None => "never".into_any(),
+        };
+        // The visible text is part of the name that screen readers announce.
+        let label = format!("Revoke… {}", token.name);
+        let href = paths::token_dialog(&token.id.to_string());
+        view! {
+            <tr>
+                <th scope="row" class="cell-name">
+                    {token.name}
+                </th>
+                <td data-label="Role">{token.role.as_str()}</td>
+                <td data-label="Last used">{used}</td>
+                <td data-label="Expires">{format_expiry(token.expires_at, at)}</td>
+                <td class="right cell-state">
+                    <a class="btn btn-sm btn-danger" href=href aria-label=label>
+                        "Revoke…"
+                    </a>
+                </td>
+            </tr>
+        }
+    };
+    view! {
+        <table class="table">
+            <thead>
+                <tr>
+                    <th scope="col">"Name"</th>
+                    <th scope="col">"Role"</th>
+                    <th scope="col">"Last used"</th>
+                    <th scope="col">"Expires"</th>
+                    <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
+                </tr>
+            </thead>
+            <tbody>{list.tokens.into_iter().map(row).collect_view()}</tbody>
+        </table>
+    }
+    .into_any()
+}
+
+fn format_expiry(at: Option<Timestamp>, now: Timestamp) -> String {
+    match at {
+        None => "never".to_owned(),
+        Some(at) if at <= now => "expired".to_owned(),
+        Some(at) => format!("in {}", domain::time::format_duration(at.millis_since(now))),
+    }
+}
+
+/// The question before the token that the address names is revoked.
+#[component]
+pub fn TokenDialog(action: ServerAction<TokenDelete>) -> impl IntoView {
+    let query = use_query_map();
+    let id = Memo::new(move |_| query.read().get("revoke").unwrap_or_default());
+    move || {
+        let id = id.get();
+        (!id.is_empty()).then(|| {
+            let data = create_resource(|| (), |()| tokens_read());
+            render_resource_part(data, move |list| show_question(&list, &id, action))
+        })
+    }
+}
+
+fn show_question(list: &TokenList, id: &str, action: ServerAction<TokenDelete>) -> AnyView {
+    let Some(token) = list.tokens.iter().find(|token| token.id.to_string() == id) else {
+        return ().into_any();
+    };
+    let at = list.at;
+    let used = match token.last_used_at {
+        Some(used) => view! {
+            <div class="warn-box hue-drifted">
+                "Last used " <Age since=used at=at suffix=" ago" />
+                ". Whatever uses it – a command line, a CI job – is signed out at once."
+            </div>
+        }
+        .into_any(),
+        None => view! { <p>"It was never used."</p> }.into_any(),
+    };
+    let id = token.id.to_string();
+    view! {
+        <ConfirmDialog title=format!("Revoke the token {}?", token.name) back=paths::SETTINGS.to_owned()>
+            <ActionForm action=action>
+                <input type="hidden" name="id" value=id />
+                <div class="dialog-body">
+                    {action_error(action.value())}
+                    {used}
+                    <p>"Requests with it are rejected from now on. A revoked token can't be restored; create a new one and replace it where it is used."</p>
+                </div>
+                {dialog_buttons(paths::SETTINGS.to_owned(), "Revoke", "btn btn-danger-solid")}
+            </ActionForm>
+        </ConfirmDialog>
+    }
+    .into_any()
+}

@@ -1,0 +1,128 @@
+//! The table of workloads.
+
+use domain::Timestamp;
+use domain::release::ReleaseState;
+use domain::workload::{WorkloadOrder, WorkloadPhase, WorkloadSummary};
+use leptos::prelude::*;
+
+use super::WorkloadList;
+use super::list_address::ListAddress;
+use super::selection::RowSelection;
+use crate::components::counts::describe_counts;
+use crate::components::{Age, Empty, Pager, StateGroup, StateStrip};
+use crate::paths;
+
+/// The table of one page.
+pub fn show_list(list: WorkloadList, filter: &ListAddress, selection: RowSelection) -> AnyView {
+    let (page, at) = (list.page, list.read_at);
+    selection.set_page(page.items.iter().map(|one| one.name.clone()).collect());
+    if page.items.is_empty() {
+        let is_filtered = [&filter.q, &filter.labels, &filter.state].iter().any(|part| !part.is_empty());
+        return show_empty(is_filtered).into_any();
+    }
+    let order = filter.parse_order();
+    let first = (!filter.cursor.is_empty()).then(|| filter.page_address(order, ""));
+    let next = page.next.as_ref().map(|cursor| filter.page_address(order, cursor));
+    let shown = page.items.len();
+    view! {
+        <table class="table">
+            <thead>
+                <tr>
+                    <td class="cell-pick">{selection.page_checkbox()}</td>
+                    {filter.column("Workload", WorkloadOrder::Name, "ascending")}
+                    {filter.column("State", WorkloadOrder::WorstFirst, "descending")}
+                    <th scope="col">"Releases"</th>
+                    <th scope="col" class="right">"Healthy"</th>
+                    <th scope="col">"Revision"</th>
+                    <th scope="col">"Namespace"</th>
+                    {filter.column("Changed", WorkloadOrder::Newest, "descending")}
+                </tr>
+            </thead>
+            <tbody>{page.items.into_iter().map(|one| workload_row(one, at, selection)).collect_view()}</tbody>
+        </table>
+        <Pager shown=shown total=page.total noun="workloads" first=first next=next />
+    }
+    .into_any()
+}
+
+fn workload_row(one: WorkloadSummary, at: Timestamp, selection: RowSelection) -> impl IntoView {
+    let href = paths::workload(&one.name);
+    let targeted = one.counts.targeted();
+    let worst = one.counts.worst().filter(|_| targeted > 0).map(|state| worst_state(state, &one));
+    let unreadable = one
+        .unreadable
+        .clone()
+        .map(|why| view! { <span class="meta" role="note">"Unreadable. " {why}</span> });
+    let state = worst.unwrap_or_else(|| view! { <span class="text-2">{one.phase.label()}</span> }.into_any());
+    let revision = match one.published {
+        Some(number) => view! { <span class="tag">{format!("r{number}")}</span> }.into_any(),
+        None => view! { <span class="text-3">"none"</span> }.into_any(),
+    };
+    let draft = (one.draft_changed && one.published.is_some())
+        .then(|| view! { <span class="meta">" + draft"</span> });
+    let strip =
+        (targeted > 0).then(|| view! { <StateStrip counts=one.counts.clone() class="strip strip-row" /> });
+    view! {
+        <tr class:row-selected=selection.is_selected(&one.name)>
+            <td class="cell-pick">{selection.row_checkbox(one.name.clone())}</td>
+            <th scope="row" class="cell-name name">
+                <a href=href>{one.name.clone()}</a>
+            </th>
+            <td class="cell-state">{state} {unreadable}</td>
+            <td class="max-sm:hidden" style="min-width:120px" title=describe_counts(&one.counts)>
+                {strip}
+            </td>
+            <td class="right" data-label="Healthy">
+                {format!("{}/{targeted}", one.counts.healthy())}
+            </td>
+            <td data-label="Revision">{revision} {draft}</td>
+            <td class="mono" data-label="Namespace">
+                {one.namespace.clone()}
+            </td>
+            <td data-label="Changed">
+                <Age since=one.updated_at at=at suffix=" ago" />
+                {format!(" by {}", one.updated_by)}
+            </td>
+        </tr>
+    }
+}
+
+/// The most severe state of the releases with their number, and the phase where it is no consequence of them.
+fn worst_state(state: ReleaseState, one: &WorkloadSummary) -> AnyView {
+    let (count, targeted) = (one.counts.count(state), one.counts.targeted());
+    let of =
+        (count < targeted).then(|| view! { <span class="meta">{format!(" {count} of {targeted}")}</span> });
+    let phase = matches!(one.phase, WorkloadPhase::Unpublishing | WorkloadPhase::Deleting)
+        .then(|| view! { <span class="meta">{format!(" {}", one.phase.label())}</span> });
+    view! {
+        {StateGroup::from_state(state).style().with_label(state.label())}
+        {of}
+        {phase}
+    }
+    .into_any()
+}
+
+fn show_empty(is_filtered: bool) -> impl IntoView {
+    if !is_filtered {
+        return view! {
+            <Empty
+                title="No workloads yet"
+                text="Describe a workload once and select its clusters; Flotilla deploys it there and corrects drift. Paste YAML or upload files."
+                command="flotilla apply -f deploy.yaml"
+            >
+                <a class="btn" href=paths::WORKLOAD_NEW>
+                    "New workload"
+                </a>
+            </Empty>
+        }
+        .into_any();
+    }
+    view! {
+        <Empty title="No workload matches" text="No name contains this text with these labels and a release in this state.">
+            <a class="btn" href=paths::WORKLOADS>
+                "Show all"
+            </a>
+        </Empty>
+    }
+    .into_any()
+}

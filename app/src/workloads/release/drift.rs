@@ -1,0 +1,169 @@
+//! The drifted fields of a release: applied, live and desired value, who changed each, and the action that ignores one.
+
+use domain::authorization::UserAction;
+use domain::object::ObjectRef;
+use domain::overrides::ObjectSelector;
+use domain::release::ReleaseView;
+use domain::report::{DriftedField, ResourceStatus};
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::causes::qualified_name;
+use crate::components::error::action_error;
+use crate::errors::AppResult;
+use crate::permission::Permission;
+use crate::workloads::publish::changes::{dotted_path, format_value};
+
+/// The value of a drifted field in a desired revision that is not applied yet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DesiredFieldValue {
+    /// The object.
+    pub object: ObjectRef,
+    /// The path of the field.
+    pub path: String,
+    /// The value; `None` if the desired revision does not set the field.
+    pub value: Option<Value>,
+}
+
+/// The desired values of the drifted fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum DesiredValues {
+    /// The applied revision is the desired one.
+    AsApplied,
+    /// The values of the desired revision, which is not applied yet.
+    Other(Vec<DesiredFieldValue>),
+    /// Another revision is desired, and its objects can't be read at the moment.
+    Unreadable,
+}
+
+#[cfg(feature = "ssr")]
+impl From<hub::DesiredValues> for DesiredValues {
+    fn from(values: hub::DesiredValues) -> Self {
+        let field =
+            |hub::DesiredFieldValue { object, path, value }| DesiredFieldValue { object, path, value };
+        match values {
+            hub::DesiredValues::AsApplied => Self::AsApplied,
+            hub::DesiredValues::Other(fields) => Self::Other(fields.into_iter().map(field).collect()),
+            hub::DesiredValues::Unreadable => Self::Unreadable,
+        }
+    }
+}
+
+/// Adds a rule to the policies of the draft that ignores changes of this field, and redirects to the review of the draft.
+#[server(prefix = "/api/fn", endpoint = "drift_ignore")]
+pub async fn drift_ignore(name: String, object: ObjectSelector, path: String) -> AppResult<()> {
+    use crate::host;
+    let hub = host::hub()?;
+    host::into_app_result(hub.ignore_drift(&host::actor()?, &name, object, &path).await)?;
+    leptos_axum::redirect(&crate::paths::publish(&name));
+    Ok(())
+}
+
+/// The section with the drifted fields; nothing without drift.
+#[component]
+pub(super) fn DriftedFields(view: ReleaseView, desired: DesiredValues) -> impl IntoView {
+    let action = ServerAction::<DriftIgnore>::new();
+    let drifted: Vec<ResourceStatus> =
+        view.resources.iter().filter(|resource| !resource.drifted.is_empty()).cloned().collect();
+    if drifted.is_empty() {
+        return ().into_any();
+    }
+    let applied = view.release.applied_revision().map_or_else(String::new, |number| format!(" r{number}"));
+    let wanted = view.release.revision().map_or_else(String::new, |number| format!(" r{number}"));
+    let rows = drifted.into_iter().flat_map(|resource| {
+        let (workload, desired) = (view.workload_name.clone(), desired.clone());
+        let object = resource.object.clone();
+        resource
+            .list_drifted_fields()
+            .into_iter()
+            .map(move |field| field_row(&workload, &object, field, &desired, action))
+    });
+    view! {
+        <section class="stack-sm pt-6">
+            <h2 class="section">"Drift"</h2>
+            <table class="table">
+                <thead>
+                    <tr>
+                        <th scope="col">"Field"</th>
+                        <th scope="col">{format!("Applied{applied}")}</th>
+                        <th scope="col">"Live"</th>
+                        <th scope="col">{format!("Desired{wanted}")}</th>
+                        <th scope="col">"Changed by"</th>
+                        <th scope="col">
+                            <span class="sr-only">"Actions"</span>
+                        </th>
+                    </tr>
+                </thead>
+                <tbody>{rows.collect_view()}</tbody>
+            </table>
+            {action_error(action.value())}
+        </section>
+    }
+    .into_any()
+}
+
+fn field_row(
+    workload: &str,
+    object: &ObjectRef,
+    field: DriftedField,
+    desired: &DesiredValues,
+    action: ServerAction<DriftIgnore>,
+) -> AnyView {
+    let wanted = describe_desired(object, &field, desired);
+    let has_values = field.has_values();
+    let value = |value: &Option<Value>| match value {
+        Some(value) => format_value(value),
+        None if has_values => "not set".to_owned(),
+        None => "not reported".to_owned(),
+    };
+    let label = format!("{} {} {}", object.kind, qualified_name(object), dotted_path(&field.path));
+    let manager = if field.manager.is_empty() { "unknown".to_owned() } else { field.manager.clone() };
+    let (workload, name) = (workload.to_owned(), qualified_name(object));
+    let ObjectRef { kind, name: object_name, namespace, .. } = object.clone();
+    view! {
+        <tr>
+            <th scope="row" class="cell-name">
+                <span class="text-2">{kind.clone()}</span>
+                " "
+                <span class="name">{name}</span>
+                <div class="mono">{dotted_path(&field.path)}</div>
+            </th>
+            <td class="mono" data-label="Applied">{value(&field.applied)}</td>
+            <td class="mono strong" data-label="Live">{value(&field.live)}</td>
+            <td class="mono" data-label="Desired">{wanted}</td>
+            <td class="mono" data-label="Changed by">{manager}</td>
+            <td class="right">
+                <ActionForm action=action>
+                    <Permission action=UserAction::Edit>
+                        <input type="hidden" name="name" value=workload />
+                        <input type="hidden" name="object[kind]" value=kind />
+                        <input type="hidden" name="object[name]" value=object_name />
+                        <input type="hidden" name="object[namespace]" value=namespace />
+                        <input type="hidden" name="path" value=field.path.clone() />
+                        <button class="btn btn-sm" type="submit" title="Adds a rule to the policies of the draft and opens its review">
+                            "Ignore this field"
+                            <span class="sr-only">": " {label}</span>
+                        </button>
+                    </Permission>
+                </ActionForm>
+            </td>
+        </tr>
+    }
+    .into_any()
+}
+
+fn describe_desired(object: &ObjectRef, field: &DriftedField, desired: &DesiredValues) -> String {
+    match desired {
+        DesiredValues::AsApplied => match &field.applied {
+            Some(value) => format_value(value),
+            None if field.has_values() => "not set".to_owned(),
+            None => "as applied".to_owned(),
+        },
+        DesiredValues::Unreadable => "can't be read now".to_owned(),
+        DesiredValues::Other(fields) => {
+            let found = fields.iter().find(|one| one.object.is_same_object(object) && one.path == field.path);
+            found.and_then(|one| one.value.as_ref()).map_or_else(|| "not set".to_owned(), format_value)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a person can do about the state of a release.
+
+use domain::failure_cause::FailureCause;
+use domain::health::HealthStatus;
+use domain::release::{ReleaseState, ReleaseView, StageState};
+use leptos::prelude::*;
+
+use crate::components::{FindingList, icon};
+use crate::paths::{self, WorkloadTab};
+use crate::workloads::dialogs::SyncButton;
+
+/// The advice for the cause, and the actions that it needs.
+#[component]
+pub(super) fn ReleaseRemedy(view: ReleaseView, healthy_revision: Option<u32>) -> impl IntoView {
+    let advice = describe_remedy(&view);
+    let findings: Vec<_> = view.resources.iter().filter_map(|resource| resource.problem.clone()).collect();
+    let (workload, cluster) = (view.workload_name.clone(), view.cluster_name.clone());
+    let config = paths::workload_tab(&workload, WorkloadTab::Config);
+    let is_failing =
+        matches!(view.state, ReleaseState::Degraded | ReleaseState::Failed | ReleaseState::Blocked);
+    let roll_back = healthy_revision.filter(|_| is_failing).map(|number| {
+        view! {
+            <a class="btn btn-sm" href=paths::roll_back(&workload, number)>
+                {icon("undo")}
+                {format!("Roll back to r{number}")}
+            </a>
+        }
+    });
+    let edit = is_failing.then(|| {
+        let image = first_cause(&view).is_some_and(FailureCause::is_image_failure);
+        view! { <a class="btn btn-sm" href=config.clone()>{if image { "Edit the image" } else { "Edit" }}</a> }
+    });
+    let events = paths::query(paths::EVENTS, &[("workload", &workload), ("cluster", &cluster)]);
+    view! {
+        <section class="stack-sm">
+            <h2 class="section">"What to do"</h2>
+            <p class="text-2">{advice}</p>
+            <FindingList findings=findings editors=config />
+            <div class="flex flex-wrap gap-2">
+                {roll_back}
+                {edit}
+                <SyncButton name=workload cluster=cluster.clone() label=sync_label(&view) />
+                <a class="btn btn-sm" href=events>
+                    "Events"
+                </a>
+                <a class="btn btn-sm" href=paths::cluster(&cluster)>
+                    "Open the cluster"
+                </a>
+            </div>
+        </section>
+    }
+    .into_any()
+}
+
+/// A sync reverts drift.
+fn sync_label(view: &ReleaseView) -> String {
+    match view.state {
+        ReleaseState::Drifted => format!("Revert on {}", view.cluster_name),
+        _ => "Sync now".to_owned(),
+    }
+}
+
+/// The cause that explains the state: the worst one of the first object that has any.
+fn first_cause(view: &ReleaseView) -> Option<&FailureCause> {
+    let causes = view.resources.iter().flat_map(|resource| &resource.failure_causes);
+    causes.max_by_key(|cause| (cause.status != HealthStatus::Unknown, cause.status))
+}
+
+fn describe_remedy(view: &ReleaseView) -> &'static str {
+    match view.state {
+        ReleaseState::Healthy => {
+            "Nothing. The objects are watched, and drift is handled by the drift policy."
+        }
+        ReleaseState::Unknown => {
+            "Nothing here: the agent catches up when the cluster reconnects. If it stays offline, check its agent and its network."
+        }
+        ReleaseState::Drifted => {
+            "Applied objects were changed on the cluster. Revert applies the desired values again on this cluster. To keep a change, make it in the draft, or let the policies ignore the field: both take effect with the next publish."
+        }
+        ReleaseState::Blocked => {
+            "It needs attention: fix the cause shown here. It then continues from this stage automatically."
+        }
+        ReleaseState::Degraded => first_cause(view).and_then(FailureCause::remedy).unwrap_or(
+            "The objects are applied but not healthy. Fix the cause shown here, in the draft or on the cluster; a fix outside the draft needs no publish.",
+        ),
+        ReleaseState::Failed => match view.release.stages().current().map(|stage| &stage.state) {
+            Some(StageState::Failed(reason)) if reason.next_retry.is_none() => {
+                "Fix the cause shown here: another attempt can't succeed before. Then publish, or sync."
+            }
+            Some(StageState::Failed(_)) => {
+                "It is retried automatically, without a limit. Fix the cause and the next attempt continues from this stage; Sync retries now."
+            }
+            _ => "Fix the cause shown here, then publish, or sync.",
+        },
+        ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => {
+            "Nothing. It is listed as history."
+        }
+        ReleaseState::NotAssessed => {
+            "Nothing. It is applied, and nothing says whether it works: its kind has no health rule and no readable conditions."
+        }
+        ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused or aborted.",
+        ReleaseState::Terminating => {
+            "Objects wait for their finalizers. The controllers that set them have to remove them."
+        }
+        _ => "Nothing. It is in progress; no time limit aborts it.",
+    }
+}

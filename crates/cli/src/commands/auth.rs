@@ -1,0 +1,102 @@
+//! `flotilla auth`: what the caller may do.
+
+use clap::{Args, Subcommand};
+use domain::authorization::UserAction;
+
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
+use crate::failure::Failure;
+use crate::output::{OutputArgs, Printer, Table};
+
+/// The subcommands for authorization.
+#[derive(Subcommand)]
+pub enum AuthCommand {
+    #[command(name = "can-i")]
+    CanI(CanIArgs),
+}
+
+/// Whether you may do something; exits with 0 for yes and 1 for no
+#[derive(Args)]
+pub struct CanIArgs {
+    /// The action, such as publish; all actions with --list
+    #[arg(required_unless_present = "list")]
+    action: Option<String>,
+    /// The workload or cluster; it must exist. Roles are the same for all of them
+    name: Option<String>,
+    /// List every action and whether you may do it
+    #[arg(long, conflicts_with_all = ["action", "name"])]
+    list: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl AuthCommand {
+    /// Runs it.
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let Self::CanI(can_i) = self;
+        can_i.run(remote, out).await
+    }
+}
+
+impl CanIArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let Some(name) = self.action else { return list_actions(remote, self.output, out).await };
+        let action = UserAction::parse(&name).map_err(|error| {
+            Failure::usage(format!("{error}."), "\"flotilla auth can-i --list\" shows all actions.")
+        })?;
+        let review = remote.client.review_access(action).await?;
+        if let Some(object) = &self.name {
+            check_exists(remote, action, object).await?;
+        }
+        let exit = if review.allowed { ExitStatus::Success } else { ExitStatus::Failed };
+        if self.output.format.is_machine() {
+            out.print_value(&review, self.output.format)?;
+            return Ok(exit);
+        }
+        out.print_line(if review.allowed { "yes" } else { "no" })?;
+        if let Some(reason) = &review.reason {
+            out.print_note(reason);
+        }
+        Ok(exit)
+    }
+}
+
+/// An object that does not exist is an error: what may be done with it is not known.
+async fn check_exists(remote: &ServerConnection, action: UserAction, name: &str) -> Result<(), Failure> {
+    match action {
+        UserAction::EditCluster | UserAction::RemoveCluster => drop(remote.client.get_cluster(name).await?),
+        UserAction::Edit
+        | UserAction::Plan
+        | UserAction::Publish
+        | UserAction::Unpublish
+        | UserAction::Sync
+        | UserAction::Retain
+        | UserAction::ControlRollout
+        | UserAction::ApproveRollout
+        | UserAction::DeleteWorkload => drop(remote.client.get_workload(name).await?),
+        _ => {}
+    }
+    Ok(())
+}
+
+async fn list_actions(
+    remote: &ServerConnection,
+    output: OutputArgs,
+    out: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let role = remote.client.review_access(UserAction::View).await?.role;
+    let reviews: Vec<_> =
+        UserAction::ALL.iter().map(|action| wire::AccessReview::new("", role, *action)).collect();
+    if output.format.is_machine() {
+        out.print_value(&reviews, output.format)?;
+        return Ok(ExitStatus::Success);
+    }
+    let mut table = Table::new(&["ACTION", "ALLOWED", "REQUIRED ROLE"]);
+    for review in &reviews {
+        let allowed = if review.allowed { "yes" } else { "no" };
+        table.add_row().text(review.action.as_str()).text(allowed).text(review.required_role.as_str());
+    }
+    out.print_note(&format!("Your role is {role}."));
+    out.print_table(&table, "There are no actions.")?;
+    Ok(ExitStatus::Success)
+}

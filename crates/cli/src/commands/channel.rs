@@ -1,0 +1,142 @@
+//! `flotilla channel`: where messages about incidents are sent to.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use domain::notification::{Channel, ChannelKind, NewChannel};
+
+use crate::confirm::ConfirmArgs;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
+use crate::failure::Failure;
+use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::secret::read_secret;
+
+/// The subcommands for channels.
+#[derive(Subcommand)]
+pub enum ChannelCommand {
+    Create(CreateChannelArgs),
+    /// List the channels, without their secrets
+    List {
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Show a channel, without its secrets
+    Get {
+        /// Name of the channel
+        channel: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Send a message to a channel now
+    ///
+    /// The exit code is 1 if the receiver did not accept it.
+    Test {
+        /// Name of the channel
+        channel: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Delete a channel with its subscriptions and the messages that wait for it
+    Delete {
+        /// Name of the channel
+        channel: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
+    },
+}
+
+/// Create a channel
+#[derive(Args)]
+pub struct CreateChannelArgs {
+    /// Its name
+    name: String,
+    /// What it sends: webhook, slack, teams, alertmanager or pagerduty
+    #[arg(long, value_name = "KIND", default_value = "webhook", value_parser = parse_kind)]
+    kind: ChannelKind,
+    /// Where to: https://HOST/PATH; may be omitted for PagerDuty
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "",
+        conflicts_with = "url_file",
+        hide_default_value = true
+    )]
+    url: String,
+    /// File with the address, if it is a secret, or - for stdin
+    #[arg(long, value_name = "FILE|-")]
+    url_file: Option<PathBuf>,
+    /// File with the secret that signs the messages of a webhook, or with the integration key of PagerDuty, or - for stdin
+    #[arg(long, value_name = "FILE|-")]
+    secret_file: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+fn parse_kind(text: &str) -> Result<ChannelKind, String> {
+    ChannelKind::parse(text).ok_or_else(|| {
+        let kinds: Vec<&str> = ChannelKind::ALL.iter().copied().map(ChannelKind::as_str).collect();
+        format!("the kinds are {}", kinds.join(", "))
+    })
+}
+
+impl ChannelCommand {
+    /// Runs it.
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        match self {
+            Self::Create(create) => create.run(remote, out).await?,
+            Self::List { output } => print_list(&remote.client.list_channels().await?, output.format, out)?,
+            Self::Get { channel, output } => {
+                print_list(&[remote.client.get_channel(&channel).await?], output.format, out)?;
+            }
+            Self::Test { channel, output } => {
+                let test = remote.client.test_channel(&channel).await?;
+                if output.format.is_machine() {
+                    out.print_value(&test, output.format)?;
+                } else {
+                    out.print_line(&test.message)?;
+                }
+                if !test.delivered {
+                    return Ok(ExitStatus::Failed);
+                }
+            }
+            Self::Delete { channel, confirm } => {
+                confirm.confirm(&format!("The channel {channel} will be deleted with its subscriptions."))?;
+                remote.client.delete_channel(&channel).await?;
+                out.print_line(&format!("channel/{channel} deleted"))?;
+            }
+        }
+        Ok(ExitStatus::Success)
+    }
+}
+
+impl CreateChannelArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let url = match &self.url_file {
+            Some(file) => read_secret(file)?.trim().to_owned(),
+            None => self.url,
+        };
+        let secret = self.secret_file.as_deref().map(read_secret).transpose()?;
+        let new = NewChannel { name: self.name, kind: self.kind, url, secret };
+        let channel = remote.client.create_channel(&new).await?;
+        if self.output.format.is_machine() {
+            return out.print_value(&channel, self.output.format);
+        }
+        out.print_line(&format!("channel/{} created", channel.name))?;
+        out.print_note(&format!("Test it: flotilla channel test {}", channel.name));
+        Ok(())
+    }
+}
+
+fn print_list(channels: &[Channel], format: Format, out: &Printer) -> Result<(), Failure> {
+    if format.is_machine() {
+        return out.print_value(&channels, format);
+    }
+    let mut table = Table::new(&["NAME", "KIND", "ADDRESS", "SIGNED", "STATUS"]);
+    for channel in channels {
+        let row = table.add_row().text(&channel.name).text(channel.kind.as_str()).text(&channel.url);
+        let row = row.text(if channel.has_secret { "yes" } else { "no" });
+        row.text(channel.last_error.as_deref().unwrap_or("-"));
+    }
+    out.print_table(&table, "There are no channels yet: flotilla channel create NAME --url URL")
+}

@@ -1,0 +1,104 @@
+//! `flotilla subscription`: which incidents are sent to which channel.
+
+use clap::{Args, Subcommand};
+use domain::SubscriptionId;
+use domain::notification::{NewSubscription, Subscription};
+
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
+use crate::failure::Failure;
+use crate::output::{Format, OutputArgs, Printer, Table};
+
+/// The subcommands for subscriptions.
+#[derive(Subcommand)]
+pub enum SubscriptionCommand {
+    Create(CreateSubscriptionArgs),
+    /// List the subscriptions
+    List {
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Delete a subscription; messages about open incidents are still sent
+    Delete {
+        /// Id of the subscription
+        subscription: SubscriptionId,
+    },
+}
+
+/// Send incidents to a channel
+#[derive(Args)]
+#[group(id = "scope", required = true, multiple = false)]
+pub struct ScopeArgs {
+    /// Those of this workload
+    #[arg(long, value_name = "WORKLOAD")]
+    workload: Option<String>,
+    /// Those of the workloads of this owner
+    #[arg(long, value_name = "OWNER")]
+    owner: Option<String>,
+    /// Those of the workloads with these labels, such as team=shop
+    #[arg(long, value_name = "LABELS")]
+    selector: Option<String>,
+    /// Those of all workloads of the project, which is default
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+}
+
+/// Send incidents to a channel
+#[derive(Args)]
+pub struct CreateSubscriptionArgs {
+    /// Name of the channel
+    #[arg(long, value_name = "CHANNEL")]
+    channel: String,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl SubscriptionCommand {
+    /// Runs it.
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        match self {
+            Self::Create(create) => create.run(remote, out).await?,
+            Self::List { output } => {
+                print_list(&remote.client.list_subscriptions().await?, output.format, out)?;
+            }
+            Self::Delete { subscription } => {
+                remote.client.delete_subscription(subscription).await?;
+                out.print_line(&format!("subscription/{subscription} deleted"))?;
+            }
+        }
+        Ok(ExitStatus::Success)
+    }
+}
+
+impl CreateSubscriptionArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let new = NewSubscription {
+            channel: self.channel,
+            workload: self.scope.workload,
+            owner: self.scope.owner,
+            selector: self.scope.selector,
+            project: self.scope.project,
+        };
+        let created = remote.client.create_subscription(&new).await?;
+        if self.output.format.is_machine() {
+            return out.print_value(&created, self.output.format);
+        }
+        out.print_line(&format!("subscription/{} created", created.id))
+    }
+}
+
+fn print_list(subscriptions: &[Subscription], format: Format, out: &Printer) -> Result<(), Failure> {
+    if format.is_machine() {
+        return out.print_value(&subscriptions, format);
+    }
+    let mut table = Table::new(&["ID", "CHANNEL", "INCIDENTS OF", "BY"]);
+    for one in subscriptions {
+        let row = table.add_row().text(one.id.to_string()).text(&one.fields.channel);
+        row.text(&one.scope).text(&one.created_by);
+    }
+    let nothing =
+        "There are no subscriptions yet: flotilla subscription create --channel CHANNEL --workload WORKLOAD";
+    out.print_table(&table, nothing)
+}

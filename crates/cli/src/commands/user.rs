@@ -1,0 +1,130 @@
+//! `flotilla user`: users and their roles.
+
+use clap::{Args, Subcommand};
+use domain::role::Role;
+use wire::{NewUser, PasswordLink};
+
+use crate::confirm::ConfirmArgs;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
+use crate::failure::Failure;
+use crate::output::{OutputArgs, Printer, Table};
+
+/// The subcommands for users.
+#[derive(Subcommand)]
+pub enum UserCommand {
+    /// List all users with their roles
+    List {
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    Invite(InviteArgs),
+    /// Change the role of a user
+    SetRole {
+        /// Name of the user
+        user: String,
+        /// The role: viewer, editor, publisher, approver or admin
+        role: Role,
+    },
+    /// Create a link with which a user sets a new password; it is printed only once
+    ResetPassword {
+        /// Name of the user
+        user: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Disable a user: no session and no API token of the user is accepted
+    Disable {
+        /// Name of the user
+        user: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
+    },
+    /// Enable a user again
+    Enable {
+        /// Name of the user
+        user: String,
+    },
+}
+
+/// Create a user and a link with which the user sets a password; it is printed only once
+#[derive(Args)]
+pub struct InviteArgs {
+    /// The name to sign in with
+    user: String,
+    /// The role: viewer, editor, publisher, approver or admin
+    #[arg(long, default_value_t = Role::Viewer, value_name = "ROLE")]
+    role: Role,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl UserCommand {
+    /// Runs it.
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        match self {
+            Self::List { output } => print_list(remote, output, out).await?,
+            Self::Invite(InviteArgs { user, role, output }) => {
+                let link = remote.client.invite_user(&NewUser { name: user, role }).await?;
+                print_link(remote, &link, output, out)?;
+            }
+            Self::SetRole { user, role } => {
+                let user = remote.client.set_user_role(&user, role).await?;
+                out.print_line(&format!("user/{} is {}", user.name, user.role))?;
+            }
+            Self::ResetPassword { user, output } => {
+                let link = remote.client.reset_password(&user).await?;
+                print_link(remote, &link, output, out)?;
+            }
+            Self::Disable { user, confirm } => {
+                confirm.confirm(&format!("The sessions and API tokens of {user} will be rejected."))?;
+                let user = remote.client.disable_user(&user).await?;
+                out.print_line(&format!("user/{} disabled", user.name))?;
+            }
+            Self::Enable { user } => {
+                let user = remote.client.enable_user(&user).await?;
+                out.print_line(&format!("user/{} enabled", user.name))?;
+            }
+        }
+        Ok(ExitStatus::Success)
+    }
+}
+
+fn print_link(
+    remote: &ServerConnection,
+    link: &PasswordLink,
+    output: OutputArgs,
+    out: &Printer,
+) -> Result<(), Failure> {
+    if output.format.is_machine() {
+        return out.print_value(link, output.format);
+    }
+    let name = &link.user.name;
+    let Some(path) = &link.link else {
+        return Err(Failure::new(
+            format!(
+                "An earlier attempt of this request did it. {}",
+                link.omitted.as_deref().unwrap_or_default()
+            ),
+            format!("flotilla user reset-password {name}"),
+        ));
+    };
+    out.print_note(&format!(
+        "user/{name} is {}. Send this link to the user; it is shown only once, works once, and until {}:",
+        link.user.role, link.expires_at
+    ));
+    out.print_line(&format!("{}{path}", remote.client.server_url()))
+}
+
+async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer) -> Result<(), Failure> {
+    let users = remote.client.list_users().await?;
+    if output.format.is_machine() {
+        return out.print_value(&users, output.format);
+    }
+    let mut table = Table::new(&["NAME", "ROLE", "STATE", "LAST SIGN-IN"]);
+    for user in &users {
+        let last = user.last_sign_in_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
+        table.add_row().text(&user.name).text(user.role.as_str()).text(user.state.label()).text(last);
+    }
+    out.print_table(&table, "There are no users.")
+}

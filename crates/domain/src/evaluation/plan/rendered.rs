@@ -1,0 +1,39 @@
+//! The manifests of a workload as they are rendered for one cluster.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::secret::{hide_values, is_secret};
+use crate::model::bundle::Bundle;
+
+/// The manifests for one cluster. Values of Secrets are hidden.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedManifests {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Number of the revision; absent for the draft.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    /// The objects, in the order in which they are applied.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
+    pub objects: Vec<Value>,
+    /// The hooks of a chart, in the order in which they run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
+    pub hooks: Vec<Value>,
+}
+
+impl RenderedManifests {
+    /// The content of a bundle.
+    pub fn new(cluster: &str, revision: Option<u32>, bundle: &Bundle) -> Self {
+        let show = |object: &Value| if is_secret(object) { hide_values(object) } else { object.clone() };
+        Self {
+            cluster: cluster.to_owned(),
+            revision,
+            objects: bundle.objects.iter().map(show).collect(),
+            hooks: bundle.hooks.iter().map(show).collect(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The checks of channels and subscriptions before they are stored.
+
+use super::{ChannelKind, NewChannel, NewSubscription, PAGERDUTY_URL, SubscriptionScope};
+use crate::kubernetes::labels::LabelSelector;
+use crate::kubernetes::name;
+use crate::model::owner::check_owners;
+use crate::text::finding::Finding;
+use crate::text::name_check::INVALID_NAME;
+
+/// Longest URL, in bytes.
+const MAX_URL_BYTES: usize = 2_000;
+/// Longest secret, in bytes.
+const MAX_SECRET_BYTES: usize = 1_000;
+/// Shortest secret that signs messages, in bytes.
+const MIN_SIGNING_SECRET_BYTES: usize = 16;
+
+fn error(message: impl Into<String>, hint: &str, path: &str) -> Finding {
+    Finding::error(INVALID_NAME, message, hint).with_path(path)
+}
+
+impl NewChannel {
+    /// The address: that of PagerDuty if it is omitted.
+    pub fn target(&self) -> &str {
+        match (self.kind, self.url.trim()) {
+            (ChannelKind::Pagerduty, "") => PAGERDUTY_URL,
+            (_, url) => url,
+        }
+    }
+
+    /// Checks the fields themselves; whether the address may be connected to is decided when a message is sent.
+    pub fn check(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if !name::is_label(&self.name) {
+            let shown: String = self.name.chars().take(80).collect();
+            let message = format!("{shown:?} is no name of a channel.");
+            findings.push(error(message, "Use lower-case letters, digits and \"-\", at most 63.", "/name"));
+        }
+        findings.extend(self.check_url());
+        let bytes = self.secret.as_ref().map_or(0, String::len);
+        if bytes > MAX_SECRET_BYTES {
+            let message = format!("The secret has {bytes} bytes, more than {MAX_SECRET_BYTES}.");
+            findings.push(error(message, "Use a shorter one.", "/secret"));
+        }
+        match self.kind {
+            ChannelKind::Pagerduty if bytes == 0 => findings.push(error(
+                "A channel for PagerDuty needs the integration key of a service.",
+                "In PagerDuty, add the integration Events API v2 to the service, and write its key as secret.",
+                "/secret",
+            )),
+            ChannelKind::Webhook if self.secret.is_some() && bytes < MIN_SIGNING_SECRET_BYTES => {
+                let message = format!("The secret has {bytes} bytes; at least {MIN_SIGNING_SECRET_BYTES} are needed.");
+                findings.push(error(message, "Generate one: openssl rand -hex 32.", "/secret"));
+            }
+            ChannelKind::Slack | ChannelKind::Teams | ChannelKind::Alertmanager if bytes > 0 => {
+                let message = format!("A channel for {} has no secret.", self.kind.label());
+                findings.push(error(message, "Leave it out; the address is stored encrypted.", "/secret"));
+            }
+            _ => {}
+        }
+        findings
+    }
+
+    fn check_url(&self) -> Option<Finding> {
+        let target = self.target();
+        let host = target.strip_prefix("https://").or_else(|| target.strip_prefix("http://"));
+        let authority = host.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+        if target.len() <= MAX_URL_BYTES
+            && !authority.is_empty()
+            && !authority.contains('@')
+            && !target.contains(|c: char| c.is_whitespace() || c.is_control())
+        {
+            return None;
+        }
+        let hint = "Write https://host/path, without a user name, as the receiver shows it.";
+        Some(error("The address is no URL that messages can be sent to.", hint, "/url"))
+    }
+}
+
+impl NewSubscription {
+    /// The scope of the fields.
+    ///
+    /// # Errors
+    /// There is not exactly one, it is not valid, or the project is not the only one that there is.
+    pub fn scope(&self) -> Result<SubscriptionScope, Vec<Finding>> {
+        let reject = |finding: Finding| Err(vec![finding]);
+        match (&self.workload, &self.owner, &self.selector, &self.project) {
+            (Some(name), None, None, None) if name::is_label(name) => {
+                Ok(SubscriptionScope::Workload(name.clone()))
+            }
+            (Some(name), None, None, None) => {
+                let shown: String = name.chars().take(80).collect();
+                let message = format!("{shown:?} is no name of a workload.");
+                reject(error(message, "Write the name of a workload.", "/workload"))
+            }
+            (None, Some(owner), None, None) if !owner.trim().is_empty() => {
+                let owner = owner.trim().to_owned();
+                let findings = check_owners(std::slice::from_ref(&owner));
+                if findings.is_empty() { Ok(SubscriptionScope::Owner(owner)) } else { Err(findings) }
+            }
+            (None, None, Some(text), None) => match text.parse::<LabelSelector>() {
+                Ok(selector) if !selector.is_empty() => Ok(SubscriptionScope::Selector(selector)),
+                Ok(_) => reject(error(
+                    "The selector is empty.",
+                    "For all workloads, write project: default.",
+                    "/selector",
+                )),
+                Err(why) => reject(error(
+                    why.to_string(),
+                    "Write a label selector such as team=shop,tier!=test.",
+                    "/selector",
+                )),
+            },
+            (None, None, None, Some(project)) if project == "default" => Ok(SubscriptionScope::Project),
+            (None, None, None, Some(_)) => {
+                reject(error("There is no such project.", "The only project is default.", "/project"))
+            }
+            _ => reject(error(
+                "A subscription selects incidents by exactly one of workload, owner, selector and project.",
+                "Write one of them; create several subscriptions for several.",
+                "/workload",
+            )),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Users, as administrators see them, and the links with which they set their passwords.
+
+use serde::{Deserialize, Serialize};
+
+use super::role::Role;
+use crate::kubernetes::id::UserId;
+use crate::kubernetes::time::Timestamp;
+
+/// Whether a user can sign in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum UserState {
+    /// The user has not set a password yet.
+    Invited,
+    /// The user can sign in.
+    Active,
+    /// An administrator has disabled the user: no session and no API token of the user is accepted.
+    Disabled,
+}
+
+impl UserState {
+    /// Its label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Invited => "Invited",
+            Self::Active => "Active",
+            Self::Disabled => "Disabled",
+        }
+    }
+}
+
+/// A user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct User {
+    /// The id.
+    pub id: UserId,
+    /// The name to sign in with.
+    pub name: String,
+    /// The role in the organisation.
+    pub role: Role,
+    /// Whether the user can sign in.
+    pub state: UserState,
+    /// When the user was created.
+    pub created_at: Timestamp,
+    /// When the user last signed in with a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_sign_in_at: Option<Timestamp>,
+    /// Until when a link to set a password is valid, if there is one that was not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_expires_at: Option<Timestamp>,
+}
+
+/// A user to invite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewUser {
+    /// The name to sign in with.
+    pub name: String,
+    /// The role.
+    pub role: Role,
+}
+
+/// The new role of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RoleChange {
+    /// The role.
+    pub role: Role,
+}
+
+/// A link with which a user sets a password, once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PasswordLink {
+    /// The user.
+    pub user: User,
+    /// The path of the link on this server, with its secret. Only in the first response; whoever has it sets the password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Until when it is valid.
+    pub expires_at: Timestamp,
+    /// Why the link is missing, in a repeated response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<String>,
+}
+
+/// Without the link: it must not appear in a log.
+impl std::fmt::Debug for PasswordLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PasswordLink").field("user", &self.user.name).finish_non_exhaustive()
+    }
+}
+
+impl PasswordLink {
+    /// The same without the link, to be stored and sent to a client that repeats the request.
+    #[must_use]
+    pub fn without_secret(&self) -> Self {
+        let omitted = "The link was only in the first response, because it is not stored. Create another one with \
+            a password reset of the user.";
+        Self { link: None, omitted: Some(omitted.to_owned()), ..self.clone() }
+    }
+}

@@ -1,0 +1,97 @@
+//! The values of a chart as fields of a form: from its default values, its `values.schema.json` and the comments in its
+//! `values.yaml`, whichever of them it has.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+mod build;
+mod schema;
+
+/// The fields of a form for the values of a chart.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ValuesForm {
+    /// The fields of the top level: in the order of `values.yaml`, then those that only the schema names.
+    pub fields: Vec<ValuesField>,
+    /// Whether types and limits come from a schema of the chart; otherwise they follow from the default values.
+    pub has_schema: bool,
+    /// Whether the chart has more values than the form shows.
+    pub is_truncated: bool,
+}
+
+/// One value, or one map of values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ValuesField {
+    /// The key in its map.
+    pub key: String,
+    /// JSON pointer in the values.
+    pub path: String,
+    /// What it is, in the author's words; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Whether the schema requires it.
+    #[serde(default)]
+    pub is_required: bool,
+    /// The chart's default; `None` if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// How it is edited.
+    pub kind: FieldKind,
+}
+
+/// How a value is edited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum FieldKind {
+    /// A map with known keys.
+    Section {
+        /// Its fields.
+        fields: Vec<ValuesField>,
+    },
+    /// `true` or `false`.
+    Boolean,
+    /// A number.
+    Number {
+        /// Whether it has no fraction.
+        integer: bool,
+        /// The smallest value.
+        minimum: Option<f64>,
+        /// The largest value.
+        maximum: Option<f64>,
+    },
+    /// A text.
+    Text,
+    /// A text, a number or a boolean: what is entered is read as YAML.
+    Scalar,
+    /// One of these values.
+    Choice {
+        /// The values.
+        options: Vec<Value>,
+    },
+    /// A list of texts and numbers, one per line.
+    List,
+    /// Anything else, as YAML.
+    Yaml,
+}
+
+impl ValuesForm {
+    /// The form for a chart with these default values, this schema (`None` without a usable one) and these descriptions of
+    /// values by JSON pointer.
+    pub fn build(defaults: &Value, schema: Option<&Value>, descriptions: &BTreeMap<String, String>) -> Self {
+        build::build_form(defaults, schema, descriptions)
+    }
+}
+
+impl ValuesField {
+    /// Whether its key, its path or its description contains the words, which are in lower case.
+    pub fn matches(&self, words: &str) -> bool {
+        let texts = [&self.path, &self.description];
+        words.split_whitespace().all(|word| {
+            let is_in = |text: &&String| text.to_lowercase().contains(word);
+            texts.iter().any(is_in)
+        })
+    }
+}

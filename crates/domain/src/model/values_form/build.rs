@@ -1,0 +1,242 @@
+//! Builds the fields: one for every key of the default values and of the schema.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::schema::ValueSchema;
+use super::{FieldKind, ValuesField, ValuesForm};
+use crate::kubernetes::field_path::escape_pointer_token;
+
+/// Most fields of a form; a larger chart is edited as YAML beyond it.
+const MAX_FIELDS: usize = 2_000;
+/// Most maps inside each other that have fields of their own.
+const MAX_DEPTH: usize = 12;
+/// Longest description, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 300;
+
+pub(super) fn build_form(
+    defaults: &Value,
+    schema: Option<&Value>,
+    descriptions: &BTreeMap<String, String>,
+) -> ValuesForm {
+    let schema = schema.and_then(ValueSchema::new);
+    let mut builder = FormBuilder { descriptions, remaining: MAX_FIELDS, is_truncated: false };
+    let fields = builder.build_fields(defaults.as_object(), schema, "", 0);
+    ValuesForm { fields, has_schema: schema.is_some(), is_truncated: builder.is_truncated }
+}
+
+struct FormBuilder<'a> {
+    descriptions: &'a BTreeMap<String, String>,
+    /// How many more fields there may be.
+    remaining: usize,
+    is_truncated: bool,
+}
+
+impl FormBuilder<'_> {
+    fn build_fields(
+        &mut self,
+        defaults: Option<&Map<String, Value>>,
+        schema: Option<ValueSchema<'_>>,
+        parent: &str,
+        depth: usize,
+    ) -> Vec<ValuesField> {
+        let mut keys: Vec<&str> = defaults.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        for key in schema.into_iter().flat_map(ValueSchema::keys) {
+            if !defaults.is_some_and(|defaults| defaults.contains_key(key)) {
+                keys.push(key);
+            }
+        }
+        let mut fields = Vec::with_capacity(keys.len().min(self.remaining));
+        for key in keys {
+            if self.remaining == 0 {
+                self.is_truncated = true;
+                break;
+            }
+            self.remaining -= 1;
+            let default = defaults.and_then(|defaults| defaults.get(key));
+            let own = schema.and_then(|schema| schema.property(key));
+            let path = format!("{parent}/{}", escape_pointer_token(key));
+            fields.push(ValuesField {
+                key: key.to_owned(),
+                description: self.describe(own, &path),
+                is_required: schema.is_some_and(|schema| schema.requires(key)),
+                kind: self.decide_kind(default, own, &path, depth),
+                default: default.or(own.and_then(ValueSchema::default)).cloned(),
+                path,
+            });
+        }
+        fields
+    }
+
+    /// The schema's description, or the comment in `values.yaml`.
+    fn describe(&self, schema: Option<ValueSchema<'_>>, path: &str) -> String {
+        let of_schema = schema.map_or("", |schema| match schema.text("description") {
+            "" => schema.text("title"),
+            description => description,
+        });
+        let text = match of_schema {
+            "" => self.descriptions.get(path).map_or("", String::as_str),
+            text => text,
+        };
+        text.chars().filter(|c| !c.is_control()).take(MAX_DESCRIPTION_CHARS).collect()
+    }
+
+    fn decide_kind(
+        &mut self,
+        default: Option<&Value>,
+        schema: Option<ValueSchema<'_>>,
+        path: &str,
+        depth: usize,
+    ) -> FieldKind {
+        if let Some(options) = schema.and_then(ValueSchema::options) {
+            return FieldKind::Choice { options };
+        }
+        let types = schema.map(ValueSchema::types).unwrap_or_default();
+        match types.as_slice() {
+            ["boolean"] => FieldKind::Boolean,
+            ["integer" | "number"] => {
+                let limit = |name: &str| schema.and_then(|schema| schema.limit(name));
+                let (minimum, maximum) = (limit("minimum"), limit("maximum"));
+                FieldKind::Number { integer: types == ["integer"], minimum, maximum }
+            }
+            ["string"] => FieldKind::Text,
+            ["array"] => decide_list(default, schema),
+            ["object"] => self.decide_map(default, schema, path, depth),
+            [] => match default {
+                Some(Value::Bool(_)) => FieldKind::Boolean,
+                Some(Value::Number(number)) => FieldKind::Number {
+                    integer: number.is_i64() || number.is_u64(),
+                    minimum: None,
+                    maximum: None,
+                },
+                Some(Value::String(_)) => FieldKind::Text,
+                Some(Value::Array(_)) => decide_list(default, schema),
+                Some(Value::Object(_)) => self.decide_map(default, schema, path, depth),
+                None | Some(Value::Null) => FieldKind::Yaml,
+            },
+            several if several.iter().any(|name| matches!(*name, "object" | "array")) => FieldKind::Yaml,
+            _ => FieldKind::Scalar,
+        }
+    }
+
+    fn decide_map(
+        &mut self,
+        default: Option<&Value>,
+        schema: Option<ValueSchema<'_>>,
+        path: &str,
+        depth: usize,
+    ) -> FieldKind {
+        if depth >= MAX_DEPTH {
+            return FieldKind::Yaml;
+        }
+        let fields = self.build_fields(default.and_then(Value::as_object), schema, path, depth + 1);
+        // A map without known keys, such as that of labels.
+        if fields.is_empty() { FieldKind::Yaml } else { FieldKind::Section { fields } }
+    }
+}
+
+/// Lines for a list of scalars, YAML for any other.
+fn decide_list(default: Option<&Value>, schema: Option<ValueSchema<'_>>) -> FieldKind {
+    let is_scalar_type = |name: &&str| matches!(*name, "string" | "integer" | "number");
+    let types = schema.and_then(ValueSchema::items).map(ValueSchema::types).unwrap_or_default();
+    if !types.is_empty() {
+        return if types.iter().all(is_scalar_type) { FieldKind::List } else { FieldKind::Yaml };
+    }
+    let items = default.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let is_scalar = |value: &Value| value.is_string() || value.is_number();
+    if !items.is_empty() && items.iter().all(is_scalar) { FieldKind::List } else { FieldKind::Yaml }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// One line per field: path, kind, default.
+    fn describe(fields: &[ValuesField]) -> Vec<String> {
+        let mut lines = Vec::new();
+        for field in fields {
+            let default = field.default.as_ref().map(Value::to_string).unwrap_or_default();
+            match &field.kind {
+                FieldKind::Section { fields } => {
+                    lines.push(format!("{} section", field.path));
+                    lines.extend(describe(fields));
+                }
+                kind => {
+                    let kind = serde_json::to_value(kind).unwrap();
+                    let required = if field.is_required { " required" } else { "" };
+                    let name = kind["type"].as_str().unwrap();
+                    lines.push(format!("{} {name} {default}{required}", field.path));
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn types_come_from_the_schema_and_otherwise_from_the_defaults() {
+        let defaults = json!({
+            "replicaCount": 1, "image": {"tag": "", "pull": "Always"}, "nodeSelector": {}, "args": ["-v", 2],
+            "extra": [], "ingress": {"hosts": [{"host": "a"}]}, "override": null, "on": true, "port": "http",
+        });
+        let schema = json!({
+            "required": ["image"],
+            "properties": {
+                "replicaCount": {"type": "integer", "minimum": 0},
+                "image": {"$ref": "#/definitions/image"},
+                "extra": {"type": "array", "items": {"type": ["string", "null"]}},
+                "port": {"type": ["string", "integer"]},
+                "only": {"oneOf": [{"type": "null"}, {"type": "boolean", "default": false}]},
+            },
+            "definitions": {"image": {"type": "object", "required": ["tag"], "properties": {
+                "pull": {"enum": ["Always", "Never"]}, "tag": {"type": "string"}, "digest": {"type": ["string", "null"]},
+            }}},
+        });
+        let form = ValuesForm::build(&defaults, Some(&schema), &BTreeMap::new());
+        assert!(form.has_schema && !form.is_truncated);
+        let expected = [
+            "/replicaCount number 1",
+            "/image section",
+            "/image/tag text \"\" required",
+            "/image/pull choice \"Always\"",
+            "/image/digest text ",
+            "/nodeSelector yaml {}",
+            "/args list [\"-v\",2]",
+            "/extra list []",
+            "/ingress section",
+            "/ingress/hosts yaml [{\"host\":\"a\"}]",
+            "/override yaml null",
+            "/on boolean true",
+            "/port scalar \"http\"",
+            "/only boolean false",
+        ];
+        assert_eq!(describe(&form.fields), expected);
+    }
+
+    #[test]
+    fn a_recursive_schema_ends_and_another_document_is_not_followed() {
+        let schema = json!({"$ref": "#/definitions/tree", "definitions": {"tree": {
+            "properties": {"left": {"$ref": "#/definitions/tree"}, "right": {"$ref": "#/definitions/tree"}},
+        }}});
+        let form = ValuesForm::build(&json!({}), Some(&schema), &BTreeMap::new());
+        assert!(form.is_truncated, "at most {MAX_FIELDS} fields");
+        let cycle = json!({"$ref": "#/definitions/a", "definitions": {"a": {"$ref": "#/definitions/a"}}});
+        assert!(!ValuesForm::build(&json!({"a": 1}), Some(&cycle), &BTreeMap::new()).has_schema);
+        let remote = json!({"$ref": "https://example.com/values.schema.json"});
+        let form = ValuesForm::build(&json!({"a": 1}), Some(&remote), &BTreeMap::new());
+        assert!(!form.has_schema && form.fields.len() == 1);
+    }
+
+    #[test]
+    fn a_field_has_the_description_of_the_schema_or_of_the_comment() {
+        let schema = json!({"properties": {"a": {"description": "of the schema"}}});
+        let comments =
+            ["/a", "/b"].into_iter().map(|path| (path.to_owned(), format!("comment of {path}"))).collect();
+        let form = ValuesForm::build(&json!({"a": 1, "b": 2}), Some(&schema), &comments);
+        let texts: Vec<&str> = form.fields.iter().map(|field| field.description.as_str()).collect();
+        assert_eq!(texts, ["of the schema", "comment of /b"]);
+        assert!(form.fields[1].matches("comment b") && !form.fields[1].matches("schema"));
+    }
+}

@@ -1,0 +1,159 @@
+//! The audit log: what is recorded, and how it is read and verified (docs/audit.md).
+//!
+//! A change by a user is recorded in its own transaction: the verb begins it with [`Hub::write_as`]. What changes nothing is recorded in
+//! a transaction of its own: denied requests and failed sign-ins, at most once a minute for the same actor, action and address.
+
+use domain::audit::{
+    AuditEntry, AuditHead, AuditOutcome, AuditPage, AuditQuery, AuditRecord, AuditVerification,
+};
+use domain::authorization::{RoleRequired, UserAction};
+
+use crate::sign_in::SignInClient;
+use crate::{Actor, Credential, Error, Hub};
+
+/// Entries that one page has unless the query says otherwise, and at most.
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 500;
+/// Entries that a verification reads at once.
+const VERIFY_BATCH: u32 = 1000;
+/// Time within which a denied or failed request of the same kind is recorded once.
+const REPEAT_MILLIS: i64 = 60_000;
+/// Longest recorded name of a user that was not authenticated, in characters.
+const NAME_MAX: usize = 63;
+
+impl Actor {
+    /// The record of a request of this actor; subject, message and changes follow from the events of its transaction.
+    pub(crate) fn audit_record(&self, action: &str, outcome: AuditOutcome) -> AuditRecord {
+        let credential = match &self.credential {
+            Some(Credential::Session { id_hash, .. }) => format!("session {}", id_hash.short()),
+            Some(Credential::Token { id, .. }) => format!("token {id}"),
+            None => String::new(),
+        };
+        AuditRecord {
+            actor: self.name.clone(),
+            credential,
+            address: self.origin.address.clone(),
+            request_id: self.origin.request_id.clone(),
+            action: action.to_owned(),
+            outcome,
+            subject: String::new(),
+            message: String::new(),
+            changes: Vec::new(),
+        }
+    }
+}
+
+/// The record of a sign-in.
+pub(crate) fn sign_in_record(name: &str, client: &SignInClient, message: &str) -> AuditRecord {
+    AuditRecord {
+        actor: name.chars().take(NAME_MAX).collect(),
+        credential: String::new(),
+        address: client.network.to_string(),
+        request_id: String::new(),
+        action: "sign-in".to_owned(),
+        outcome: AuditOutcome::Succeeded,
+        subject: String::new(),
+        message: message.to_owned(),
+        changes: Vec::new(),
+    }
+}
+
+impl Hub {
+    /// One page of the audit log, newest first.
+    ///
+    /// # Errors
+    /// Also an entry that can't be read.
+    pub async fn list_audit(&self, actor: &Actor, query: &AuditQuery) -> Result<AuditPage, Error> {
+        actor.authorize(UserAction::ViewAudit)?;
+        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+        let mut tx = self.read().await?;
+        let mut items = store::audit::list(&mut tx, query, limit + 1).await?;
+        let has_more = items.len() > limit as usize;
+        items.truncate(limit as usize);
+        let next = items.last().filter(|_| has_more).map(|entry| entry.seq);
+        Ok(AuditPage { items, next })
+    }
+
+    /// At most this many entries after a position, oldest first, for an export.
+    ///
+    /// # Errors
+    /// Also an entry that can't be read.
+    pub async fn export_audit(
+        &self,
+        actor: &Actor,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<AuditEntry>, Error> {
+        actor.authorize(UserAction::ViewAudit)?;
+        let mut tx = self.read().await?;
+        Ok(store::audit::list_after(&mut tx, after, limit).await?)
+    }
+
+    /// Verifies the whole log, in batches.
+    ///
+    /// # Errors
+    /// The database does not respond.
+    pub async fn verify_audit(&self, actor: &Actor) -> Result<AuditVerification, Error> {
+        actor.authorize(UserAction::ViewAudit)?;
+        let mut tx = self.read().await?;
+        let last = store::audit::last_seq(&mut tx).await?;
+        drop(tx);
+        let mut head = AuditHead::default();
+        loop {
+            let mut tx = self.read().await?;
+            let batch = store::audit::list_after(&mut tx, head.seq, VERIFY_BATCH).await?;
+            drop(tx);
+            for entry in &batch {
+                if let Err(broken) = head.advance(entry) {
+                    return Ok(AuditVerification { head, broken: Some(broken) });
+                }
+            }
+            if batch.is_empty() {
+                return Ok(AuditVerification { broken: head.check_end(last).err(), head });
+            }
+        }
+    }
+
+    /// Records that the role of an actor did not allow a request to this path. A failure is logged: the request is denied anyway.
+    pub async fn record_denial(&self, actor: &Actor, denied: &RoleRequired, path: &str) {
+        let record = AuditRecord {
+            subject: path.to_owned(),
+            message: format!("The role {} does not allow it; it needs {}.", denied.role, denied.required),
+            ..actor.audit_record(denied.action.as_str(), AuditOutcome::Denied)
+        };
+        self.record_unchanged(record).await;
+    }
+
+    /// Records a sign-out.
+    pub async fn record_sign_out(&self, actor: &Actor) {
+        let message = "Signed out.".to_owned();
+        let record = AuditRecord { message, ..actor.audit_record("sign-out", AuditOutcome::Succeeded) };
+        self.record_unchanged(record).await;
+    }
+
+    /// Records an attempt to sign in that failed.
+    pub(crate) async fn record_failed_sign_in(&self, name: &str, client: &SignInClient, why: &str) {
+        let record = AuditRecord { outcome: AuditOutcome::Failed, ..sign_in_record(name, client, why) };
+        self.record_unchanged(record).await;
+    }
+
+    /// Records what changed nothing. A failure is logged.
+    async fn record_unchanged(&self, record: AuditRecord) {
+        if let Err(error) = self.try_record_unchanged(record).await {
+            tracing::warn!(%error, "a request was not recorded in the audit log");
+        }
+    }
+
+    async fn try_record_unchanged(&self, record: AuditRecord) -> Result<(), Error> {
+        let now = self.clock().now();
+        let mut tx = self.write().await?;
+        let since = now.plus_millis(-REPEAT_MILLIS);
+        let is_repeated = record.outcome != AuditOutcome::Succeeded
+            && store::audit::is_recorded_since(&mut tx, &record, since).await?;
+        if !is_repeated {
+            tx.record_audit(record, now);
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+}

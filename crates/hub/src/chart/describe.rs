@@ -1,0 +1,68 @@
+//! A chart for its page, and its values for a form.
+
+use domain::Finding;
+use domain::chart::{ChartDetails, ChartRef};
+use domain::chart_repository::{ChartDescription, is_stable};
+use domain::manifest::{read_key_comments, yaml_value};
+use domain::values_form::ValuesForm;
+use serde_json::Value;
+
+use crate::blocking::run_blocking;
+use crate::{Error, Hub};
+
+impl Hub {
+    /// A chart with its versions, the workloads that use it, and one version in detail: `version`, or the newest one that is no
+    /// pre-release. A version that can't be read now is described by its findings.
+    ///
+    /// # Errors
+    /// There is no such chart or version.
+    pub async fn describe_chart(
+        &self,
+        reference: ChartRef<'_>,
+        version: Option<&str>,
+    ) -> Result<ChartDescription, Error> {
+        let ChartRef { repository, name } = reference;
+        let versions = self.list_chart_versions(repository, name).await?;
+        let newest = versions.iter().find(|found| is_stable(&found.version)).or_else(|| versions.first());
+        let newest = newest.map(|found| found.version.clone()).unwrap_or_default();
+        let version = version.map_or(newest, str::to_owned);
+        let (details, findings) = match self.get_chart(repository, name, &version).await {
+            Ok(details) => (Some(details), Vec::new()),
+            Err(Error::Invalid(findings)) => (None, findings),
+            Err(error) => return Err(error),
+        };
+        let readme = details.as_ref().map(|details| details.readme.clone()).unwrap_or_default();
+        let readme_html = run_blocking(move || source::readme::render_html(&readme)).await?;
+        let mut tx = self.read().await?;
+        let uses = store::chart_repository::list_uses(&mut tx, self.project(), repository).await?;
+        let chart = format!("{repository}/{name}");
+        let used_by = uses.into_iter().filter(|one| one.chart == chart).collect();
+        Ok(ChartDescription { chart, version, versions, details, findings, readme_html, used_by })
+    }
+
+    /// The form for the values of a version of a chart.
+    ///
+    /// # Errors
+    /// As [`Hub::get_chart`].
+    pub async fn get_values_form(
+        &self,
+        reference: ChartRef<'_>,
+        version: &str,
+    ) -> Result<(ChartDetails, ValuesForm), Error> {
+        let details = self.get_chart(reference.repository, reference.name, version).await?;
+        run_blocking(move || {
+            let form = build_form(&details)?;
+            Ok((details, form))
+        })
+        .await?
+        .map_err(|finding| Error::Invalid(vec![finding]))
+    }
+}
+
+fn build_form(details: &ChartDetails) -> Result<ValuesForm, Finding> {
+    let defaults = yaml_value::read(&details.default_values)?.unwrap_or(Value::Null);
+    // A schema that is no JSON is reported when the chart is rendered.
+    let schema: Option<Value> = serde_json::from_str(&details.values_schema).ok();
+    let comments = read_key_comments(&details.default_values);
+    Ok(ValuesForm::build(&defaults, schema.as_ref(), &comments))
+}

@@ -1,0 +1,96 @@
+//! Which workloads would leave a cluster, before it is changed or deleted.
+
+use domain::ClusterId;
+use domain::cluster::Cluster;
+use domain::placement::{ClusterGroup, Placement, is_still_selected};
+use domain::release::Release;
+use domain::request::ClusterPatch;
+use domain::workload::Intent;
+use store::Tx;
+
+use super::{edit, load_cluster};
+use crate::workload::load_present_releases;
+use crate::{Error, Hub};
+
+impl Hub {
+    /// The names of the workloads that this edit would remove from the cluster, after the removal notice; sorted. A workload
+    /// that is about to be removed already is not one of them.
+    ///
+    /// # Errors
+    /// There is no such cluster; a workload on it can't be read, so it is not known whether it would leave.
+    pub async fn preview_cluster_edit(&self, name: &str, patch: ClusterPatch) -> Result<Vec<String>, Error> {
+        let mut tx = self.read().await?;
+        let before = load_cluster(&mut tx, name).await?;
+        let mut after = before.clone();
+        edit::apply_edit(&mut after, patch);
+        if (&after.labels, &after.taints) == (&before.labels, &before.taints) {
+            return Ok(Vec::new());
+        }
+        let fleet = Fleet::load(&mut tx, after).await?;
+        let mut leaving = Vec::new();
+        for (release, workload) in store::release::list_all_by_cluster(&mut tx, before.id).await? {
+            if let Some((placement, current)) = load_published_placement(&mut tx, &release).await?
+                && fleet.removes(&placement, &current)
+            {
+                leaving.push(workload);
+            }
+        }
+        leaving.sort();
+        Ok(leaving)
+    }
+
+    /// The names of the workloads that have a release on a cluster, sorted: those that a deletion of the cluster leaves running.
+    pub async fn list_cluster_workloads(&self, name: &str) -> Result<Vec<String>, Error> {
+        let mut tx = self.read().await?;
+        let cluster = load_cluster(&mut tx, name).await?;
+        let releases = store::release::list_all_by_cluster(&mut tx, cluster.id).await?;
+        let there = releases.into_iter().filter(|(release, _)| !release.last_known_state().is_gone());
+        let mut names: Vec<String> = there.map(|(_, workload)| workload).collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// The clusters before and after a change of one of them, and the groups.
+struct Fleet {
+    before: Vec<Cluster>,
+    after: Vec<Cluster>,
+    groups: Vec<ClusterGroup>,
+    /// Index of the changed cluster.
+    at: usize,
+}
+
+impl Fleet {
+    async fn load(tx: &mut Tx, changed: Cluster) -> Result<Self, Error> {
+        let before = store::cluster::list_all(tx).await?;
+        let groups = store::group::list(tx).await?;
+        let at = before.iter().position(|cluster| cluster.id == changed.id);
+        let at = at.ok_or_else(|| Error::not_found("cluster", &changed.name))?;
+        let mut after = before.clone();
+        after[at] = changed;
+        Ok(Self { before, after, groups, at })
+    }
+
+    /// Whether the change ends the selection of the changed cluster.
+    fn removes(&self, placement: &Placement, current: &[ClusterId]) -> bool {
+        let is_selected =
+            |clusters: &[Cluster]| is_still_selected(placement, (clusters, self.at), &self.groups, current);
+        is_selected(&self.before) && !is_selected(&self.after)
+    }
+}
+
+/// The published placement of a release's workload, and the clusters that run it; `None` if nothing should run.
+async fn load_published_placement(
+    tx: &mut Tx,
+    release: &Release,
+) -> Result<Option<(Placement, Vec<ClusterId>)>, Error> {
+    if !release.is_present() {
+        return Ok(None);
+    }
+    let head = store::workload::get_head_by_id(tx, release.workload()).await?;
+    let published = head.filter(|head| head.intent == Intent::Published).and_then(|head| head.published);
+    let Some(number) = published else { return Ok(None) };
+    let revision = store::revision::get_existing(tx, release.workload(), number).await?;
+    let current = load_present_releases(tx, release.workload()).await?.into_keys().collect();
+    Ok(Some((revision.spec.placement, current)))
+}

@@ -1,0 +1,71 @@
+//! Notifications: channels, subscriptions, the outbox, and the delivery of what is in it.
+
+use std::sync::OnceLock;
+
+use futures::future::BoxFuture;
+
+use crate::Hub;
+
+mod channel;
+mod deliver;
+mod outbox;
+mod request;
+mod subscription;
+
+pub use request::MessageRequest;
+
+/// Sends messages to addresses that users choose. The server implements it; tests replace it.
+pub trait MessageSender: Send + Sync {
+    /// Sends a request; returns the status of the response.
+    ///
+    /// # Errors
+    /// There is no response, or the address may not be connected to: a sentence that contains no secret.
+    fn send(&self, request: MessageRequest) -> BoxFuture<'_, Result<u16, String>>;
+}
+
+/// How this server sends messages.
+#[derive(Default)]
+pub(crate) struct NotificationSettings {
+    sender: OnceLock<Box<dyn MessageSender>>,
+    console_url: OnceLock<String>,
+}
+
+impl Hub {
+    /// Sets what sends messages. Without it, messages wait.
+    pub fn set_message_sender(&self, sender: impl MessageSender + 'static) {
+        if self.notification_settings().sender.set(Box::new(sender)).is_err() {
+            tracing::warn!("the sender of messages was set before; the first one is used");
+        }
+    }
+
+    /// Sets the address of the console, which messages lead to.
+    pub fn set_console_url(&self, url: &str) {
+        if self.notification_settings().console_url.set(url.trim_end_matches('/').to_owned()).is_err() {
+            tracing::warn!("the address of the console was set before; the first one is used");
+        }
+    }
+
+    /// Sends a request.
+    async fn send_message(&self, request: MessageRequest) -> Result<(), SendFailure> {
+        let Some(sender) = self.notification_settings().sender.get() else {
+            let message = "This server sends no messages. Start it without --notifications off.".to_owned();
+            return Err(SendFailure { message, is_about_message: false });
+        };
+        match sender.send(request).await {
+            Ok(200..=299) => Ok(()),
+            Ok(status) => Err(SendFailure {
+                message: format!("The receiver answered with status {status}."),
+                is_about_message: matches!(status, 400 | 413 | 422),
+            }),
+            Err(message) => Err(SendFailure { message, is_about_message: false }),
+        }
+    }
+}
+
+/// Why a message was not delivered. What the receiver answered is no part of it: it can be a server that users may not read.
+struct SendFailure {
+    /// A sentence for people.
+    message: String,
+    /// Whether only this message was rejected: others can still be delivered.
+    is_about_message: bool,
+}

@@ -1,0 +1,172 @@
+//! Channels: created, tested and deleted by administrators.
+
+use domain::authorization::UserAction;
+use domain::event::{EventKind, NewEvent};
+use domain::incident::{IncidentState, IncidentSummary};
+use domain::notification::{
+    Channel, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageKind, NewChannel,
+};
+use domain::{DeliveryId, Finding, IncidentId};
+use store::channel::ChannelRow;
+
+use super::request::build_request;
+use crate::hub::CommitEffects;
+use crate::{Actor, Error, Hub};
+
+impl Hub {
+    /// The channels of the project, by name, without their secrets.
+    pub async fn list_channels(&self) -> Result<Vec<Channel>, Error> {
+        let mut tx = self.read().await?;
+        Ok(store::channel::list(&mut tx, self.project()).await?.into_iter().map(to_public).collect())
+    }
+
+    /// One channel.
+    ///
+    /// # Errors
+    /// There is no such channel.
+    pub async fn get_channel(&self, name: &str) -> Result<Channel, Error> {
+        self.load_channel(name).await.map(to_public)
+    }
+
+    async fn load_channel(&self, name: &str) -> Result<ChannelRow, Error> {
+        let mut tx = self.read().await?;
+        let row = store::channel::get(&mut tx, self.project(), name).await?;
+        row.ok_or_else(|| Error::not_found("channel", name))
+    }
+
+    /// Creates a channel.
+    ///
+    /// # Errors
+    /// It is not valid, or its name is in use.
+    pub async fn create_channel(&self, actor: &Actor, new: NewChannel) -> Result<Channel, Error> {
+        actor.authorize(UserAction::ManageChannels)?;
+        let findings = new.check();
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
+        }
+        let mut tx = self.write_as(actor, UserAction::ManageChannels).await?;
+        let existing = store::channel::list(&mut tx, self.project()).await?;
+        if existing.iter().any(|row| row.name == new.name) {
+            let message = format!("Channel {:?} exists. Delete it first to change it.", new.name);
+            return Err(Error::AlreadyExists(message));
+        }
+        if existing.len() >= MAX_CHANNELS {
+            let message = format!("The project has {MAX_CHANNELS} channels, the most possible.");
+            let finding = Finding::error("G101", message, "Delete one that is not used.").with_path("/name");
+            return Err(Error::Invalid(vec![finding]));
+        }
+        let target = new.target().to_owned();
+        let row = ChannelRow {
+            project: self.project(),
+            name: new.name,
+            kind: new.kind,
+            target,
+            secret: new.secret,
+            created_by: actor.name.clone(),
+            created_at: self.clock().now(),
+            failures: 0,
+            last_error: None,
+            retry_at: None,
+            delivered_at: None,
+        };
+        store::channel::insert(&mut tx, &row).await?;
+        let channel = to_public(row);
+        let message = format!("Channel {} ({}) was created.", channel.name, channel.kind.label());
+        let event = NewEvent::new(EventKind::ChannelCreated, &actor.name, message);
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &channel)).await?;
+        Ok(channel)
+    }
+
+    /// Deletes a channel with its subscriptions and what waits for it.
+    ///
+    /// # Errors
+    /// There is no such channel.
+    pub async fn delete_channel(&self, actor: &Actor, name: &str) -> Result<(), Error> {
+        actor.authorize(UserAction::ManageChannels)?;
+        let mut tx = self.write_as(actor, UserAction::ManageChannels).await?;
+        if !store::channel::delete(&mut tx, self.project(), name).await? {
+            return Err(Error::not_found("channel", name));
+        }
+        let message = format!("Channel {name} was deleted.");
+        let event = NewEvent::new(EventKind::ChannelDeleted, &actor.name, message);
+        self.commit(tx, CommitEffects::with_event(event)).await
+    }
+
+    /// Sends a message to a channel now, and reports the outcome. After a success, what waits for the channel is sent.
+    ///
+    /// # Errors
+    /// There is no such channel.
+    pub async fn test_channel(&self, actor: &Actor, name: &str) -> Result<ChannelTestResult, Error> {
+        actor.authorize(UserAction::ManageChannels)?;
+        let channel = self.load_channel(name).await?;
+        let id = self.ids().generate(DeliveryId::from_parts);
+        let message = self.test_message(actor);
+        let request = build_request(&channel, id, &message, ("", self.clock().now()));
+        let test = match self.send_message(request).await {
+            Ok(()) => ChannelTestResult {
+                delivered: true,
+                message: "The receiver accepted the message.".to_owned(),
+            },
+            Err(failure) => ChannelTestResult { delivered: false, message: failure.message },
+        };
+        if test.delivered {
+            let mut tx = self.write_as(actor, UserAction::ManageChannels).await?;
+            store::channel::record_success(&mut tx, self.project(), name, self.clock().now()).await?;
+            self.commit(tx, CommitEffects { wake_deliveries: true, ..CommitEffects::default() }).await?;
+        }
+        Ok(test)
+    }
+
+    fn test_message(&self, actor: &Actor) -> IncidentMessage {
+        let now = self.clock().now();
+        let incident = IncidentSummary {
+            id: self.ids().generate(IncidentId::from_parts),
+            workload: "test".to_owned(),
+            state: IncidentState::Open,
+            clusters: Vec::new(),
+            cluster_details: Vec::new(),
+            cause: format!("{} tests the channel. Nothing fails.", actor.name),
+            reason: "Test".to_owned(),
+            object: String::new(),
+            container: String::new(),
+            pod: String::new(),
+            hint: String::new(),
+            preceding_change: None,
+            since: now,
+            opened_at: now,
+            closed_at: None,
+            duration_seconds: None,
+            acknowledged_by: None,
+            acknowledged_at: None,
+        };
+        IncidentMessage { kind: MessageKind::Test, incident, owners: Vec::new(), at: now }
+    }
+
+    /// The address of an incident in the console; empty if that is not known.
+    pub(super) fn incident_link(&self, id: IncidentId) -> String {
+        let url = self.notification_settings().console_url.get();
+        url.map(|url| format!("{url}/incidents/{id}")).unwrap_or_default()
+    }
+}
+
+/// What is shown of a channel: everything but the secrets, which paths and queries of addresses can be.
+fn to_public(row: ChannelRow) -> Channel {
+    let scheme_end = row.target.find("://").map_or(0, |at| at + 3);
+    let end = |marks: &[char]| row.target[scheme_end..].find(marks).map(|at| scheme_end + at);
+    let url = match row.kind.has_secret_url() {
+        true => format!("{}/…", &row.target[..end(&['/', '?', '#']).unwrap_or(row.target.len())]),
+        false => row.target[..end(&['?', '#']).unwrap_or(row.target.len())].to_owned(),
+    };
+    Channel {
+        url,
+        name: row.name,
+        kind: row.kind,
+        has_secret: row.secret.is_some(),
+        created_by: row.created_by,
+        created_at: row.created_at,
+        failures: row.failures,
+        last_error: row.last_error,
+        retry_at: row.retry_at,
+        delivered_at: row.delivered_at,
+    }
+}

@@ -1,0 +1,86 @@
+//! Subscriptions: which incidents are sent to which channel.
+
+use domain::authorization::UserAction;
+use domain::event::{EventKind, NewEvent};
+use domain::notification::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription};
+use domain::{Finding, SubscriptionId};
+use store::subscription::SubscriptionRow;
+
+use crate::hub::CommitEffects;
+use crate::{Actor, Error, Hub};
+
+impl Hub {
+    /// The subscriptions of the project, oldest first.
+    pub async fn list_subscriptions(&self) -> Result<Vec<Subscription>, Error> {
+        let mut tx = self.read().await?;
+        Ok(store::subscription::list(&mut tx, self.project()).await?.iter().map(to_public).collect())
+    }
+
+    /// Creates a subscription. One with the same channel and scope is returned if it exists.
+    ///
+    /// # Errors
+    /// It is not valid, or there is no such channel or workload.
+    pub async fn create_subscription(
+        &self,
+        actor: &Actor,
+        new: NewSubscription,
+    ) -> Result<Subscription, Error> {
+        actor.authorize(UserAction::Subscribe)?;
+        let scope = new.scope().map_err(Error::Invalid)?;
+        let mut tx = self.write_as(actor, UserAction::Subscribe).await?;
+        if store::channel::get(&mut tx, self.project(), &new.channel).await?.is_none() {
+            return Err(Error::not_found("channel", new.channel));
+        }
+        if let Some(workload) = &new.workload {
+            self.load_workload_head(&mut tx, workload).await?;
+        }
+        let existing = store::subscription::list(&mut tx, self.project()).await?;
+        if let Some(row) = existing.iter().find(|row| row.channel == new.channel && row.scope == scope) {
+            return Ok(to_public(row));
+        }
+        if existing.len() >= MAX_SUBSCRIPTIONS {
+            let message = format!("The project has {MAX_SUBSCRIPTIONS} subscriptions, the most possible.");
+            let finding = Finding::error("G101", message, "Delete some, or select workloads by labels.");
+            return Err(Error::Invalid(vec![finding.with_path("/channel")]));
+        }
+        let row = SubscriptionRow {
+            id: self.ids().generate(SubscriptionId::from_parts),
+            project: self.project(),
+            channel: new.channel,
+            scope,
+            created_by: actor.name.clone(),
+            created_at: self.clock().now(),
+        };
+        store::subscription::insert(&mut tx, &row).await?;
+        let message = format!("Incidents of {} are sent to channel {}.", row.scope, row.channel);
+        let event = NewEvent::new(EventKind::SubscriptionCreated, &actor.name, message);
+        let subscription = to_public(&row);
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &subscription)).await?;
+        Ok(subscription)
+    }
+
+    /// Deletes a subscription. Messages about open incidents are still sent.
+    ///
+    /// # Errors
+    /// There is no such subscription.
+    pub async fn delete_subscription(&self, actor: &Actor, id: SubscriptionId) -> Result<(), Error> {
+        actor.authorize(UserAction::Subscribe)?;
+        let mut tx = self.write_as(actor, UserAction::Subscribe).await?;
+        if !store::subscription::delete(&mut tx, self.project(), id).await? {
+            return Err(Error::not_found("subscription", id.to_string()));
+        }
+        let message = format!("Subscription {id} was deleted.");
+        let event = NewEvent::new(EventKind::SubscriptionDeleted, &actor.name, message);
+        self.commit(tx, CommitEffects::with_event(event)).await
+    }
+}
+
+fn to_public(row: &SubscriptionRow) -> Subscription {
+    Subscription {
+        id: row.id,
+        scope: row.scope.to_string(),
+        fields: NewSubscription::from_scope(&row.channel, &row.scope),
+        created_by: row.created_by.clone(),
+        created_at: row.created_at,
+    }
+}

@@ -1,0 +1,77 @@
+//! Users: list, invite, roles, disable, and the links with which they set their passwords.
+
+use domain::UserId;
+use domain::authorization::UserAction;
+use domain::event::{EventKind, NewEvent};
+use domain::role::Role;
+use domain::user::{User, UserState};
+use store::user::{ListedUser, User as Account};
+use store::{Tx, role_binding};
+
+use crate::{Actor, Error, Hub};
+
+mod disable;
+mod invite;
+mod reset_password;
+mod set_role;
+
+/// The most users that are listed.
+const MAX_LISTED: u32 = 1_000;
+
+impl Hub {
+    /// All users, by name.
+    ///
+    /// # Errors
+    /// The actor may not manage users.
+    pub async fn list_users(&self, actor: &Actor) -> Result<Vec<User>, Error> {
+        actor.authorize(UserAction::ManageUsers)?;
+        let mut tx = self.read().await?;
+        let users = store::user::list(&mut tx, MAX_LISTED).await?;
+        let now = self.clock().now();
+        let view = |listed: ListedUser| {
+            let link = listed.link_expires_at.filter(|at| *at > now);
+            User { link_expires_at: link, ..to_view(&listed.user, listed.role) }
+        };
+        Ok(users.into_iter().map(view).collect())
+    }
+
+    /// The account with this name, locked until the transaction ends, with its role.
+    async fn lock_user(&self, tx: &mut Tx, name: &str) -> Result<(Account, Role), Error> {
+        let missing = || Error::not_found("user", name.chars().take(80).collect::<String>());
+        let found = store::user::get_by_name(tx, name).await?.ok_or_else(missing)?;
+        let account = store::user::lock(tx, found.id).await?.ok_or_else(missing)?;
+        let role = role_binding::get(tx, account.id).await?.unwrap_or(Role::Viewer);
+        Ok((account, role))
+    }
+}
+
+/// A user without a link.
+fn to_view(account: &Account, role: Option<Role>) -> User {
+    let state = match (account.disabled_at, account.password_hash.is_empty()) {
+        (Some(_), _) => UserState::Disabled,
+        (None, true) => UserState::Invited,
+        (None, false) => UserState::Active,
+    };
+    User {
+        id: account.id,
+        name: account.name.clone(),
+        role: role.unwrap_or(Role::Viewer),
+        state,
+        created_at: account.created_at,
+        last_sign_in_at: account.last_sign_in_at,
+        link_expires_at: None,
+    }
+}
+
+/// An event about a user.
+fn user_event(actor: &Actor, message: String) -> NewEvent {
+    NewEvent::new(EventKind::UserChanged, &actor.name, message)
+}
+
+/// Rejects a change that would leave nobody who can manage users.
+async fn require_other_admin(tx: &mut Tx, user: UserId, name: &str) -> Result<(), Error> {
+    if role_binding::count_others_with(tx, Role::Admin, user).await? == 0 {
+        return Err(domain::actions::last_admin(name).into());
+    }
+    Ok(())
+}

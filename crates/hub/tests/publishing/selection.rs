@@ -1,0 +1,35 @@
+//! Several selected workloads: what an action on them concerns, and which of them it skips.
+
+use domain::operation::OperationKind;
+use domain::request::RemovalOptions;
+use domain::selection::BulkAction;
+use domain::workload::WorkloadPhase;
+
+use crate::test_hub::{TestHub, everywhere};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_selection_counts_what_an_action_concerns_and_says_why_others_are_skipped() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    let mut west = test.register_cluster("west", &[]).await;
+    test.publish_new("web", everywhere()).await;
+    east.wait_for_release().await;
+    west.wait_for_release().await;
+    let names = ["web".to_owned(), "gone".to_owned()];
+    let selection = test.hub.get_workload_selection(&names, BulkAction::Unpublish).await.unwrap();
+    assert_eq!((selection.clusters, selection.releases(), selection.available().count()), (2, 2, 1));
+    let gone = &selection.items[1];
+    assert_eq!(gone.phase, None);
+    assert!(gone.unavailable.as_ref().is_some_and(|why| why.contains("gone")), "{gone:?}");
+
+    // Operations of one millisecond have no order.
+    test.advance_clock(1);
+    test.hub.unpublish_workload(&test.actor, "web", RemovalOptions::default()).await.unwrap();
+    let selection = test.hub.get_workload_selection(&names, BulkAction::Unpublish).await.unwrap();
+    let web = &selection.items[0];
+    assert_eq!(web.unavailable.as_deref(), Some("web is already unpublished."));
+    assert_eq!(web.phase, Some(WorkloadPhase::Unpublishing));
+    assert_eq!(web.latest.as_ref().map(|latest| latest.kind), Some(OperationKind::Unpublish));
+    assert_eq!((selection.clusters, selection.available().count()), (0, 0));
+    test.close().await;
+}

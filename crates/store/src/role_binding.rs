@@ -1,0 +1,61 @@
+//! Roles of users by scope. So far only the organisation is a scope.
+
+use domain::UserId;
+use domain::role::{Role, ScopeKind};
+
+use crate::decode::decode_row;
+use crate::sql::sql;
+use crate::{Error, Tx};
+
+/// Id of the only organisation.
+pub(crate) const ORGANIZATION: &str = "default";
+
+/// Sets the role of a user in the organisation.
+pub async fn put(tx: &mut Tx, user: UserId, role: Role) -> Result<(), Error> {
+    sql("INSERT INTO role_binding (subject, scope_kind, scope_id, role) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (subject, scope_kind, scope_id) DO UPDATE SET role = excluded.role")
+    .bind_text(user)
+    .bind_text(ScopeKind::Organization.as_str())
+    .bind_text(ORGANIZATION)
+    .bind_text(role)
+    .execute(tx)
+    .await
+    .map(drop)
+}
+
+/// The role of a user in the organisation, if the user has one.
+pub async fn get(tx: &mut Tx, user: UserId) -> Result<Option<Role>, Error> {
+    let row = sql(
+        "SELECT subject AS id, role FROM role_binding WHERE subject = $1 AND scope_kind = $2 AND scope_id = $3",
+    )
+    .bind_text(user)
+    .bind_text(ScopeKind::Organization.as_str())
+    .bind_text(ORGANIZATION)
+    .fetch_optional(tx)
+    .await?;
+    decode_row(row, "role_binding", |row| row.parse("role"))
+}
+
+/// The users with this role who can sign in, other than `except`. The rows of roles are locked until the transaction ends, so
+/// that two transactions do not each take the role from one of the last two administrators.
+pub async fn count_others_with(tx: &mut Tx, role: Role, except: UserId) -> Result<u32, Error> {
+    if tx.is_postgres() {
+        sql("SELECT subject AS id FROM role_binding WHERE scope_kind = $1 AND scope_id = $2 AND role = $3 ORDER BY subject")
+            .bind_text(ScopeKind::Organization.as_str())
+            .bind_text(ORGANIZATION)
+            .bind_text(role)
+            .push_locking_clause(tx)
+            .fetch_all(tx)
+            .await?;
+    }
+    let count = sql("SELECT COUNT(*) FROM user_account u JOIN role_binding b ON b.subject = u.id \
+         WHERE b.scope_kind = $1 AND b.scope_id = $2 AND b.role = $3 AND u.id <> $4 \
+         AND u.disabled_at IS NULL AND u.password_hash <> ''")
+    .bind_text(ScopeKind::Organization.as_str())
+    .bind_text(ORGANIZATION)
+    .bind_text(role)
+    .bind_text(except)
+    .fetch_number(tx)
+    .await?;
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,57 @@
+//! Subscriptions: which incidents are sent to a channel.
+
+use domain::notification::SubscriptionScope;
+use domain::{ProjectId, SubscriptionId, Timestamp};
+
+use crate::decode::decode_rows;
+use crate::sql::{sql, to_json};
+use crate::table::{self, table_row};
+use crate::{Error, Tx};
+
+/// A subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubscriptionRow {
+    /// Its id.
+    pub id: SubscriptionId,
+    /// The project.
+    pub project: ProjectId,
+    /// Name of its channel.
+    pub channel: String,
+    /// The incidents that it selects.
+    pub scope: SubscriptionScope,
+    /// Who created it.
+    pub created_by: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+table_row! {
+    SubscriptionRow as row in "subscription" => SubscriptionRow;
+    Key id = row.id.to_string() => id: parse;
+    Fixed project_id = row.project.to_string() => project: parse;
+    Fixed channel = &row.channel => channel: text;
+    Fixed scope = to_json(&row.scope)? => scope: json;
+    Fixed created_by = &row.created_by => created_by: text;
+    Fixed created_at = row.created_at => created_at: timestamp;
+}
+
+/// Adds a subscription to an existing channel.
+pub async fn insert(tx: &mut Tx, row: &SubscriptionRow) -> Result<(), Error> {
+    table::insert(tx, std::slice::from_ref(row))?.execute(tx).await.map(drop)
+}
+
+/// The subscriptions of a project, oldest first. One that can't be read is an error: its owner would not be notified.
+pub async fn list(tx: &mut Tx, project: ProjectId) -> Result<Vec<SubscriptionRow>, Error> {
+    let rows = table::select_from::<SubscriptionRow>()
+        .push(" WHERE project_id = $1 ORDER BY id")
+        .bind_text(project)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, "subscription", read_row)
+}
+
+/// Deletes a subscription; returns whether it existed.
+pub async fn delete(tx: &mut Tx, project: ProjectId, id: SubscriptionId) -> Result<bool, Error> {
+    let delete = sql("DELETE FROM subscription WHERE project_id = $1 AND id = $2");
+    Ok(delete.bind_text(project).bind_text(id).execute(tx).await? == 1)
+}

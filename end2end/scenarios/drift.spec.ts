@@ -1,0 +1,111 @@
+// Drift with the policy "notify only": what was changed, by whom, and the actions that end it. Drift that is reverted is reported.
+
+import { describe, expect, injectFault, open, publish, remove, row, step, test, toStep } from "./kit.js";
+
+const SHOP = (image: string) => `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: tide
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: tide}}
+  template:
+    metadata: {labels: {app: tide}}
+    spec:
+      containers:
+        - name: web
+          image: ${image}
+`;
+
+test("r_4 drift under notify shows applied, live and desired values and who changed them, and is ignored or reverted", async ({ page }) => {
+  await describe(page, "tide", "tide", SHOP("nginx:1.29"));
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.getByRole("checkbox", { name: "eu-west-3" }).check();
+  await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
+  await toStep(page, "Policies");
+  await step(page, "Policies");
+  await page.getByLabel("On drift").selectOption("notify");
+  await toStep(page, "Review");
+  // A new object shows its manifest on demand.
+  await expect(page.getByText("1 accepted")).toBeVisible({ timeout: 25_000 });
+  await page.getByText("Manifest", { exact: true }).first().click();
+  await expect(page.getByText("image: nginx:1.29").first()).toBeVisible();
+  await publish(page, "tide");
+  await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
+  // Nothing is to publish, so the review is not the main action.
+  await expect(page.getByRole("link", { name: "Review r2" })).not.toHaveClass(/btn-primary/);
+
+  await open(page, "/clusters/eu-west-3");
+  await injectFault(page, "Change replicas by hand");
+  await expect(page.getByText("replicas were changed from 2 to 5 by hand")).toBeVisible();
+  await open(page, "/workloads/tide?open=eu-west-3");
+  await expect(row(page, "eu-west-3")).toContainText("Drifted");
+  const field = page.getByRole("row").filter({ has: page.getByRole("rowheader", { name: /spec\.replicas$/ }) }).filter({ hasNot: page.getByRole("table") });
+  await expect(field.getByRole("cell").nth(0)).toHaveText("2");
+  await expect(field.getByRole("cell").nth(1)).toHaveText("5");
+  await expect(field.getByRole("cell").nth(2)).toHaveText("2");
+
+  // Revert once.
+  await page.getByRole("button", { name: "Revert on eu-west-3" }).click();
+  await expect(row(page, "eu-west-3")).toContainText("Healthy");
+  await expect(page.getByText(/^Drift reverted .*replicas 5 → 2 · changed by kubectl-edit$/)).toBeVisible();
+
+  // Ignore the field with the next publish.
+  await open(page, "/clusters/eu-west-3");
+  await injectFault(page, "Change replicas by hand");
+  await open(page, "/workloads/tide?open=eu-west-3");
+  await page.getByRole("button", { name: /^Ignore this field/ }).click();
+  await expect(page).toHaveURL(/\/workloads\/tide\/publish/);
+  await expect(page.getByRole("region", { name: "Changed settings" }).last()).toContainText("policies.ignore");
+  await publish(page, "tide");
+  await expect(page.getByText("1 of 1 clusters healthy with r2")).toBeVisible({ timeout: 40_000 });
+  await expect(row(page, "eu-west-3")).toContainText("Healthy");
+  await remove(page, "tide");
+});
+
+test("a failing image names pod and container, shows the text of the cluster, and offers the revision that was healthy", async ({ page }) => {
+  await describe(page, "gale", "gale", SHOP("nginx:1.29"));
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.getByRole("checkbox", { name: "eu-west-1" }).check();
+  await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
+  await toStep(page, "Review");
+  await publish(page, "gale");
+  await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
+
+  // The image disappears from the registry of one cluster; the menu names the workload.
+  await open(page, "/clusters/eu-west-1");
+  await page.getByRole("button", { name: "Break it" }).click();
+  await page.getByLabel("Workload", { exact: true }).selectOption("gale");
+  await page.getByRole("button", { name: "Let its containers crash" }).click();
+  await expect(page.getByText("Containers with nginx:1.29 crash now")).toBeVisible();
+  await open(page, "/workloads/gale?open=eu-west-1");
+  await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 30_000 });
+  await expect(page.getByText("The container starts and exits.")).toBeVisible();
+  await open(page, "/clusters/eu-west-1");
+  await page.getByRole("button", { name: "Break it" }).click();
+  await page.getByLabel("Workload", { exact: true }).selectOption("gale");
+  await page.getByRole("button", { name: "Restore the image" }).click();
+  await expect(page.getByText("nginx:1.29 runs again")).toBeVisible();
+  await open(page, "/workloads/gale");
+  await expect(row(page, "eu-west-1")).toContainText("Healthy", { timeout: 30_000 });
+
+  // A tag that can't exist.
+  await open(page, "/workloads/gale/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("nginx:9.9");
+  await toStep(page, "Review");
+  await publish(page, "gale");
+  await open(page, "/workloads/gale?open=eu-west-1");
+  await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 40_000 });
+  const why = page.getByText("cannot pull image nginx:9.9: it is not in the registry");
+  await expect(why).toHaveCount(2);
+  await expect(page.getByText("Container web", { exact: false }).first()).toBeVisible();
+  await expect(page.getByText(/^tide-/).first()).toBeVisible();
+  const raw = page.getByText(/failed to resolve reference/);
+  await expect(raw, "a short text is shown at once").toBeVisible();
+  await page.getByRole("link", { name: "Roll back to r1", exact: true }).click();
+  await publish(page, "gale");
+  await expect(page.getByText("1 of 1 clusters healthy with r3")).toBeVisible({ timeout: 40_000 });
+  await remove(page, "gale");
+});

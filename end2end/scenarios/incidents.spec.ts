@@ -1,0 +1,65 @@
+// An incident from a bad image to its end: it opens, is acknowledged, names the publish before it, and closes when the image is fixed.
+
+import { alive, describe, expect, fixture, open, publish, remove, row, step, test, toStep } from "./kit.js";
+
+test("a bad image opens one incident that a user acknowledges and that closes when the image is fixed", async ({ page }) => {
+  // The delay of an incident, two publishes, and the retries of the pods.
+  test.slow();
+  await describe(page, "gull", "gull", fixture("bad", "image-does-not-exist.yaml"));
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.getByRole("checkbox", { name: "eu-west-1" }).check();
+  await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
+  await toStep(page, "Review");
+  await publish(page, "gull");
+  await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 60_000 });
+
+  // The list was opened before the incident and is not reloaded.
+  await open(page, "/incidents?workload=gull");
+  const entry = page.getByRole("main").getByRole("link", { name: /gull on eu-west-1/ });
+  await expect(entry).toBeVisible({ timeout: 60_000 });
+  await entry.click();
+  await alive(page);
+  await expect(page.getByRole("heading", { level: 1, name: "gull fails on 1 cluster" })).toBeVisible();
+  await expect(page.getByText(/cannot pull image/).first()).toBeVisible();
+  await expect(page.getByRole("region", { name: "Change before" })).toContainText("Revision 1 was published");
+  await expect(page.getByRole("region", { name: "Notifications" })).toContainText("Nobody is notified");
+  await page.getByRole("button", { name: "Acknowledge" }).click();
+  await expect(page.getByText(/^Acknowledged by demo/)).toBeVisible();
+  const address = new URL(page.url()).pathname;
+
+  await open(page, "/workloads/gull/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("nginx:1.29");
+  await toStep(page, "Review");
+  await publish(page, "gull");
+  await expect(row(page, "eu-west-1")).toContainText("Healthy", { timeout: 60_000 });
+  await open(page, address);
+  await expect(page.getByRole("heading", { level: 1, name: /^gull recovered on 1 cluster after/ })).toBeVisible({ timeout: 60_000 });
+  await open(page, "/incidents?workload=gull");
+  await expect(page.getByRole("heading", { name: "No open incident of gull" })).toBeVisible();
+  await page.getByRole("link", { name: "Closed" }).click();
+  await expect(page.getByRole("main").getByRole("link", { name: /gull on eu-west-1/ })).toBeVisible();
+  await remove(page, "gull");
+});
+
+test("a channel is created, its test names why it fails, and a subscription uses it", async ({ page, faults }) => {
+  // The receiver of the test does not exist.
+  faults.expect(/channel_test|status 4\d\d|Failed to load resource/);
+  await open(page, "/settings?tab=notifications");
+  await page.locator("summary", { hasText: "Create channel" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("pager");
+  await page.getByLabel("Address").fill("http://127.0.0.1:9/hook");
+  await page.getByRole("button", { name: "Create channel" }).click();
+  await expect(row(page, "pager")).toContainText("Not used yet");
+  await page.getByRole("button", { name: "Test pager" }).click();
+  await expect(page.getByText(/pager: The message was not sent/).first()).toBeVisible({ timeout: 30_000 });
+  await page.locator("summary", { hasText: "Create subscription" }).click();
+  await page.getByLabel("Incidents of").selectOption("Owner");
+  await page.getByLabel("Name or labels").fill("team-shop");
+  await page.getByRole("button", { name: "Create subscription" }).click();
+  await expect(row(page, "owner team-shop")).toContainText("pager");
+  await row(page, "pager").getByRole("link", { name: "Delete… pager" }).click();
+  await page.getByRole("button", { name: "Delete channel" }).click();
+  await expect(page.getByRole("heading", { name: "No channels" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No subscriptions" })).toBeVisible();
+});

@@ -1,0 +1,49 @@
+// A real agent joins a real cluster by the command of the page, with the rights that the command grants and no others.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { startAgent } from "./agent.js";
+import { ControlPlanes } from "./control-planes.js";
+import { expect, open, row, signUp, test } from "./kit.js";
+import { readManifests } from "./manifests.js";
+import { Server } from "./server.js";
+
+test("s0_16 an agent registers, its key is compared and accepted on the page, and the cluster comes online", async ({ browser }) => {
+  test.setTimeout(180_000);
+  const planes = await ControlPlanes.start(1);
+  const server = await Server.startForAgents("join-agent");
+  const folder = join(process.env.FLOTILLA_DATA!, "join-agent-cluster");
+  mkdirSync(folder, { recursive: true });
+  const context = await browser.newContext({ baseURL: server.address, storageState: { cookies: [], origins: [] } });
+  let stopAgent = async (): Promise<void> => undefined;
+  try {
+    const page = await context.newPage();
+    await signUp(page, server);
+    await open(page, "/join");
+    await page.getByLabel("Cluster name").fill("edge-1");
+    await page.getByLabel("Namespaces", { exact: true }).fill("shop");
+    await page.getByRole("button", { name: "Create the command" }).click();
+    const current = page.getByRole("list", { name: "Stages" }).locator("[aria-current=step]");
+    await expect(current).toContainText("Agent registered");
+
+    const manifests = readManifests((await page.locator(".copy code").first().textContent()) ?? "");
+    planes.apply(0, manifests);
+    const kubeconfig = planes.writeServiceAccountKubeconfig(0, "flotilla-agent", "flotilla-agent", join(folder, "kubeconfig"));
+    stopAgent = startAgent(folder, manifests, kubeconfig);
+
+    // No reload: the page shows each stage by itself.
+    await expect(current).toContainText("Key compared and accepted", { timeout: 30_000 });
+    const decision = page.getByRole("region", { name: "Compare the key" });
+    await expect(decision).toContainText("v1.36.3");
+    await decision.getByRole("button", { name: "Accept edge-1" }).click();
+    await expect(page.getByRole("link", { name: "Open edge-1" })).toBeVisible({ timeout: 30_000 });
+    await expect(current).toHaveCount(0);
+    await open(page, "/clusters");
+    await expect(row(page, "edge-1")).toContainText("Online");
+  } finally {
+    await stopAgent();
+    await context.close();
+    await server.stop();
+    await planes.stop();
+  }
+});

@@ -1,0 +1,47 @@
+// The list of workloads: what needs attention first, and other orders by the heads of the columns (S1-19).
+
+import { accessible, expect, open, row, test } from "./kit.js";
+
+test("s1_19 workloads are listed worst first, and another order is part of the address", async ({ page }) => {
+  await open(page, "/workloads");
+  await expect(page.getByRole("columnheader", { name: "State" })).toHaveAttribute("aria-sort", "descending");
+  await expect(row(page, "lighthouse")).toContainText("Healthy", { timeout: 40_000 });
+  await page.getByRole("link", { name: "Workload", exact: true }).click();
+  await expect(page).toHaveURL(/\/workloads\?order=name$/);
+  await expect(page.getByRole("columnheader", { name: "Workload" })).toHaveAttribute("aria-sort", "ascending");
+  const names = await page.locator("tbody th").allInnerTexts();
+  expect(names).toEqual([...names].sort());
+  await page.getByLabel("State").selectOption({ label: "Healthy" });
+  await page.getByRole("button", { name: "Filter" }).click();
+  await expect(page).toHaveURL(/order=name/);
+  await expect(row(page, "lighthouse")).toBeVisible();
+  await page.getByRole("link", { name: "Changed", exact: true }).click();
+  await expect(page.getByRole("columnheader", { name: "Changed" })).toHaveAttribute("aria-sort", "descending");
+  await expect(page).toHaveURL(/state=healthy/);
+  await accessible(page, "the list of workloads in another order");
+});
+
+test("labels of a workload are saved with its draft, and the list is filtered by them", async ({ page, faults }) => {
+  faults.expect(/422/);
+  await open(page, "/workloads/lighthouse?tab=config");
+  const labels = page.getByLabel("Labels", { exact: true });
+  await labels.fill("team=shore tier");
+  await expect(page.getByText('"tier" is not a label.')).toBeVisible();
+  await labels.fill("team=shore tier=light");
+  await expect(page.getByText(/^Saved \d\d:\d\d$/)).toBeVisible();
+  await page.reload();
+  await expect(labels).toHaveValue("team=shore tier=light");
+
+  await open(page, "/workloads");
+  await page.getByLabel("Labels", { exact: true }).fill("team=shore,tier");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await expect(page).toHaveURL(/labels=team/);
+  await expect(row(page, "lighthouse")).toBeVisible();
+  await page.getByLabel("Labels", { exact: true }).fill("team=harbour");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await expect(page.getByRole("heading", { name: "No workload matches" })).toBeVisible();
+
+  await open(page, "/workloads/lighthouse?tab=config");
+  await labels.fill("");
+  await expect(page.getByText(/^Saved \d\d:\d\d$/)).toBeVisible();
+});

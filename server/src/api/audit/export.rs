@@ -1,0 +1,65 @@
+//! REST operation: export the audit log.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use domain::audit::AuditEntry;
+use hub::Hub;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::input::{Caller, Query};
+use crate::problem::ApiError;
+
+/// Entries of one response.
+const BATCH: u32 = 1000;
+
+/// The format of an exported entry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AuditFormat {
+    /// The entry, with its hashes: it can be verified.
+    #[default]
+    Jsonl,
+    /// An event of the Open Cybersecurity Schema Framework.
+    Ocsf,
+}
+
+/// Which entries to export.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AuditExportParams {
+    /// The position of the last entry that the client has; 0 for none.
+    #[param(required = false)]
+    pub after: i64,
+    /// The format of an entry.
+    #[param(required = false, inline)]
+    pub format: AuditFormat,
+}
+
+/// The next 1000 entries after a position, oldest first, one JSON document per line. An empty response is the end.
+#[utoipa::path(
+    get,
+    path = "/api/v1/audit/export",
+    tag = "audit",
+    params(AuditExportParams),
+    responses((status = 200, content_type = "application/jsonl", body = String))
+)]
+pub async fn export_audit(
+    State(hub): State<Hub>,
+    Caller(actor): Caller,
+    Query(params): Query<AuditExportParams>,
+) -> Result<Response, ApiError> {
+    let entries = hub.export_audit(&actor, params.after, BATCH).await?;
+    let text: String = entries.iter().map(|entry| format_line(entry, params.format)).collect();
+    Ok(([(CONTENT_TYPE, "application/jsonl")], text).into_response())
+}
+
+fn format_line(entry: &AuditEntry, format: AuditFormat) -> String {
+    let value = match format {
+        AuditFormat::Jsonl => serde_json::json!(entry),
+        AuditFormat::Ocsf => entry.to_ocsf(),
+    };
+    format!("{value}\n")
+}

@@ -1,0 +1,40 @@
+//! REST operation: can I.
+
+use axum::Json;
+use domain::authorization::UserAction;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use wire::AccessReview;
+
+use crate::input::{Caller, Query};
+use crate::problem::ApiError;
+
+/// Query parameters.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AccessQuery {
+    /// The action, such as `publish`.
+    pub action: String,
+}
+
+/// Whether the role of the caller allows an action, and which role does.
+///
+/// Roles apply to the whole organisation: the answer is the same for all its workloads and clusters.
+#[utoipa::path(
+    get,
+    path = "/api/v1/auth/can-i",
+    tag = "users",
+    params(AccessQuery),
+    responses((status = 200, body = AccessReview))
+)]
+pub async fn can_i(
+    Caller(actor): Caller,
+    Query(query): Query<AccessQuery>,
+) -> Result<Json<AccessReview>, ApiError> {
+    let action = UserAction::parse(&query.action).map_err(|error| {
+        let names: Vec<&str> = UserAction::ALL.iter().map(|action| action.as_str()).collect();
+        ApiError::bad_request(format!("{error}. The actions are {}.", names.join(", ")))
+    })?;
+    Ok(Json(AccessReview::new(&actor.name, actor.role, action)))
+}

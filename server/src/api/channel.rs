@@ -1,0 +1,16 @@
+//! Channels for notifications.
+
+use serde::Deserialize;
+
+pub mod create;
+pub mod delete;
+pub mod get;
+pub mod list;
+pub mod test;
+
+/// Path parameters of a channel.
+#[derive(Debug, Deserialize)]
+pub struct ChannelPath {
+    /// Its name.
+    channel: String,
+}

@@ -1,0 +1,124 @@
+//! Incidents end to end: a broken image on simulated clusters, and a webhook on the loopback address.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::HeaderMap;
+use domain::incident::{IncidentQuery, IncidentState};
+use domain::notification::{ChannelKind, DeliveryState, IncidentDetails, NewChannel, NewSubscription};
+use parking_lot::Mutex;
+use server::args::RepositoryArg;
+
+use super::*;
+
+/// The requests that a receiver of webhooks got: headers and body.
+pub(super) type Received = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
+
+/// Starts a receiver; returns its address.
+pub(super) async fn start_receiver(received: Received) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook?key=s3cret", listener.local_addr().unwrap());
+    let receive = move |headers: HeaderMap, body: Bytes| async move {
+        received.lock().push((headers, serde_json::from_slice(&body).unwrap()));
+    };
+    let router = Router::new().route("/hook", axum::routing::post(receive));
+    tokio::spawn(axum::serve(listener, router).into_future());
+    url
+}
+
+impl TestFleet {
+    /// The newest incident in this state, once there is one for which the condition holds; checked at every change and every second.
+    async fn wait_for_incident(
+        &self,
+        state: IncidentState,
+        condition: impl Fn(&IncidentDetails) -> bool,
+    ) -> IncidentDetails {
+        let query = IncidentQuery { state: Some(state), workload: "web".into(), ..IncidentQuery::default() };
+        loop {
+            if let Some(found) = self.client.list_incidents(&query).await.unwrap().items.first() {
+                let details = self.client.get_incident(found.id).await.unwrap();
+                if condition(&details) {
+                    return details;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+fn all_delivered(details: &IncidentDetails) -> bool {
+    !details.deliveries.is_empty()
+        && details.deliveries.iter().all(|delivery| delivery.state == DeliveryState::Delivered)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners_are_told_of_and_that_closes()
+{
+    with_timeout(async {
+        let fleet = TestFleet::start_with_delay(Duration::from_secs(1)).await;
+        server::notifications::set_message_sender(&fleet.hub, RepositoryArg::PrivateHttp);
+        let received = Received::default();
+        let url = start_receiver(received.clone()).await;
+        let secret = Some("a secret of 16 bytes or more".to_owned());
+        let new = NewChannel { name: "ops".into(), kind: ChannelKind::Webhook, url, secret };
+        let channel = fleet.client.create_channel(&new).await.unwrap();
+        assert!(channel.has_secret && !channel.url.contains("s3cret"), "{channel:?}");
+        assert!(fleet.client.test_channel("ops").await.unwrap().delivered);
+        let owned = NewSubscription {
+            channel: "ops".into(),
+            owner: Some("team-web".into()),
+            ..NewSubscription::default()
+        };
+        fleet.client.create_subscription(&owned).await.unwrap();
+
+        let new = NewWorkload { owners: vec!["team-web".to_owned()], ..web_workload() };
+        fleet.client.create_workload(&new).await.unwrap();
+        for cluster in &fleet.clusters {
+            cluster.faults().fail_pulls_of("docker.io/library/nginx:1.29.3");
+        }
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        let on_all =
+            |details: &IncidentDetails| details.incident.clusters.len() == 3 && all_delivered(details);
+        let open = fleet.wait_for_incident(IncidentState::Open, on_all).await;
+        assert_eq!(open.incident.reason, "ImagePullFailed", "{open:#?}");
+        assert_eq!(open.incident.preceding_change.as_ref().and_then(|change| change.revision), Some(1));
+        assert_eq!(open.owners, ["team-web"]);
+        let acknowledged = fleet.client.acknowledge_incident(open.incident.id).await.unwrap();
+        assert_eq!(acknowledged.incident.acknowledged_by.as_deref(), Some("ada"));
+
+        for cluster in &fleet.clusters {
+            cluster.faults().restore_image("docker.io/library/nginx:1.29.3");
+        }
+        let closed = fleet.wait_for_incident(IncidentState::Closed, all_delivered).await;
+        assert_eq!(closed.incident.id, open.incident.id);
+        assert!(closed.incident.duration_seconds.is_some());
+        let kinds: Vec<String> = received.lock().iter().map(|(_, event)| event["type"].to_string()).collect();
+        let count = |kind: &str| kinds.iter().filter(|one| one.contains(kind)).count();
+        assert_eq!((count("test"), count("opened"), count("closed")), (1, 1, 1), "{kinds:?}");
+        let (headers, event) = received.lock().last().cloned().unwrap();
+        assert_eq!(headers["webhook-id"], event["id"].as_str().unwrap());
+        assert!(headers["webhook-signature"].to_str().unwrap().starts_with("v1,"));
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g204_a_message_is_not_sent_to_a_private_address_unless_an_administrator_allows_it() {
+    with_timeout(async {
+        let fleet = TestFleet::start_with(&[]).await;
+        server::notifications::set_message_sender(&fleet.hub, RepositoryArg::Https);
+        let received = Received::default();
+        let url = start_receiver(received.clone()).await.replace("http://", "https://");
+        for (name, url) in [("own", url.as_str()), ("metadata", "https://169.254.169.254/latest")] {
+            let new = NewChannel { name: name.into(), url: url.into(), ..NewChannel::default() };
+            fleet.client.create_channel(&new).await.unwrap();
+            let test = fleet.client.test_channel(name).await.unwrap();
+            assert!(!test.delivered && test.message.contains("not a public one"), "{}", test.message);
+        }
+        assert!(received.lock().is_empty());
+        fleet.stop().await;
+    })
+    .await;
+}
