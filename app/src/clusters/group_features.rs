@@ -11,7 +11,6 @@ use crate::components::editor::TextArea;
 use crate::components::error::action_error;
 use crate::components::{ConfirmDialog, StatusStyle, join_names, pluralize, render_resource_part};
 use crate::errors::AppResult;
-use crate::live::{self, Topic};
 use crate::paths;
 use crate::permission::Permission;
 use crate::resource::{count_successes, create_resource};
@@ -122,8 +121,12 @@ impl FeatureActions {
 
 /// The features of a group with their forms, read again while clusters complete a change.
 #[component]
-pub fn Features(name: Memo<String>, actions: FeatureActions) -> impl IntoView {
-    let version = live::watch_version(|| Some(Topic::Fleet));
+pub fn Features(
+    name: Memo<String>,
+    actions: FeatureActions,
+    /// Grows when the fleet has changed, as long as the page is not left.
+    version: Memo<u32>,
+) -> impl IntoView {
     let data = create_resource(
         move || (name.get(), actions.version(), version.get()),
         |(name, ..)| group_features_read(name),

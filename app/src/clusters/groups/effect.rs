@@ -11,7 +11,6 @@ use super::address::MembersAddress;
 use crate::components::error::action_error;
 use crate::components::{join_names, pluralize, render_resource_part};
 use crate::errors::AppResult;
-use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
 use crate::permission::Permission;
 use crate::resource::create_resource;
@@ -82,9 +81,10 @@ pub fn ChangeEffect(
     save: ServerAction<GroupMembersSave>,
     /// Grows when a change was saved.
     saves: RwSignal<u32>,
+    /// Grows when the fleet has changed, as long as the page is not left.
+    version: Memo<u32>,
 ) -> impl IntoView {
     let change = Memo::new(move |_| address.read().change_only());
-    let version = live::watch_version(|| Some(Topic::Fleet));
     let data = create_resource(
         move || (name.get(), change.get(), saves.get(), version.get()),
         |(name, address, ..)| group_change_read(name, address),

@@ -115,7 +115,7 @@ pub fn GroupPage() -> impl IntoView {
     let (saves, member_saves) = (count_successes(save.value()), count_successes(save_members.value()));
     let version = live::watch_version(|| Some(Topic::Fleet));
     let changes = move || (saves.get(), member_saves.get(), features.version());
-    // A group that is deleted here is not read again: its page is left.
+    // A group that is deleted here is not read again by any part of the page, which is left.
     let is_leaving =
         move || delete.pending().get() || delete.value().with(|result| matches!(result, Some(Ok(()))));
     let version = Memo::new(move |before: Option<&_>| match before {
@@ -136,10 +136,10 @@ pub fn GroupPage() -> impl IntoView {
                     <h2 class="section" id="members">"Members"</h2>
                     <MemberPicker name=name address=address saves=member_saves />
                 </section>
-                <ChangeEffect name=name address=address save=save_members saves=member_saves />
+                <ChangeEffect name=name address=address save=save_members saves=member_saves version=version />
             </div>
             {render_resource_part(head, |view| show_users(&view).into_any())}
-            <Features name=name actions=features />
+            <Features name=name actions=features version=version />
             {render_resource_part(settings, move |view| show_settings(view.group, save))}
             {render_resource_part(head, move |view| show_deletion(&view, delete))}
         </div>
