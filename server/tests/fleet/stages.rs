@@ -76,8 +76,9 @@ async fn s2_2_s2_3_a_cause_that_is_removed_lets_the_same_stage_of_the_same_revis
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         let is_failing = async || {
             let status = fleet.client.get_workload_status("web", None).await.unwrap();
-            let stages = fleet.list_stages("eu-1").await;
-            status.counts.healthy() == 2 && stage(&stages, StageName::ImagesPulled)["state"] == "failed"
+            // The placer creates the releases after the publish; a release that two clusters have, the third has too.
+            status.counts.healthy() == 2
+                && stage(&fleet.list_stages("eu-1").await, StageName::ImagesPulled)["state"] == "failed"
         };
         fleet.wait_until(is_failing).await;
         let failing = fleet.list_stages("eu-1").await;
