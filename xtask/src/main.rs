@@ -56,6 +56,9 @@ enum Command {
         /// Only this step: fmt, deny, clippy, wasm, unit, rails or e2e
         #[arg(long, value_parser = test::STEPS)]
         only: Option<String>,
+        /// Beside this many busy threads, to find tests that count on an idle machine
+        #[arg(long, default_value_t = 0)]
+        load: usize,
     },
     /// Only the browser scenarios; arguments are passed to Playwright
     E2e {
@@ -109,12 +112,12 @@ fn run(command: Command) -> Result<()> {
         Command::Demo(args) => demo::run(&paths, &args),
         Command::Watch(args) => watch::run(&paths, &args),
         Command::Site => site::build(&paths),
-        Command::Test { only } => test::run(&paths, only.as_deref()),
+        Command::Test { only, load } => test::run(&paths, only.as_deref(), load),
         Command::E2e { args } => e2e::run(&paths, &args),
         Command::Bench { name, args } => bench::run(&paths, &name, &args),
         Command::Schema => schema::run(&paths),
         Command::GuardRails => guard_rails::run(&paths),
-        Command::Ci => test::run(&paths, None),
+        Command::Ci => test::run(&paths, None, 0),
     }
 }
 

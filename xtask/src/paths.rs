@@ -16,6 +16,8 @@ pub struct Paths {
     pub target: PathBuf,
     /// Whether the programs of the workspace are built together with the tests instead of separately.
     pub with_tests: bool,
+    /// Whether programs run with the lowest priority, beside tests that others wait for.
+    pub in_background: bool,
 }
 
 impl Paths {
@@ -27,7 +29,12 @@ impl Paths {
             Some(folder) => env::current_dir()?.join(folder),
             None => root.join("target"),
         };
-        Ok(Paths { root, target, with_tests: false })
+        Ok(Paths::below(&root, &target))
+    }
+
+    /// Paths of this repository and this target folder.
+    pub fn below(root: &Path, target: &Path) -> Paths {
+        Paths { root: root.to_owned(), target: target.to_owned(), with_tests: false, in_background: false }
     }
 
     /// Target folder of the console's WASM build, separate because its features differ.
@@ -57,16 +64,21 @@ impl Paths {
 
     /// A command for the cargo that runs this tool, in the repository.
     pub fn cargo(&self) -> Command {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
-        cargo.current_dir(&self.root);
-        cargo
+        self.command(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
     }
 
     /// A command for another program, in the repository.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut tool = Command::new(program);
-        tool.current_dir(&self.root);
-        tool
+        let mut command = match find_program("nice").filter(|_| self.in_background) {
+            Some(nice) => {
+                let mut command = Command::new(nice);
+                command.args(["-n", "19"]).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        command.current_dir(&self.root);
+        command
     }
 }
 

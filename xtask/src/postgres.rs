@@ -186,7 +186,7 @@ mod tests {
     fn a_server_whose_port_is_taken_fails_with_a_port_conflict() {
         let Some(bin) = setup::postgres::find() else { return };
         let target = std::env::temp_dir().join(format!("flotilla-conflict-{}", std::process::id()));
-        let paths = Paths { root: std::env::temp_dir(), target: target.clone(), with_tests: false };
+        let paths = Paths::below(&std::env::temp_dir(), &target);
         let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let error = start_on(&paths, &bin, taken.local_addr().unwrap().port()).err().unwrap();
         assert!(error.to_string().contains(PORT_CONFLICT), "{error}");
@@ -198,7 +198,7 @@ mod tests {
         // `cargo xtask test` installs PostgreSQL; a plain `cargo test` may run without it.
         let Some(bin) = setup::postgres::find() else { return };
         let target = std::env::temp_dir().join(format!("flotilla-keeper-{}", std::process::id()));
-        let paths = Paths { root: std::env::temp_dir(), target: target.clone(), with_tests: false };
+        let paths = Paths::below(&std::env::temp_dir(), &target);
         let server = start(&paths, &bin).unwrap();
         let port: u16 = server.url.rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
         let home = home_path(port);

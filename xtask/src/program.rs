@@ -43,7 +43,24 @@ pub fn tests_command(paths: &Paths) -> Result<Command> {
 /// Builds the tests, and fails on warnings. The build is complete nevertheless, so that the tests can still run.
 pub fn lint(paths: &Paths) -> Result<()> {
     let output = step::run(paths, "clippy", tests_command(paths)?.arg("--no-run"))?;
-    let warnings = parse_warnings(&output);
+    reject_warnings(paths, "clippy", &output)
+}
+
+/// Runs a cargo build with clippy's compiler if there is one; a build with the tests fails on warnings.
+pub fn build_with_lints(paths: &Paths, name: &str, cargo: &mut Command) -> Result<()> {
+    match clippy_driver() {
+        Ok(driver) => {
+            cargo.env("RUSTC_WORKSPACE_WRAPPER", driver);
+        }
+        Err(error) if paths.with_tests => return Err(error),
+        Err(_) => {}
+    }
+    let output = step::run(paths, name, cargo)?;
+    if paths.with_tests { reject_warnings(paths, name, &output) } else { Ok(()) }
+}
+
+fn reject_warnings(paths: &Paths, name: &str, output: &str) -> Result<()> {
+    let warnings = parse_warnings(output);
     if warnings.is_empty() {
         return Ok(());
     }
@@ -52,7 +69,7 @@ pub fn lint(paths: &Paths) -> Result<()> {
     }
     bail!(
         "clippy reports warnings; the complete output is in {}",
-        paths.xtask_folder().join("clippy.log").display()
+        paths.xtask_folder().join(format!("{}.log", name.replace(' ', "-"))).display()
     )
 }
 

@@ -42,7 +42,7 @@ pub fn build_wasm(paths: &Paths) -> Result<PathBuf> {
     let mut cargo = paths.cargo();
     cargo.args(["build", "-p", "frontend", "-p", "rails", "--lib", "--target", "wasm32-unknown-unknown"]);
     cargo.args(["--profile", "wasm", "--target-dir"]).arg(paths.wasm_target());
-    step::run(paths, "guard rails for WASM", &mut cargo)?;
+    program::build_with_lints(paths, "guard rails for WASM", &mut cargo)?;
     program::build(paths, "packer", &["pack"])?;
     let (wasm, out) = (
         paths.wasm_target().join("wasm32-unknown-unknown/wasm/rails.wasm"),

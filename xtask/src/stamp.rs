@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_step_runs_again_only_when_the_content_of_a_file_changes() {
         let root = std::env::temp_dir().join(format!("flotilla-stamp-{}", std::process::id()));
-        let paths = Paths { root: root.clone(), target: root.join("t"), with_tests: false };
+        let paths = Paths::below(&root, &root.join("t"));
         fs::create_dir_all(root.join("src")).unwrap();
         fs::write(root.join("src/a"), "1").unwrap();
         let stamp = StepStamp {

@@ -5,8 +5,8 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -73,35 +73,72 @@ pub fn format_duration(time: Duration) -> String {
     if s < 60.0 { format!("{s:.1} s") } else { format!("{} min {:02} s", s as u64 / 60, s as u64 % 60) }
 }
 
+/// What a program printed, and how it ended.
+pub struct StepOutput {
+    /// All lines of both streams, in the order of printing.
+    pub text: String,
+    /// The exit status.
+    pub status: ExitStatus,
+    /// The file with the same lines.
+    pub log: PathBuf,
+}
+
+/// Receives each line when the program has printed it.
+pub type LineObserver<'a> = &'a mut dyn FnMut(&str);
+
+/// How a program is observed.
+#[derive(Default)]
+pub struct StepOptions<'a> {
+    /// The child processes of the program, or the program itself if it has none, are ended after this time without a line of
+    /// output: a hanging test program, while cargo goes on with the next one.
+    pub silence_limit: Option<Duration>,
+    /// Receives each line.
+    pub on_line: Option<LineObserver<'a>>,
+}
+
 /// Runs a program as one step. Returns its complete output.
 ///
 /// # Errors
 /// When the program cannot be started or fails. The message names the step and the log, whose relevant lines have been
 /// printed.
 pub fn run(paths: &Paths, name: &str, command: &mut Command) -> Result<String> {
+    let output = run_observed(paths, name, command, StepOptions::default())?;
+    if output.status.success() {
+        return Ok(output.text);
+    }
+    print_failed_output(&output.text);
+    bail!("{name} failed ({}); the complete output is in {}", output.status, output.log.display())
+}
+
+/// Runs a program as one step. Its failure is part of the output, and nothing of it is printed.
+///
+/// # Errors
+/// When the program cannot be started or its log cannot be written.
+pub fn run_observed(
+    paths: &Paths,
+    name: &str,
+    command: &mut Command,
+    options: StepOptions<'_>,
+) -> Result<StepOutput> {
     let began = Instant::now();
     let log = paths.xtask_folder().join(format!("{}.log", name.replace(' ', "-")));
-    let mut child =
+    let mut running =
         spawn_piped(command).with_context(|| format!("{name}: cannot start {:?}", command.get_program()))?;
-    let lines = read_lines(&mut child);
     // Of concurrent steps only one redraws its line.
     let line = PROGRESS_LINE.try_lock();
-    let output = write_log(name, &lines, &log, line.is_ok().then_some(began))?;
-    let status = child.wait()?;
+    let progress = line.is_ok().then_some(began);
+    let text = write_log(name, &running, &log, progress, options)?;
+    let status = running.child.wait()?;
     clear_line();
     drop(line);
     let time = coloured("2", &format_duration(began.elapsed()));
-    if status.success() {
-        print_line(&format!("{} {name} {time}", success_mark()));
-        return Ok(output);
-    }
-    print_line(&format!("{} {name} {time}", failure_mark()));
-    print_failed_output(&output);
-    bail!("{name} failed ({status}); the complete output is in {}", log.display())
+    let mark = if status.success() { success_mark() } else { failure_mark() };
+    print_line(&format!("{mark} {name} {time}"));
+    Ok(StepOutput { text, status, log })
 }
 
 /// Prints the relevant lines of a failed program; some report the error at the start, others at the end.
-fn print_failed_output(output: &str) {
+pub fn print_failed_output(output: &str) {
     let all: Vec<&str> = output.lines().collect();
     let tail = all.len().saturating_sub(MAX_TAIL_LINES);
     let head = &all[..tail.min(MAX_HEAD_LINES)];
@@ -149,20 +186,22 @@ fn is_failed_scenario(line: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn spawn_piped(command: &mut Command) -> std::io::Result<Child> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+/// A program and the lines that it prints.
+struct RunningProgram {
+    child: Child,
+    lines: Receiver<String>,
 }
 
-/// Reads stdout and stderr, one thread per stream; the channel closes when both end.
-fn read_lines(child: &mut Child) -> Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    if let Some(stream) = child.stdout.take() {
-        forward_lines(stream, sender.clone());
-    }
-    if let Some(stream) = child.stderr.take() {
-        forward_lines(stream, sender);
-    }
-    receiver
+/// Starts the program with one pipe for both streams, so that lines arrive in the order of printing. The channel closes when
+/// the program and its children have closed the pipe.
+fn spawn_piped(command: &mut Command) -> std::io::Result<RunningProgram> {
+    let (reader, writer) = std::io::pipe()?;
+    let child = command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).spawn();
+    // The command holds both ends for another start: the pipe would never close.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (sender, lines) = mpsc::channel();
+    forward_lines(reader, sender);
+    Ok(RunningProgram { child: child?, lines })
 }
 
 fn forward_lines(stream: impl Read + Send + 'static, sender: Sender<String>) {
@@ -179,32 +218,69 @@ fn forward_lines(stream: impl Read + Send + 'static, sender: Sender<String>) {
     });
 }
 
-/// Writes the log until the program closes its output. Redraws the progress line if `moves` has the start time.
-fn write_log(name: &str, lines: &Receiver<String>, log: &Path, moves: Option<Instant>) -> Result<String> {
+/// Writes the log until the program closes its output. Redraws the progress line if `progress` has the start time.
+fn write_log(
+    name: &str,
+    running: &RunningProgram,
+    log: &Path,
+    progress: Option<Instant>,
+    mut options: StepOptions<'_>,
+) -> Result<String> {
     fs::create_dir_all(log.parent().context("a log has a folder")?)?;
     let mut file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-    let (mut output, mut last) = (String::new(), String::new());
+    let (mut output, mut last, mut last_at) = (String::new(), String::new(), Instant::now());
     if !is_terminal() {
         print_line(&format!("… {name}"));
     }
     loop {
-        match lines.recv_timeout(Duration::from_millis(120)) {
-            Ok(line) => {
-                writeln!(file, "{line}")?;
-                output.push_str(&line);
-                output.push('\n');
-                if !line.trim().is_empty() {
-                    last = line;
-                }
-            }
+        let line = match running.lines.recv_timeout(Duration::from_millis(120)) {
+            Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => {
-                if let Some(began) = moves {
+                if let Some(began) = progress {
                     redraw_line(name, &last, began);
+                }
+                match options.silence_limit {
+                    Some(limit) if last_at.elapsed() > limit => {
+                        end_children(&running.child);
+                        format!("{SILENCE_ENDED} of {}", format_duration(limit))
+                    }
+                    _ => continue,
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(output),
+        };
+        last_at = Instant::now();
+        writeln!(file, "{line}")?;
+        if let Some(on_line) = &mut options.on_line {
+            on_line(&line);
+        }
+        output.push_str(&line);
+        output.push('\n');
+        if !line.trim().is_empty() {
+            last = line;
         }
     }
+}
+
+/// The start of the line that the log has where a silent program was ended.
+pub const SILENCE_ENDED: &str = "xtask ended the running program after silence";
+
+/// Ends the child processes of this process, or the process itself if it has none or they cannot be listed.
+fn end_children(parent: &Child) {
+    let parent = parent.id().to_string();
+    let listed = Command::new("ps").args(["-A", "-o", "pid=", "-o", "ppid="]).output();
+    let list = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let children = list.lines().filter_map(|line| {
+        let mut ids = line.split_whitespace();
+        let (pid, ppid) = (ids.next()?, ids.next()?);
+        (ppid == parent).then_some(pid)
+    });
+    let mut ended: Vec<&str> = children.collect();
+    if ended.is_empty() {
+        ended.push(&parent);
+    }
+    // What ended in the meantime needs no signal.
+    let _ = Command::new("kill").arg("-KILL").args(ended).status();
 }
 
 fn redraw_line(name: &str, last: &str, began: Instant) {
@@ -228,7 +304,7 @@ fn clear_line() {
 }
 
 /// Removes terminal control sequences from a line.
-fn strip_control_sequences(line: &str) -> String {
+pub fn strip_control_sequences(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
@@ -281,7 +357,7 @@ mod tests {
     #[test]
     fn a_failed_step_names_its_log() {
         let target = std::env::temp_dir().join(format!("flotilla-step-{}", std::process::id()));
-        let paths = Paths { root: std::env::temp_dir(), target: target.clone(), with_tests: false };
+        let paths = Paths::below(&std::env::temp_dir(), &target);
         let error = run(&paths, "a step", paths.command("sh").args(["-c", "echo why; exit 3"]))
             .unwrap_err()
             .to_string();
@@ -289,5 +365,21 @@ mod tests {
         fs::remove_dir_all(target).unwrap();
         assert!(error.contains("a step failed") && error.contains("a-step.log"), "{error}");
         assert_eq!(log, "why\n");
+    }
+
+    #[test]
+    fn a_program_that_prints_nothing_for_too_long_is_ended_and_the_log_shows_it() {
+        let target = std::env::temp_dir().join(format!("flotilla-silence-{}", std::process::id()));
+        let paths = Paths::below(&std::env::temp_dir(), &target);
+        let options = StepOptions { silence_limit: Some(Duration::from_millis(300)), on_line: None };
+        // The shell goes on after its child was ended, like cargo with the next test program.
+        let mut shell = paths.command("sh");
+        let output =
+            run_observed(&paths, "silent", shell.args(["-c", "sleep 600; echo next; exit 4"]), options)
+                .unwrap();
+        fs::remove_dir_all(target).unwrap();
+        assert_eq!(output.status.code(), Some(4));
+        let lines: Vec<&str> = output.text.lines().filter(|line| !line.contains("Killed")).collect();
+        assert!(lines.len() == 2 && lines[0].starts_with(SILENCE_ENDED) && lines[1] == "next", "{lines:?}");
     }
 }

@@ -1,66 +1,107 @@
 //! `cargo xtask test`: runs all checks and prints a summary with results, durations and versions.
 //!
-//! All steps run even if one fails, so that one run reports all failures.
+//! All steps run even if one fails, so that one run reports all failures. Failed tests and scenarios are repeated alone after
+//! all steps; the last lines of the output name what failed.
+
+mod busy;
+mod cargo_output;
+mod report;
+mod scenarios;
+mod unit;
 
 use std::env;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
 
+use self::busy::BusyThreads;
+use self::report::{MAX_FLAKY, Verification, print_failure, print_slowest};
+pub use self::report::{TestFailure, TestRun};
+pub use self::scenarios::{parse_report, passed_again};
 use crate::paths::{Paths, program_version};
-use crate::{e2e, postgres, program, rails, setup, site, step};
+use crate::{e2e, program, rails, setup, site, step};
 
 /// Names for `--only`, in execution order.
 pub const STEPS: [&str; 7] = ["fmt", "deny", "clippy", "wasm", "unit", "rails", "e2e"];
 
 struct StepOutcome {
     name: &'static str,
-    result: Result<()>,
+    /// The tests of the step; none for steps that only check.
+    result: Result<TestRun>,
     time: Duration,
 }
 
-/// Runs all steps, or one.
-///
-/// # Errors
-/// When a step fails; the summary names it.
-pub fn run(paths: &Paths, only: Option<&str>) -> Result<()> {
-    let paths = &Paths { with_tests: true, ..paths.clone() };
-    setup::run(paths, only.is_none(), only.is_none())?;
-    let mut used = Vec::new();
-    let outcomes: Vec<StepOutcome> = STEPS
-        .into_iter()
-        .filter(|name| only.is_none_or(|only| only == *name))
-        .map(|name| {
-            let began = Instant::now();
-            let result = run_step(paths, name, only, &mut used);
-            if let Err(error) = &result {
-                step::print_line(&format!("{} {name}: {error:#}", step::failure_mark()));
-            }
-            StepOutcome { name, result, time: began.elapsed() }
-        })
-        .collect();
-    print_summary(paths, &outcomes, used)
+impl StepOutcome {
+    fn of(name: &'static str, run: impl FnOnce() -> Result<TestRun>) -> Self {
+        let began = Instant::now();
+        let result = run();
+        if let Err(error) = &result {
+            step::print_line(&format!("{} {name}: {error:#}", step::failure_mark()));
+        }
+        Self { name, result, time: began.elapsed() }
+    }
 }
 
-fn run_step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String>) -> Result<()> {
+/// Runs all steps, or one, beside this many busy threads.
+///
+/// # Errors
+/// When a step fails; the message names it and its failed tests.
+pub fn run(paths: &Paths, only: Option<&str>, load: usize) -> Result<()> {
+    let paths = &Paths { with_tests: true, ..paths.clone() };
+    setup::run(paths, only.is_none(), only.is_none())?;
+    let _busy = BusyThreads::start(load);
+    let mut used = Vec::new();
+    let outcomes = run_steps(paths, only, &mut used);
+    let verified = outcomes.into_iter().map(|outcome| verify(paths, outcome)).collect();
+    print_summary(paths, verified, used)
+}
+
+fn run_steps(paths: &Paths, only: Option<&str>, used: &mut Vec<String>) -> Vec<StepOutcome> {
+    let in_background = &Paths { in_background: true, ..paths.clone() };
+    thread::scope(|scope| {
+        let mut wasm = None;
+        let mut outcomes = Vec::new();
+        for name in STEPS.into_iter().filter(|name| only.is_none_or(|only| only == *name)) {
+            match name {
+                // Built while the tests wait for their clusters.
+                "wasm" if only.is_none() => {
+                    wasm = Some(scope.spawn(|| StepOutcome::of("wasm", || build_wasm(in_background))));
+                }
+                _ => outcomes.push(StepOutcome::of(name, || run_step(paths, name, used))),
+            }
+            if let Some(build) = wasm.take_if(|_| name == "unit") {
+                outcomes.push(build.join().unwrap_or_else(|_| StepOutcome {
+                    name: "wasm",
+                    result: Err(anyhow!("the build for WASM panicked")),
+                    time: Duration::ZERO,
+                }));
+            }
+        }
+        outcomes
+    })
+}
+
+fn run_step(paths: &Paths, name: &str, used: &mut Vec<String>) -> Result<TestRun> {
     match name {
-        "fmt" => step::run(paths, "fmt", paths.cargo().args(["fmt", "--all", "--check"])).map(drop),
-        "deny" => check_dependencies(paths, used),
-        "clippy" => program::lint(paths),
-        "wasm" => lint_wasm(paths),
-        "unit" if only.is_none() => thread::scope(|scope| {
-            // The WASM builds run while tests wait for their clusters. Their errors are ignored here, because the steps that
-            // use them build them again.
-            scope.spawn(|| site::build(paths).and_then(|()| rails::build_wasm(paths)));
-            run_unit_tests(paths, used)
-        }),
-        "unit" => run_unit_tests(paths, used),
-        "rails" => rails::compare(paths),
-        "e2e" => e2e::run_as_step(paths),
+        "fmt" => step::run(paths, "fmt", paths.cargo().args(["fmt", "--all", "--check"])).map(drop)?,
+        "deny" => check_dependencies(paths, used)?,
+        "clippy" => program::lint(paths)?,
+        "wasm" => return build_wasm(paths),
+        "unit" => return unit::run(paths, used),
+        "rails" => rails::compare(paths)?,
+        "e2e" => return e2e::run_as_step(paths),
         other => bail!("there is no step {other}"),
     }
+    Ok(TestRun::default())
+}
+
+/// Builds and lints what runs in WASM: the console, and the guard rails for Node.
+fn build_wasm(paths: &Paths) -> Result<TestRun> {
+    site::build(paths)?;
+    rails::build_wasm(paths)?;
+    Ok(TestRun::default())
 }
 
 /// Checks bans, licences and sources of the dependencies by `deny.toml`, and the advisories if their database has been
@@ -86,112 +127,105 @@ fn has_advisories() -> bool {
         .is_some_and(|mut folder| folder.next().is_some())
 }
 
-/// Lints the packages of the browser for WASM: the domain alone, and the console.
-fn lint_wasm(paths: &Paths) -> Result<()> {
-    for package in ["domain", "frontend"] {
-        let mut cargo = paths.cargo();
-        cargo.args([
-            "clippy",
-            "-p",
-            package,
-            "--target",
-            "wasm32-unknown-unknown",
-            "--profile",
-            "wasm",
-            "--target-dir",
-        ]);
-        cargo.arg(paths.wasm_target()).args(["--", "-D", "warnings"]);
-        step::run(paths, &format!("clippy of {package} for WASM"), &mut cargo)?;
-    }
-    Ok(())
+/// A step with what the second pass decided about its failures.
+struct VerifiedStep {
+    name: &'static str,
+    time: Duration,
+    /// Why the step failed as a whole.
+    error: Option<String>,
+    verification: Verification,
+    run: TestRun,
 }
 
-/// Runs all tests of the workspace with a temporary PostgreSQL.
-fn run_unit_tests(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
-    let server = postgres::start(paths, &setup::postgres::ensure(paths)?)?;
-    used.push(server.version.clone());
-    let mut cargo = program::tests_command(paths)?;
-    cargo.arg("--no-fail-fast");
-    cargo.env("FLOTILLA_TEST_POSTGRES", &server.url);
-    match env::var_os("FLOTILLA_CORPUS") {
-        Some(corpus) => {
-            let corpus =
-                env::current_dir()?.join(corpus).canonicalize().context("FLOTILLA_CORPUS does not exist")?;
-            cargo.env("FLOTILLA_CORPUS", corpus);
-        }
-        None => step::print_line("  FLOTILLA_CORPUS is not set: tests on real manifests are skipped"),
+impl VerifiedStep {
+    fn has_passed(&self) -> bool {
+        self.error.is_none() && self.verification.failed.is_empty()
     }
-    cargo.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
-    used.extend(setup::kube::program_versions(paths));
-    setup::renderer::set_all(paths, &mut cargo)?;
-    used.extend(setup::renderer::program_versions(paths)?);
-    let output = step::run(paths, "tests", &mut cargo)?;
-    let (passed, ignored) = count_tests(&output);
-    used.push(format!("{passed} tests passed, {ignored} ignored"));
-    let (planes, without) = count_control_planes(&output);
-    used.push(format!("{planes} real control planes"));
-    if without > 0 {
-        bail!("{without} tests did not run because no control plane was available");
-    }
-    Ok(())
 }
 
-/// Counts the started control planes and the tests that were skipped without one, by the messages of `testkit`.
-fn count_control_planes(output: &str) -> (usize, usize) {
-    let lines = |words: &str| output.lines().filter(|line| line.contains(words)).count();
-    (lines("control plane up in "), lines("did not run, no control plane: "))
-}
-
-/// Passed and ignored tests, summed over cargo's "test result: ok. 12 passed; 0 failed; 1 ignored; …" lines.
-fn count_tests(output: &str) -> (u32, u32) {
-    let number = |line: &str, what: &str| -> u32 {
-        line.split(';')
-            .find_map(|part| part.trim().strip_suffix(what)?.rsplit(' ').next()?.parse().ok())
-            .unwrap_or(0)
+/// Repeats the failed tests of a step, each alone.
+fn verify(paths: &Paths, outcome: StepOutcome) -> VerifiedStep {
+    let StepOutcome { name, result, time } = outcome;
+    let (mut run, mut error) = match result {
+        Ok(run) => (run, None),
+        Err(error) => (TestRun::default(), Some(format!("{error:#}"))),
     };
-    output.lines().filter(|line| line.starts_with("test result:")).fold((0, 0), |(passed, ignored), line| {
-        (passed + number(line, " passed"), ignored + number(line, " ignored"))
-    })
+    let began = Instant::now();
+    let verification = Verification::of(std::mem::take(&mut run.failures), |failures| {
+        repeat(paths, name, failures).unwrap_or_else(|failed| {
+            error = Some(format!("the second run failed: {failed:#}"));
+            Vec::new()
+        })
+    });
+    VerifiedStep { name, time: time + began.elapsed(), error, verification, run }
 }
 
-fn print_summary(paths: &Paths, outcomes: &[StepOutcome], used: Vec<String>) -> Result<()> {
+fn repeat(paths: &Paths, step: &str, failures: &[TestFailure]) -> Result<Vec<bool>> {
+    match step {
+        "unit" => unit::repeat(paths, failures),
+        "e2e" => e2e::repeat(paths, failures),
+        other => bail!("the step {other} has no tests"),
+    }
+}
+
+fn print_summary(paths: &Paths, steps: Vec<VerifiedStep>, used: Vec<String>) -> Result<()> {
     step::print_line("");
-    for StepOutcome { name, result, time } in outcomes {
-        let (mark, word) =
-            if result.is_ok() { (step::success_mark(), "passed") } else { (step::failure_mark(), "failed") };
-        step::print_line(&format!("{mark} {name:<8} {word}  {:>12}", step::format_duration(*time)));
+    for step in &steps {
+        let (mark, word) = if step.has_passed() {
+            (step::success_mark(), "passed")
+        } else {
+            (step::failure_mark(), "failed")
+        };
+        step::print_line(&format!(
+            "{mark} {:<8} {word}  {:>12}",
+            step.name,
+            step::format_duration(step.time)
+        ));
     }
     let rustc = program_version("rustc".as_ref(), "--version");
     let node = program_version("node".as_ref(), "--version").map(|version| format!("node {version}"));
-    let ran_browser = outcomes.iter().any(|outcome| outcome.name == "e2e");
+    let ran_browser = steps.iter().any(|step| step.name == "e2e");
     let chromium =
         ran_browser.then(|| program_version(&setup::chromium::ensure(paths).ok()?, "--version")).flatten();
     for line in [rustc, node, chromium].into_iter().flatten().chain(used) {
         step::print_line(&format!("  {line}"));
     }
-    let failed: Vec<&str> =
-        outcomes.iter().filter(|outcome| outcome.result.is_err()).map(|outcome| outcome.name).collect();
-    if failed.is_empty() {
-        return Ok(());
-    }
-    bail!("failed: {}", failed.join(", "))
+    print_slowest(steps.iter().flat_map(|step| step.run.times.clone()).collect());
+    let failed: usize = steps.iter().map(|step| step.verification.failed.len()).sum();
+    let all: usize = steps.iter().map(|step| step.run.times.len()).sum();
+    step::print_line(&format!("{} passed, {failed} failed", all.saturating_sub(failed)));
+    print_failures(&steps)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{count_control_planes, count_tests};
-
-    #[test]
-    fn results_of_all_test_programs_are_summed() {
-        let output = "running 3 tests\ntest result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
-                      test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        assert_eq!(count_tests(output), (15, 1));
+/// Prints the flaky tests and the failed ones, which come last.
+///
+/// # Errors
+/// When a step failed, or more than [`MAX_FLAKY`] tests are flaky. The message names them all.
+fn print_failures(steps: &[VerifiedStep]) -> Result<()> {
+    let flaky: Vec<&TestFailure> = steps.iter().flat_map(|step| &step.verification.flaky).collect();
+    if !flaky.is_empty() {
+        step::print_line("flaky (failed, then passed alone):");
     }
-
-    #[test]
-    fn control_planes_and_tests_without_one_are_counted() {
-        let output = "running 2 tests\ncontrol plane up in 2.1 s: Kubernetes v1.36.3, API only\n\
-                      did not run, no control plane: a_test (FLOTILLA_KUBE_BIN is not set)\ntest a_test ... ok\n";
-        assert_eq!(count_control_planes(output), (1, 1));
+    for failure in &flaky {
+        print_failure("~", failure);
     }
+    let mut reasons = Vec::new();
+    if flaky.len() > MAX_FLAKY {
+        reasons.push(format!("{} tests are flaky, at most {MAX_FLAKY} may be", flaky.len()));
+    }
+    for VerifiedStep { name, error, verification, run, .. } in steps {
+        for failure in &verification.failed {
+            print_failure(&step::failure_mark(), failure);
+        }
+        if !verification.failed.is_empty() {
+            let names: Vec<String> =
+                verification.failed.iter().map(|one| format!("{} · {}", one.program, one.name)).collect();
+            reasons.push(format!("{name}: {} (log: {})", names.join(", "), run.log.display()));
+        }
+        reasons.extend(error.as_ref().map(|error| format!("{name}: {error}")));
+    }
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    bail!("failed:\n  {}", reasons.join("\n  "))
 }

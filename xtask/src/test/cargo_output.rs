@@ -1,0 +1,324 @@
+//! Reads the output of `cargo test`: failures with their messages, and the time of each test.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use super::report::{TestFailure, TestTime, WHOLE_PROGRAM, machine_load, shorten_message};
+use crate::step::SILENCE_ENDED;
+
+/// Test programs with random inputs or random faults; their failures are counterexamples and never flaky.
+const RANDOM_PROGRAMS: [&str; 2] = ["chaos", "fuzz"];
+/// What proptest prints for a counterexample.
+const COUNTEREXAMPLE: &str = "minimal failing input";
+/// Lines shown of a program that ended without the result of a test.
+const MAX_LAST_LINES: usize = 8;
+
+/// Collects the results while cargo runs.
+#[derive(Default)]
+pub struct CargoOutput {
+    /// All failures so far.
+    pub failures: Vec<TestFailure>,
+    /// The times of all tests that ran so far.
+    pub times: Vec<TestTime>,
+    /// The names of all passed tests, with their programs.
+    pub passed: BTreeSet<(String, String)>,
+    threads: usize,
+    program: Program,
+}
+
+/// The running test program.
+#[derive(Default)]
+struct Program {
+    name: String,
+    began: Option<Instant>,
+    /// Names in the order of their results, with the time since the start.
+    results: Vec<(String, Duration)>,
+    /// Tests that are not run.
+    ignored: BTreeSet<String>,
+    /// Tests that run for more than a minute without a result.
+    slow: BTreeSet<String>,
+    /// The load when a test failed.
+    loads: HashMap<String, Option<f64>>,
+    /// The output of each failed test.
+    blocks: Vec<(String, Vec<String>)>,
+    in_block: bool,
+    last_lines: Vec<String>,
+}
+
+impl CargoOutput {
+    /// For programs that run this many tests at a time.
+    pub fn new(threads: usize) -> Self {
+        Self { threads: threads.max(1), ..Self::default() }
+    }
+
+    /// Reads the next line.
+    pub fn read_line(&mut self, line: &str, now: Instant) {
+        if let Some(name) = parse_program(line) {
+            self.end_program();
+            self.program = Program { name, ..Program::default() };
+            return;
+        }
+        if let Some(selection) = parse_selection(line) {
+            self.add_failures(&selection);
+            return;
+        }
+        self.program.read_line(line, now);
+        if let Some((name, "ok")) = parse_result(line) {
+            self.passed.insert((self.program.name.clone(), name.to_owned()));
+        }
+    }
+
+    /// Ends the last program.
+    pub fn finish(mut self) -> Self {
+        self.end_program();
+        self
+    }
+
+    fn end_program(&mut self) {
+        let program = std::mem::take(&mut self.program);
+        let times = derive_times(&program.results, self.threads);
+        let ran = times.into_iter().filter(|(name, _)| !program.ignored.contains(name));
+        self.times.extend(ran.map(|(name, time)| TestTime { program: program.name.clone(), name, time }));
+    }
+
+    /// Adds the failures of the program that cargo reports as failed.
+    fn add_failures(&mut self, selection: &[String]) {
+        let program = &mut self.program;
+        let is_random = RANDOM_PROGRAMS.iter().any(|name| program.name.contains(name));
+        let failed = |name: &str, lines: &[String], load: Option<f64>| TestFailure {
+            program: program.name.clone(),
+            name: name.to_owned(),
+            message: select_message(name, lines),
+            selection: selection.to_vec(),
+            may_be_flaky: !is_random && !lines.iter().any(|line| line.contains(COUNTEREXAMPLE)),
+            load,
+        };
+        let mut failures: Vec<TestFailure> = Vec::new();
+        for (name, lines) in &program.blocks {
+            failures.push(failed(name, lines, program.loads.get(name).copied().flatten()));
+        }
+        // A test without captured output has a result and no block.
+        for (name, load) in &program.loads {
+            if !program.blocks.iter().any(|(with_block, _)| with_block == name) {
+                failures.push(failed(name, &[], *load));
+            }
+        }
+        if failures.is_empty() {
+            let running = program.slow.iter().map(|name| format!("still running: {name}"));
+            let lines: Vec<String> = running.chain(program.last_lines.iter().cloned()).collect();
+            failures.push(TestFailure {
+                message: shorten_message(lines.iter().map(String::as_str)),
+                ..failed(WHOLE_PROGRAM, &[], machine_load())
+            });
+        }
+        self.failures.extend(failures);
+    }
+}
+
+impl Program {
+    fn read_line(&mut self, line: &str, now: Instant) {
+        if line.starts_with("running ") && self.began.is_none() {
+            self.began = Some(now);
+        } else if let Some((name, result)) = parse_result(line) {
+            self.slow.remove(name);
+            match result {
+                "FAILED" => drop(self.loads.insert(name.to_owned(), machine_load())),
+                "ignored" => drop(self.ignored.insert(name.to_owned())),
+                _ => {}
+            }
+            let time = self.began.map(|began| now.saturating_duration_since(began)).unwrap_or_default();
+            self.results.push((name.to_owned(), time));
+        } else if let Some(name) = parse_slow(line) {
+            self.slow.insert(name.to_owned());
+        } else if let Some(name) = parse_block(line) {
+            self.blocks.push((name.to_owned(), Vec::new()));
+            self.in_block = true;
+        } else if line == "failures:" || line.starts_with("test result:") {
+            self.in_block = false;
+        } else if let Some((_, lines)) = self.blocks.last_mut().filter(|_| self.in_block) {
+            lines.push(line.to_owned());
+        }
+        if !line.trim().is_empty() {
+            self.last_lines.push(line.to_owned());
+            if self.last_lines.len() > MAX_LAST_LINES && !line.starts_with(SILENCE_ENDED) {
+                self.last_lines.remove(0);
+            }
+        }
+    }
+}
+
+/// `     Running tests/fleet/main.rs (target/debug/deps/fleet-0123)` or `   Doc-tests domain`. Unit tests of all crates are in
+/// `unittests src/lib.rs`: the name of the program tells them apart.
+fn parse_program(line: &str) -> Option<String> {
+    let trimmed = line.trim_start();
+    if let Some(of) = trimmed.strip_prefix("Doc-tests ").filter(|_| line.starts_with(' ')) {
+        return Some(format!("doc tests of {of}"));
+    }
+    let (source, program) = trimmed.strip_prefix("Running ")?.strip_suffix(')')?.split_once(" (")?;
+    let file = program.rsplit('/').next()?;
+    let name = file.rsplit_once('-').map_or(file, |(name, _hash)| name);
+    Some(format!("{name} ({source})"))
+}
+
+/// ``error: test failed, to rerun pass `-p server --test fleet` ``; without the package, because the features of all packages are
+/// unified in a build of the workspace.
+fn parse_selection(line: &str) -> Option<Vec<String>> {
+    let line = line.trim_start();
+    let arguments = line
+        .strip_prefix("error: test failed, to rerun pass `")
+        .or_else(|| line.strip_prefix("error: doctest failed, to rerun pass `"))?
+        .strip_suffix('`')?;
+    let mut words = arguments.split(' ');
+    let mut selection = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "-p" {
+            words.next();
+        } else {
+            selection.push(word.to_owned());
+        }
+    }
+    Some(selection)
+}
+
+/// `test stages::a_test ... ok`, with the result.
+fn parse_result(line: &str) -> Option<(&str, &str)> {
+    let (name, result) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    let result = result.split([',', ' ']).next()?;
+    let name = name.strip_suffix(" - should panic").unwrap_or(name);
+    matches!(result, "ok" | "FAILED" | "ignored").then_some((name, result))
+}
+
+fn parse_slow(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.split_once(" has been running for over ").map(|(name, _)| name)
+}
+
+/// `---- stages::a_test stdout ----`
+fn parse_block(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
+}
+
+/// The panic of the test's own thread, or of another thread, or the last lines.
+fn select_message(name: &str, lines: &[String]) -> Vec<String> {
+    let own = format!("thread '{name}'");
+    let panic = |line: &String| line.contains("panicked at ");
+    let start = lines
+        .iter()
+        .position(|line| panic(line) && line.contains(&own))
+        .or_else(|| lines.iter().position(panic))
+        .unwrap_or(lines.len().saturating_sub(MAX_LAST_LINES));
+    let message = lines[start..].iter().map(String::as_str);
+    shorten_message(message.take_while(|line| *line != "stack backtrace:" && !line.starts_with("note: ")))
+}
+
+/// The time of each test. libtest does not print it, but starts the tests in the order of their names, and the next one
+/// whenever one ends: so the results and their times tell when each one began.
+fn derive_times(results: &[(String, Duration)], threads: usize) -> Vec<(String, Duration)> {
+    let mut names: Vec<&str> = results.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    let mut waiting = names.into_iter();
+    let mut starts: HashMap<&str, Duration> =
+        waiting.by_ref().take(threads).map(|name| (name, Duration::ZERO)).collect();
+    let mut times = Vec::new();
+    for (name, end) in results {
+        let start = starts.get(name.as_str()).copied().unwrap_or(*end);
+        times.push((name.clone(), end.saturating_sub(start)));
+        if let Some(next) = waiting.next() {
+            starts.insert(next, *end);
+        }
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(output: &str) -> CargoOutput {
+        let mut read = CargoOutput::new(2);
+        let now = Instant::now();
+        for line in output.lines() {
+            read.read_line(line, now);
+        }
+        read.finish()
+    }
+
+    const OUTPUT: &str = "\
+     Running unittests src/lib.rs (target/debug/deps/agent-dadb7ea5311d5a36)
+
+running 1 test
+test cache::tests::a_bundle_is_stored ... ok
+
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+     Running tests/fleet/main.rs (target/debug/deps/fleet-0123)
+
+running 2 tests
+test stages::a_release_has_stages ... FAILED
+test charts::a_chart ... ok
+
+failures:
+
+---- stages::a_release_has_stages stdout ----
+thread 'tokio-rt-worker' (7) panicked at src/failpoint.rs:1:1:
+armed
+
+thread 'stages::a_release_has_stages' (8) panicked at tests/fleet/stages.rs:19:9:
+assertion failed: 404
+stack backtrace:
+   0: a_frame
+
+failures:
+    stages::a_release_has_stages
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 6.21s
+
+error: test failed, to rerun pass `-p server --test fleet`
+";
+
+    #[test]
+    fn a_failure_has_its_program_the_panic_of_its_own_thread_and_the_arguments_to_repeat_it() {
+        let output = read(OUTPUT);
+        let [failure] = output.failures.as_slice() else { panic!("{:?}", output.failures) };
+        assert_eq!(failure.program, "fleet (tests/fleet/main.rs)");
+        assert_eq!(failure.name, "stages::a_release_has_stages");
+        let panic = "thread 'stages::a_release_has_stages' (8) panicked at tests/fleet/stages.rs:19:9:";
+        assert_eq!(failure.message, [panic, "assertion failed: 404"]);
+        assert_eq!(failure.selection, ["--test", "fleet"]);
+        assert!(failure.may_be_flaky);
+        assert_eq!(output.passed.len(), 2);
+    }
+
+    #[test]
+    fn counterexamples_of_random_tests_are_not_excused() {
+        let property = OUTPUT.replace("assertion failed: 404", "Test failed; minimal failing input: 3");
+        assert!(!read(&property).failures[0].may_be_flaky);
+        let fuzz = OUTPUT.replace("(target/debug/deps/fleet-", "(target/debug/deps/fuzz-");
+        assert!(!read(&fuzz).failures[0].may_be_flaky);
+    }
+
+    #[test]
+    fn a_program_that_ends_without_results_is_a_failure_with_the_tests_that_ran() {
+        let output = read(
+            "     Running tests/slow.rs (target/debug/deps/slow-0123)\n\nrunning 2 tests\n\
+             test a ... ok\ntest hangs has been running for over 60 seconds\n\
+             xtask ended the running program after silence of 10 min 00 s\n\
+             error: test failed, to rerun pass `-p server --test slow`\n",
+        );
+        let [failure] = output.failures.as_slice() else { panic!("{:?}", output.failures) };
+        assert_eq!(failure.name, WHOLE_PROGRAM);
+        assert_eq!(failure.message[0], "still running: hangs");
+        assert!(failure.message.iter().any(|line| line.starts_with(SILENCE_ENDED)), "{:?}", failure.message);
+    }
+
+    #[test]
+    fn the_time_of_a_test_begins_when_the_one_before_it_ends() {
+        let seconds = Duration::from_secs;
+        // "a" and "b" start together; "c" starts when "b" ends after 2 s, "d" when "a" ends after 5 s.
+        let results =
+            [("b", 2), ("a", 5), ("c", 6), ("d", 9)].map(|(name, end)| (name.to_owned(), seconds(end)));
+        let times = derive_times(&results, 2);
+        let expected =
+            [("b", 2), ("a", 5), ("c", 4), ("d", 4)].map(|(name, time)| (name.to_owned(), seconds(time)));
+        assert_eq!(times, expected);
+    }
+}
