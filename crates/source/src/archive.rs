@@ -11,9 +11,11 @@ use flate2::read::MultiGzDecoder;
 use tar::{Archive, EntryType};
 use unicode_normalization::UnicodeNormalization;
 
+mod ignore_rules;
 mod metadata;
 mod pack;
 
+pub use ignore_rules::{HELM_IGNORE, IgnoreRules};
 pub use metadata::ChartMetadata;
 
 /// Largest packed chart, in bytes: what a request may contain.

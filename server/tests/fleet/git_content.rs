@@ -58,6 +58,95 @@ async fn g121_hostile_repositories_are_refused_with_the_entry_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn files_of_other_tools_and_of_other_teams_in_a_repository_block_nothing() {
+    with_timeout(Box::pin(async {
+        let (server, _) = repository().await;
+        let head = server.git(&["rev-parse", "HEAD:deploy/web.yaml"]);
+        // Valid names for Git and Linux, at the root and beside the folder that is read.
+        for name in ["minutes 10:30.md", "deploy-notes 9:15.txt", "a\\b"] {
+            server.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{head},{name}")]);
+        }
+        server.git(&["commit", "--quiet", "-m", "Add minutes"]);
+        server.git(&["checkout", "--quiet", "--", "."]);
+        for (file, text) in [
+            ("deploy/values-production.yaml", "replicas: 9\n"),
+            ("deploy/dashboards/web.json", "{\"panels\": []}\n"),
+            ("deploy/.github/check.yaml", "apiVersion: [broken\n"),
+        ] {
+            std::fs::create_dir_all(server.path(file).parent().unwrap()).unwrap();
+            std::fs::write(server.path(file), text).unwrap();
+        }
+        server.commit_all("Add files of other tools");
+        let fleet = git_fleet().await;
+        let new = git_workload(&server, OnNewCommit::Draft);
+        let problems = find_problems(&fleet, &new).await;
+        let left_out: Vec<&String> =
+            problems.iter().filter(|(code, _)| code == "G109").map(|(_, text)| text).collect();
+        let [text] = left_out.as_slice() else { panic!("{problems:?}") };
+        assert!(text.contains("values-production.yaml") && text.contains("dashboards/web.json"), "{text}");
+        publish(&fleet, &new).await;
+        // The same name inside the folder is refused by its name.
+        server.git(&[
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            &format!("100644,{head},deploy/notes 9:15.yaml"),
+        ]);
+        server.git(&["commit", "--quiet", "-m", "Add a name with a colon"]);
+        let problems = find_problems(&fleet, &new).await;
+        let is_named = |(code, text): &(String, String)| code == "G121" && text.contains("notes 9:15.yaml");
+        assert!(problems.iter().any(is_named), "{problems:?}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_helmignore_leaves_out_of_a_chart_in_a_repository_is_not_published() {
+    with_timeout(Box::pin(async {
+        let server = GitServer::start().await;
+        let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: b}\n";
+        let other = config.replace("web", "debug");
+        for (file, text) in [
+            ("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.2.3\n"),
+            ("chart/.helmignore", "# Editors\n*.orig\n*~\n/templates/debug.yaml\nlinks/\n"),
+            ("chart/templates/web.yaml", config),
+            ("chart/templates/web.yaml.orig", config),
+            ("chart/templates/debug.yaml", &other),
+            ("chart/templates/.hidden.yaml", &other),
+            ("chart/links/file.txt", "a"),
+        ] {
+            std::fs::create_dir_all(server.path(file).parent().unwrap()).unwrap();
+            std::fs::write(server.path(file), text).unwrap();
+        }
+        std::os::unix::fs::symlink("/etc/passwd", server.path("chart/links/passwd")).unwrap();
+        server.commit_all("Add the chart");
+        let fleet = git_fleet().await;
+        set_helm(&fleet).await;
+        let mut new = git_workload(&server, OnNewCommit::Draft);
+        if let Source::Git(source) = &mut new.spec.source {
+            source.path = "chart".into();
+        }
+        publish(&fleet, &new).await;
+        assert_eq!(values_of(&fleet, 0)["a"], "b");
+        assert_eq!(
+            draft_source(&fleet).await.pinned.unwrap().files,
+            3,
+            "Chart.yaml, .helmignore and one template"
+        );
+        // Helm refuses "**": so does Flotilla, with the file and the line.
+        server.commit("chart/.helmignore", "*.orig\n**/debug.yaml\n", "Use two stars");
+        let problems = find_problems(&fleet, &new).await;
+        let is_refused = |(code, text): &(String, String)| {
+            code == "G121" && text.contains("chart/.helmignore") && text.contains("line 2")
+        };
+        assert!(problems.iter().any(is_refused), "{problems:?}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn addresses_that_the_server_does_not_allow_and_ssh_are_refused() {
     with_timeout(Box::pin(async {
         let (server, _) = repository().await;

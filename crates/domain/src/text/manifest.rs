@@ -126,6 +126,18 @@ pub(crate) fn read_value(document: &YamlDocument<'_>) -> Option<Value> {
     located.duplicates.is_empty().then_some(located.value)
 }
 
+/// Separates the files of a repository that hold data of other tools, such as values or dashboards, from its manifests: no
+/// document of them has an `apiVersion` or a `kind`. One warning names them all.
+///
+/// For files that were found at a path. What a person names or writes as a manifest is never left out.
+pub fn leave_out_data(files: Vec<SourceFile>) -> (Vec<SourceFile>, Option<Finding>) {
+    let mut nodes_left = MAX_NODES;
+    let (data, manifests): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| foreign::is_data(file, &mut nodes_left));
+    let names: Vec<&str> = data.iter().map(|file| file.name.as_str()).collect();
+    (manifests, (!names.is_empty()).then(|| explain::left_out(&names)))
+}
+
 /// Parses the files of a source. Text over the limits is rejected (G111), never truncated.
 pub fn parse(files: &[SourceFile]) -> ParsedManifests {
     let mut parsed = source_reader::parse_files(files);

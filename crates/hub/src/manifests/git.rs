@@ -3,7 +3,6 @@
 use domain::chart_values::ChartRelease;
 use domain::manifest;
 use domain::remote::{GitContent, RemoteSource};
-use domain::workload::SourceFile;
 use domain::{Digest, Finding, Timestamp};
 use source::archive::ChartArchive;
 
@@ -45,10 +44,10 @@ impl Hub {
     async fn load_git_files(&self, digest: &Digest) -> Result<SourceManifests, Error> {
         let bytes = self.get_git_content(digest).await?;
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
-            let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
+            let (files, left_out) = manifest::leave_out_data(serde_json::from_slice(&bytes)?);
             let parsed = manifest::parse(&files);
             let is_explained = parsed.findings.iter().any(Finding::is_blocking);
-            let findings = (parsed.manifests.is_empty() && !is_explained).then(|| {
+            let empty = (parsed.manifests.is_empty() && !is_explained).then(|| {
                 let message = "The files of the commit contain no Kubernetes object.";
                 Finding::error(
                     "G109",
@@ -60,7 +59,7 @@ impl Hub {
             Ok(SourceManifests {
                 sets: vec![set],
                 by_cluster: None,
-                findings: findings.into_iter().collect(),
+                findings: empty.into_iter().chain(left_out).collect(),
                 chart: None,
             })
         })

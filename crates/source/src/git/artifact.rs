@@ -97,5 +97,5 @@ impl FileTree for ArtifactFiles {
 }
 
 fn entry(folder: &str, name: &str, kind: EntryKind) -> Entry<String> {
-    Entry { name: name.to_owned(), id: join(folder, name), kind }
+    Entry { name: name.to_owned(), id: join(folder, name), kind, refusal: None }
 }

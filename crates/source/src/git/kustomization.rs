@@ -7,7 +7,7 @@ use domain::manifest::yaml_value;
 use serde_json::Value;
 
 use super::error::{GitError, GitErrorKind, shorten};
-use super::tree::{FileTree, MAX_TOTAL_BYTES, PathContent, join};
+use super::tree::{EntryUse, FileTree, MAX_TOTAL_BYTES, PathContent, join};
 
 /// The names of the file that makes a folder a kustomization.
 pub(super) const KUSTOMIZATION_FILES: [&str; 3] =
@@ -48,7 +48,7 @@ pub(super) fn read_kustomization(
         match tree.find_path(&place)? {
             PathContent::File { id, .. } => drop(files.insert(place.clone(), tree.read_file(&id, &place)?)),
             PathContent::Folder(id) => {
-                let read = tree.read_folder(&id, &place, |_| true)?;
+                let read = tree.read_folder(&id, &place, |_, _| EntryUse::Read)?;
                 pending.extend(list_references(&place, &read)?);
                 files.extend(read.into_iter().map(|(below, bytes)| (join(&place, &below), bytes)));
             }

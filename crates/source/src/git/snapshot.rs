@@ -5,12 +5,13 @@ use std::fmt::Display;
 
 use domain::remote::{GitContent, PinnedCommit};
 use domain::{Digest, workload::SourceFile};
+use gix_object::tree::EntryKind;
 
 use super::error::{GitError, GitErrorKind};
 use super::kustomization::{KUSTOMIZATION_FILES, read_kustomization};
 use super::pack::CommitDetails;
-use super::tree::{FileTree, PathContent};
-use crate::archive::{ChartArchive, MAX_ARCHIVE_BYTES};
+use super::tree::{Entry, EntryUse, FileTree, PathContent, join};
+use crate::archive::{ChartArchive, HELM_IGNORE, IgnoreRules, MAX_ARCHIVE_BYTES};
 
 /// The content of a commit at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,16 +53,19 @@ impl GitSnapshot {
                 SnapshotContent::Manifests(vec![to_file(name, commit.read_file(&id, path)?)?])
             }
             PathContent::Folder(folder) => {
-                let names: Vec<String> =
-                    commit.list_entries(&folder, path)?.into_iter().map(|entry| entry.name).collect();
-                if names.iter().any(|name| name == "Chart.yaml") {
-                    let files = commit.read_folder(&folder, path, |_| true)?;
+                let entries = commit.list_entries(&folder, path)?;
+                let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+                if names.contains(&"Chart.yaml") {
+                    let rules = read_ignore_rules(commit, &entries, path)?;
+                    let files = commit.read_folder(&folder, path, |file, is_folder| {
+                        if rules.is_ignored(file, is_folder) { EntryUse::Ignore } else { EntryUse::Read }
+                    })?;
                     let count = files.len();
                     SnapshotContent::Chart(pack_chart(files)?, count)
-                } else if names.iter().any(|name| KUSTOMIZATION_FILES.contains(&name.as_str())) {
+                } else if names.iter().any(|name| KUSTOMIZATION_FILES.contains(name)) {
                     SnapshotContent::Kustomize(read_kustomization(commit, path)?)
                 } else {
-                    let files = commit.read_folder(&folder, path, is_manifest)?;
+                    let files = commit.read_folder(&folder, path, select_manifest)?;
                     SnapshotContent::Manifests(to_files(files, path)?)
                 }
             }
@@ -107,6 +111,37 @@ impl GitSnapshot {
             committed_at: details.committed_at,
         };
         Ok((pinned, bytes))
+    }
+}
+
+/// The rules of a chart's own `.helmignore`, which Helm applies to a folder.
+fn read_ignore_rules<T: FileTree>(
+    commit: &T,
+    entries: &[Entry<T::Id>],
+    path: &str,
+) -> Result<IgnoreRules, GitError> {
+    let is_rules = |entry: &&Entry<T::Id>| {
+        entry.name == HELM_IGNORE && matches!(entry.kind, EntryKind::Blob | EntryKind::BlobExecutable)
+    };
+    let full = join(path, HELM_IGNORE);
+    let text = match entries.iter().find(is_rules) {
+        Some(entry) => commit.read_file(&entry.id, &full)?,
+        None => Vec::new(),
+    };
+    let rules = IgnoreRules::parse(&String::from_utf8_lossy(&text));
+    rules.map_err(|why| {
+        GitError::rejected(&full, &format!("is refused by Helm, {why}"), "Correct the rule, or remove it.")
+    })
+}
+
+/// Files with the ending of manifests are read, hidden ones are not: those of tools, such as workflows of the forge.
+fn select_manifest(path: &str, is_folder: bool) -> EntryUse {
+    if path.rsplit('/').next().is_some_and(|name| name.starts_with('.')) {
+        EntryUse::Ignore
+    } else if is_folder || is_manifest(path) {
+        EntryUse::Read
+    } else {
+        EntryUse::Skip
     }
 }
 

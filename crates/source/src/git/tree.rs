@@ -56,6 +56,30 @@ pub struct Entry<Id> {
     pub id: Id,
     /// What it is.
     pub kind: EntryKind,
+    /// Why its name is not allowed. It matters only to those who read the entry: another one in the same folder is none of their
+    /// concern.
+    pub refusal: Option<&'static str>,
+}
+
+impl<Id> Entry<Id> {
+    /// Refuses an entry whose name is not allowed. `path` is its path, for messages.
+    fn check_name(&self, path: &str) -> Result<(), GitError> {
+        match self.refusal {
+            Some(reason) => Err(GitError::rejected(path, reason, "Rename it.")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What becomes of an entry below a folder that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryUse {
+    /// A file is read, a folder is entered; anything else is refused.
+    Read,
+    /// A file is not read. What is no file or folder is refused nevertheless: its content is unknown.
+    Skip,
+    /// As if it were not there.
+    Ignore,
 }
 
 /// Files in folders that can be read by their paths: a commit of Git, or an OCI artifact.
@@ -72,7 +96,7 @@ pub trait FileTree {
     /// The entries of a folder. `path` is its path, for messages.
     ///
     /// # Errors
-    /// It can't be read, or an entry has a name that is not allowed.
+    /// It can't be read.
     fn list_entries(&self, folder: &Self::Id, path: &str) -> Result<Vec<Entry<Self::Id>>, GitError>;
 
     /// One file. `path` is its path, for messages.
@@ -100,6 +124,7 @@ pub trait FileTree {
             let entries = self.list_entries(folder, &walked)?;
             let entry = entries.into_iter().find(|entry| entry.name == part).ok_or_else(missing)?;
             walked = join(&walked, part);
+            entry.check_name(&walked)?;
             content = match entry.kind {
                 EntryKind::Tree => PathContent::Folder(entry.id),
                 EntryKind::Blob | EntryKind::BlobExecutable => {
@@ -111,7 +136,8 @@ pub trait FileTree {
         Ok(content)
     }
 
-    /// The files below a folder for which `is_read` is true, by their path below it. `shown` is the path of the folder.
+    /// The files below a folder that `select` reads, by their path below it; it is called with this path, and whether it is that
+    /// of a folder. `shown` is the path of the folder.
     ///
     /// # Errors
     /// An entry can't be read, is no plain file, or exceeds the limits.
@@ -119,7 +145,7 @@ pub trait FileTree {
         &self,
         folder: &Self::Id,
         shown: &str,
-        is_read: impl Fn(&str) -> bool,
+        select: impl Fn(&str, bool) -> EntryUse,
     ) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
         let mut reader = FolderReader::default();
         let mut pending = vec![(folder.clone(), String::new(), 0_usize)];
@@ -132,9 +158,14 @@ pub trait FileTree {
                 let path = join(&below, &entry.name);
                 let full = join(shown, &path);
                 reader.count(&path, &full)?;
+                let selected = select(&path, entry.kind == EntryKind::Tree);
+                if selected == EntryUse::Ignore {
+                    continue;
+                }
+                entry.check_name(&full)?;
                 match entry.kind {
                     EntryKind::Tree => pending.push((entry.id, path, depth + 1)),
-                    EntryKind::Blob | EntryKind::BlobExecutable if is_read(&path) => {
+                    EntryKind::Blob | EntryKind::BlobExecutable if selected == EntryUse::Read => {
                         reader.insert(path, self.read_file(&entry.id, &full)?, &full)?;
                     }
                     EntryKind::Blob | EntryKind::BlobExecutable => {}
@@ -165,23 +196,18 @@ impl FileTree for CommitObjects {
                 GitError::invalid(format!("The folder {:?} of the repository is damaged.", shorten(path)))
             })?;
             let raw: &[u8] = entry.filename.as_ref();
-            let name = std::str::from_utf8(raw).map_err(|_| {
-                let shown = join(path, &String::from_utf8_lossy(raw));
-                GitError::rejected(&shown, "has a name that is not UTF-8", "Rename it.")
-            })?;
+            let name = String::from_utf8_lossy(raw).into_owned();
             let is_refused = name.is_empty()
-                || matches!(name, "." | "..")
+                || matches!(&*name, "." | "..")
                 || name.eq_ignore_ascii_case(".git")
                 || name.contains(['/', '\\', ':'])
                 || name.chars().any(char::is_control);
-            if is_refused {
-                return Err(GitError::rejected(
-                    &join(path, name),
-                    "has a name that is not allowed",
-                    "Rename it.",
-                ));
-            }
-            entries.push(Entry { name: name.to_owned(), id: entry.oid.to_owned(), kind: entry.mode.kind() });
+            let refusal = if std::str::from_utf8(raw).is_err() {
+                Some("has a name that is not UTF-8")
+            } else {
+                is_refused.then_some("has a name that is not allowed")
+            };
+            entries.push(Entry { name, id: entry.oid.to_owned(), kind: entry.mode.kind(), refusal });
         }
         Ok(entries)
     }

@@ -29,11 +29,27 @@ pub(super) fn take_contents(value: &mut Value) -> Option<Contents> {
     } else {
         return None;
     };
+    let implied = implied_type(value);
     let list = path.iter().try_fold(value, |value, key| value.get_mut(key))?;
-    match list {
-        Value::Array(items) => Some(Contents { items: std::mem::take(items), path }),
-        _ => None,
+    let Value::Array(items) = list else { return None };
+    let mut items = std::mem::take(items);
+    if let Some((api_version, kind)) = implied {
+        for item in items.iter_mut().filter_map(Value::as_object_mut) {
+            let has_text = |field: &str| item.get(field).is_some_and(|found| !found.is_null() && found != "");
+            if !has_text("apiVersion") || !has_text("kind") {
+                item.insert("apiVersion".to_owned(), api_version.clone().into());
+                item.insert("kind".to_owned(), kind.clone().into());
+            }
+        }
     }
+    Some(Contents { items, path })
+}
+
+/// The `apiVersion` and `kind` of the items of a typed list, such as `RoleList`, which may leave them out: those of the list, the
+/// kind without "List". The rule is that of apimachinery's `UnstructuredList`. A `List` of anything implies nothing.
+fn implied_type(value: &Value) -> Option<(String, String)> {
+    let kind = value["kind"].as_str()?.strip_suffix("List").filter(|kind| !kind.is_empty())?;
+    Some((value["apiVersion"].as_str()?.to_owned(), kind.to_owned()))
 }
 
 /// The name of a custom kind may also end with `List`; a list has no metadata.name.

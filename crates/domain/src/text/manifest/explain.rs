@@ -130,3 +130,22 @@ fn first_line(error: &Error) -> String {
 pub(super) fn truncate_text(text: &str) -> String {
     text.chars().take(160).collect()
 }
+
+/// Files in a message that names many.
+const MAX_NAMES: usize = 5;
+
+/// The files that are left out, because they hold no object.
+pub(super) fn left_out(names: &[&str]) -> Finding {
+    let shown: Vec<String> =
+        names.iter().take(MAX_NAMES).map(|name| format!("{:?}", truncate_text(name))).collect();
+    let more = match names.len().saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (are, they) = if names.len() == 1 { ("is", "it has") } else { ("are", "they have") };
+    Finding::warning(
+        "G109",
+        format!("{}{more} {are} left out: {they} no apiVersion and no kind.", shown.join(", ")),
+        "If one should be an object, add both fields; if not, this needs nothing.",
+    )
+}

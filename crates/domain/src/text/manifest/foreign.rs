@@ -2,6 +2,10 @@
 
 use serde_json::Value;
 
+use super::documents::split_documents;
+use super::location::LocatedValue;
+use super::parser;
+use super::source_reader::cost_of_failure;
 use crate::text::finding::{Finding, SourceLocation};
 use crate::text::source_file::SourceFile;
 
@@ -36,7 +40,7 @@ pub(super) fn check_file(file: &SourceFile) -> Option<Finding> {
 /// A map that another tool reads: `kustomization.yaml`, `Chart.yaml`, `values.yaml`.
 pub(super) fn check_map(value: &Value, file: &SourceFile) -> Option<Finding> {
     let text = |key: &str| value[key].as_str().unwrap_or_default();
-    let base = file.name.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let base = base_name(file);
     let bare = value.get("kind").is_none();
     let (what, hint) = if is_kustomize(text("apiVersion")) || (bare && base.starts_with("kustomization")) {
         (
@@ -52,6 +56,38 @@ pub(super) fn check_map(value: &Value, file: &SourceFile) -> Option<Finding> {
     };
     let message = format!("{:?} is {what}, not a Kubernetes object; no cluster would accept it.", file.name);
     Some(Finding::error("G109", message, hint))
+}
+
+/// Whether a file holds data of another tool beside manifests: valid YAML or JSON, and no document of it has an `apiVersion` or a
+/// `kind`. A file that can't be read, a kustomization and the description of a chart are none: what they would change is unknown.
+///
+/// `nodes_left` is the number of values that may still be read of all files; without any a file is no data.
+pub(super) fn is_data(file: &SourceFile, nodes_left: &mut usize) -> bool {
+    let mut has_content = false;
+    for document in split_documents(&file.text) {
+        let Ok(LocatedValue { value, nodes, duplicates, .. }) =
+            parser::parse_document(&document, *nodes_left)
+        else {
+            *nodes_left = nodes_left.saturating_sub(cost_of_failure(document.text));
+            return false;
+        };
+        *nodes_left = nodes_left.saturating_sub(nodes);
+        let is_object = value.get("apiVersion").is_some() || value.get("kind").is_some();
+        if is_object || !duplicates.is_empty() || is_tool_description(&value, file) {
+            return false;
+        }
+        has_content |= !value.is_null();
+    }
+    has_content
+}
+
+fn is_tool_description(value: &Value, file: &SourceFile) -> bool {
+    let base = base_name(file);
+    base.starts_with("kustomization") || base.starts_with("chart.") || is_chart(value)
+}
+
+fn base_name(file: &SourceFile) -> String {
+    file.name.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase()
 }
 
 /// Whether the text has expressions that only Helm renders. Expressions of other tools are values in valid YAML.

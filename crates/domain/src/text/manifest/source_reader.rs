@@ -176,7 +176,7 @@ impl SourceReader {
 }
 
 /// Upper bound of the values parsed from a document that failed: one per two bytes, and the replay limit of aliases.
-fn cost_of_failure(text: &str) -> usize {
+pub(super) fn cost_of_failure(text: &str) -> usize {
     let replayed = if text.contains('&') && text.contains('*') { parser::MAX_ALIAS_EVENTS } else { 0 };
     text.len() / 2 + replayed
 }

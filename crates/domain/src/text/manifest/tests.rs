@@ -84,6 +84,47 @@ fn json_files_and_lists_are_also_parsed() {
 }
 
 #[test]
+fn an_item_of_a_typed_list_without_its_own_kind_has_that_of_the_list() {
+    let text = "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleList\nitems:\n- metadata: {name: a}\n- {kind: Role, metadata: {name: b}}\n";
+    let parsed = read(text);
+    assert_eq!(parsed.findings, []);
+    for (manifest, name) in parsed.manifests.iter().zip(["a", "b"]) {
+        let expected =
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name}});
+        assert_eq!(manifest.object, expected);
+    }
+    // A list of anything implies nothing.
+    let any = single_finding("apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n");
+    assert!(any.message.contains("has no apiVersion and no kind"), "{}", any.message);
+}
+
+#[test]
+fn files_of_a_repository_without_an_object_are_left_out_with_one_warning() {
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let kept = [
+        ("a.yaml", manifest),
+        ("broken.yaml", "a: [\n"),
+        ("half.yaml", "kind: ConfigMap\n"),
+        ("mixed.yaml", "values: 1\n---\nkind: ConfigMap\n"),
+        ("twice.yaml", "a: 1\na: 2\n"),
+        ("sub/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("empty.yaml", "# nothing\n"),
+    ];
+    let data =
+        [("values-eu.yaml", "replicas: 3\n"), ("dashboards/app.json", "{\"panels\": []}"), ("b.yaml", "[1]")];
+    let files = kept.iter().chain(&data).map(|(name, text)| file(name, text)).collect();
+    let (manifests, warning) = leave_out_data(files);
+    let names: Vec<&str> = manifests.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, kept.map(|(name, _)| name));
+    let warning = warning.unwrap();
+    assert_eq!((warning.code.as_str(), warning.is_blocking()), ("G109", false));
+    for (name, _) in data {
+        assert!(warning.message.contains(name), "{}", warning.message);
+    }
+    assert_eq!(leave_out_data(manifests).1, None);
+}
+
+#[test]
 fn anchors_and_merge_keys_are_expanded() {
     let object = parse_config_map("base: &b {x: 1, z: 2}\ndata:\n  <<: *b\n  x: 3");
     assert_eq!(object["data"], json!({"x": 3, "z": 2}));

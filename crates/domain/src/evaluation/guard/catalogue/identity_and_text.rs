@@ -64,8 +64,13 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G109",
         title: "Not a Kubernetes object",
-        severities: &[(Static, &[Error]), (Fleet, &[Error]), (Verb, &[Error])],
-        finds: "The text is not valid YAML, has a duplicate key, is another kind of file, contains no object, or contains an object without apiVersion, kind or metadata.name.",
+        severities: &[
+            (Static, &[Error, Warning]),
+            (Fleet, &[Error, Warning]),
+            (Publish, &[Error, Warning]),
+            (Verb, &[Error]),
+        ],
+        finds: "The text is not valid YAML, has a duplicate key, is another kind of file, contains no object, or contains an object without apiVersion, kind or metadata.name; or files of a repository hold no object and are left out.",
         fix: "Correct the text at the reported line; use a source of type chart for a Helm chart, and render kustomizations first.",
     },
     GuardRail {
