@@ -91,3 +91,48 @@ fn where_kubectl_loses_a_value_it_is_retained_or_rejected() {
     assert_eq!(kubectl(TEST, &text).unwrap().unwrap()["value"], "second");
     assert_eq!(parse(&text).findings[0].code, "G109");
 }
+
+/// Plain scalars at the edges of what is a number, a truth value or null.
+const PLAIN_SCALARS: &str = "\
+    0644 010 08 09.5 0o17 0o8 0O17 0x1F 0xg 0X1f 0b11 0B11 0b12 1_000 _1 1_ 1__0 1_0.5 12e3 1e3 1E3 1.0 .5 5. \
+    -.5 +.5 +1 -0 +0 -010 +010 0x 0x_1 0x1_0 -0x1F +0x1F 0b -0b11 1e999 -1e999 1e400 123e456 12345e67 1e-999 \
+    9223372036854775807 9223372036854775808 18446744073709551615 18446744073709551616 -9223372036854775808 \
+    -9223372036854775809 99999999999999999999999 0.1 1e-3 1e+3 1.e3 .e3 1.5e 1e 0e0 00 000 0_7 0_8 07_7 1:30 \
+    12:30:45 190:20:30.15 2001-01-01 2001-12-14t21:59:43.10-05:00 yes No on OFF y n Y N True TRUE true tRue \
+    Null NULL null ~ nULL .iNf inf nan = 0.0.1 1.2.3 1,000 1e3.5 0xFFFFFFFFFFFFFFFFF \
+    0o777777777777777777777777 1.7976931348623157e308 1.7976931348623159e308 4.9e-324 123456789012345678 \
+    1234567890123456789012 1.0e6 1e6 100000000000000000000.0 -1_000 1._5 1.5_0 1e1_0 0x1p-2 0x1.8p1 infinity \
+    Infinity +Inf NaN 1d 1f 0b_1 0b1_ 0o1_0 -0o17 0o 0o_7";
+
+/// What the parser reads differently: underscores at the end of a number or in one with a fraction stay text, and `true` and `null` are
+/// read in any case. An API server rejects them where the type of the field is another one.
+const KNOWN_DIFFERENCES: [&str; 10] =
+    ["1_", "1__0", "1_0.5", "0_8", "tRue", "nULL", "1._5", "1.5_0", "1e1_0", "0b1_"];
+
+/// Whether two numbers are the same float: `kubectl` reads integers beyond 63 bits as floats.
+fn is_same_float(one: &Value, other: &Value) -> bool {
+    one.as_f64()
+        .zip(other.as_f64())
+        .is_some_and(|(one, other)| (one - other).abs() <= one.abs() * f64::EPSILON)
+}
+
+#[test]
+fn plain_scalars_are_the_numbers_truth_values_and_texts_that_kubectl_reads() {
+    let items: String = PLAIN_SCALARS.split_whitespace().map(|scalar| format!("- {scalar}\n")).collect();
+    let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\nvalues:\n{items}");
+    let test = "plain_scalars_are_the_numbers_truth_values_and_texts_that_kubectl_reads";
+    let Some(expected) = kubectl(test, &text) else { return };
+    let expected = expected.unwrap();
+    let parsed = parse(&text);
+    assert_eq!(parsed.findings, []);
+    let actual = parsed.manifests[0].object["values"].as_array().unwrap();
+    let expected = expected["values"].as_array().unwrap();
+    assert_eq!(actual.len(), expected.len());
+    let differing: Vec<&str> = PLAIN_SCALARS
+        .split_whitespace()
+        .zip(actual.iter().zip(expected))
+        .filter(|(_, (actual, expected))| actual != expected && !is_same_float(actual, expected))
+        .map(|(scalar, _)| scalar)
+        .collect();
+    assert_eq!(differing, KNOWN_DIFFERENCES);
+}
