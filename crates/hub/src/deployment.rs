@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use domain::OperationId;
 use domain::deployment::{DeploymentResult, TargetClusterOutcome, deployment_group, describe_failures};
-use domain::placement::GroupFeatureName;
+use domain::operation::OperationStatus;
+use domain::placement::{ClusterEvaluation, ClusterGroup, Decision, GroupFeatureName};
 use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
+use domain::{Finding, OperationId};
 use store::Tx;
 
 use crate::actor::Actor;
@@ -87,10 +88,7 @@ impl Hub {
     /// There is no such group, or its feature `deployment` is disabled.
     async fn load_deployment_targets(&self, tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
         let group = load_group(tx, group).await?;
-        if !group.feature(GroupFeatureName::Deployment).enabled {
-            let why = format!("Feature deployment of group {:?} is disabled. Enable it first.", group.name);
-            return Err(domain::actions::ActionUnavailable(why).into());
-        }
+        check_deployments_enabled(&group)?;
         let clusters = store::cluster::list_all(tx).await?;
         Ok(clusters
             .into_iter()
@@ -119,7 +117,50 @@ impl Hub {
     }
 }
 
-/// The actor without its idempotency key: the response to a request of several verbs is stored when all are done.
+/// The last operation of a deployment.
+async fn load_latest_operation(tx: &mut Tx, deployment: &Deployment) -> Result<OperationId, Error> {
+    let Workload { id, name, .. } = &deployment.workload;
+    let latest = store::operation::get_latest(tx, *id).await?;
+    latest.map(|operation| operation.id).ok_or_else(|| Error::not_found("operation", name))
+}
+
+/// Rejects a deployment to a group whose feature `deployment` is disabled.
+pub(crate) fn check_deployments_enabled(group: &ClusterGroup) -> Result<(), Error> {
+    if group.feature(GroupFeatureName::Deployment).enabled {
+        return Ok(());
+    }
+    let why = format!("Feature deployment of group {:?} is disabled. Enable it first.", group.name);
+    Err(domain::actions::ActionUnavailable(why).into())
+}
+
+/// The result of a request whose operation has begun: no cluster has an outcome yet.
+pub(crate) fn started_deployment(
+    name: &str,
+    decision: &Decision,
+    operation: OperationId,
+    findings: Vec<Finding>,
+) -> DeploymentResult {
+    DeploymentResult {
+        release_name: name.to_owned(),
+        operation: Some(operation),
+        message: String::new(),
+        target_clusters: list_pending_targets(decision),
+        findings,
+    }
+}
+
+/// The selected clusters, none of which has an outcome.
+fn list_pending_targets(decision: &Decision) -> Vec<TargetClusterOutcome> {
+    let target = |evaluation: &ClusterEvaluation| TargetClusterOutcome {
+        cluster_id: evaluation.cluster,
+        cluster_name: evaluation.name.clone(),
+        status: OperationStatus::Pending,
+        error: None,
+    };
+    decision.selected().map(target).collect()
+}
+
+/// The actor without its idempotency key, for a verb whose response is not that of the request.
 fn without_request_key(actor: &Actor) -> Actor {
     Actor { request_key: None, ..actor.clone() }
 }

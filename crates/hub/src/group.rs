@@ -16,7 +16,7 @@ mod member;
 mod preview;
 
 pub use candidates::GroupCandidateQuery;
-pub(crate) use member::load_group;
+pub(crate) use member::{load_group, lock_group};
 
 /// Maximum static members of one group.
 const MEMBERS_MAX: usize = 10_000;
@@ -57,13 +57,26 @@ impl Hub {
     /// Creates a group; [`Error::AlreadyExists`] if there is one with its name.
     pub async fn create_group(&self, actor: &Actor, group: ClusterGroup) -> Result<ClusterGroup, Error> {
         actor.authorize(UserAction::ChangeGroups)?;
+        let tx = self.begin_group_creation(actor, &group).await?;
+        let group = ClusterGroup { features: Vec::new(), ..group };
+        self.store_group(tx, actor, GroupChange { group, old: None, removal: Removal::AfterNotice }).await
+    }
+
+    /// A write in which nobody else changes groups.
+    async fn write_groups(&self, actor: &Actor) -> Result<store::Tx, Error> {
         let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
+        store::group::lock_changes(&mut tx).await?;
+        Ok(tx)
+    }
+
+    /// A transaction in which no group has this name.
+    async fn begin_group_creation(&self, actor: &Actor, group: &ClusterGroup) -> Result<store::Tx, Error> {
+        let mut tx = self.write_groups(actor).await?;
         if store::group::get_by_name(&mut tx, &group.name).await?.is_some() {
             let message = format!("cluster group already exists with this name: {:?}", group.name);
             return Err(Error::AlreadyExists(message));
         }
-        let group = ClusterGroup { features: Vec::new(), ..group };
-        self.store_group(tx, actor, GroupChange { group, old: None, removal: Removal::AfterNotice }).await
+        Ok(tx)
     }
 
     /// Creates or changes a group, by name; every published workload is placed again. With `expected` the group has to
@@ -75,8 +88,8 @@ impl Hub {
         expected: Option<i64>,
     ) -> Result<ClusterGroup, Error> {
         actor.authorize(UserAction::ChangeGroups)?;
-        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
-        let old = store::group::get_by_name(&mut tx, &group.name).await?;
+        let mut tx = self.write_groups(actor).await?;
+        let old = store::group::lock(&mut tx, &group.name).await?;
         match (&old, expected) {
             (None, Some(_)) => return Err(Error::not_found("cluster group", &group.name)),
             (Some(old), Some(expected)) if old.revision != expected => {
@@ -105,18 +118,31 @@ impl Hub {
         self.save_group(actor, changed, Some(expected)).await
     }
 
-    /// Checks and stores a changed or new group, and requests the removals that need no notice.
+    /// Checks and stores a changed or new group.
     async fn store_group(
         &self,
         mut tx: store::Tx,
         actor: &Actor,
-        GroupChange { group, old, removal }: GroupChange,
+        change: GroupChange,
     ) -> Result<ClusterGroup, Error> {
+        let (group, effects, status) = self.stage_group(&mut tx, actor, change).await?;
+        self.commit(tx, effects.with_response(actor, status, &group)).await?;
+        Ok(group)
+    }
+
+    /// Checks and stores a changed or new group, and requests the removals that need no notice; the caller commits. Returns the
+    /// group as it is then, and the status of the response.
+    async fn stage_group(
+        &self,
+        tx: &mut store::Tx,
+        actor: &Actor,
+        GroupChange { group, old, removal }: GroupChange,
+    ) -> Result<(ClusterGroup, CommitEffects, u16), Error> {
         let mut findings = check_group(&group);
         if findings.is_empty() {
             let others = match group.exclusive {
-                true => store::group::list(&mut tx).await?,
-                false => store::group::list_exclusive(&mut tx).await?,
+                true => store::group::list(tx).await?,
+                false => store::group::list_exclusive(tx).await?,
             };
             findings.extend(check_exclusive(&group, &others));
         }
@@ -135,23 +161,21 @@ impl Hub {
             (missing_in(&old.members, &group.members), missing_in(&group.members, &old.members));
         let group = ClusterGroup { revision: version.unwrap_or_default() + 1, ..group };
         match version {
-            None => store::group::insert(&mut tx, &group).await?,
-            Some(version) if store::group::update(&mut tx, &group, version).await? => {}
+            None => store::group::insert(tx, &group).await?,
+            Some(version) if store::group::update(tx, &group, version).await? => {}
             // Another server on the same database changed it.
             Some(current) => return Err(Error::RevisionConflict { current }),
         }
         if removal == Removal::Immediate {
-            self.request_removals(&mut tx, &group.name, &left).await?;
+            self.request_removals(tx, &group.name, &left).await?;
         }
         let now = self.clock().now();
-        store::queue::PLACER.mark_all(&mut tx, now).await?;
+        store::queue::PLACER.mark_all(tx, now).await?;
         let detail =
             EventDetail::ClusterGroup { name: group.name.clone(), action: EditAction::Saved, joined, left };
         let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
         let status = if version.is_none() { 201 } else { 200 };
-        self.commit(tx, CommitEffects::with_event_for_placer(event).with_response(actor, status, &group))
-            .await?;
-        Ok(group)
+        Ok((group, CommitEffects::with_event_for_placer(event), status))
     }
 
     /// Lets the deployments of a group leave these clusters without notice (S1-8).
@@ -183,10 +207,23 @@ impl Hub {
     /// Deletes a group. Rejected while a workload references it: its clusters would lose that workload or its overrides.
     pub async fn delete_group(&self, actor: &Actor, name: &str) -> Result<(), Error> {
         actor.authorize(UserAction::ChangeGroups)?;
-        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
-        let referenced_by = store::workload::list_names_by_group(&mut tx, name).await?;
+        let mut tx = self.write_groups(actor).await?;
+        let effects = self.stage_group_deletion(&mut tx, actor, name).await?;
+        self.commit(tx, effects.with_empty_response(actor, 204)).await
+    }
+
+    /// Deletes a group; the caller commits. The group is locked before its references are read: a publish that refers to it is
+    /// either seen, or finds no group.
+    async fn stage_group_deletion(
+        &self,
+        tx: &mut store::Tx,
+        actor: &Actor,
+        name: &str,
+    ) -> Result<CommitEffects, Error> {
+        lock_group(tx, name).await?;
+        let referenced_by = store::workload::list_names_by_group(tx, name).await?;
         actions::check_delete_group(name, &referenced_by)?;
-        if !store::group::delete(&mut tx, name).await? {
+        if !store::group::delete(tx, name).await? {
             return Err(Error::not_found("cluster group", name));
         }
         let detail = EventDetail::ClusterGroup {
@@ -197,7 +234,7 @@ impl Hub {
         };
         let now = self.clock().now();
         let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
-        self.commit(tx, CommitEffects::with_event(event)).await
+        Ok(CommitEffects::with_event(event))
     }
 }
 

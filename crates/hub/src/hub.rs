@@ -363,6 +363,26 @@ impl CommitEffects {
         self
     }
 
+    /// Adds a response without a body to store under the actor's request key, if there is one.
+    pub fn with_empty_response(mut self, actor: &Actor, status: u16) -> Self {
+        self.response = actor.request_key.as_ref().map(|request| {
+            let record =
+                IdempotencyRecord { request_hash: request.request_hash.clone(), status, body: String::new() };
+            (actor.name.clone(), request.key.clone(), record)
+        });
+        self
+    }
+
+    /// Adds the effects of another verb in the same transaction, but not its response.
+    pub fn append(&mut self, other: Self) {
+        self.events.extend(other.events);
+        self.wake_placer |= other.wake_placer;
+        self.changed_clusters.extend(other.changed_clusters);
+        self.dirty_rollouts.extend(other.dirty_rollouts);
+        self.all_rollouts_dirty |= other.all_rollouts_dirty;
+        self.wake_deliveries |= other.wake_deliveries;
+    }
+
     /// One event.
     pub fn with_event(event: NewEvent) -> Self {
         Self { events: vec![event], ..Self::default() }

@@ -2,6 +2,9 @@
 
 use crate::{Actor, Error, Hub, RequestKey};
 
+/// The status of a response that a verb stores with its effect, before the outcome is known.
+pub const IN_PROGRESS: u16 = 202;
+
 /// The stored response of an earlier request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResponse {
@@ -27,7 +30,8 @@ impl Hub {
         }
     }
 
-    /// Stores a response for a day, unless the verb stored it in its own transaction.
+    /// Stores a response for a day, unless the verb stored it in its own transaction. What the verb stored while it was in progress
+    /// ([`IN_PROGRESS`]) is replaced by the outcome.
     pub async fn store_response(
         &self,
         actor: &Actor,
@@ -35,7 +39,9 @@ impl Hub {
         response: &StoredResponse,
     ) -> Result<(), Error> {
         // Most verbs did: a read is cheaper than waiting for the write lock.
-        if self.stored_response(actor, &request.key, &request.request_hash).await?.is_some() {
+        let stored = self.stored_response(actor, &request.key, &request.request_hash).await?;
+        let is_outcome = |stored: &StoredResponse| stored.status == IN_PROGRESS && stored != response;
+        if stored.as_ref().is_some_and(|stored| !is_outcome(stored)) {
             return Ok(());
         }
         let mut tx = self.write().await?;
@@ -44,10 +50,15 @@ impl Hub {
             status: response.status,
             body: response.body.clone(),
         };
-        match store::idempotency::put(&mut tx, &request.key, &actor.name, &record, self.clock().now()).await {
-            // The verb stored it in the meantime.
-            Err(store::Error::AlreadyExists { .. }) => return Ok(()),
-            other => other?,
+        let now = self.clock().now();
+        if stored.is_some() {
+            store::idempotency::replace(&mut tx, &request.key, &actor.name, &record, now).await?;
+        } else {
+            match store::idempotency::put(&mut tx, &request.key, &actor.name, &record, now).await {
+                // The verb stored it in the meantime.
+                Err(store::Error::AlreadyExists { .. }) => return Ok(()),
+                other => other?,
+            }
         }
         tx.commit().await?;
         Ok(())

@@ -76,6 +76,6 @@ pub use store::{
 };
 pub use supervise::TaskStatus;
 pub use workload::{
-    CheckResult, ContentCheck, DraftPatch, PublishContent, PublishOptions, RevisionComparison,
-    RevisionDetails, RevisionEntry, RevisionHistory, WorkloadDetails, WorkloadEdit,
+    CheckResult, ContentCheck, DraftPatch, PublishContent, PublishOptions, PublishResponse,
+    RevisionComparison, RevisionDetails, RevisionEntry, RevisionHistory, WorkloadDetails, WorkloadEdit,
 };

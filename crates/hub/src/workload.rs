@@ -70,6 +70,24 @@ pub struct PublishOptions {
     pub confirmed_removals: Option<u32>,
     /// The codes of guard rails that clusters may have rejected the plan with.
     pub force: Vec<String>,
+    /// The form in which the response is stored for a repeated request.
+    pub response: PublishResponse,
+}
+
+/// The response to a request that publishes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PublishResponse {
+    /// The result of the publish.
+    #[default]
+    Publish,
+    /// That of the deployment API, in progress; with the findings of the request itself. The feature `deployment` of the group
+    /// of the deployment has to be enabled.
+    Deployment {
+        /// The group.
+        group: String,
+        /// Its findings.
+        findings: Vec<Finding>,
+    },
 }
 
 impl PublishOptions {

@@ -1,11 +1,12 @@
 //! Cluster groups: named sets of clusters.
 
 use domain::placement::ClusterGroup;
+use domain::workload::WorkloadSpec;
 
 use crate::decode::{decode_readable_rows, decode_row, decode_rows};
 use crate::sql::{sql, to_json};
 use crate::table::{self, table_row};
-use crate::{Error, Tx};
+use crate::{Error, Tx, spec_reference};
 
 table_row! {
     ClusterGroup as group in "cluster_group" => ClusterGroup;
@@ -49,6 +50,39 @@ pub async fn list_by_names(tx: &mut Tx, names: &[String]) -> Result<Vec<ClusterG
     let some = table::select_from::<ClusterGroup>().push(" WHERE name IN ").push_list(names);
     let rows = some.push(" ORDER BY name").fetch_all(tx).await?;
     Ok(decode_readable_rows(&rows, "cluster_group", read_row))
+}
+
+/// Lets no other transaction change groups until this one ends: that an exclusive group shares no member is a rule over several
+/// rows. Others may read groups and refer to them. Call it first in a transaction.
+pub async fn lock_changes(tx: &mut Tx) -> Result<(), Error> {
+    if tx.is_postgres() {
+        sql("LOCK TABLE cluster_group IN SHARE ROW EXCLUSIVE MODE").execute(tx).await?;
+    }
+    Ok(())
+}
+
+/// The group with this name, locked until the transaction ends.
+pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<ClusterGroup>, Error> {
+    let select = table::select_from::<ClusterGroup>().push(" WHERE name = $1").bind_text(name);
+    let row = select.push_locking_clause(tx).fetch_optional(tx).await?;
+    decode_row(row, "cluster_group", read_row)
+}
+
+/// Keeps the groups that a spec refers to as they are until the transaction ends. Returns the first that does not exist.
+///
+/// Rows are locked in the order of tables `cluster_group`, `workload`, `release`, and by name or id within a table: call it before a
+/// workload is locked.
+pub async fn share_referenced(tx: &mut Tx, spec: &WorkloadSpec) -> Result<Option<String>, Error> {
+    let names = spec_reference::list_groups(spec);
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let select =
+        sql("SELECT name FROM cluster_group WHERE name IN ").push_list(&names).push(" ORDER BY name");
+    let clause = tx.sharing_clause();
+    let rows = select.push(clause).fetch_all(tx).await?;
+    let found = decode_rows(&rows, "cluster_group", |row| row.text("name"))?;
+    Ok(names.into_iter().find(|name| !found.contains(name)))
 }
 
 /// Adds a group. [`Error::AlreadyExists`] if its name is taken.

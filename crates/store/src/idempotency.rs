@@ -81,3 +81,19 @@ pub async fn put(
     .await
     .map(drop)
 }
+
+/// Replaces a response. Nothing happens if there is none under this key.
+pub async fn replace(
+    tx: &mut Tx,
+    key: &str,
+    actor: &str,
+    record: &IdempotencyRecord,
+    at: Timestamp,
+) -> Result<(), Error> {
+    let deleted = sql("DELETE FROM idempotency_record WHERE idempotency_key = $1 AND actor = $2")
+        .bind_text(key)
+        .bind_text(actor)
+        .execute(tx)
+        .await?;
+    if deleted == 0 { Ok(()) } else { put(tx, key, actor, record, at).await }
+}

@@ -31,6 +31,12 @@ pub(crate) const COMMIT: &str = "commit";
 /// Kind of the references of a spec that can't be read: it may refer to anything.
 pub(crate) const UNKNOWN: &str = "unknown";
 
+/// The cluster groups that a spec refers to, in a placement, an override or a rollout, by name.
+pub(crate) fn list_groups(spec: &WorkloadSpec) -> Vec<String> {
+    let references = list_references(spec).into_iter();
+    references.filter(|(kind, ..)| *kind == GROUP).map(|(_, name, _)| name).collect()
+}
+
 fn list_references(spec: &WorkloadSpec) -> BTreeSet<Reference> {
     let placement = spec.placement.predicates.iter().map(|predicate| &predicate.groups);
     let overrides = spec.overrides.iter().map(|one| &one.target.groups);

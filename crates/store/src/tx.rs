@@ -181,6 +181,11 @@ impl Tx {
         }
     }
 
+    /// The clause that keeps selected rows from being changed or deleted until the transaction ends; others may share the lock.
+    pub(crate) fn sharing_clause(&self) -> &'static str {
+        if self.is_write && self.context.engine == DatabaseEngine::Postgres { " FOR SHARE" } else { "" }
+    }
+
     /// The expression for the number of elements of an array in a column with JSON.
     pub(crate) fn json_array_length(&self, column: &str) -> String {
         match self.context.engine {

@@ -98,6 +98,7 @@ async fn change_override(
         plan_hash: query.plan_hash,
         confirmed_removals: query.confirm,
         force: codes.map(str::to_owned).collect(),
+        response: hub::PublishResponse::Publish,
     };
     if query.dry_run {
         let created = hub.create_plan(actor, workload, &options).await?;

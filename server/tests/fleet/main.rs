@@ -33,6 +33,7 @@ mod incidents;
 mod oci_artifacts;
 mod real_charts;
 mod real_clusters;
+mod repeated_requests;
 mod revisions;
 mod secrets;
 mod stages;

@@ -54,6 +54,7 @@ pub async fn workload_publish(form: PublishForm) -> AppResult<()> {
         plan_hash: Some(plan.parse().map_err(invalid)?),
         confirmed_removals: confirm.trim().parse().ok(),
         force: force.split(',').map(str::trim).filter(|code| !code.is_empty()).map(str::to_owned).collect(),
+        response: hub::PublishResponse::Publish,
     };
     let message: String = message.trim().chars().take(500).collect();
     host::into_app_result(host::hub()?.publish_workload(&host::actor()?, &name, &message, options).await)?;

@@ -6,18 +6,16 @@ use domain::Finding;
 use domain::authorization::UserAction;
 use domain::chart::{ChartSource, MAX_RELEASE_NAME};
 use domain::deployment::{
-    DeploymentRequest, DeploymentResult, TargetClusterOutcome, ValuesUpdate, deployment_group,
-    format_release_name, group_placement,
+    DeploymentRequest, DeploymentResult, ValuesUpdate, deployment_group, format_release_name, group_placement,
 };
-use domain::operation::OperationStatus;
 use domain::placement::Decision;
 use domain::workload::{Intent, NewWorkload, Source, WorkloadSpec};
-use domain::{OverrideId, name_check};
+use domain::{Digest, OverrideId, name_check};
 use rand::Rng;
 use store::Tx;
 
-use super::without_request_key;
-use crate::workload::{CheckResult, PublishOptions};
+use super::{list_pending_targets, without_request_key};
+use crate::workload::{CheckResult, PublishOptions, PublishResponse};
 use crate::{Actor, Error, Hub};
 
 /// How many random names are tried.
@@ -40,7 +38,7 @@ impl Hub {
         let mut tx = self.read().await?;
         let targets = self.load_deployment_targets(&mut tx, group).await?;
         check_overrides(&request, group, &targets)?;
-        let name = self.choose_release_name(&mut tx, group, &request).await?;
+        let name = self.choose_release_name(&mut tx, actor, group, &request).await?;
         let mut findings = Vec::new();
         drop(tx);
         let spec = self.build_spec(group, &request, &mut findings).await?;
@@ -54,13 +52,20 @@ impl Hub {
         if request.dry_run {
             return Ok(dry_run_result(name, &checked.decision, findings));
         }
-        let actor = without_request_key(actor);
         let content = crate::PublishContent::Spec(Box::new(new.spec.clone()));
         if !existing {
-            self.create_workload(&actor, new).await?;
+            let created = self.create_workload(&without_request_key(actor), new).await;
+            // The same request at another server created it in the meantime: one of both publishes it.
+            let is_repeated = matches!(created, Err(Error::NameTaken(_)))
+                && actor.request_key.is_some()
+                && self.find_draft(&name, group).await?;
+            if !is_repeated {
+                created?;
+            }
         }
-        let options = PublishOptions { content, ..PublishOptions::default() };
-        let published = self.publish_workload(&actor, &name, &describe_chart(&request), options).await?;
+        let response = PublishResponse::Deployment { group: group.to_owned(), findings: findings.clone() };
+        let options = PublishOptions { content, response, ..PublishOptions::default() };
+        let published = self.publish_workload(actor, &name, &describe_chart(&request), options).await?;
         self.finish_publish(&name, published, (findings, wait)).await
     }
 
@@ -86,17 +91,29 @@ impl Hub {
         Ok(found.is_some_and(|deployment| deployment.workload.intent == Intent::Draft))
     }
 
-    /// The requested release name, or a random one (S1-16, S1-17).
+    /// The requested release name, or a random one (S1-16, S1-17). A request with a key has the same names whenever it is repeated, so
+    /// that a retry continues with the draft of the request that was cut off.
     async fn choose_release_name(
         &self,
         tx: &mut Tx,
+        actor: &Actor,
         group: &str,
         request: &DeploymentRequest,
     ) -> Result<String, Error> {
         if request.release_name.is_empty() {
             for attempt in 0..NAME_ATTEMPTS {
-                let name = format_release_name(rand::rng().random(), attempt);
-                if store::workload::get_head_by_name(tx, self.project(), &name).await?.is_none() {
+                let random = match &actor.request_key {
+                    Some(key) => derive_number(&[&actor.name, &key.key, &attempt.to_string()]),
+                    None => rand::rng().random(),
+                };
+                let name = format_release_name(random, attempt);
+                let is_own_draft = actor.request_key.is_some()
+                    && self
+                        .find_deployment(tx, group, &name)
+                        .await?
+                        .is_some_and(|deployment| deployment.workload.intent == Intent::Draft);
+                let is_free = store::workload::get_head_by_name(tx, self.project(), &name).await?.is_none();
+                if is_own_draft || is_free {
                     return Ok(name);
                 }
             }
@@ -232,17 +249,18 @@ pub(super) fn describe_chart(request: &DeploymentRequest) -> String {
 
 /// The result of a dry run: which clusters would get it.
 pub(super) fn dry_run_result(name: String, decision: &Decision, findings: Vec<Finding>) -> DeploymentResult {
-    let target = |evaluation: &domain::placement::ClusterEvaluation| TargetClusterOutcome {
-        cluster_id: evaluation.cluster,
-        cluster_name: evaluation.name.clone(),
-        status: OperationStatus::Pending,
-        error: None,
-    };
     DeploymentResult {
         release_name: name,
         operation: None,
         message: "Dry run: nothing was stored.".to_owned(),
-        target_clusters: decision.selected().map(target).collect(),
+        target_clusters: list_pending_targets(decision),
         findings,
     }
+}
+
+/// A number that depends on these texts only.
+fn derive_number(texts: &[&str]) -> u64 {
+    let digest = Digest::compute(texts.join("\0").as_bytes());
+    let hex: String = digest.as_str().chars().rev().take(16).collect();
+    u64::from_str_radix(&hex, 16).unwrap_or_default()
 }

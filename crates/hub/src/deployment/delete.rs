@@ -5,9 +5,11 @@ use std::time::Duration;
 use domain::authorization::UserAction;
 use domain::deployment::DeploymentResult;
 use domain::operation::OperationStatus;
+use domain::placement::Decision;
 use domain::request::RemovalOptions;
 
-use super::without_request_key;
+use super::{load_latest_operation, started_deployment};
+use crate::idempotency::IN_PROGRESS;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -29,13 +31,17 @@ impl Hub {
         drop(tx);
         if force || !deployment.is_deleting() {
             let removal = RemovalOptions { force, ..RemovalOptions::default() };
-            self.delete_workload(&without_request_key(actor), name, removal).await?;
+            let mut tx = self.write_as(actor, UserAction::Deploy).await?;
+            let (_, effects) = self.stage_deletion(&mut tx, actor, name, removal).await?;
+            let operation = load_latest_operation(&mut tx, &deployment).await?;
+            // The outcome replaces it: until then a repeated request finds the operation to follow.
+            let started = started_deployment(name, &Decision::default(), operation, Vec::new());
+            self.commit(tx, effects.with_response(actor, IN_PROGRESS, &started)).await?;
         }
         let mut tx = self.read().await?;
-        let latest = store::operation::get_latest(&mut tx, deployment.workload.id).await?;
+        let operation = load_latest_operation(&mut tx, &deployment).await?;
         drop(tx);
-        let operation = latest.ok_or_else(|| Error::not_found("operation", name))?;
-        let mut result = self.wait_for_deployment(name, operation.id, wait).await?;
+        let mut result = self.wait_for_deployment(name, operation, wait).await?;
         if force {
             for target in &mut result.target_clusters {
                 if target.status == OperationStatus::Deferred {

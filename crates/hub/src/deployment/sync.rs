@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::authorization::UserAction;
 use domain::deployment::{DeploymentResult, DeploymentStatus};
 
-use super::without_request_key;
+use super::{load_latest_operation, without_request_key};
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -45,9 +45,8 @@ impl Hub {
         tx.commit().await?;
         self.sync_workload(&without_request_key(actor), name, &[]).await?;
         let mut tx = self.read().await?;
-        let latest = store::operation::get_latest(&mut tx, deployment.workload.id).await?;
+        let operation = load_latest_operation(&mut tx, &deployment).await?;
         drop(tx);
-        let operation = latest.ok_or_else(|| Error::not_found("operation", name))?;
-        self.wait_for_deployment(name, operation.id, wait).await
+        self.wait_for_deployment(name, operation, wait).await
     }
 }

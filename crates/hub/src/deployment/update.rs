@@ -8,9 +8,9 @@ use domain::authorization::UserAction;
 use domain::deployment::{DeploymentRequest, DeploymentResult};
 use domain::workload::{Intent, Source, WorkloadSpec};
 
+use super::Deployment;
 use super::create::{check_overrides, check_request, describe_chart, dry_run_result, reject_blocking};
-use super::{Deployment, without_request_key};
-use crate::workload::PublishOptions;
+use crate::workload::{PublishOptions, PublishResponse};
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -53,10 +53,10 @@ impl Hub {
         let options = PublishOptions {
             content: crate::PublishContent::Spec(Box::new(spec)),
             draft_revision: Some(deployment.workload.revision),
+            response: PublishResponse::Deployment { group: group.to_owned(), findings: findings.clone() },
             ..PublishOptions::default()
         };
-        let actor = without_request_key(actor);
-        let published = self.publish_workload(&actor, name, &describe_chart(&request), options).await?;
+        let published = self.publish_workload(actor, name, &describe_chart(&request), options).await?;
         self.finish_publish(name, published, (findings, wait)).await
     }
 }

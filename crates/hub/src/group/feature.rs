@@ -11,7 +11,8 @@ use domain::release::ReleaseState;
 use domain::request::RemovalOptions;
 use store::Tx;
 
-use super::member::load_group;
+use super::member::{load_group, lock_group};
+use crate::deployment::Deployment;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -46,17 +47,20 @@ impl Hub {
     ) -> Result<FeatureStatus, Error> {
         actor.authorize(UserAction::ChangeGroups)?;
         let name = parse_feature(feature)?;
-        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
-        let stored = load_group(&mut tx, group).await?;
+        let mut tx = self.write_groups(actor).await?;
+        let stored = lock_group(&mut tx, group).await?;
         let status = self.load_feature_status(&mut tx, &stored, name).await?;
         if status.reconcile_state != FeatureState::Success {
             return Err(in_progress(&status).into());
         }
-        self.store_feature(tx, actor, stored, GroupFeature { name, enabled: true, properties }).await?;
-        self.get_group_feature(group, feature).await
+        let feature = GroupFeature { name, enabled: true, properties };
+        let (stored, effects) = self.stage_feature(&mut tx, actor, stored, feature).await?;
+        let status = self.load_feature_status(&mut tx, &stored, name).await?;
+        self.commit(tx, effects.with_response(actor, 200, &status)).await?;
+        Ok(status)
     }
 
-    /// Disables a feature. Without the feature `deployment`, the deployments of the group are deleted.
+    /// Disables a feature. Without the feature `deployment`, the deployments of the group are deleted, in the same transaction.
     ///
     /// # Errors
     /// There is no such group or feature; it is being disabled.
@@ -68,8 +72,8 @@ impl Hub {
     ) -> Result<FeatureStatus, Error> {
         actor.authorize(UserAction::ChangeGroups)?;
         let name = parse_feature(feature)?;
-        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
-        let stored = load_group(&mut tx, group).await?;
+        let mut tx = self.write_groups(actor).await?;
+        let stored = lock_group(&mut tx, group).await?;
         let setting = stored.feature(name);
         let deployments = self.load_group_deployments(&mut tx, group).await?;
         let status = self.load_feature_status(&mut tx, &stored, name).await?;
@@ -79,36 +83,53 @@ impl Hub {
         {
             return Err(in_progress(&status).into());
         }
-        self.store_feature(tx, actor, stored, GroupFeature { enabled: false, ..setting }).await?;
+        let feature = GroupFeature { enabled: false, ..setting };
+        let (stored, mut effects) = self.stage_feature(&mut tx, actor, stored, feature).await?;
         if name == GroupFeatureName::Deployment {
-            for deployment in deployments.iter().filter(|one| !one.is_deleting()) {
-                self.delete_workload(actor, &deployment.workload.name, RemovalOptions::default()).await?;
-            }
+            effects.append(self.stage_deployment_deletions(&mut tx, actor, &deployments).await?);
         }
-        self.get_group_feature(group, feature).await
+        let status = self.load_feature_status(&mut tx, &stored, name).await?;
+        self.commit(tx, effects.with_response(actor, 202, &status)).await?;
+        Ok(status)
     }
 
-    async fn store_feature(
+    /// Starts the deletion of these deployments; the caller commits.
+    pub(super) async fn stage_deployment_deletions(
         &self,
-        mut tx: Tx,
+        tx: &mut Tx,
+        actor: &Actor,
+        deployments: &[Deployment],
+    ) -> Result<CommitEffects, Error> {
+        let mut effects = CommitEffects::default();
+        for deployment in deployments.iter().filter(|one| !one.is_deleting()) {
+            let name = &deployment.workload.name;
+            effects.append(self.stage_deletion(tx, actor, name, RemovalOptions::default()).await?.1);
+        }
+        Ok(effects)
+    }
+
+    /// Stores a feature; the caller commits. Returns the group as it is then.
+    async fn stage_feature(
+        &self,
+        tx: &mut Tx,
         actor: &Actor,
         mut group: ClusterGroup,
         feature: GroupFeature,
-    ) -> Result<(), Error> {
+    ) -> Result<(ClusterGroup, CommitEffects), Error> {
         let old = group.revision;
         group.revision += 1;
         group.set_feature(feature);
-        if !store::group::update(&mut tx, &group, old).await? {
+        if !store::group::update(tx, &group, old).await? {
             return Err(Error::RevisionConflict { current: old });
         }
         let detail = EventDetail::ClusterGroup {
-            name: group.name,
+            name: group.name.clone(),
             action: EditAction::Saved,
             joined: Vec::new(),
             left: Vec::new(),
         };
         let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), self.clock().now());
-        self.commit(tx, CommitEffects::with_event(event)).await
+        Ok((group, CommitEffects::with_event(event)))
     }
 
     pub(super) async fn load_feature_statuses(

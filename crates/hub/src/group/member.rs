@@ -6,7 +6,6 @@ use domain::authorization::UserAction;
 use domain::cluster::{Cluster, Connectivity};
 use domain::deployment::{ClusterGroupRequest, ClusterGroupView, GroupMember, member_status};
 use domain::placement::{ClusterGroup, FeatureState};
-use domain::request::RemovalOptions;
 use domain::{ClusterId, Finding};
 use store::Tx;
 
@@ -51,8 +50,9 @@ impl Hub {
         }
         let members = self.load_joining_members(&members, &[]).await?;
         let group = ClusterGroup { name, members, exclusive, ..ClusterGroup::default() };
-        let group = self.create_group(actor, group).await?;
-        self.get_group_view(&group.name).await
+        let tx = self.begin_group_creation(actor, &group).await?;
+        let change = GroupChange { group, old: None, removal: Removal::AfterNotice };
+        self.store_group_view(tx, actor, change).await
     }
 
     /// Replaces the members of a group. A cluster that leaves loses the deployments of the group at once (S1-8); one that joins
@@ -80,12 +80,25 @@ impl Hub {
             return Ok(None);
         }
         let members = self.load_joining_members(&members, &old.members).await?;
-        let mut tx = self.write_as(actor, UserAction::ChangeGroups).await?;
-        let old = load_group(&mut tx, name).await?;
+        let mut tx = self.write_groups(actor).await?;
+        let old = lock_group(&mut tx, name).await?;
         let group = ClusterGroup { members, exclusive: exclusive || old.exclusive, ..old.clone() };
         let change = GroupChange { group, old: Some(old), removal: Removal::Immediate };
-        self.store_group(tx, actor, change).await?;
-        Ok(Some(self.get_group_view(name).await?))
+        self.store_group_view(tx, actor, change).await.map(Some)
+    }
+
+    /// Stores a group and responds with it in the form of this API, also to a repeated request.
+    async fn store_group_view(
+        &self,
+        mut tx: Tx,
+        actor: &Actor,
+        change: GroupChange,
+    ) -> Result<ClusterGroupView, Error> {
+        let (group, effects, status) = self.stage_group(&mut tx, actor, change).await?;
+        let clusters = store::cluster::list_all(&mut tx).await?;
+        let view = self.view_group(&mut tx, &group, &clusters).await?;
+        self.commit(tx, effects.with_response(actor, status, &view)).await?;
+        Ok(view)
     }
 
     /// Deletes a group and its deployments (S1-28). Clusters that are unreachable remove them when they return.
@@ -94,20 +107,17 @@ impl Hub {
     /// There is no such group; its members are locked; a workload that is no deployment of it references it.
     pub async fn delete_group_with_deployments(&self, actor: &Actor, name: &str) -> Result<(), Error> {
         actor.authorize(UserAction::ChangeGroups)?;
-        let mut tx = self.read().await?;
-        let group = load_group(&mut tx, name).await?;
+        let mut tx = self.write_groups(actor).await?;
+        let group = lock_group(&mut tx, name).await?;
         domain::placement::check_membership_change(&group).map_err(domain::actions::ActionUnavailable)?;
         let deployments = self.load_group_deployments(&mut tx, name).await?;
         let names: Vec<&str> = deployments.iter().map(|one| one.workload.name.as_str()).collect();
         let mut others = store::workload::list_names_by_group(&mut tx, name).await?;
         others.retain(|other| !names.contains(&other.as_str()));
-        drop(tx);
-        // Before anything is deleted: otherwise the group would stay without its deployments.
         domain::actions::check_delete_group(name, &others)?;
-        for deployment in deployments.iter().filter(|one| !one.is_deleting()) {
-            self.delete_workload(actor, &deployment.workload.name, RemovalOptions::default()).await?;
-        }
-        self.delete_group(actor, name).await
+        let mut effects = self.stage_deployment_deletions(&mut tx, actor, &deployments).await?;
+        effects.append(self.stage_group_deletion(&mut tx, actor, name).await?);
+        self.commit(tx, effects.with_empty_response(actor, 204)).await
     }
 
     async fn view_group(
@@ -174,4 +184,10 @@ impl Hub {
 /// The group with this name, or [`Error::NotFound`].
 pub(crate) async fn load_group(tx: &mut Tx, name: &str) -> Result<ClusterGroup, Error> {
     store::group::get_by_name(tx, name).await?.ok_or_else(|| Error::not_found("cluster group", name))
+}
+
+/// The group with this name, locked until the transaction ends, so that no workload begins to refer to it; or
+/// [`Error::NotFound`].
+pub(crate) async fn lock_group(tx: &mut Tx, name: &str) -> Result<ClusterGroup, Error> {
+    store::group::lock(tx, name).await?.ok_or_else(|| Error::not_found("cluster group", name))
 }

@@ -4,9 +4,10 @@ use domain::actions;
 use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
 use domain::request::RemovalOptions;
-use domain::workload::{Intent, RemovedWorkload};
+use domain::workload::{Intent, RemovedWorkload, WorkloadHead};
 
 use super::unpublish::RemovalRequest;
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -20,9 +21,21 @@ impl Hub {
     ) -> Result<RemovedWorkload, Error> {
         actor.authorize(UserAction::DeleteWorkload)?;
         let mut tx = self.write_as(actor, UserAction::DeleteWorkload).await?;
+        let (workload, effects) = self.stage_deletion(&mut tx, actor, name, removal).await?;
+        self.commit_removal(tx, actor, (workload, Intent::Deleting), effects).await
+    }
+
+    /// Starts the deletion of a workload; the caller commits. Returns the workload as it was.
+    pub(crate) async fn stage_deletion(
+        &self,
+        tx: &mut store::Tx,
+        actor: &Actor,
+        name: &str,
+        removal: RemovalOptions,
+    ) -> Result<(WorkloadHead, CommitEffects), Error> {
         // An intent that can't be read keeps the placer from any change, but not a user from the deletion.
-        store::workload::replace_unknown_intent(&mut tx, self.project(), name, Intent::Unpublished).await?;
-        let workload = self.load_workload_head(&mut tx, name).await?;
+        store::workload::replace_unknown_intent(tx, self.project(), name, Intent::Unpublished).await?;
+        let workload = self.load_workload_head(tx, name).await?;
         if !(removal.force && workload.intent == Intent::Deleting) {
             actions::check_delete(&workload)?;
         }
@@ -30,6 +43,7 @@ impl Hub {
             NewEvent::new(EventKind::WorkloadDeleting, &actor.name, format!("{name} is being deleted."))
                 .with_workload(workload.id, name);
         let request = RemovalRequest { intent: Intent::Deleting, options: removal, event };
-        self.remove_everywhere(tx, actor, workload, request).await
+        let effects = self.stage_removal(tx, actor, &workload, request).await?;
+        Ok((workload, effects))
     }
 }

@@ -13,11 +13,14 @@ use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workl
 
 use super::check::DraftCheck;
 use super::snapshot::PublishSnapshot;
-use super::{PublishContent, PublishOptions, check_if_match};
+use super::{PublishContent, PublishOptions, PublishResponse, check_if_match};
 use crate::blocking::run_blocking;
+use crate::deployment::{check_deployments_enabled, started_deployment};
 use crate::failpoint::failpoint;
 use crate::git::adopt_pin;
+use crate::group::load_group;
 use crate::hub::CommitEffects;
+use crate::idempotency::IN_PROGRESS;
 use crate::operation::OperationRequest;
 use crate::plan::{PlanInputs, parse_forced_codes};
 use crate::{Actor, Error, Hub};
@@ -49,6 +52,13 @@ impl Hub {
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write_as(actor, UserAction::Publish).await?;
+        // The groups existed when they were checked: they have to exist when the revision does.
+        if let Some(missing) = store::group::share_referenced(&mut tx, &snapshot.draft.spec).await? {
+            return Err(Error::not_found("cluster group", missing));
+        }
+        if let PublishResponse::Deployment { group, .. } = &options.response {
+            check_deployments_enabled(&load_group(&mut tx, group).await?)?;
+        }
         let current = store::workload::lock_head(&mut tx, workload.id).await?;
         let current = current.ok_or_else(|| Error::not_found("workload", name))?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
@@ -100,7 +110,14 @@ impl Hub {
         };
         failpoint("publish.before_commit");
         let effects = CommitEffects { events, wake_placer: true, ..CommitEffects::default() };
-        self.commit(tx, effects.with_response(actor, 202, &result)).await?;
+        let effects = match options.response {
+            PublishResponse::Publish => effects.with_response(actor, IN_PROGRESS, &result),
+            PublishResponse::Deployment { findings, .. } => {
+                let started = started_deployment(name, &snapshot.draft.decision, operation, findings);
+                effects.with_response(actor, IN_PROGRESS, &started)
+            }
+        };
+        self.commit(tx, effects).await?;
         failpoint("publish.after_commit");
         Ok(result)
     }

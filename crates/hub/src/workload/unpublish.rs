@@ -9,11 +9,12 @@ use domain::request::RemovalOptions;
 use domain::workload::{Intent, RemovedWorkload, WorkloadHead};
 
 use crate::hub::CommitEffects;
+use crate::idempotency::IN_PROGRESS;
 use crate::operation::OperationRequest;
 use crate::{Actor, Error, Hub};
 
 /// The intent after a removal, its options and its event.
-pub(super) struct RemovalRequest {
+pub(crate) struct RemovalRequest {
     pub intent: Intent,
     pub options: RemovalOptions,
     pub event: NewEvent,
@@ -37,54 +38,66 @@ impl Hub {
             NewEvent::new(EventKind::WorkloadUnpublished, &actor.name, format!("{name} was unpublished."))
                 .with_workload(workload.id, name);
         let request = RemovalRequest { intent: Intent::Unpublished, options: removal, event };
-        self.remove_everywhere(tx, actor, workload, request).await
+        let effects = self.stage_removal(&mut tx, actor, &workload, request).await?;
+        self.commit_removal(tx, actor, (workload, Intent::Unpublished), effects).await
     }
 
-    /// Stores the intent and starts the removal of every release in one transaction: after a crash the placer finds
-    /// either all of it or nothing.
-    pub(super) async fn remove_everywhere(
+    /// Commits a removal; `workload` is what it was before, and its intent now.
+    pub(super) async fn commit_removal(
         &self,
         mut tx: store::Tx,
         actor: &Actor,
-        workload: WorkloadHead,
-        RemovalRequest { intent, options: removal, event }: RemovalRequest,
+        (workload, intent): (WorkloadHead, Intent),
+        effects: CommitEffects,
     ) -> Result<RemovedWorkload, Error> {
+        let removed = load_removed(&mut tx, workload, intent).await?;
+        self.commit(tx, effects.with_response(actor, IN_PROGRESS, &removed)).await?;
+        Ok(removed)
+    }
+
+    /// Stores the intent and starts the removal of every release; the caller commits: after a crash the placer finds either all
+    /// of it or nothing.
+    pub(crate) async fn stage_removal(
+        &self,
+        tx: &mut store::Tx,
+        actor: &Actor,
+        workload: &WorkloadHead,
+        RemovalRequest { intent, options: removal, event }: RemovalRequest,
+    ) -> Result<CommitEffects, Error> {
         let now = self.clock().now();
-        if !store::workload::set_intent(&mut tx, &workload, intent, (&actor.name, now)).await? {
+        if !store::workload::set_intent(tx, workload, intent, (&actor.name, now)).await? {
             return Err(Error::RevisionConflict { current: workload.revision });
         }
-        self.supersede_rollout(&mut tx, workload.id).await?;
+        self.supersede_rollout(tx, workload.id).await?;
         let mut effects = CommitEffects::with_event_for_placer(event);
         let why = format!("{} was unpublished from every cluster.", workload.name);
-        let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
-        self.close_operations(&mut tx, workload.id, &releases).await?;
+        let releases = store::release::list_all_by_workload(tx, workload.id).await?;
+        self.close_operations(tx, workload.id, &releases).await?;
         let kind = if intent == Intent::Deleting { OperationKind::Delete } else { OperationKind::Unpublish };
         let request = OperationRequest { workload: workload.id, name: &workload.name, kind, revision: None };
-        self.begin_operation(&mut tx, actor, request).await?;
+        self.begin_operation(tx, actor, request).await?;
         for mut release in releases {
             let deletion = removal.deletion.unwrap_or(release.policies().deletion);
             let mut changed = release.remove(deletion, &why, now);
             if removal.force && release.connectivity() != Connectivity::Online {
-                let name = store::cluster::get_name(&mut tx, release.cluster()).await?;
+                let name = store::cluster::get_name(tx, release.cluster()).await?;
                 let cluster = name.unwrap_or_default();
                 let tombstone = release.to_tombstone((&workload.name, &cluster), &actor.name, now);
                 if release.abandon(now) {
                     changed = true;
                     // The cluster removes it when it returns.
                     if let Some(tombstone) = tombstone {
-                        store::tombstone::insert(&mut tx, &tombstone).await?;
+                        store::tombstone::insert(tx, &tombstone).await?;
                     }
                 }
             }
             if changed {
-                store::release::update(&mut tx, &release).await?;
+                store::release::update(tx, &release).await?;
                 effects.changed_clusters.push(release.cluster());
             }
         }
-        store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
-        let removed = load_removed(&mut tx, workload, intent).await?;
-        self.commit(tx, effects.with_response(actor, 202, &removed)).await?;
-        Ok(removed)
+        store::queue::PLACER.mark(tx, &[workload.id], now).await?;
+        Ok(effects)
     }
 }
 

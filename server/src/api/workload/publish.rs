@@ -80,6 +80,7 @@ pub async fn publish_workload(
         plan_hash: request.plan_hash,
         confirmed_removals: request.confirm,
         force: request.force,
+        response: hub::PublishResponse::Publish,
     };
     if params.dry_run.dry_run {
         let created = hub.create_plan(&actor, &path.workload, &options).await?;

@@ -1,0 +1,160 @@
+//! Requests of the deployment API that are repeated with their `Idempotency-Key`: one effect per key, whatever happens to the
+//! client in between (P2).
+
+use std::time::Duration;
+
+use domain::page::ListQuery;
+use reqwest::{Method, StatusCode};
+
+use super::charts::{chart, set_helm};
+use super::deployments::{DEPLOYMENTS, EU, GROUPS};
+use super::*;
+
+/// How long a client waits that does not give up.
+const RESPONSE_PATIENCE: Duration = Duration::from_secs(90);
+
+/// A response with what tells a replay.
+#[derive(Debug, PartialEq)]
+struct KeyedResponse {
+    status: StatusCode,
+    body: Value,
+    is_replayed: bool,
+}
+
+impl TestFleet {
+    async fn send_once(&self, method: Method, path: &str, (key, body): (&str, &Value)) -> KeyedResponse {
+        self.try_send_once(method, path, (key, body), RESPONSE_PATIENCE).await.unwrap()
+    }
+
+    /// `None` if the client gives up after `patience`.
+    async fn try_send_once(
+        &self,
+        method: Method,
+        path: &str,
+        (key, body): (&str, &Value),
+        patience: Duration,
+    ) -> Option<KeyedResponse> {
+        let request = reqwest::Client::new()
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(&self.token)
+            .header("Idempotency-Key", key)
+            .timeout(patience);
+        let request = if body.is_null() { request } else { request.json(body) };
+        let response = match request.send().await {
+            Ok(response) => response,
+            Err(error) if error.is_timeout() => return None,
+            Err(error) => panic!("{error}"),
+        };
+        let is_replayed = response.headers().contains_key("idempotency-replayed");
+        let status = response.status();
+        let text = response.text().await.unwrap();
+        Some(KeyedResponse { status, body: serde_json::from_str(&text).unwrap_or(Value::Null), is_replayed })
+    }
+
+    async fn list_deployment_names(&self) -> Vec<String> {
+        let (status, list) = self.send(Method::GET, DEPLOYMENTS, Value::Null).await;
+        assert_eq!(status, StatusCode::OK, "{list}");
+        let names =
+            list.as_array().unwrap().iter().map(|one| one["releaseName"].as_str().unwrap().to_owned());
+        names.collect()
+    }
+}
+
+/// Two clusters in the group `europe`, and the chart `local/web`.
+async fn fleet_with_group() -> TestFleet {
+    let fleet = TestFleet::start_with(&["eu-1", "eu-2"].map(str::to_owned)).await;
+    set_helm(&fleet).await;
+    fleet.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
+    for name in ["eu-1", "eu-2"] {
+        fleet.wait_for_connectivity(name, domain::cluster::Connectivity::Online).await;
+    }
+    fleet
+}
+
+fn assert_same(first: &KeyedResponse, again: &KeyedResponse) {
+    assert!(!first.is_replayed && again.is_replayed, "{first:?} {again:?}");
+    assert_eq!((again.status, &again.body), (first.status, &first.body));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p2_a_repeated_request_of_the_deployment_api_has_one_effect_and_the_same_response() {
+    with_timeout(async {
+        let fleet = fleet_with_group().await;
+        let group = json!({"name": "europe", "members": fleet.ids(&[0, 1])});
+        let created = fleet.send_once(Method::POST, GROUPS, ("k-group", &group)).await;
+        assert_eq!(created.status, StatusCode::CREATED);
+        assert_same(&created, &fleet.send_once(Method::POST, GROUPS, ("k-group", &group)).await);
+
+        let put = json!({"members": fleet.ids(&[0, 1]), "exclusive": true});
+        let changed = fleet.send_once(Method::PUT, EU, ("k-put", &put)).await;
+        assert!(changed.body["members"][0]["name"].is_string(), "{changed:?}");
+        assert_same(&changed, &fleet.send_once(Method::PUT, EU, ("k-put", &put)).await);
+
+        // Without a release name: the name is random, and the same for the repeated request.
+        let body = json!({"name": "local/web", "namespace": "shop"});
+        let deployed = fleet.send_once(Method::POST, DEPLOYMENTS, ("k-deploy", &body)).await;
+        assert_eq!(deployed.status, StatusCode::CREATED, "{deployed:?}");
+        assert_same(&deployed, &fleet.send_once(Method::POST, DEPLOYMENTS, ("k-deploy", &body)).await);
+        assert_eq!(fleet.list_deployment_names().await.len(), 1);
+        for name in ["second", "third"] {
+            let body = json!({"name": "local/web", "namespace": "shop", "releaseName": name});
+            assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body).await.0, StatusCode::CREATED);
+        }
+
+        // All deployments, and not the first alone.
+        let feature = format!("{EU}/features/deployment");
+        let disabled = fleet.send_once(Method::DELETE, &feature, ("k-off", &Value::Null)).await;
+        assert_eq!(disabled.status, StatusCode::ACCEPTED, "{disabled:?}");
+        assert_eq!(disabled.body["reconcileState"], "IN_PROGRESS", "{disabled:?}");
+        assert_same(&disabled, &fleet.send_once(Method::DELETE, &feature, ("k-off", &Value::Null)).await);
+        fleet.wait_until(async || fleet.list_deployment_names().await.is_empty()).await;
+        fleet
+            .wait_until(async || {
+                fleet.client.list_workloads(&ListQuery::default()).await.unwrap().items.is_empty()
+            })
+            .await;
+        let enabled = fleet.send_once(Method::POST, &feature, ("k-on", &json!({}))).await;
+        assert_eq!(enabled.status, StatusCode::OK, "{enabled:?}");
+        assert_same(&enabled, &fleet.send_once(Method::POST, &feature, ("k-on", &json!({}))).await);
+
+        for name in ["first", "second"] {
+            let body = json!({"name": "local/web", "namespace": "shop", "releaseName": name});
+            assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body).await.0, StatusCode::CREATED);
+        }
+        let deleted = fleet.send_once(Method::DELETE, EU, ("k-delete", &Value::Null)).await;
+        assert_eq!(deleted.status, StatusCode::NO_CONTENT, "{deleted:?}");
+        assert_same(&deleted, &fleet.send_once(Method::DELETE, EU, ("k-delete", &Value::Null)).await);
+        assert_eq!(fleet.send(Method::GET, EU, Value::Null).await.0, StatusCode::NOT_FOUND);
+        fleet
+            .wait_until(async || {
+                fleet.client.list_workloads(&ListQuery::default()).await.unwrap().items.is_empty()
+            })
+            .await;
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p2_a_client_that_was_cut_off_finds_its_own_deployment_and_not_a_conflict() {
+    with_timeout(async {
+        let fleet = fleet_with_group().await;
+        fleet.create_europe(&[0, 1]).await;
+        // A slow API server: the request waits for the outcome.
+        fleet.clusters[0].faults().set_delay(Duration::from_secs(20));
+        let body = json!({"name": "local/web", "namespace": "shop"});
+        let cut_off =
+            fleet.try_send_once(Method::POST, DEPLOYMENTS, ("k-1", &body), Duration::from_secs(3)).await;
+        assert_eq!(cut_off, None);
+        fleet.wait_until(async || fleet.list_deployment_names().await.len() == 1).await;
+        let again = fleet.send_once(Method::POST, DEPLOYMENTS, ("k-1", &body)).await;
+        assert_eq!((again.status, again.is_replayed), (StatusCode::ACCEPTED, true), "{again:?}");
+        let names = fleet.list_deployment_names().await;
+        assert_eq!(names, [again.body["releaseName"].as_str().unwrap()]);
+        assert!(again.body["operation"].is_string(), "{again:?}");
+        assert_eq!(again.body["targetClusters"].as_array().unwrap().len(), 2, "{again:?}");
+        fleet.clusters[0].faults().set_delay(Duration::ZERO);
+        fleet.stop().await;
+    })
+    .await;
+}
