@@ -42,6 +42,8 @@ impl Hub {
             revision: 1,
         };
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        // A draft may name a group that does not exist; one that exists is not deleted before this reference is stored.
+        store::group::share_referenced(&mut tx, &workload.draft).await?;
         if let Some(taken) = self.find_name_conflict(&mut tx, &workload.name).await? {
             return Err(Error::NameTaken(Box::new(taken)));
         }
