@@ -149,16 +149,17 @@ fn plan_hook_runs(bundle: &Bundle, record: Option<&AppliedRelease>) -> Vec<Plann
     })
 }
 
-/// The changes that a removal would cause: only objects listed in the record are affected.
+/// The changes that a removal would cause: to the objects of the record and those that the release applied beside it.
 pub(crate) async fn plan_absent(
     cx: &EngineContext,
     release: Option<ReleaseId>,
     deletion: DeletionPolicy,
     policies: &Policies,
 ) -> ClusterPlan {
-    let Some(record) = release.and_then(|release| cx.applied_releases.get(release)) else {
-        return ClusterPlan::default();
-    };
+    let Some(release) = release else { return ClusterPlan::default() };
+    let record = cx.applied_releases.get(release);
+    let mut inventory = record.as_ref().map(|record| record.resources.clone()).unwrap_or_default();
+    cx.observed.complete_inventory(release, &mut inventory);
     let (kinds, defined) = (cx.discovery.kinds(), HashMap::new());
     let made = |_: &str| false;
     let dry_run = DryRunContext {
@@ -166,18 +167,19 @@ pub(crate) async fn plan_absent(
         api: &cx.api,
         kinds: &kinds,
         defined_kinds: &defined,
-        release,
-        workload: &record.workload,
-        record: Some(&record),
+        release: Some(release),
+        workload: record.as_ref().map_or("", |record| &record.workload),
+        record: record.as_deref(),
         policies,
         helm_release: None,
         creates_namespace: &made,
     };
-    let entries: Vec<&InventoryEntry> = record.resources.iter().collect();
+    let entries: Vec<&InventoryEntry> = inventory.iter().collect();
     let removals = dry_run.plan_removals(&entries, deletion).await;
     let (mut changes, findings): (Vec<_>, Vec<_>) = removals.into_iter().unzip();
     if deletion != DeletionPolicy::Orphan {
-        changes.extend(plan_hooks(&record.removal_hooks, [HookEvent::PreDelete, HookEvent::PostDelete]));
+        let hooks = record.as_ref().map_or(&[][..], |record| &record.removal_hooks);
+        changes.extend(plan_hooks(hooks, [HookEvent::PreDelete, HookEvent::PostDelete]));
     }
     ClusterPlan { findings: findings.into_iter().flatten().collect(), ..ClusterPlan::from_changes(changes) }
 }
@@ -253,7 +255,7 @@ impl DryRunContext<'_> {
             (_, Some(_)) => return Ok(PlannedAction::Unchanged),
         }
         let found = live.as_ref().map(LiveObject::from_value);
-        let owner = found.as_ref().and_then(|found| found.release);
+        let owner = found.as_ref().and_then(LiveObject::applied_release);
         let is_owned = owner.is_some() && owner == self.release;
         let has_run = match (&live, &found) {
             (Some(live), Some(found)) => {

@@ -13,6 +13,7 @@ use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
 use crate::api::{ApiClient, ServedKind};
+use crate::applied_release::InventoryEntry;
 use crate::release::ReleaseWorkers;
 
 pub(crate) mod cluster_resources;
@@ -123,16 +124,29 @@ impl ObservedState {
         kinds.retain(|_, objects| !matches!(objects.state(), CacheState::NotServed));
     }
 
-    /// All observed objects with the label of this release.
-    pub(crate) fn labelled_objects(&self, release: ReleaseId) -> Vec<(ServedKind, Arc<LiveObject>)> {
-        let kinds = self.kinds.read();
-        let labelled = |objects: &Arc<ObjectCache>| {
-            objects
-                .labelled_objects(release)
-                .into_iter()
-                .map(|live| (objects.kind.clone(), live))
-                .collect::<Vec<_>>()
-        };
-        kinds.values().flat_map(labelled).collect()
+    /// Adds to a recorded inventory the observed objects that the release applied and that are missing from it, such as after the
+    /// deletion of the record, or that it lists with an older uid. What a removal plans and what it deletes is this list.
+    pub(crate) fn complete_inventory(&self, release: ReleaseId, inventory: &mut Vec<InventoryEntry>) {
+        for objects in self.kinds.read().values() {
+            let kind = &objects.kind;
+            for live in objects.applied_objects(release) {
+                let object = ObjectRef {
+                    group: kind.group.clone(),
+                    version: kind.version.clone(),
+                    kind: kind.kind.clone(),
+                    namespace: live.namespace.clone(),
+                    name: live.name.clone(),
+                };
+                match inventory.iter_mut().find(|entry| entry.object.is_same_object(&object)) {
+                    Some(entry) => entry.missing |= entry.uid != live.uid,
+                    None => inventory.push(InventoryEntry {
+                        object,
+                        resource: kind.plural.clone(),
+                        uid: live.uid.clone(),
+                        ..InventoryEntry::default()
+                    }),
+                }
+            }
+        }
     }
 }

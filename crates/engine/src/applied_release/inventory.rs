@@ -21,8 +21,8 @@ pub(crate) struct InventoryEntry {
     /// Hash of the content applied last; empty until the object was applied.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hash: String,
-    /// The object was missing when the record was written, and may have been created again since: one with the label of the
-    /// release is owned whatever its uid.
+    /// The object was missing when the record was written, and may have been created again since: one that the release applied is
+    /// owned whatever its uid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
     /// The object existed before and may contain foreign objects: it is never deleted.
@@ -34,11 +34,11 @@ pub(crate) struct InventoryEntry {
 }
 
 impl InventoryEntry {
-    /// Whether a live object of this name belongs to the release of the entry: by its uid, or by its label if no uid is recorded
-    /// or the recorded object was missing.
+    /// Whether a live object of this name belongs to the release of the entry: by its uid, or because the release applied it if no
+    /// uid is recorded or the recorded object was missing.
     pub(crate) fn owns(&self, live: &LiveObject, release: ReleaseId) -> bool {
-        let is_foreign = live.release.is_some_and(|other| other != release);
-        let is_owned_by_label = self.uid.is_empty() || self.missing;
-        !is_foreign && self.uid == live.uid || is_owned_by_label && live.release == Some(release)
+        let is_foreign = live.applied_release().is_some_and(|other| other != release);
+        let may_be_unrecorded = self.uid.is_empty() || self.missing;
+        !is_foreign && self.uid == live.uid || may_be_unrecorded && live.applied_release() == Some(release)
     }
 }

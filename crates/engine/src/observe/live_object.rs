@@ -1,9 +1,17 @@
 //! One observed object: JSON text plus the frequently used fields.
 
+use std::sync::LazyLock;
+
 use domain::ReleaseId;
+use domain::field_path::escape_pointer_token;
 use serde_json::Value;
 
 use crate::desired_object::{HASH_ANNOTATION, RELEASE_LABEL};
+use crate::managed_fields::is_owned_by_flotilla;
+
+/// The path of the label with the release.
+static RELEASE_LABEL_PATH: LazyLock<String> =
+    LazyLock::new(|| format!("/metadata/labels/{}", escape_pointer_token(RELEASE_LABEL)));
 
 /// One object as last observed on the cluster.
 #[derive(Debug)]
@@ -12,8 +20,10 @@ pub(crate) struct LiveObject {
     pub name: String,
     pub uid: String,
     pub version: String,
-    /// Release of its label.
+    /// Release of its label. A label is no proof of ownership: operators and people copy labels.
     pub release: Option<ReleaseId>,
+    /// Whether the label was written by Flotilla's field manager.
+    is_label_own: bool,
     /// Hash of its annotation.
     pub hash: String,
     pub deleting: bool,
@@ -24,16 +34,24 @@ impl LiveObject {
     pub(crate) fn from_value(value: &Value) -> Self {
         let metadata = &value["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+        let release = metadata["labels"][RELEASE_LABEL].as_str().and_then(|id| id.parse().ok());
         Self {
             namespace: text("namespace"),
             name: text("name"),
             uid: text("uid"),
             version: text("resourceVersion"),
-            release: metadata["labels"][RELEASE_LABEL].as_str().and_then(|id| id.parse().ok()),
+            is_label_own: release.is_some() && is_owned_by_flotilla(value, &RELEASE_LABEL_PATH),
+            release,
             hash: metadata["annotations"][HASH_ANNOTATION].as_str().unwrap_or_default().to_owned(),
             deleting: metadata["deletionTimestamp"].is_string(),
             body: value.to_string().into_boxed_str(),
         }
+    }
+
+    /// The release that applied it: that of its label, if Flotilla's field manager wrote the label. A copied label is owned by the
+    /// manager that copied it.
+    pub(crate) fn applied_release(&self) -> Option<ReleaseId> {
+        self.release.filter(|_| self.is_label_own)
     }
 
     /// The whole object.
@@ -62,6 +80,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn i5_a_copied_label_is_no_sign_of_an_apply() {
+        let release = ReleaseId::from_parts(1, 1);
+        let with_manager = |manager: &str| {
+            LiveObject::from_value(&json!({"metadata": {"name": "a", "labels": {RELEASE_LABEL: release},
+                "managedFields": [{"manager": manager, "operation": "Apply",
+                    "fieldsV1": {"f:metadata": {"f:labels": {format!("f:{RELEASE_LABEL}"): {}}}}}]}}))
+        };
+        assert_eq!(with_manager("flotilla").applied_release(), Some(release));
+        let copied = with_manager("operator");
+        assert_eq!((copied.release, copied.applied_release()), (Some(release), None));
+        let unmanaged = json!({"metadata": {"name": "a", "labels": {RELEASE_LABEL: release}}});
+        assert_eq!(LiveObject::from_value(&unmanaged).applied_release(), None, "unknown is no proof");
+    }
 
     #[test]
     fn an_older_state_of_the_same_object_is_detected_by_its_version() {

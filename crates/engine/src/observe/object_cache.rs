@@ -95,8 +95,8 @@ impl ObjectCache {
         self.read_objects().get(&(namespace.to_owned(), name.to_owned())).cloned()
     }
 
-    pub(crate) fn labelled_objects(&self, release: ReleaseId) -> Vec<Arc<LiveObject>> {
-        self.read_objects().values().filter(|live| live.release == Some(release)).cloned().collect()
+    pub(crate) fn applied_objects(&self, release: ReleaseId) -> Vec<Arc<LiveObject>> {
+        self.read_objects().values().filter(|live| live.applied_release() == Some(release)).cloned().collect()
     }
 
     fn read_objects(&self) -> parking_lot::RwLockReadGuard<'_, HashMap<ObjectKey, Arc<LiveObject>>> {

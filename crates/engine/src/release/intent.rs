@@ -28,7 +28,7 @@ pub(super) async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), S
         }
         has_new = true;
         let plural = target.kind.as_ref().map(|resource| resource.plural.clone());
-        let live = target.live_object().filter(|live| live.release == Some(pass.worker.id));
+        let live = target.live_object().filter(|live| live.applied_release() == Some(pass.worker.id));
         pass.inventory.push(InventoryEntry {
             object: desired.object.clone(),
             resource: plural.unwrap_or_default(),

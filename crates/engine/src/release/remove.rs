@@ -9,7 +9,6 @@ use domain::bundle::apply_rank;
 use domain::chart_object::{CHART_CRD_ANNOTATION, retention_reason};
 use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
-use domain::object::ObjectRef;
 use domain::policy::DeletionPolicy;
 use domain::release::{Reason, StageName, StageState};
 use futures::StreamExt;
@@ -64,7 +63,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>, deletion: DeletionPolicy)
     {
         return record_failure(pass, error, &record.name);
     }
-    add_unrecorded_objects(pass);
+    pass.cx.observed.complete_inventory(pass.release(), &mut pass.inventory);
     let result = match deletion {
         DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => {
             match removal_hooks::delete_with_hooks(pass, record.as_deref()).await {
@@ -106,29 +105,6 @@ fn record_failure(pass: &mut Reconciliation<'_>, error: Error, name: &str) -> Re
     pass.state.record_failure = Some(failure);
     report::report_removing(pass);
     ReconcileFlow::Stop
-}
-
-/// Adds objects with the label of the release that are missing from the record, such as after its deletion, or that it lists with
-/// an older uid.
-fn add_unrecorded_objects(pass: &mut Reconciliation<'_>) {
-    for (resource, live) in pass.cx.observed.labelled_objects(pass.release()) {
-        let object = ObjectRef {
-            group: resource.group.clone(),
-            version: resource.version.clone(),
-            kind: resource.kind.clone(),
-            namespace: live.namespace.clone(),
-            name: live.name.clone(),
-        };
-        match pass.inventory.iter_mut().find(|entry| entry.object.is_same_object(&object)) {
-            Some(entry) => entry.missing |= entry.uid != live.uid,
-            None => pass.inventory.push(InventoryEntry {
-                object,
-                resource: resource.plural,
-                uid: live.uid.clone(),
-                ..InventoryEntry::default()
-            }),
-        }
-    }
 }
 
 /// Deletes objects rank by rank, in reverse order. Returns the remaining objects and the reason.

@@ -105,6 +105,8 @@ scenarios! {
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
+        i5_a_copied_label_is_no_owner,
+        i5_a_copied_label_is_no_owner_without_a_record,
         s3_11_a_removal_deletes_all_objects_and_their_pods,
         s3_12_a_finalizer_blocks_the_removal_and_is_reported,
         an_orphaned_release_leaves_its_objects_without_label_and_annotations,

@@ -57,6 +57,90 @@ pub async fn s3_11_a_removal_deletes_all_objects_and_their_pods(env: TestEnv) {
     assert!(env.record().await.is_none());
 }
 
+/// A claim, a ConfigMap and a namespace of an operator that copies all labels of an object it works for.
+struct LabelCopies {
+    namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace>,
+    namespace: String,
+}
+
+impl LabelCopies {
+    async fn create(env: &TestEnv) -> Self {
+        let labels = env.get(CONFIG_MAP, "settings").await.unwrap()["metadata"]["labels"].clone();
+        assert!(labels[engine::RELEASE_LABEL].is_string(), "{labels}");
+        let mut map = config_map("copied", "theirs");
+        map["metadata"]["labels"] = labels.clone();
+        env.create(map, "operator").await;
+        let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "copied", "labels": labels},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}});
+        env.create(claim, "operator").await;
+        let copies =
+            Self { namespaces: kube::Api::all(env.client()), namespace: format!("{}-theirs", env.namespace) };
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": copies.namespace, "labels": labels}});
+        let params =
+            kube::api::PostParams { field_manager: Some("operator".to_owned()), ..Default::default() };
+        copies.namespaces.create(&params, &serde_json::from_value(namespace).unwrap()).await.unwrap();
+        copies
+    }
+
+    async fn assert_untouched(&self, env: &TestEnv) {
+        for kind in [CONFIG_MAP, CLAIM] {
+            let found = env.get(kind, "copied").await.unwrap();
+            assert!(found["metadata"]["deletionTimestamp"].is_null(), "{found}");
+        }
+        let namespace = self.namespaces.get(&self.namespace).await.unwrap();
+        assert_eq!(namespace.metadata.deletion_timestamp, None);
+        self.namespaces.delete(&self.namespace, &Default::default()).await.unwrap();
+    }
+}
+
+/// A namespace, a claim and a ConfigMap of the release: so these kinds are watched.
+fn objects_of_every_copied_kind(env: &TestEnv) -> Vec<serde_json::Value> {
+    vec![
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": format!("{}-own", env.namespace)}}),
+        json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "scratch"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}),
+        config_map("settings", "1"),
+    ]
+}
+
+pub async fn i5_a_copied_label_is_no_owner(env: TestEnv) {
+    env.set_present(objects_of_every_copied_kind(&env), Policies::default());
+    env.until_applied().await;
+    until_recorded(&env, 3).await;
+    let copies = LabelCopies::create(&env).await;
+    let phase = domain::report::DesiredPhase::Absent {
+        deletion: DeletionPolicy::Foreground,
+        policies: Policies::default(),
+    };
+    let plan =
+        env.agent.engine.dry_run("shop", Some(env.release), &phase, &domain::bundle::Bundle::default()).await;
+    assert_eq!(plan.counts().delete, 3, "{plan:#?}");
+    env.set_absent(DeletionPolicy::Foreground);
+    env.until_gone().await;
+    assert!(env.get(CONFIG_MAP, "settings").await.is_none());
+    copies.assert_untouched(&env).await;
+}
+
+pub async fn i5_a_copied_label_is_no_owner_without_a_record(mut env: TestEnv) {
+    let objects = objects_of_every_copied_kind(&env);
+    env.set_present(objects.clone(), Policies::default());
+    env.until_applied().await;
+    until_recorded(&env, 3).await;
+    let copies = LabelCopies::create(&env).await;
+    // While no release is desired, nobody writes the record again.
+    env.restart_agent_ahead(std::time::Duration::ZERO, objects).await;
+    env.agent.engine.set_desired(vec![]);
+    let record = env.record().await.unwrap();
+    let name = record["metadata"]["name"].as_str().unwrap();
+    env.delete(RECORD, name).await;
+    env.merge_patch(RECORD, name, json!({"metadata": {"finalizers": null}}), "somebody").await;
+    env.wait_until("the record is gone", async || env.record().await.is_none()).await;
+    env.set_absent(DeletionPolicy::Foreground);
+    env.until_gone().await;
+    copies.assert_untouched(&env).await;
+}
+
 pub async fn s3_12_a_finalizer_blocks_the_removal_and_is_reported(env: TestEnv) {
     env.set_present(vec![config_map("blocked", "1")], Policies::default());
     env.until_operational().await;

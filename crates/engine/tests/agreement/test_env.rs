@@ -47,6 +47,7 @@ pub struct TestEnv {
 pub type KindName = (&'static str, &'static str);
 
 pub const CONFIG_MAP: KindName = ("v1", "ConfigMap");
+pub const CLAIM: KindName = ("v1", "PersistentVolumeClaim");
 pub const DEPLOYMENT: KindName = ("apps/v1", "Deployment");
 pub const NAMESPACE: KindName = ("v1", "Namespace");
 pub const POD: KindName = ("v1", "Pod");
