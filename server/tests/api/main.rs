@@ -4,6 +4,7 @@ mod access;
 mod assets;
 mod audit;
 mod clusters;
+mod evaluation_budgets;
 mod groups;
 mod idempotency;
 mod openapi;

@@ -16,7 +16,7 @@ use crate::model::values::{LayerValues, LockViolation, ValuesLayer, find_lock_vi
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::yaml_value;
-use crate::text::template::{self, SampleValues, TemplateError, VariableSource};
+use crate::text::template::{self, SampleValues, TemplateBudget, TemplateError, VariableSource};
 
 /// One revision of a workload with a chart.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ impl ChartRelease<'_> {
             revision: self.revision,
             targets: self.targets,
         };
-        let mut filler = LayerFiller { values: &values, rejected: Vec::new(), missing: Vec::new() };
+        let mut filler = LayerFiller::new(&values);
         let texts = self.layer_texts(cluster).into_iter();
         let mut layers: Vec<LayerValues> =
             texts.map(|(layer, text)| filler.read_layer(layer, text)).collect();
@@ -119,7 +119,7 @@ impl ChartRelease<'_> {
     /// # Errors
     /// The values or a template in them are invalid.
     pub fn sample_inputs(&self, chart: &ChartVersion) -> Result<ChartInputs, RenderError> {
-        let mut filler = LayerFiller { values: &SampleValues, rejected: Vec::new(), missing: Vec::new() };
+        let mut filler = LayerFiller::new(&SampleValues);
         let layer = filler.read_layer(ValuesLayer::Common, &self.source.values);
         if filler.rejected.iter().any(Finding::is_blocking) {
             return Err(RenderError::Rejected(filler.rejected));
@@ -204,19 +204,24 @@ fn list_api_versions(facts: &ClusterFacts) -> Vec<String> {
 /// Reads layers and fills in their templates.
 struct LayerFiller<'a, V> {
     values: &'a V,
+    budget: TemplateBudget,
     rejected: Vec<Finding>,
     /// Values that are not known, with their layers.
     missing: Vec<(ValuesLayer, TemplateError)>,
 }
 
-impl<V: VariableSource> LayerFiller<'_, V> {
+impl<'a, V: VariableSource> LayerFiller<'a, V> {
+    fn new(values: &'a V) -> Self {
+        Self { values, budget: TemplateBudget::default(), rejected: Vec::new(), missing: Vec::new() }
+    }
+
     fn read_layer(&mut self, layer: ValuesLayer, text: &str) -> LayerValues {
         let mut values = read_map(text).unwrap_or_else(|finding| {
             self.rejected.push(finding);
             Value::Object(Map::new())
         });
         if template::is_templated(&values) {
-            for problem in template::fill(&mut values, self.values) {
+            for problem in template::fill(&mut values, self.values, &mut self.budget) {
                 match &problem {
                     TemplateError::MissingValue { .. } => self.missing.push((layer.clone(), problem)),
                     _ => self.rejected.extend(template::values_finding(&problem, &layer.to_string())),

@@ -18,7 +18,7 @@ use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::{ParsedManifests, check_rendered};
 use crate::text::name_check;
-use crate::text::template;
+use crate::text::template::{self, TemplateBudget};
 
 pub(crate) mod scope;
 mod template_values;
@@ -138,9 +138,10 @@ impl BundleRenderer<'_> {
     fn fill_templates(&self, objects: &mut [Value], cluster: &Cluster) -> Result<(), RenderError> {
         let values = self.template_values(cluster);
         let (mut refused, mut waiting, mut filled) = (Vec::new(), Vec::new(), false);
+        let mut budget = TemplateBudget::default();
         for object in objects.iter_mut().filter(|object| template::is_templated(object)) {
             let name = object_ref(object);
-            for problem in template::fill(object, &values) {
+            for problem in template::fill(object, &values, &mut budget) {
                 refused.extend(template::static_finding(&problem, &name));
                 waiting.extend(template::missing_finding(
                     &problem,

@@ -6,15 +6,19 @@
 //! only text (labels, annotations, data, environment) the result is text. Other tools use `${{ … }}` too: an expression
 //! that starts with none of `cluster`, `workload` and `fleet` is left unchanged, and `$${{` is a literal `${{`.
 //!
+//! What expressions produce has a budget ([`TemplateBudget`]).
+//!
 //! Nothing here reads the environment, a clock or a network, so the same cluster gives the same bytes everywhere (P32).
 
 use serde_json::Value;
 
+mod budget;
 mod expression;
 mod fill;
 mod finding;
 mod variable;
 
+pub use budget::TemplateBudget;
 pub use expression::InvalidExpression;
 pub use fill::{TemplateError, fill, is_templated};
 pub(crate) use finding::{missing_finding, static_finding, values_finding};

@@ -13,6 +13,7 @@ use crate::model::overrides;
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::{ParsedManifests, check_rendered};
+use crate::text::template::TemplateBudget;
 
 /// A selected cluster, and the objects that it would receive.
 pub(super) struct ClusterContext<'a> {
@@ -82,8 +83,10 @@ pub(super) fn effective_objects<'a>(
         // All clusters of the group have the same overrides, so the findings apply to all of them.
         let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
         wrong.extend(effective.findings.into_iter().map(|finding| finding.with_clusters(names.clone())));
+        let mut budget = TemplateBudget::default();
         for (manifest, mut object) in parsed.manifests.iter_mut().zip(effective.objects) {
-            wrong.extend(super::template::fill_object(rendering, cluster, manifest, &mut object));
+            let filled = (&mut object, &mut budget);
+            wrong.extend(super::template::fill_object(rendering, cluster, manifest, filled));
             if object_ref(&object).kind == manifest.object_ref().kind {
                 manifest.object = object;
             }

@@ -10,7 +10,7 @@ use crate::model::overrides::{self, PatchOp};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::{Manifest, ParsedManifests};
-use crate::text::template::{self, SampleValues, TemplateError};
+use crate::text::template::{self, SampleValues, TemplateBudget, TemplateError};
 
 /// The manifests with sample values in place of template expressions, as input of the other rules, and the findings
 /// about templates.
@@ -18,14 +18,16 @@ pub(super) fn fill_with_samples<'a>(
     spec: &WorkloadSpec,
     parsed: &'a ParsedManifests,
 ) -> (Cow<'a, ParsedManifests>, Vec<Finding>) {
-    let mut findings: Vec<Finding> = spec.overrides.iter().flat_map(check_override).collect();
+    let mut budget = TemplateBudget::default();
+    let overrides = spec.overrides.iter().flat_map(|patched| check_override(patched, &mut budget));
+    let mut findings: Vec<Finding> = overrides.collect();
     if !parsed.manifests.iter().any(|manifest| template::is_templated(&manifest.object)) {
         return (Cow::Borrowed(parsed), findings);
     }
-    let mut sampled = parsed.clone();
+    let (mut sampled, mut budget) = (parsed.clone(), TemplateBudget::default());
     for manifest in &mut sampled.manifests {
         let name = manifest.object_ref();
-        for problem in template::fill(&mut manifest.object, &SampleValues) {
+        for problem in template::fill(&mut manifest.object, &SampleValues, &mut budget) {
             let finding = template::static_finding(&problem, &name);
             findings.extend(finding.map(|finding| {
                 let place = manifest.location_of(&finding.path);
@@ -36,14 +38,14 @@ pub(super) fn fill_with_samples<'a>(
     (Cow::Owned(sampled), findings)
 }
 
-fn check_override(patched: &overrides::Override) -> Vec<Finding> {
+fn check_override(patched: &overrides::Override, budget: &mut TemplateBudget) -> Vec<Finding> {
     let values = patched.patches.iter().filter_map(|patch| match &patch.op {
         PatchOp::Merge { value } | PatchOp::Set { value, .. } => Some(value),
         PatchOp::Remove { .. } => None,
     });
     let mut findings = Vec::new();
     for value in values.filter(|value| template::is_templated(value)) {
-        for problem in template::fill(&mut value.clone(), &SampleValues) {
+        for problem in template::fill(&mut value.clone(), &SampleValues, budget) {
             if let TemplateError::Invalid { error: why, .. } = problem {
                 let message = format!("Override {:?}: {}", patched.name, why.message);
                 findings.push(Finding::error("G115", message, why.hint));
@@ -70,10 +72,10 @@ pub(super) fn fill_object(
     rendering: &BundleRenderer<'_>,
     cluster: &Cluster,
     manifest: &Manifest,
-    object: &mut Value,
+    (object, budget): (&mut Value, &mut TemplateBudget),
 ) -> Vec<Finding> {
     let name = crate::kubernetes::object::object_ref(object);
-    let problems = template::fill(object, &rendering.template_values(cluster));
+    let problems = template::fill(object, &rendering.template_values(cluster), budget);
     let missing = problems.iter().filter_map(|problem| {
         template::missing_finding(problem, &name, &cluster.name, rendering.should_wait_on(cluster))
     });

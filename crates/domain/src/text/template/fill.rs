@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::expression::{self, Expression, ExpressionFilter, InvalidExpression};
-use super::{Variable, VariableSource};
+use super::{TemplateBudget, Variable, VariableSource};
 use crate::kubernetes::field_path::escape_pointer_token;
 
 const OPEN: &str = "${{";
@@ -53,15 +53,22 @@ pub fn is_templated(value: &Value) -> bool {
     }
 }
 
-/// Replaces every expression of an object. Returns those that were not replaced; they stay as written.
-pub fn fill(object: &mut Value, values: &impl VariableSource) -> Vec<TemplateError> {
-    let mut filler = TemplateFiller { values, errors: Vec::new() };
+/// Replaces every expression of an object, within the budget of its bundle. Returns those that were not replaced; they stay as
+/// written.
+pub fn fill(
+    object: &mut Value,
+    values: &impl VariableSource,
+    budget: &mut TemplateBudget,
+) -> Vec<TemplateError> {
+    budget.begin_object();
+    let mut filler = TemplateFiller { values, budget, errors: Vec::new() };
     filler.fill_value(object, &mut FieldPosition { pointer: String::new(), text_only: false });
     filler.errors
 }
 
 struct TemplateFiller<'a, L> {
     values: &'a L,
+    budget: &'a mut TemplateBudget,
     errors: Vec<TemplateError>,
 }
 
@@ -151,6 +158,9 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
     }
 
     fn fill_expression(&mut self, inner: &str, spot: &FieldPosition) -> Option<Value> {
+        if self.budget.is_exceeded() {
+            return None;
+        }
         let pointer = || spot.pointer.clone();
         let Some(read) = expression::parse(inner) else {
             if let Some(meant) = expression::suggest_root(inner) {
@@ -176,9 +186,16 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
         None
     }
 
-    fn evaluate(&self, expression: &Expression) -> Result<Value, EvaluationError> {
+    fn evaluate(&mut self, expression: &Expression) -> Result<Value, EvaluationError> {
         let mut value = self.values.get(&expression.variable);
+        self.budget.begin_expression();
+        if let Some(value) = &value {
+            self.budget.charge(count_items(value), text_length(value))?;
+        }
         for filter in &expression.filters {
+            if let Some(value) = &value {
+                self.budget.charge(count_items(value), result_length(filter, value))?;
+            }
             value = match (filter, value) {
                 (ExpressionFilter::Default(text), None) => Some(text.as_str().into()),
                 (_, None) => None,
@@ -225,6 +242,41 @@ impl From<InvalidExpression> for EvaluationError {
 fn sole_expression(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
     (!inner.contains(CLOSE) && !inner.contains(OPEN)).then_some(inner)
+}
+
+/// The texts of a value: the items of a list, or one.
+fn count_items(value: &Value) -> usize {
+    value.as_array().map_or(1, Vec::len)
+}
+
+/// The bytes of [`value_text`], without writing it.
+fn text_length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| text_length(item).saturating_add(1)).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + text_length(value) + 6).sum(),
+        // Numbers, truth values and null have no more.
+        _ => 24,
+    }
+}
+
+/// The bytes that a filter produces of a value, at most.
+fn result_length(filter: &ExpressionFilter, value: &Value) -> usize {
+    let length = text_length(value);
+    match filter {
+        ExpressionFilter::Default(text) => length.saturating_add(text.len()),
+        ExpressionFilter::Map(text) => {
+            let places = text.matches(expression::ITEM).count();
+            let fixed = text.len().saturating_mul(count_items(value));
+            length.saturating_mul(places).saturating_add(fixed)
+        }
+        ExpressionFilter::Join(separator) => {
+            separator.len().saturating_mul(count_items(value)).saturating_add(length)
+        }
+        // A lower-case letter has at most one byte more than two of the upper-case one.
+        ExpressionFilter::Lower => length.saturating_mul(2),
+        ExpressionFilter::Int => length,
+    }
 }
 
 /// The text with the item in place of `{}`.

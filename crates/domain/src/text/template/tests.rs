@@ -37,7 +37,7 @@ fn fill_object(mut object: Value) -> (Value, Vec<TemplateError>) {
         revision: 7,
         targets: &targets,
     };
-    let problems = fill(&mut object, &values);
+    let problems = fill(&mut object, &values, &mut TemplateBudget::default());
     (object, problems)
 }
 
@@ -163,4 +163,48 @@ proptest::proptest! {
     fn any_text_is_filled_in_without_a_panic(text in "(\\$\\{\\{|\\}\\}|cluster|\\.|labels|\\[|\\]|\"|'|\\||default|\\(|\\)|é| |[a-z]){0,40}") {
         fill_object(json!({ "data": { "a": text } }));
     }
+}
+
+/// An expression whose value doubles with every filter.
+fn doubling(times: usize) -> String {
+    format!("${{{{ cluster.name{} }}}}", " | map(\"{}{}\")".repeat(times))
+}
+
+#[test]
+fn g115_an_expression_that_doubles_its_value_is_refused_before_it_is_written() {
+    for times in [40, 400] {
+        let (object, problems) = fill_object(json!({"data": {"a": doubling(times)}}));
+        let [TemplateError::Invalid { pointer, error }] = problems.as_slice() else { panic!("{problems:?}") };
+        assert_eq!(pointer, "/data/a");
+        assert_eq!(error.message, "The expression would produce more than 2 MiB.");
+        assert_eq!(object["data"]["a"], doubling(times), "it stays as written");
+    }
+    let (object, problems) = fill_object(json!({"data": {"a": doubling(10)}}));
+    assert_eq!((object["data"]["a"].as_str().map(str::len), problems), (Some("eu-1".len() << 10), vec![]));
+}
+
+#[test]
+fn g115_many_expressions_have_a_budget_of_their_object_and_of_their_bundle() {
+    // 512 KiB each, in eight fields, for eight objects: each expression alone is allowed.
+    let fields: Vec<String> = vec![doubling(17); 8];
+    let cluster = cluster();
+    let values =
+        TemplateValues { cluster: &cluster, workload: "shop", namespace: "web", revision: 7, targets: &[] };
+    let mut budget = TemplateBudget::default();
+    let mut messages = std::collections::BTreeSet::new();
+    let mut bytes = 0;
+    for _ in 0..8 {
+        let mut object = json!({"data": fields});
+        for problem in fill(&mut object, &values, &mut budget) {
+            let TemplateError::Invalid { error, .. } = problem else { panic!("{problem:?}") };
+            messages.insert(error.message);
+        }
+        bytes += object.to_string().len();
+    }
+    assert!(bytes < 16 << 20, "{bytes}");
+    let expected = [
+        "The expressions of the workload would produce more than 16 MiB.",
+        "The expressions of this object would produce more than 4 MiB.",
+    ];
+    assert_eq!(messages.into_iter().collect::<Vec<_>>(), expected);
 }

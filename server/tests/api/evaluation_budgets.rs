@@ -1,0 +1,58 @@
+//! Inputs that expand without a bound are findings, and the server lives on.
+
+use axum::body::Body;
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::test_server::{TestServer, WORKLOADS, new_workload};
+
+/// A text whose value doubles with each of 40 filters: ten terabytes.
+fn doubling() -> String {
+    format!("${{{{ cluster.name{} }}}}", " | map(\"{}{}\")".repeat(40))
+}
+
+fn hostile_workload() -> Value {
+    let mut new = new_workload("web");
+    let text = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web, namespace: apps}}\ndata:\n  key: '{}'\n",
+        doubling()
+    );
+    new["spec"]["source"]["files"][0]["text"] = json!(text);
+    new
+}
+
+fn has_budget_finding(response: &Value) -> bool {
+    response["findings"].as_array().is_some_and(|findings| {
+        findings.iter().any(|finding| {
+            finding["code"] == "G115"
+                && finding["severity"] == "error"
+                && finding["message"].as_str().unwrap().contains("would produce more than 2 MiB")
+        })
+    })
+}
+
+#[tokio::test]
+async fn g115_an_expression_that_doubles_its_value_is_a_finding_on_every_way_in() {
+    let server = TestServer::start().await;
+    let new = hostile_workload();
+    let validated = server.post(&format!("{WORKLOADS}:validate"), &new).await;
+    assert!(has_budget_finding(&validated.json()), "{}", validated.text);
+    // A draft with findings is stored, and can be looked at.
+    let created = server.post(WORKLOADS, &new).await;
+    assert_eq!(created.status, 201, "{}", created.text);
+    assert_eq!(server.get(&format!("{WORKLOADS}/web")).await.status, 200);
+    for (verb, status) in [("plan", 201), ("publish", 422)] {
+        let response = server.post(&format!("{WORKLOADS}/web:{verb}"), &json!({ "message": "" })).await;
+        assert_eq!(response.status, status, "{verb}: {}", response.text);
+        assert!(has_budget_finding(&response.json()), "{verb}: {}", response.text);
+    }
+    // The same in an override.
+    let mut patched = new_workload("patched");
+    patched["spec"]["overrides"] = json!([{"id": "override:01HF7YAT00000000000000000A", "name": "double", "patches": [{
+        "object": {"kind": "ConfigMap", "name": "patched"},
+        "op": "set", "path": "/data/key", "value": doubling()}]}]);
+    let validated = server.post(&format!("{WORKLOADS}:validate"), &patched).await;
+    assert!(has_budget_finding(&validated.json()), "{}", validated.text);
+    let health = server.send(Method::GET, "/healthz", &[], Body::empty()).await;
+    assert_eq!(health.status, 200, "the server lives on");
+}
