@@ -5,6 +5,7 @@ import { defineConfig } from "@playwright/test";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PATIENCE } from "./scenarios/patience.js";
 
 // The folder of the servers' data. Workers evaluate this file again and use the folder of the first evaluation.
 process.env.FLOTILLA_DATA ??= mkdtempSync(join(tmpdir(), "flotilla-e2e-"));
@@ -18,10 +19,10 @@ export default defineConfig({
   workers: 2,
   fullyParallel: false,
   retries: 0,
-  timeout: 60_000,
-  expect: { timeout: 15_000 },
+  timeout: 3 * PATIENCE,
+  expect: { timeout: PATIENCE },
   use: {
-    actionTimeout: 15_000,
+    actionTimeout: PATIENCE,
     // Recording slows scenarios down; `cargo xtask e2e --trace on` enables it.
     trace: "off",
     screenshot: "only-on-failure",

@@ -48,7 +48,7 @@ test("an offline cluster shows its last known state and blocks no other; after i
   try {
     await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
     await alive(page);
-    await expect(cell(page, "lighthouse", "us-east-2")).toHaveAccessibleName("lighthouse on us-east-2: Healthy, last known", { timeout: 45_000 });
+    await expect(cell(page, "lighthouse", "us-east-2")).toHaveAccessibleName("lighthouse on us-east-2: Healthy, last known");
     await expect(page.getByRole("region", { name: "Clusters not reporting" })).toContainText("us-east-2");
     await expect(cell(page, "lighthouse", "us-east-1")).toHaveAccessibleName("lighthouse on us-east-1: Healthy");
     await expect(page.getByRole("heading", { level: 1 })).toContainText("1 cluster not reporting");
@@ -61,7 +61,7 @@ test("an offline cluster shows its last known state and blocks no other; after i
     await injectFault(page, "Bring it back");
     await expect(page.getByText("us-east-2 is online again.")).toBeVisible();
   }
-  await expect(page.getByRole("main").getByText(/^Online/).first()).toBeVisible({ timeout: 30_000 });
-  await expect(row(page, "lighthouse")).toContainText("Healthy", { timeout: 30_000 });
+  await expect(page.getByRole("main").getByText(/^Online/).first()).toBeVisible();
+  await expect(row(page, "lighthouse")).toContainText("Healthy");
   await expect(row(page, "lighthouse")).not.toContainText("ago, last known");
 });

@@ -106,5 +106,5 @@ test("an unpublish of several workloads says what it removes, is confirmed with 
   await open(page, "/workloads/lighthouse/publish");
   await publish(page, "lighthouse");
   await open(page, "/workloads");
-  await expect(row(page, "lighthouse")).toContainText("4/4", { timeout: 40_000 });
+  await expect(row(page, "lighthouse")).toContainText("4/4");
 });

@@ -89,7 +89,7 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
 
   await open(page, "/workloads/beacon/publish");
   await publish(page, "beacon");
-  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible();
   await expect(page.getByText("chart local/beacon 1.0.0")).toBeVisible();
 
   await open(page, "/charts/local/beacon");

@@ -130,7 +130,7 @@ test("s0_3 the Helm releases that an agent reports are listed with the workload 
   });
   expect(statuses.map((status) => Math.floor(status / 100))).toEqual([2, 2]);
   await open(page, "/clusters/eu-west-3");
-  await expect(row(releases, "buoy")).toContainText("deployed", { timeout: 40_000 });
+  await expect(row(releases, "buoy")).toContainText("deployed");
   await expect(row(releases, "buoy").getByRole("link", { name: "buoy" })).toHaveAttribute("href", "/workloads/buoy");
   await accessible(page, "a cluster with a Helm release");
   await remove(page, "buoy");
@@ -155,7 +155,7 @@ test("s0_3 a cluster with a workload is deleted only by its name and with the co
     const page = await context.newPage();
     await signIn(page, demo.password());
     await open(page, "/clusters/us-east-2");
-    await expect(row(page, "lighthouse")).toContainText("Healthy", { timeout: 40_000 });
+    await expect(row(page, "lighthouse")).toContainText("Healthy");
     await expect(page.getByRole("link", { name: "Revoke certificates…" }), "the server serves it").toHaveCount(0);
     await page.getByRole("button", { name: "More actions" }).click();
     await page.getByRole("link", { name: "Delete…" }).click();

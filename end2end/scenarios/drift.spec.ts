@@ -28,11 +28,11 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await page.getByLabel("On drift").selectOption("notify");
   await toStep(page, "Review");
   // A new object shows its manifest on demand.
-  await expect(page.getByText("1 accepted")).toBeVisible({ timeout: 25_000 });
+  await expect(page.getByText("1 accepted")).toBeVisible();
   await page.getByText("Manifest", { exact: true }).first().click();
   await expect(page.getByText("image: nginx:1.29").first()).toBeVisible();
   await publish(page, "tide");
-  await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible();
   // Nothing is to publish, so the review is not the main action.
   await expect(page.getByRole("link", { name: "Review r2" })).not.toHaveClass(/btn-primary/);
 
@@ -59,7 +59,7 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await expect(page).toHaveURL(/\/workloads\/tide\/publish/);
   await expect(page.getByRole("region", { name: "Changed settings" }).last()).toContainText("policies.ignore");
   await publish(page, "tide");
-  await expect(page.getByText("1 of 1 clusters healthy with r2")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("1 of 1 clusters healthy with r2")).toBeVisible();
   await expect(row(page, "eu-west-3")).toContainText("Healthy");
   await remove(page, "tide");
 });
@@ -72,7 +72,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
   await toStep(page, "Review");
   await publish(page, "gale");
-  await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible();
 
   // The image disappears from the registry of one cluster; the menu names the workload.
   await open(page, "/clusters/eu-west-1");
@@ -81,7 +81,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await page.getByRole("button", { name: "Let its containers crash" }).click();
   await expect(page.getByText("Containers with nginx:1.29 crash now")).toBeVisible();
   await open(page, "/workloads/gale?open=eu-west-1");
-  await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 30_000 });
+  await expect(row(page, "eu-west-1")).toContainText("Degraded");
   await expect(page.getByText("The container starts and exits.")).toBeVisible();
   await open(page, "/clusters/eu-west-1");
   await page.getByRole("button", { name: "Break it" }).click();
@@ -89,7 +89,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await page.getByRole("button", { name: "Restore the image" }).click();
   await expect(page.getByText("nginx:1.29 runs again")).toBeVisible();
   await open(page, "/workloads/gale");
-  await expect(row(page, "eu-west-1")).toContainText("Healthy", { timeout: 30_000 });
+  await expect(row(page, "eu-west-1")).toContainText("Healthy");
 
   // A tag that can't exist.
   await open(page, "/workloads/gale/edit/source");
@@ -97,7 +97,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await toStep(page, "Review");
   await publish(page, "gale");
   await open(page, "/workloads/gale?open=eu-west-1");
-  await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 40_000 });
+  await expect(row(page, "eu-west-1")).toContainText("Degraded");
   const why = page.getByText("cannot pull image nginx:9.9: it is not in the registry");
   await expect(why).toHaveCount(2);
   await expect(page.getByText("Container web", { exact: false }).first()).toBeVisible();
@@ -106,6 +106,6 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(raw, "a short text is shown at once").toBeVisible();
   await page.getByRole("link", { name: "Roll back to r1", exact: true }).click();
   await publish(page, "gale");
-  await expect(page.getByText("1 of 1 clusters healthy with r3")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("1 of 1 clusters healthy with r3")).toBeVisible();
   await remove(page, "gale");
 });

@@ -40,7 +40,7 @@ test("after a parallel edit the input stays in the form, and the stored draft op
   await page.getByText("All clusters", { exact: true }).click();
   await toStep(page, "Review");
   await publish(page, NAME);
-  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible();
 
   await open(page, `/workloads/${NAME}?tab=overrides`);
   await fill(page, "eu-west-1", "5");
@@ -93,11 +93,11 @@ test("a saved override is reviewed with the change of every cluster before it is
   await expect(group(page, 1).getByText("then 5")).toBeVisible();
   await expect(group(page, 4)).toContainText("unchanged");
   const button = page.getByRole("button", { name: "Publish to 5 clusters" });
-  await expect(button).not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
+  await expect(button).not.toHaveAttribute("aria-disabled", "true");
   await accessible(page, "the review of an override");
   await button.click();
   await expect(page).toHaveURL(new RegExp(`/workloads/${NAME}$`));
-  await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible();
 });
 
 test("an override that a guard rail rejects can't be published, and the button shows the reason", async ({ page }) => {
@@ -121,8 +121,8 @@ test("a removed override is reviewed and published alone", async ({ page }) => {
   await expect(group(page, 1).getByText("now 5")).toBeVisible();
   await expect(group(page, 1).getByText("then 2")).toBeVisible();
   const button = page.getByRole("button", { name: "Publish to 5 clusters" });
-  await expect(button).not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
+  await expect(button).not.toHaveAttribute("aria-disabled", "true");
   await button.click();
-  await expect(page.getByText("5 of 5 clusters healthy with r3")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r3")).toBeVisible();
   await remove(page, NAME);
 });

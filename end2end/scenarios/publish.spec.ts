@@ -51,7 +51,7 @@ test("a pasted three-tier application is checked while the user types, placed, r
   await page.reload();
   await alive(page);
   for (const cluster of CLUSTERS) {
-    await expect(row(page, cluster)).toContainText("Healthy", { timeout: 40_000 });
+    await expect(row(page, cluster)).toContainText("Healthy");
   }
   await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible();
 
@@ -69,7 +69,7 @@ test("a second revision is published from the draft and is listed in the history
   await page.getByRole("main").getByRole("link", { name: "Review", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("shop r1 → r2");
   await publish(page, "shop", "One api more");
-  await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible({ timeout: 40_000 });
+  await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible();
 
   await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "History" }).click();
   await expect(row(page, "r2")).toContainText("One api more");
@@ -101,7 +101,7 @@ test("unpublishing shows the number of clusters, removes the workload from all o
   await page.getByRole("link", { name: "Unpublish…" }).click();
   await question.getByRole("button", { name: "Unpublish" }).click();
   for (const cluster of CLUSTERS) {
-    await expect(row(page, cluster)).toContainText("Removed", { timeout: 40_000 });
+    await expect(row(page, cluster)).toContainText("Removed");
   }
   await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "Config" }).click();
   await expect(page.getByRole("textbox", { name: "deploy.yaml", exact: true })).toContainText("kind: Deployment");
@@ -145,7 +145,7 @@ test("a release with a missing image shows where and why it does not run", async
   await toStep(page, "Review");
   await publish(page, "no-image");
 
-  await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 40_000 });
+  await expect(row(page, "eu-west-1")).toContainText("Degraded");
   // A failing release is open by default, until the user closes it.
   const todo = page.getByRole("heading", { name: "What to do" });
   await expect(todo).toBeVisible();

@@ -17,7 +17,6 @@ async function draftForThree(page: Page, name: string, yaml: string): Promise<vo
 }
 
 test("f4b a rollout admits its waves one after the other, after approval or soak time", async ({ page }) => {
-  test.setTimeout(240_000);
   await draftForThree(page, "waves", YAML);
   await expect(page.getByRole("heading", { name: "3 clusters at once" })).toBeVisible();
   await page.getByRole("button", { name: "Canary first" }).click();
@@ -45,7 +44,7 @@ test("f4b a rollout admits its waves one after the other, after approval or soak
   await publish(page, "waves");
 
   const panel = page.getByRole("region", { name: "Rollout of r1" });
-  await expect(panel).toContainText("Wave 1 of 3 (canary) is operational", { timeout: 40_000 });
+  await expect(panel).toContainText("Wave 1 of 3 (canary) is operational");
   await expect(row(page, "us-east-1")).toContainText("Healthy");
   await expect(row(page, "eu-west-2")).toContainText("Pending");
   await accessible(page, "a rollout on its way");
@@ -53,11 +52,11 @@ test("f4b a rollout admits its waves one after the other, after approval or soak
   await expect(panel).toContainText("Paused by demo at wave 1 of 3 (canary).");
   await panel.getByRole("button", { name: "Resume" }).click();
   await panel.getByRole("button", { name: "Promote (skip soak)" }).click();
-  await expect(row(page, "eu-west-1")).toContainText("Healthy", { timeout: 40_000 });
-  await expect(panel).toContainText("Wave 3 of 3 (rest) waits for approval.", { timeout: 40_000 });
+  await expect(row(page, "eu-west-1")).toContainText("Healthy");
+  await expect(panel).toContainText("Wave 3 of 3 (rest) waits for approval.");
   await expect(row(page, "eu-west-2"), "not approved yet").toContainText("Waiting for wave 3 of 3 (rest).");
   await panel.getByRole("button", { name: "Approve" }).click();
-  await expect(row(page, "eu-west-2")).toContainText("Healthy", { timeout: 40_000 });
+  await expect(row(page, "eu-west-2")).toContainText("Healthy");
   await expect(panel, "the rollout is completed").toHaveCount(0);
   await open(page, "/workloads/waves?tab=events");
   await expect(page.getByRole("main").getByRole("listitem").filter({ hasText: "r1 published" }).filter({ hasText: "rollout completed" }).first()).toBeVisible();
@@ -65,7 +64,6 @@ test("f4b a rollout admits its waves one after the other, after approval or soak
 });
 
 test("p29 a failing canary stops the rollout, and aborting it leaves the other clusters unchanged", async ({ page }) => {
-  test.setTimeout(240_000);
   await draftForThree(page, "bird", fixture("bad", "image-does-not-exist.yaml"));
   await page.getByRole("button", { name: "Canary first" }).click();
   await page.getByText("Schedule, approver and failure timeout").click();
@@ -73,7 +71,7 @@ test("p29 a failing canary stops the rollout, and aborting it leaves the other c
   await toStep(page, "Review");
   await publish(page, "bird");
   const panel = page.getByRole("region", { name: "Rollout of r1" });
-  await expect(panel).toContainText("1 of 1 cluster fails in wave canary; the limit is 0.", { timeout: 60_000 });
+  await expect(panel).toContainText("1 of 1 cluster fails in wave canary; the limit is 0.");
   await expect(row(page, "eu-west-2")).toContainText("Waiting for wave");
   await panel.getByRole("link", { name: "Abort…" }).click();
   const question = page.getByRole("dialog", { name: "Abort the rollout of bird r1?" });

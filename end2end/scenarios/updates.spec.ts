@@ -1,7 +1,7 @@
 // Live updates of a page that somebody uses: menus and the focus stay.
 
 import { type Page } from "@playwright/test";
-import { expect, open, test } from "./kit.js";
+import { expect, open, test, PATIENCE, PRELOAD_WARNING } from "./kit.js";
 
 /** Sets or removes a label of a cluster, by which no placement selects. */
 async function setLabel(page: Page, value: string | null): Promise<void> {
@@ -80,4 +80,19 @@ test("the focus stays on its row while the list is updated", async ({ page }) =>
   await expect(link("eu-west-2")).toBeFocused();
   await page.keyboard.press("j");
   await expect(link("eu-west-3")).toBeFocused();
+});
+
+test("every file that a page preloads is used", async ({ page }) => {
+  const warnings: string[] = [];
+  page.on("console", (message) => {
+    if (PRELOAD_WARNING.test(message.text())) warnings.push(message.text());
+  });
+  // A file that nothing uses is reported after every load; one that a slow machine uses late, only after some.
+  await expect(async () => {
+    warnings.length = 0;
+    await open(page, "/");
+    // The browser reports 3 s after the load.
+    await page.waitForTimeout(5_000);
+    expect(warnings).toEqual([]);
+  }).toPass({ timeout: PATIENCE });
 });

@@ -1,6 +1,6 @@
 // Everything essential with JavaScript off: forms are posted, pages are rendered completely.
 
-import { CLUSTERS, expect, fixture, DEMO_USER, row, test } from "./kit.js";
+import { CLUSTERS, expect, fixture, DEMO_USER, PATIENCE, row, test } from "./kit.js";
 
 test.use({ javaScriptEnabled: false, storageState: { cookies: [], origins: [] } });
 
@@ -14,7 +14,7 @@ test("a workload is created, published and becomes Healthy with plain form posts
   await expect(async () => {
     await page.reload();
     await expect(page.getByRole("heading", { level: 1 })).toContainText("releases are healthy", { timeout: 1_000 });
-  }).toPass({ timeout: 40_000 });
+  }).toPass({ timeout: PATIENCE });
 
   await page.getByRole("link", { name: "Workloads" }).first().click();
   await page.getByRole("link", { name: "New workload" }).click();
@@ -37,7 +37,7 @@ test("a workload is created, published and becomes Healthy with plain form posts
   await expect(async () => {
     await page.reload();
     await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible({ timeout: 500 });
-  }).toPass({ timeout: 40_000 });
+  }).toPass({ timeout: PATIENCE });
   await page.getByRole("rowheader", { name: CLUSTERS[0] }).getByRole("link").click();
   await expect(page.getByRole("heading", { name: "What to do" })).toBeVisible();
 
@@ -52,7 +52,7 @@ test("a workload is created, published and becomes Healthy with plain form posts
     await page.reload();
     await expect(row(page, "lighthouse")).toBeVisible({ timeout: 500 });
     await expect(row(page, "plain")).toHaveCount(0, { timeout: 500 });
-  }).toPass({ timeout: 40_000 });
+  }).toPass({ timeout: PATIENCE });
 });
 
 test("image, port and variable typed into the form are stored without script", async ({ page, demo }) => {

@@ -75,10 +75,8 @@ fn objects(files: &[SourceFile]) -> BTreeMap<String, Value> {
 /// S1-10: what is published is what `helm template` prints with the same inputs.
 #[tokio::test]
 async fn s1_10_every_real_chart_renders_the_objects_of_helm_template() {
-    let Some(corpus) = std::env::var_os("FLOTILLA_CORPUS").map(PathBuf::from) else {
-        // Without the corpus, the charts in the other tests stand for it.
-        return;
-    };
+    let test = "s1_10_every_real_chart_renders_the_objects_of_helm_template";
+    let Some(corpus) = testkit::find_corpus(test) else { return };
     let helm = helm().await;
     let values =
         [("podinfo", "replicaCount: 3\nui: {message: hello}\n"), ("app-template", APP_TEMPLATE_VALUES)];

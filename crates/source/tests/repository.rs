@@ -25,8 +25,8 @@ fn fill_repository(folder: &Path) {
         fs::write(folder.join("src/web/Chart.yaml"), text).unwrap();
         run_helm(folder, &["package", "src/web", "--destination", "."]);
     }
-    let corpus = std::env::var_os("FLOTILLA_CORPUS").map(PathBuf::from);
-    for entry in corpus.into_iter().filter_map(|corpus| corpus.join("charts").read_dir().ok()).flatten() {
+    let corpus = testkit::find_corpus("the index of the real charts");
+    for entry in corpus.into_iter().flat_map(|corpus| corpus.join("charts").read_dir().unwrap()) {
         let file = entry.unwrap().path();
         if file.extension().is_some_and(|extension| extension == "tgz") {
             fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();

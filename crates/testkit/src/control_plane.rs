@@ -21,7 +21,7 @@ use crate::reserved_port::ReservedPort;
 use crate::{flags, kubeconfig, pki, print_line};
 
 /// Time limit of a start, long enough for a heavily loaded machine.
-const START_TIMEOUT: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = crate::patience();
 /// Polling interval of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Free space from which control planes keep their data in memory.

@@ -22,6 +22,7 @@
 //! ```
 
 mod control_plane;
+mod corpus;
 mod etcd;
 mod flags;
 mod guard;
@@ -37,8 +38,10 @@ use std::env;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 pub use control_plane::{ControlPlane, ControlPlaneOptions};
+pub use corpus::{CORPUS_VAR, find_corpus};
 pub use http_server::{HttpRequest, HttpResponse, HttpServer};
 pub use pod_fault::PodFault;
 pub use reserved_port::ReservedPort;
@@ -46,16 +49,24 @@ pub use reserved_port::ReservedPort;
 /// Environment variable with the directory of the programs.
 pub const BIN_DIR_VAR: &str = "FLOTILLA_KUBE_BIN";
 
-/// Whether real control planes can be started. If not, prints a line with the skipped test's name, which `cargo xtask test`
-/// counts and which bypasses the output capture of the test harness.
+/// How long a test waits for what has to happen. A deadline costs nothing when the test passes, so that it is far above what
+/// a busy machine needs.
+pub const fn patience() -> Duration {
+    Duration::from_secs(300)
+}
+
+/// Whether real control planes can be started. If the run was asked to go without them, with `none` for the directory, prints
+/// a line with the skipped test's name, which `cargo xtask test` counts and which bypasses the output capture of the test
+/// harness.
+///
+/// # Panics
+/// If the variable is not set: a test that lacks its programs must not pass unnoticed.
 pub fn is_available(test: &str) -> bool {
-    let is_set = env::var_os(BIN_DIR_VAR).is_some_and(|folder| !folder.is_empty());
-    if !is_set {
-        print_line(&format!(
-            "did not run, no control plane: {test} ({BIN_DIR_VAR} is not set; `cargo xtask setup --kube` builds the programs)"
-        ));
+    let is_asked_for = bin_dir().as_os_str() != "none";
+    if !is_asked_for {
+        print_line(&format!("did not run, no control plane: {test} ({BIN_DIR_VAR} is none)"));
     }
-    is_set
+    is_asked_for
 }
 
 /// A command from the directory of programs, like `kubectl`; check [`is_available`] first.
@@ -64,8 +75,12 @@ pub fn command(name: &str) -> Command {
 }
 
 fn bin_dir() -> PathBuf {
-    let directory = env::var_os(BIN_DIR_VAR)
-        .unwrap_or_else(|| panic!("{BIN_DIR_VAR} is not set: check testkit::is_available() first"));
+    let directory = env::var_os(BIN_DIR_VAR).filter(|directory| !directory.is_empty()).unwrap_or_else(|| {
+        panic!(
+            "set {BIN_DIR_VAR} to the directory of the programs, which `cargo xtask setup --kube` builds, or to `none` to run \
+             without control planes"
+        )
+    });
     PathBuf::from(directory)
 }
 

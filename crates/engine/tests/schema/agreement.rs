@@ -127,7 +127,7 @@ async fn g403_a_custom_kind_is_validated_by_its_definition_in_schema_and_server(
         http::Request::post(collection_path(definition, false)).header("content-type", "application/json");
     send(plane, request.body(definition.to_string().into_bytes()).unwrap()).await.unwrap();
     // A kind is served with a delay after its definition.
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = tokio::time::Instant::now() + testkit::patience();
     while let Err(error) = apply_dry_run(plane, good).await {
         assert!(tokio::time::Instant::now() < deadline, "{error}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
@@ -165,7 +165,7 @@ async fn read_schema_with_kind(plane: &ControlPlane, object: &Value) -> Schema {
     let options = engine::Options::new(|| domain::Timestamp::from_millis(0));
     let mut invalid = object.clone();
     invalid["spec"]["no-such-field"] = 1.into();
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = tokio::time::Instant::now() + testkit::patience();
     loop {
         let written = engine::read_schema(plane.client(), &options).await.unwrap();
         let schema = Schema::from_json(written.text.as_bytes()).unwrap();

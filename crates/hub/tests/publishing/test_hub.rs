@@ -20,7 +20,7 @@ use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
 
 /// Time limit of every wait, long enough for a loaded machine.
-pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+pub const WAIT_TIMEOUT: Duration = testkit::patience();
 
 /// The manifest most tests publish.
 pub const CONFIG: &str =

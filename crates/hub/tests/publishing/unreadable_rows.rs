@@ -135,11 +135,9 @@ async fn a_workload_with_an_unreadable_release_is_not_deleted_and_stays_in_the_d
     test.execute_sql(&format!("UPDATE release SET goal = substr(goal, 2) {of_west}")).await;
     agents[1].report_applied(&on_west).await;
     test.run_placer().await;
-    for _ in 0..400 {
-        if matches!(test.hub.get_workload("web").await, Err(Error::NotFound { .. })) {
-            return test.close().await;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the workload was never deleted");
+    crate::test_hub::wait_until("the workload is deleted", async || {
+        matches!(test.hub.get_workload("web").await, Err(Error::NotFound { .. }))
+    })
+    .await;
+    test.close().await;
 }

@@ -3,7 +3,7 @@
 //! Machines differ and are noisy, so every result has a baseline: a plain client applies the same objects to clusters of
 //! the same kind. The ratio is the result to compare. `publish` and `drift` run on simulated
 //! clusters in this process; `real` starts control planes, the server and agents as separate processes. Run with
-//! `cargo xtask bench USER_NAME`.
+//! `cargo xtask bench NAME`.
 
 #![expect(clippy::print_stdout, reason = "the results are the output")]
 
