@@ -1,3 +1,5 @@
+//! Finds the folder of real manifests and charts that tests read, which is not part of the repository.
+
 use std::env;
 use std::path::PathBuf;
 

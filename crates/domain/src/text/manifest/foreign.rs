@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::documents::split_documents;
 use super::location::LocatedValue;
 use super::parser;
-use super::source_reader::cost_of_failure;
 use crate::text::finding::{Finding, SourceLocation};
 use crate::text::source_file::SourceFile;
 
@@ -68,7 +67,7 @@ pub(super) fn is_data(file: &SourceFile, nodes_left: &mut usize) -> bool {
         let Ok(LocatedValue { value, nodes, duplicates, .. }) =
             parser::parse_document(&document, *nodes_left)
         else {
-            *nodes_left = nodes_left.saturating_sub(cost_of_failure(document.text));
+            *nodes_left = nodes_left.saturating_sub(parser::cost_of_failure(document.text));
             return false;
         };
         *nodes_left = nodes_left.saturating_sub(nodes);

@@ -11,7 +11,7 @@ use super::{MAX_DEPTH, MAX_DOCUMENT_NODES};
 /// Most bytes of text in the values of one document, aliases written out.
 const MAX_SCALAR_BYTES: usize = 8 << 20;
 /// Most parser events that aliases may replay: the limit against YAML bombs.
-pub(super) const MAX_ALIAS_EVENTS: usize = 20_000;
+const MAX_ALIAS_EVENTS: usize = 20_000;
 
 /// Scalars of one document that are quoted to be read as text; each costs another pass.
 const MAX_QUOTED: usize = 8;
@@ -46,6 +46,12 @@ fn quote_text(text: &str, scalar: &str, location: Location) -> Option<String> {
     let start = usize::try_from(location.span().byte_offset()?).ok()?;
     let rest = text.get(start..)?.strip_prefix(scalar).filter(|_| !scalar.contains('\''))?;
     Some(format!("{}'{scalar}'{rest}", &text[..start]))
+}
+
+/// Upper bound of the values parsed from a document that failed: one per two bytes, and the replay limit of aliases.
+pub(super) fn cost_of_failure(text: &str) -> usize {
+    let replayed = if text.contains('&') && text.contains('*') { MAX_ALIAS_EVENTS } else { 0 };
+    text.len() / 2 + replayed
 }
 
 fn limits(nodes: usize) -> Options {

@@ -140,7 +140,7 @@ impl SourceReader {
     }
 
     fn reject_invalid(&mut self, file: &SourceFile, document: &YamlDocument<'_>, error: &Error) -> ReadFlow {
-        self.nodes_left = self.nodes_left.saturating_sub(cost_of_failure(document.text));
+        self.nodes_left = self.nodes_left.saturating_sub(parser::cost_of_failure(document.text));
         if self.report_foreign_file(file) {
             return ReadFlow::NextFile;
         }
@@ -173,10 +173,4 @@ impl SourceReader {
             finding.with_location(Some(TextPosition { line, column: 1, byte: None }.in_file(&file.name))),
         );
     }
-}
-
-/// Upper bound of the values parsed from a document that failed: one per two bytes, and the replay limit of aliases.
-pub(super) fn cost_of_failure(text: &str) -> usize {
-    let replayed = if text.contains('&') && text.contains('*') { parser::MAX_ALIAS_EVENTS } else { 0 };
-    text.len() / 2 + replayed
 }

@@ -65,7 +65,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G109",
         title: "Not a Kubernetes object",
         severities: &[
-            (Static, &[Error, Warning]),
+            (Static, &[Error]),
             (Fleet, &[Error, Warning]),
             (Publish, &[Error, Warning]),
             (Verb, &[Error]),
