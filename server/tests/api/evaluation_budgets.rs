@@ -48,7 +48,7 @@ async fn g115_an_expression_that_doubles_its_value_is_a_finding_on_every_way_in(
     }
     // The same in an override.
     let mut patched = new_workload("patched");
-    patched["spec"]["overrides"] = json!([{"id": "override:01HF7YAT00000000000000000A", "name": "double", "patches": [{
+    patched["spec"]["overrides"] = json!([{"id": "01J00000000000000000000000", "name": "double", "patches": [{
         "object": {"kind": "ConfigMap", "name": "patched"},
         "op": "set", "path": "/data/key", "value": doubling()}]}]);
     let validated = server.post(&format!("{WORKLOADS}:validate"), &patched).await;
