@@ -17,6 +17,7 @@ mod deployment;
 mod diagnosis;
 mod disruption_budget;
 mod gateway;
+mod hold;
 mod image_pull;
 mod ingress;
 mod job;
@@ -30,6 +31,7 @@ mod static_kind;
 mod volume;
 
 pub use diagnosis::{Diagnosis, diagnose};
+pub(crate) use hold::assess_hold;
 pub(crate) use image_pull::ImagePullStatus;
 use object_view::ObjectView;
 

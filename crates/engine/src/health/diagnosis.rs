@@ -140,12 +140,16 @@ fn find_causes(pod: &ObjectView<'_>) -> Vec<FailureCause> {
     let mut causes: Vec<FailureCause> =
         container_statuses(pod).filter_map(|status| container_cause(pod, status)).collect();
     causes.extend(scheduling_cause(pod));
-    if pod.text("/status/phase") == "Failed" && causes.is_empty() {
+    if pod.text("/status/phase") != "Failed" {
+        return causes;
+    }
+    // It never runs again, and its controller has replaced it: whether that matters is what the controller reports.
+    causes.iter_mut().for_each(|cause| cause.status = HealthStatus::Healthy);
+    if causes.is_empty() {
         let reason = pod.text("/status/reason");
         let message = pod.text("/status/message");
         let message = if message.is_empty() { reason } else { message };
         let summary = format!("a pod failed{}", message_suffix(message));
-        // The pod's controller decides whether one failure matters.
         causes.push(new_cause(pod, ("PodFailed", HealthStatus::Healthy), summary, message));
     }
     causes

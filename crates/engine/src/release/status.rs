@@ -87,6 +87,12 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
         collect_feedback(&pass.policies.feedback, &desired.object, &value);
     let has_status = pass.targets[at].kind.as_ref().is_none_or(|kind| kind.has_status);
     let own = health::assess(&value, has_status, pass.now);
+    let own = match own.status {
+        HealthStatus::Healthy | HealthStatus::NotAssessed | HealthStatus::Suspended => {
+            health::assess_hold(|| desired.value(), &value).unwrap_or(own)
+        }
+        _ => own,
+    };
     let pods = match desired.object.kind.as_str() {
         "Pod" => vec![Arc::new(value.clone())],
         // The pods are those of the former specification.

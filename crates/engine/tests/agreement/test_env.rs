@@ -48,10 +48,13 @@ pub type KindName = (&'static str, &'static str);
 
 pub const CONFIG_MAP: KindName = ("v1", "ConfigMap");
 pub const CLAIM: KindName = ("v1", "PersistentVolumeClaim");
+pub const CRON_JOB: KindName = ("batch/v1", "CronJob");
+pub const DAEMON_SET: KindName = ("apps/v1", "DaemonSet");
 pub const DEPLOYMENT: KindName = ("apps/v1", "Deployment");
 pub const NAMESPACE: KindName = ("v1", "Namespace");
 pub const POD: KindName = ("v1", "Pod");
 pub const RECORD: KindName = ("flotilla.dev/v1alpha1", "AppliedRelease");
+pub const STATEFUL_SET: KindName = ("apps/v1", "StatefulSet");
 
 const CLUSTER_WIDE: [&str; 8] = [
     "ClusterRole",

@@ -65,6 +65,55 @@ pub async fn c1_a_paused_deployment_is_suspended(env: TestEnv) {
     env.until_health("web", Suspended, "DeploymentPaused").await;
 }
 
+/// The workload with another template, which its controller has to roll out.
+fn with_new_template(mut object: Value) -> Value {
+    object["spec"]["template"]["metadata"]["annotations"] = json!({"example.com/revision": "2"});
+    object
+}
+
+/// Why an object is not operational that somebody holds.
+const HELD: &str = "HeldOutsideManifest";
+
+pub async fn c1_a_deployment_that_is_paused_by_hand_is_not_operational_until_it_is_resumed(env: TestEnv) {
+    env.set_present(vec![workload("Deployment", "web", None)], Policies::default());
+    env.until_operational().await;
+    let pause = async |paused: bool| {
+        env.merge_patch(DEPLOYMENT, "web", json!({"spec": {"paused": paused}}), "kubectl-rollout").await
+    };
+    pause(true).await;
+    env.set_present(vec![with_new_template(workload("Deployment", "web", None))], Policies::default());
+    let (health, _) = env.until_health("web", Progressing, HELD).await;
+    assert!(health.message.contains("kubectl-rollout set spec.paused"), "{}", health.message);
+    pause(false).await;
+    env.until_operational().await;
+}
+
+pub async fn c1_a_stateful_set_whose_partition_is_set_by_hand_is_not_operational(env: TestEnv) {
+    env.set_present(vec![workload("StatefulSet", "queue", None)], Policies::default());
+    env.until_operational().await;
+    let held =
+        json!({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 9}}}});
+    env.merge_patch(STATEFUL_SET, "queue", held, "kubectl-edit").await;
+    env.set_present(vec![with_new_template(workload("StatefulSet", "queue", None))], Policies::default());
+    env.until_health("queue", Progressing, HELD).await;
+}
+
+pub async fn c1_a_daemon_set_that_is_set_to_on_delete_by_hand_is_not_operational(env: TestEnv) {
+    env.set_present(vec![workload("DaemonSet", "agent", None)], Policies::default());
+    env.until_operational().await;
+    let held = json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}});
+    env.merge_patch(DAEMON_SET, "agent", held, "kubectl-edit").await;
+    env.set_present(vec![with_new_template(workload("DaemonSet", "agent", None))], Policies::default());
+    env.until_health("agent", Progressing, HELD).await;
+}
+
+pub async fn c1_a_cron_job_that_is_suspended_by_hand_is_not_operational(env: TestEnv) {
+    env.set_present(vec![cron_job("nightly")], Policies::default());
+    env.until_operational().await;
+    env.merge_patch(CRON_JOB, "nightly", json!({"spec": {"suspend": true}}), "kubectl-edit").await;
+    env.until_health("nightly", Progressing, HELD).await;
+}
+
 pub async fn c1_a_deployment_scaled_to_zero_is_healthy(env: TestEnv) {
     env.set_present(
         vec![with_spec_fields(workload("Deployment", "web", None), json!({"replicas": 0}))],

@@ -138,3 +138,19 @@ fn a_failed_pod_alone_does_not_degrade_its_owner() {
     assert_eq!(diagnosis.messages(), ["a pod failed: Evicted"]);
     assert_eq!(diagnosis.health(), None);
 }
+
+#[test]
+fn c3_a_dead_pod_that_its_controller_has_replaced_is_a_note() {
+    let ended = json!([{"name": "web", "ready": false, "state": {"terminated":
+        {"exitCode": 137, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}}}]);
+    let status = json!({"status": {"phase": "Failed", "reason": "Evicted", "containerStatuses": ended},
+        "spec": {"restartPolicy": "Always"}});
+    let dead = object("v1", "Pod", status);
+    let now = "2026-01-01T00:01:00Z".parse().unwrap();
+    let diagnosis = diagnose([&dead], NO_WARNINGS, now);
+    assert_eq!(diagnosis.health(), None);
+    assert_eq!(diagnosis.messages().len(), 1, "it is named");
+    let mut running = dead;
+    running["status"]["phase"] = "Running".into();
+    assert!(diagnose([&running], NO_WARNINGS, now).health().is_some());
+}
