@@ -11,7 +11,7 @@ async fn p24_a_hub_restored_from_a_backup_rolls_nothing_back_until_a_person_publ
     server.publish("web", "1", &["eu-1"]).await;
     server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
     server.stop().await;
-    let backup = server.copy_database();
+    let backup = server.copy_database().await;
     let mut server = server.restart().await;
     for value in ["2", "3", "4"] {
         server.publish("web", value, &["eu-1"]).await;
@@ -44,7 +44,7 @@ async fn p24_an_agent_whose_session_a_restored_hub_does_not_know_starts_a_new_on
     server.publish("web", "1", &["eu-1"]).await;
     server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
     server.stop().await;
-    let backup = server.copy_database();
+    let backup = server.copy_database().await;
     let mut server = server.restart().await;
     member.stop().await;
     member.start(None);

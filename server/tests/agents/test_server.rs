@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use server::agents::AgentEndpoint;
 use server::listener::ConnectionLimits;
 use server::{Site, SiteOptions};
+use sqlx::ConnectOptions as _;
 use testkit::ReservedPort;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -132,11 +133,14 @@ impl TestServer {
     }
 
     /// Copies the database of a stopped hub.
-    pub fn copy_database(&self) -> tempfile::TempDir {
+    pub async fn copy_database(&self) -> tempfile::TempDir {
         let copy = tempfile::tempdir().unwrap();
-        for file in database_files(self._folder.path()) {
-            std::fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
-        }
+        // One consistent state: file by file, a checkpoint in between would lose what it moves from one to the other.
+        let options =
+            sqlx::sqlite::SqliteConnectOptions::new().filename(self._folder.path().join("flotilla.db"));
+        let mut connection = options.connect().await.unwrap();
+        let file = copy.path().join("flotilla.db").display().to_string();
+        sqlx::query("VACUUM INTO $1").bind(file).execute(&mut connection).await.unwrap();
         copy
     }
 
