@@ -354,20 +354,19 @@ impl CommitEffects {
     }
 
     /// Adds the response to store under the actor's request key, if there is one.
-    pub fn with_response(mut self, actor: &Actor, status: u16, body: &impl Serialize) -> Self {
-        self.response = actor.request_key.as_ref().map(|request| {
-            let body = serde_json::to_string(body).unwrap_or_default();
-            let record = IdempotencyRecord { request_hash: request.request_hash.clone(), status, body };
-            (actor.name.clone(), request.key.clone(), record)
-        });
-        self
+    pub fn with_response(self, actor: &Actor, status: u16, body: &impl Serialize) -> Self {
+        self.with_body(actor, status, || serde_json::to_string(body).unwrap_or_default())
     }
 
     /// Adds a response without a body to store under the actor's request key, if there is one.
-    pub fn with_empty_response(mut self, actor: &Actor, status: u16) -> Self {
+    pub fn with_empty_response(self, actor: &Actor, status: u16) -> Self {
+        self.with_body(actor, status, String::new)
+    }
+
+    fn with_body(mut self, actor: &Actor, status: u16, body: impl FnOnce() -> String) -> Self {
         self.response = actor.request_key.as_ref().map(|request| {
             let record =
-                IdempotencyRecord { request_hash: request.request_hash.clone(), status, body: String::new() };
+                IdempotencyRecord { request_hash: request.request_hash.clone(), status, body: body() };
             (actor.name.clone(), request.key.clone(), record)
         });
         self

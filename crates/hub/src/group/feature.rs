@@ -14,6 +14,7 @@ use store::Tx;
 use super::member::{load_group, lock_group};
 use crate::deployment::Deployment;
 use crate::hub::CommitEffects;
+use crate::idempotency::IN_PROGRESS;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -89,7 +90,7 @@ impl Hub {
             effects.append(self.stage_deployment_deletions(&mut tx, actor, &deployments).await?);
         }
         let status = self.load_feature_status(&mut tx, &stored, name).await?;
-        self.commit(tx, effects.with_response(actor, 202, &status)).await?;
+        self.commit(tx, effects.with_response(actor, IN_PROGRESS, &status)).await?;
         Ok(status)
     }
 
