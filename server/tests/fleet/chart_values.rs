@@ -52,7 +52,8 @@ async fn g113_g114_values_are_checked_with_their_paths_before_they_are_published
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_values_of_real_charts_make_a_form_with_the_types_of_their_schemas() {
-    let Some(alertmanager) = corpus_chart("alertmanager-1.42.0") else { return };
+    let test = "the_values_of_real_charts_make_a_form_with_the_types_of_their_schemas";
+    let Some(alertmanager) = corpus_chart(test, "alertmanager-1.42.0") else { return };
     with_timeout(async {
         let fleet = fleet_with_helm().await;
         fleet.client.upload_chart(alertmanager).await.unwrap();
@@ -69,13 +70,13 @@ async fn the_values_of_real_charts_make_a_form_with_the_types_of_their_schemas()
         assert!(options.iter().any(|option| option == "IfNotPresent"), "{options:?}");
 
         // A chart without a schema has a form of its default values.
-        fleet.client.upload_chart(corpus_chart("podinfo-6.14.1").unwrap()).await.unwrap();
+        fleet.client.upload_chart(corpus_chart(test, "podinfo-6.14.1").unwrap()).await.unwrap();
         let reference = ChartRef { repository: "local", name: "podinfo" };
         let (_, form) = fleet.hub.get_values_form(reference, "6.14.1").await.unwrap();
         assert!(!form.has_schema && form.fields.len() > 20, "{}", form.fields.len());
         // No default of a real chart is unknown to it.
         for name in ["podinfo-6.14.1", "alertmanager-1.42.0", "ingress-nginx-4.15.1", "cockroachdb-21.0.1"] {
-            let archive = corpus_chart(name).unwrap();
+            let archive = corpus_chart(test, name).unwrap();
             let uploaded = fleet.client.upload_chart(archive).await.unwrap();
             let details = fleet.client.get_chart("local", &uploaded.name, &uploaded.version).await.unwrap();
             let source = domain::chart::ChartSource {

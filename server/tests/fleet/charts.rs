@@ -54,9 +54,9 @@ pub(super) fn helm_program() -> PathBuf {
         .expect("FLOTILLA_HELM names helm; cargo xtask test sets it")
 }
 
-/// The archive of a real chart; `None` if `FLOTILLA_CORPUS` is not set.
-pub fn corpus_chart(name: &str) -> Option<Vec<u8>> {
-    let corpus = std::env::var_os("FLOTILLA_CORPUS").map(PathBuf::from)?;
+/// The archive of a real chart for this test; `None` if the run goes without the corpus.
+pub fn corpus_chart(test: &str, name: &str) -> Option<Vec<u8>> {
+    let corpus = testkit::find_corpus(test)?;
     Some(std::fs::read(corpus.join("charts").join(format!("{name}.tgz"))).unwrap())
 }
 

@@ -207,7 +207,7 @@ fn web_workload() -> NewWorkload {
 
 /// A timeout, so that a hanging test fails.
 async fn with_timeout(test: impl Future<Output = ()>) {
-    tokio::time::timeout(Duration::from_secs(120), test).await.expect("the scenario completes in 120 s");
+    tokio::time::timeout(testkit::patience(), test).await.expect("the scenario completes");
 }
 
 #[tokio::test(flavor = "multi_thread")]

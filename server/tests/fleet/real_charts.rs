@@ -52,7 +52,8 @@ async fn hook_progress(plane: &ControlPlane) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn s4_4_the_hooks_of_ingress_nginx_run_on_a_real_cluster_and_nothing_of_them_is_left() {
     let test = "s4_4_the_hooks_of_ingress_nginx_run_on_a_real_cluster";
-    let Some(chart) = corpus_chart("ingress-nginx-4.15.1").filter(|_| testkit::is_available(test)) else {
+    let Some(chart) = corpus_chart(test, "ingress-nginx-4.15.1").filter(|_| testkit::is_available(test))
+    else {
         return;
     };
     with_timeout(async {
@@ -102,7 +103,8 @@ async fn s4_4_the_hooks_of_ingress_nginx_run_on_a_real_cluster_and_nothing_of_th
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s4_4_the_hooks_of_cockroachdb_run_at_installation_and_removal() {
-    let Some(chart) = corpus_chart("cockroachdb-21.0.1") else { return };
+    let test = "s4_4_the_hooks_of_cockroachdb_run_at_installation_and_removal";
+    let Some(chart) = corpus_chart(test, "cockroachdb-21.0.1") else { return };
     with_timeout(async {
         let fleet = fleet_with_helm().await;
         fleet.client.upload_chart(chart).await.unwrap();
