@@ -90,7 +90,7 @@ async fn run_scenario(folder: &Path) {
 #[tokio::test]
 async fn the_demo_starts_healthy_accepts_faults_and_survives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let life = tokio::time::timeout(Duration::from_secs(180), run_scenario(folder.path())).await;
+    let life = tokio::time::timeout(testkit::patience(), run_scenario(folder.path())).await;
     life.expect("the scenario completes in 180 s");
 }
 

@@ -176,7 +176,7 @@ async fn assert_survives(failpoint: &str) {
     let fixture = TestEnvironment::new().await;
     let mut armed = fixture.serve(failpoint).await;
     let lost = armed.create_and_publish().await;
-    let died = tokio::time::timeout(Duration::from_secs(60), armed.child.wait()).await;
+    let died = tokio::time::timeout(testkit::patience(), armed.child.wait()).await;
     let died = died.unwrap_or_else(|_| panic!("{failpoint}: the server did not die")).unwrap();
     assert!(!died.success(), "{failpoint}: {died}");
 
@@ -209,7 +209,7 @@ async fn assert_survives(failpoint: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn p1_a_server_killed_at_any_failpoint_of_a_publish_loses_nothing_and_repeats_nothing() {
     for failpoint in hub::FAILPOINTS {
-        let done = tokio::time::timeout(Duration::from_secs(120), assert_survives(failpoint)).await;
+        let done = tokio::time::timeout(testkit::patience(), assert_survives(failpoint)).await;
         done.unwrap_or_else(|_| panic!("{failpoint}: not everything became healthy"));
     }
 }
@@ -338,7 +338,7 @@ async fn p1_overrides_removals_and_rollouts_survive_every_failpoint_on_postgresq
     expire_claims(&fixture.database).await;
     for (number, failpoint) in hub::FAILPOINTS.iter().enumerate() {
         let done = assert_change_survives(&fixture, failpoint, number + 2);
-        let done = tokio::time::timeout(Duration::from_secs(120), done).await;
+        let done = tokio::time::timeout(testkit::patience(), done).await;
         done.unwrap_or_else(|_| panic!("{failpoint}: the change did not converge"));
     }
 }
@@ -351,7 +351,7 @@ async fn a_server_shuts_down_in_order_on_sigterm() {
     let pid = server.child.id().unwrap();
     let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().await.unwrap();
     assert!(sent.success());
-    let ended = tokio::time::timeout(Duration::from_secs(30), server.child.wait()).await.unwrap().unwrap();
+    let ended = tokio::time::timeout(testkit::patience(), server.child.wait()).await.unwrap().unwrap();
     assert!(ended.success(), "{ended}");
 }
 
@@ -361,7 +361,7 @@ async fn a_second_server_on_the_same_folder_fails_with_the_reason() {
     let first = fixture.serve("").await;
     let mut second = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
     second.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(fixture.folder.path()).kill_on_drop(true);
-    let ended = tokio::time::timeout(Duration::from_secs(60), second.output()).await.unwrap().unwrap();
+    let ended = tokio::time::timeout(testkit::patience(), second.output()).await.unwrap().unwrap();
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     let stderr = String::from_utf8(ended.stderr).unwrap();
     assert!(stderr.contains("another server uses ") && stderr.contains("PostgreSQL serves many"), "{stderr}");

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 /// More clusters than the placer writes in one transaction.
 const CLUSTERS: usize = 201;
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = testkit::patience();
 
 /// A database of its own, without the queries of the product.
 struct TestDatabase {

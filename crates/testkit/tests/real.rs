@@ -15,7 +15,7 @@ use testkit::{ControlPlane, ControlPlaneOptions, PodFault, is_available};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = testkit::patience();
 
 async fn shared_control_plane() -> &'static ControlPlane {
     static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();

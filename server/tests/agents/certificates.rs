@@ -1,7 +1,5 @@
 //! Renewal and revocation of agents' certificates.
 
-use std::time::Duration;
-
 use domain::event::EventKind;
 use domain::release::ReleaseState;
 
@@ -9,7 +7,7 @@ use crate::test_server::{TestServer, join_for_certificate, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_is_renewed_before_it_expires_without_interruption() {
-    let server = TestServer::start_with_agent_lifetime(6_000).await;
+    let server = TestServer::start_with_agent_lifetime(30_000).await;
     let member = server.join_cluster("eu-1").await;
     let first = member.cache.get("identity").await.unwrap();
     server.wait_for_event(EventKind::ClusterRenewed).await;
@@ -39,8 +37,8 @@ async fn a_revoked_certificate_is_rejected_and_its_stream_is_closed() {
     let long_poll = tokio::spawn(async move { waiting.fetch_desired_state(version, true).await });
     server.hub.revoke_cluster(&server.actor, "eu-1").await.unwrap();
     let cut = async { while stream.next().await.is_some() {} };
-    tokio::time::timeout(Duration::from_secs(20), cut).await.expect("the stream ends");
-    let answer = tokio::time::timeout(Duration::from_secs(20), long_poll).await.expect("the long poll ends");
+    tokio::time::timeout(testkit::patience(), cut).await.expect("the stream ends");
+    let answer = tokio::time::timeout(testkit::patience(), long_poll).await.expect("the long poll ends");
     assert!(answer.unwrap().unwrap_err().error.is_unauthenticated());
     assert!(
         client

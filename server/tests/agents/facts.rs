@@ -1,7 +1,6 @@
 //! Guard rails that depend on facts from agents: the schema of the cluster's kinds (G403) and missing images (G204).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent::{RegistryAccess, RegistryClient};
 use domain::Digest;
@@ -101,7 +100,7 @@ async fn g204_a_plan_reports_a_missing_image() {
     let new = NewWorkload { name: "web".to_owned(), spec, ..NewWorkload::default() };
     server.hub.create_workload(&server.actor, new).await.unwrap();
     let plan = server.hub.create_plan(&server.actor, "web", &hub::PublishOptions::default()).await.unwrap();
-    let plan = server.hub.wait_for_plan(plan.id, Duration::from_secs(30)).await.unwrap();
+    let plan = server.hub.wait_for_plan(plan.id, testkit::patience()).await.unwrap();
     let finding = plan.with_results().findings.into_iter().find(|one| one.code == "G204");
     let finding = finding.expect("the plan has the finding");
     assert_eq!((finding.is_blocking(), finding.clusters.as_slice()), (false, &["eu-1".to_owned()][..]));

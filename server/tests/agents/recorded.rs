@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent::{HttpLink, Link, LinkError};
 use domain::event::{Event, EventKind};
@@ -419,6 +418,6 @@ async fn p23_the_recorded_desired_states_of_an_older_hub_are_applied_and_reporte
         member.wait_for_value(WORKLOAD, None).await;
         wait_until("it is reported as removed", async || is_reported(true)).await;
         stop.cancel();
-        tokio::time::timeout(Duration::from_secs(60), running).await.unwrap().unwrap();
+        tokio::time::timeout(testkit::patience(), running).await.unwrap().unwrap();
     }
 }

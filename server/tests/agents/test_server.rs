@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wire::agent::JoinTokenParts;
 
-const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = testkit::patience();
 pub const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
 /// Lifetime of an agent's certificate, in milliseconds.
 const AGENT_LIFETIME_MILLIS: i64 = 30 * 86_400_000;

@@ -50,13 +50,13 @@ async fn guess_until_limited(server: &TestServer, from: &str, name: &str) -> Tes
     panic!("30 attempts were tried");
 }
 
-/// A server whose clock the test sets, in milliseconds after the system's.
+/// A server whose clock only the test moves, by milliseconds.
 async fn start_with_clock() -> (TestServer, Arc<AtomicI64>) {
     let folder = tempfile::tempdir().unwrap();
     let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
-    let (system, offset) = (Clock::system(), Arc::new(AtomicI64::new(0)));
+    let (start, offset) = (Clock::system().now(), Arc::new(AtomicI64::new(0)));
     let shared = offset.clone();
-    let clock = Clock::from_fn(move || system.now().plus_millis(shared.load(Ordering::SeqCst)));
+    let clock = Clock::from_fn(move || start.plus_millis(shared.load(Ordering::SeqCst)));
     let hub = Hub::open(HubConfig::new(database, clock)).await.unwrap();
     (TestServer::start_over(hub, folder, SiteOptions::bare).await, offset)
 }
@@ -84,7 +84,7 @@ async fn a_rejected_attempt_says_when_to_try_again_and_then_the_right_password_i
 
 #[tokio::test]
 async fn a_name_counts_however_the_form_encodes_it() {
-    let server = TestServer::start().await;
+    let (server, _clock) = start_with_clock().await;
     for name in ["%6eame=ada", "name=%61da", "name=Ada", "name=+ada", "n%61me=ADA"] {
         let answer = server.send_raw(post_from(USER, &format!("{name}&password=x&next="), &[])).await;
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{name}");
@@ -94,7 +94,7 @@ async fn a_name_counts_however_the_form_encodes_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_attempts_are_counted_before_a_password_is_verified() {
-    let server = TestServer::start().await;
+    let (server, _clock) = start_with_clock().await;
     let attempts = (0..20).map(|_| status(&server, ATTACKER, USER_NAME, WRONG));
     let answers = futures::future::join_all(attempts).await;
     let tried = answers.iter().filter(|status| **status == StatusCode::UNAUTHORIZED).count();
@@ -123,7 +123,7 @@ async fn an_attacker_elsewhere_does_not_keep_the_only_user_out() {
 
 #[tokio::test]
 async fn a_device_that_signed_in_before_is_not_slowed_down_by_others_at_its_address() {
-    let server = TestServer::start().await;
+    let (server, _clock) = start_with_clock().await;
     let first = server.send_raw(attempt(USER, USER_NAME, PASSWORD, &[])).await;
     let device = set_cookie(&first, "flotilla_device");
     assert!(device.contains("HttpOnly") && device.contains("SameSite=Strict"), "{device}");
@@ -146,7 +146,7 @@ async fn a_device_that_signed_in_before_is_not_slowed_down_by_others_at_its_addr
 
 #[tokio::test]
 async fn an_address_that_tries_many_names_is_slowed_down() {
-    let server = TestServer::start().await;
+    let (server, _clock) = start_with_clock().await;
     for n in 0..20 {
         assert_eq!(status(&server, ATTACKER, &format!("n{n}"), WRONG).await, StatusCode::UNAUTHORIZED);
     }
@@ -156,7 +156,7 @@ async fn an_address_that_tries_many_names_is_slowed_down() {
 
 #[tokio::test]
 async fn only_a_trusted_proxy_may_name_the_address_of_a_client() {
-    let server = TestServer::start().await;
+    let (server, _clock) = start_with_clock().await;
     for n in 0..5 {
         let forwarded = [("x-forwarded-for", &*format!("203.0.113.{n}"))];
         let answer = server.send_raw(attempt("10.0.0.7", USER_NAME, WRONG, &forwarded)).await;
@@ -182,7 +182,7 @@ async fn only_a_trusted_proxy_may_name_the_address_of_a_client() {
 
 #[tokio::test]
 async fn servers_of_one_database_share_the_limits() {
-    let server = TestServer::start().await;
+    let (server, _clock) = start_with_clock().await;
     let other = server::build_router(&Site::new(SiteOptions::bare(server.hub.clone())));
     guess_until_limited(&server, ATTACKER, USER_NAME).await;
     let answer = tower::ServiceExt::oneshot(other.router, attempt(ATTACKER, USER_NAME, PASSWORD, &[])).await;

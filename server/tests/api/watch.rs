@@ -1,7 +1,5 @@
 //! `GET /api/v1/watch`
 
-use std::time::Duration;
-
 use axum::body::{Body, BodyDataStream};
 use axum::http::{Method, StatusCode};
 use domain::role::Role;
@@ -54,8 +52,7 @@ impl WatchStream {
                 }
                 continue;
             }
-            let bytes =
-                tokio::time::timeout(Duration::from_secs(20), self.body.next()).await.unwrap()?.unwrap();
+            let bytes = tokio::time::timeout(testkit::patience(), self.body.next()).await.unwrap()?.unwrap();
             self.text.push_str(std::str::from_utf8(&bytes).unwrap());
         }
     }
@@ -189,7 +186,7 @@ async fn p20_a_user_has_a_limited_number_of_streams_and_may_open_another_when_on
     // The server notices the end of a stream shortly after.
     let begun = tokio::time::Instant::now();
     while server.get_status(WATCH).await != StatusCode::OK {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the stream still counts");
+        assert!(begun.elapsed() < testkit::patience(), "the stream still counts");
         tokio::task::yield_now().await;
     }
 }

@@ -1,8 +1,6 @@
 //! The agents' listener.
 
-use std::time::Duration;
-
-use crate::server_process::{ServerProcess, WAIT_TIMEOUT, connect_from, wait_until_closed};
+use crate::server_process::{LIMIT_TIMEOUT, ServerProcess, WAIT_TIMEOUT, connect_from, wait_until_closed};
 use tokio::io::AsyncWriteExt as _;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -24,7 +22,7 @@ async fn p20_silent_connections_do_not_hold_the_agents_listener() {
             silent.push(connect_from(last, server.agents).await);
         }
     }
-    let connected = tokio::time::timeout(Duration::from_secs(5), connect_tls(&server)).await;
+    let connected = tokio::time::timeout(LIMIT_TIMEOUT, connect_tls(&server)).await;
     assert!(connected.is_ok(), "a handshake waits for connections that send nothing");
 }
 
@@ -32,7 +30,7 @@ async fn p20_silent_connections_do_not_hold_the_agents_listener() {
 async fn p20_a_handshake_that_does_not_proceed_ends_within_seconds() {
     let server = ServerProcess::start(1_024, &[]).await;
     let mut silent = connect_from(1, server.agents).await;
-    wait_until_closed(&mut silent, Duration::from_secs(8)).await;
+    wait_until_closed(&mut silent).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,7 +38,7 @@ async fn p20_half_a_request_of_an_agent_ends_within_seconds() {
     let server = ServerProcess::start(1_024, &[]).await;
     let mut stream = connect_tls(&server).await;
     stream.write_all(b"POST /agent/v1/register HTTP/1.1\r\nhost:").await.unwrap();
-    wait_until_closed(&mut stream, Duration::from_secs(20)).await;
+    wait_until_closed(&mut stream).await;
 }
 
 /// These tests send no secret.

@@ -1,7 +1,5 @@
 //! The console's listener.
 
-use std::time::Duration;
-
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -30,7 +28,7 @@ async fn p20_half_a_request_ends_within_seconds() {
     let server = ServerProcess::start(1_024, &[]).await;
     let mut stream = connect_from(1, server.console).await;
     stream.write_all(HALF_A_REQUEST).await.unwrap();
-    wait_until_closed(&mut stream, Duration::from_secs(20)).await;
+    wait_until_closed(&mut stream).await;
 }
 
 /// A request that is served as long as its body does not arrive.

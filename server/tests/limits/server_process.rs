@@ -9,7 +9,10 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::process::{Child, Command};
 
 /// After this time a test fails.
-pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+pub const WAIT_TIMEOUT: Duration = testkit::patience();
+
+/// How long a connection may wait for what a limit of a few seconds ends or keeps free: far below what as many limits in a row take.
+pub const LIMIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server with an empty database; killed when dropped.
 pub struct ServerProcess {
@@ -68,9 +71,9 @@ pub async fn get(to: SocketAddr, path: &str) -> String {
 }
 
 /// Waits until the server closes the connection.
-pub async fn wait_until_closed(stream: &mut (impl tokio::io::AsyncRead + Unpin), within: Duration) {
+pub async fn wait_until_closed(stream: &mut (impl tokio::io::AsyncRead + Unpin)) {
     let mut bytes = Vec::new();
-    let closed = tokio::time::timeout(within, stream.read_to_end(&mut bytes)).await;
+    let closed = tokio::time::timeout(LIMIT_TIMEOUT, stream.read_to_end(&mut bytes)).await;
     // A reset is an end, too.
-    assert!(closed.is_ok(), "the connection is still open after {within:?}");
+    assert!(closed.is_ok(), "the connection is still open after {LIMIT_TIMEOUT:?}");
 }

@@ -16,7 +16,7 @@ pub async fn s0_9_an_applied_and_published_workload_becomes_healthy_on_every_rea
     let hub = &fleet.hub;
     hub.run_cli_ok(&["apply", "-f", &fixture_path("three-tier"), "-n", "shop", "--all-clusters"]).await;
     let hash = plan_workload(fleet).await;
-    hub.run_cli_ok(&["publish", "three-tier", "--plan", &hash, "--wait", "--timeout", "2m"]).await;
+    hub.run_cli_ok(&["publish", "three-tier", "--plan", &hash, "--wait", "--timeout", "5m"]).await;
     for member in fleet.clusters() {
         let target = hub.target_cluster("three-tier", member.name).await.unwrap();
         assert_eq!((target.state, target.revision), (ReleaseState::Healthy, Some(1)), "{target:#?}");
@@ -77,9 +77,11 @@ pub async fn s3_11_deleted_workloads_leave_nothing_behind(fleet: &TestFleet) {
         let kinds =
             "deployments,replicasets,services,configmaps,ingresses,poddisruptionbudgets,endpointslices";
         let query = ["get", kinds, "-A", "-l", "flotilla.dev/release", "-o", "name"];
-        assert_eq!(member.kubectl(&query).await, "", "{}", member.name);
+        // What controllers own, such as EndpointSlices, is deleted in the background.
+        wait_until(async || member.kubectl(&query).await, async || member.kubectl(&query).await.is_empty())
+            .await;
         let pods = async || member.kubectl(&["get", "pods,replicasets", "-n", "shop", "-o", "name"]).await;
-        assert_eq!(pods().await, "", "{}", member.name);
+        wait_until(&pods, async || pods().await.is_empty()).await;
         let counts = hub.client.get_cluster(member.name).await.unwrap().counts;
         assert_eq!(counts.targeted(), 0, "{counts:?}");
     }

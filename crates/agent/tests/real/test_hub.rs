@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, TargetCluster, WorkloadPut};
 
 /// Time limit of every wait, long enough for a loaded machine.
-pub const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
+pub const WAIT_TIMEOUT: Duration = testkit::patience();
 
 /// Result of a command.
 pub struct CliOutput {

@@ -33,7 +33,7 @@ fn s0_3_s2_14_names_and_fields_are_printed_for_scripts_and_a_release_with_the_se
     assert!(wrong.exit_code == 2 && wrong.stderr.contains("is not a label change"), "{wrong}");
     assert_eq!(labels(), json!({"team": "web"}));
 
-    let published = server.run_cli(&["publish", "three-tier", "--wait", "--timeout", "90s"]);
+    let published = server.run_cli(&["publish", "three-tier", "--wait", "--timeout", super::WAIT_TIMEOUT]);
     assert_eq!(published.exit_code, 0, "{published}");
     let release = server.run_cli(&["status", "three-tier", "--cluster", "eu-west-1"]);
     assert_eq!(release.exit_code, 0, "{release}");

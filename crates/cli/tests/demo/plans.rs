@@ -4,7 +4,7 @@ use serde_json::json;
 use wire::{ClusterFault, FaultRequest, OverridePut};
 
 use crate::WAIT_TIMEOUT;
-use crate::test_server::{CliOutput, TestServer};
+use crate::test_server::{CliOutput, TestServer, wait_until};
 
 /// A Deployment with this selector label.
 fn deployment(app: &str) -> String {
@@ -85,15 +85,9 @@ fn a10_a_publish_does_not_report_clusters_that_drift_as_done() {
     assert_eq!(first.exit_code, 0, "{first}");
     let fault = FaultRequest { workload: "web".to_owned(), fault: ClusterFault::ChangeReplicas };
     server.call(async |client| client.inject_fault("eu-west-1", &fault).await).unwrap();
-    let mut status = json!({});
-    for _ in 0..600 {
-        status = server.run_cli_json(&["status", "web", "-o", "json"]);
-        if status["counts"]["Drifted"] == 1 {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    assert_eq!(status["counts"]["Drifted"], 1, "{status}");
+    wait_until("the drift is observed", || {
+        server.run_cli_json(&["status", "web", "-o", "json"])["counts"]["Drifted"] == 1
+    });
     // The next revision changes another object, so that the drift stays.
     let with_settings = format!(
         "{}\n---\n{}",
@@ -164,14 +158,10 @@ fn a_workload_that_can_not_be_placed_shows_the_failure_in_status_get_and_wait() 
     let server = TestServer::start_with_variable(("FLOTILLA_PANICPOINT", "placer.decide:web"));
     apply(&server, &deployment("web"), &["--clusters", "eu-west-1"]);
     assert_eq!(server.run_cli(&["publish", "web"]).exit_code, 0);
-    let mut status = server.run_cli(&["status", "web"]);
-    for _ in 0..600 {
-        if status.stderr.contains("can't be placed") {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        status = server.run_cli(&["status", "web"]);
-    }
+    wait_until("the failure is in the status", || {
+        server.run_cli(&["status", "web"]).stderr.contains("can't be placed")
+    });
+    let status = server.run_cli(&["status", "web"]);
     assert!(status.stderr.contains("It can't be placed: panic: armed at placer.decide"), "{status}");
     assert!(status.stderr.contains("attempt"), "{status}");
     let shown = server.run_cli(&["get", "web"]);
@@ -180,6 +170,6 @@ fn a_workload_that_can_not_be_placed_shows_the_failure_in_status_get_and_wait() 
     assert!(diagnosis.stdout.contains("FAIL server: It can't be placed: panic"), "{diagnosis}");
     let document = server.run_cli_json(&["status", "web", "-o", "json"]);
     assert!(document["failures"][0]["message"].as_str().unwrap().contains("can't be placed"), "{document}");
-    let waited = server.run_cli(&["publish", "web", "--wait", "--timeout", "10s"]);
+    let waited = server.run_cli(&["publish", "web", "--wait", "--timeout", "1s"]);
     assert!(waited.stderr.contains("It can't be placed: panic"), "{waited}");
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use testkit::ReservedPort;
 
 /// Limit of [`wait_until`], long enough for any machine.
-const WAIT_LIMIT: std::time::Duration = std::time::Duration::from_secs(120);
+const WAIT_LIMIT: std::time::Duration = testkit::patience();
 
 /// The output of a command.
 pub struct CliOutput {
@@ -182,7 +182,7 @@ pub fn fixture_path(name: &str) -> String {
 }
 
 /// Waits until the condition holds.
-pub fn wait_until(what: &str, is_met: impl Fn() -> bool) {
+pub fn wait_until(what: &str, mut is_met: impl FnMut() -> bool) {
     let begun = std::time::Instant::now();
     while !is_met() {
         assert!(begun.elapsed() < WAIT_LIMIT, "timeout: {what}");

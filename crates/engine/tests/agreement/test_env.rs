@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use crate::test_agent::TestAgent;
 
 /// Time limit of every wait, on a busy machine; a test that reaches it fails.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = testkit::patience();
 
 enum ClusterBackend {
     Simulated(kubesim::SimCluster),

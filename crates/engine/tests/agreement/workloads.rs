@@ -36,7 +36,8 @@ pub async fn c1_a_deployment_becomes_healthy(env: TestEnv) {
 }
 
 pub async fn c1_a_deployment_that_starts_slowly_is_progressing(env: TestEnv) {
-    let time = Duration::from_secs(4);
+    // Long enough that it is seen, also on a busy machine.
+    let time = Duration::from_secs(15);
     if let Some(cluster) = env.simulated_cluster() {
         cluster.faults().set_slow_start(vec![("web".into(), time)]);
     }

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 /// Address of a PostgreSQL server whose user may create databases, or `off`.
 const SERVER_VARIABLE: &str = "FLOTILLA_TEST_POSTGRES";
 const HOUR: i64 = 3_600_000;
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = testkit::patience();
 
 /// Creates a new database for this test; it is deleted with the test server.
 async fn create_database(test: &str) -> Option<String> {
@@ -86,14 +86,15 @@ async fn p9_p10_two_servers_with_clocks_two_hours_apart_share_work_and_agree_on_
     // One serves requests, the other runs the loops.
     let loops = behind.spawn_loops();
     let actor = Actor::system();
-    let register = async |name: &str| {
-        let new = NewCluster { lease_seconds: 2, ..NewCluster::new(name, ClusterKind::Agent) };
+    let register = async |name: &str, lease_seconds| {
+        let new = NewCluster { lease_seconds, ..NewCluster::new(name, ClusterKind::Agent) };
         let id = ahead.register_cluster(&actor, new).await.unwrap().id;
         ahead.begin_agent_incarnation(id).await.unwrap();
         ahead.record_heartbeat(id).await.unwrap();
         id
     };
-    let alive = register("alive").await;
+    // Longer than any stall of this test, shorter than the clocks are apart.
+    let alive = register("alive", 600).await;
     let version = ahead.get_desired_state(alive, -1, Duration::ZERO).await.unwrap().version;
     ahead.create_workload(&actor, new_workload("web")).await.unwrap();
     ahead.publish_workload(&actor, "web", "", PublishOptions::default()).await.unwrap();
@@ -112,7 +113,7 @@ async fn p9_p10_two_servers_with_clocks_two_hours_apart_share_work_and_agree_on_
     }
 
     // The other server marks clusters without a heartbeat, and not those whose heartbeats this server receives.
-    register("silent").await;
+    register("silent", 2).await;
     let reach = async |name: &str| behind.get_cluster(name).await.unwrap().cluster.connectivity;
     wait_until("the silent cluster is offline", async || {
         ahead.record_heartbeat(alive).await.unwrap();

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use crate::support::{deployment, wait_until};
 use kubesim::{ServerHandle, SimCluster};
@@ -51,7 +50,7 @@ impl KubectlFixture {
         stdin.write_all(input.as_bytes()).await.unwrap();
         drop(stdin);
         let done =
-            tokio::time::timeout(Duration::from_secs(60), child.wait_with_output()).await.unwrap().unwrap();
+            tokio::time::timeout(testkit::patience(), child.wait_with_output()).await.unwrap().unwrap();
         let _ = std::fs::remove_dir_all(cache);
         let text =
             String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);

@@ -22,6 +22,16 @@ impl HistoryRecorder {
         Self { seed, began: Instant::now(), next_operation: AtomicU64::new(1), entries: Mutex::default() }
     }
 
+    /// The seed of the run.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How many of the actions up to now match.
+    pub fn count(&self, matches: impl Fn(&Action) -> bool) -> usize {
+        self.entries.lock().iter().filter(|entry| matches(&entry.action)).count()
+    }
+
     /// Records an action.
     pub fn record(&self, action: Action) {
         let mut entries = self.entries.lock();

@@ -42,6 +42,9 @@ pub struct ChaosArgs {
     /// it one server runs on SQLite
     #[arg(long, value_name = "URL")]
     postgres: Option<String>,
+    /// Publishes that must have been accepted before the run ends
+    #[arg(long, default_value_t = 0)]
+    min_accepted: usize,
     /// Number of clusters
     #[arg(long, default_value_t = 3)]
     clusters: usize,
@@ -71,6 +74,7 @@ pub async fn run(args: ChaosArgs) -> anyhow::Result<()> {
         .collect();
     let mut random = StdRng::seed_from_u64(seed);
     let faults = faults::inject(&mut world, &args, &mut random).await;
+    wait_for_publishes(&recorder, args.min_accepted).await;
     stop.cancel();
     for publisher in publishers {
         publisher.await?;
@@ -93,6 +97,17 @@ pub async fn run(args: ChaosArgs) -> anyhow::Result<()> {
         println!("{violation}");
     }
     bail!("{} violations with seed {seed}; the history is in {}", violations.len(), file.display())
+}
+
+/// Lets a slow machine go on after the faults until this many publishes are accepted. Gives up in the end: the summary then
+/// shows how many there are.
+async fn wait_for_publishes(recorder: &HistoryRecorder, least: usize) {
+    let begun = tokio::time::Instant::now();
+    let is_accepted =
+        |action: &Action| matches!(action, Action::Completed { outcome: Outcome::Accepted { .. }, .. });
+    while recorder.count(is_accepted) < least && begun.elapsed() < testkit::patience() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 fn print_summary(history: &history::History) {

@@ -81,6 +81,7 @@ impl ChaosEnvironment {
         let new = NewJoinToken { auto_accept: true, max_uses: 1000, ..NewJoinToken::default() };
         let created = self.client.create_join_token(&new).await?;
         let token = created.token.parse::<wire::agent::JoinTokenParts>()?;
+        let mut random = StdRng::seed_from_u64(self.recorder.seed());
         for number in 0..count {
             let link =
                 Balancer::start(self.servers.iter().map(|server| server.agents.clone()).collect()).await?;
@@ -89,7 +90,7 @@ impl ChaosEnvironment {
                 name: format!("eu-{number}"),
                 token: token.clone(),
             };
-            let offset = rand::rng().random_range(-MAX_CLOCK_OFFSET..=MAX_CLOCK_OFFSET);
+            let offset = random.random_range(-MAX_CLOCK_OFFSET..=MAX_CLOCK_OFFSET);
             let mut member = MemberCluster::new(join, link, offset, self.recorder.clone())?;
             member.start()?;
             self.members.push(member);

@@ -131,7 +131,11 @@ impl ServerProcess {
         }
         // If the file is gone, the process is about to stop.
         std::fs::remove_file(&self.stop_file).is_err() && {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            // Whoever gives up on it leaves a server that stops later and never continues.
+            let begun = tokio::time::Instant::now();
+            while !self.is_stopped() && begun.elapsed() < testkit::patience() {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
             self.is_stopped()
         }
     }
