@@ -112,8 +112,10 @@ fn object_end(text: &str) -> usize {
 
 /// The message of a rejected change; those of StatefulSets, Services, pods and bindings do not contain "immutable".
 fn is_immutable_cause(message: &str) -> bool {
-    const TEXTS: [&str; 5] = [
+    const TEXTS: [&str; 7] = [
         "is immutable",
+        "may not be changed in an update",
+        "field can not be less than",
         "Forbidden: updates to",
         "may not change once set",
         "updates may not change fields",

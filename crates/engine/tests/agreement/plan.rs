@@ -120,6 +120,44 @@ pub async fn g406_a_change_of_an_immutable_field_is_rejected_by_plan_and_publish
     env.until_stage_reason(StageName::Applied, "ImmutableField").await;
 }
 
+pub async fn g406_fields_of_every_kind_that_cannot_be_changed_are_recognised(env: TestEnv) {
+    let priority = |value: u32| {
+        json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "unchangeable"},
+            "value": value})
+    };
+    let storage = |policy: &str| {
+        json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "unchangeable-disk"},
+            "provisioner": "disk.example.com", "reclaimPolicy": policy})
+    };
+    let secret = |kind: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "unchangeable-login"},
+            "type": kind, "data": {"a": "eA=="}})
+    };
+    let bound = |role: &str| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "unchangeable-binding"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}})
+    };
+    let first = vec![priority(1000), storage("Delete"), secret("example.com/one"), bound("view")];
+    publish_and_assert_no_op(&env, first).await;
+    let changed = vec![priority(2000), storage("Retain"), secret("example.com/two"), bound("edit")];
+    let plan = env.dry_run(changed.clone(), Policies::default()).await;
+    for (name, field) in [
+        ("unchangeable", "value"),
+        ("unchangeable-disk", "reclaimPolicy"),
+        ("unchangeable-login", "type"),
+        ("unchangeable-binding", "roleRef"),
+    ] {
+        let PlannedAction::Rejected { finding } = &planned_change(&plan, name).action else {
+            panic!("{plan:#?}")
+        };
+        assert_eq!(finding.code, "G406", "{finding:#?}");
+        assert!(finding.message.contains(field), "{finding:#?}");
+    }
+    env.set_present(changed, Policies::default());
+    env.until_stage_reason(StageName::Applied, "ImmutableField").await;
+}
+
 pub async fn g404_admission_rejects_plan_and_publish(env: TestEnv) {
     reject_bad_names(&env).await;
     let objects = vec![config_map("bad", "1"), config_map("good", "1")];

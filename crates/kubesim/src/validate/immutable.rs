@@ -66,6 +66,12 @@ pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, cau
                 }
             }
         }
+        ("scheduling.k8s.io", "PriorityClass") => {
+            fixed("preemptionPolicy", IMMUTABLE);
+            if value_at(old, "value") != value_at(new, "value") {
+                causes.push(StatusCause::forbidden("value", "may not be changed in an update."));
+            }
+        }
         ("networking.k8s.io", "IngressClass") => fixed("spec.controller", IMMUTABLE),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             fixed("spec.scope", IMMUTABLE);
