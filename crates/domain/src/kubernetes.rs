@@ -6,6 +6,7 @@ pub mod id;
 pub mod image;
 pub mod json_path;
 pub mod labels;
+pub mod managed_fields;
 pub mod name;
 pub mod nearest;
 pub mod object;

@@ -34,7 +34,7 @@ pub use kubernetes::id::{
 };
 pub use kubernetes::time::Timestamp;
 pub use kubernetes::{
-    digest, field_path, id, image, json_path, labels, name, nearest, object, quantity, time,
+    digest, field_path, id, image, json_path, labels, managed_fields, name, nearest, object, quantity, time,
 };
 pub use model::{
     api_token, audit, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::Timestamp;
+use domain::managed_fields::FIELD_MANAGER;
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use serde_json::Value;
@@ -29,9 +30,6 @@ pub(crate) use reachability::Reachability;
 pub(crate) use served_kind::ServedKind;
 
 use server_time::ServerTime;
-
-/// The field manager of every write by the engine.
-pub const FIELD_MANAGER: &str = "flotilla";
 
 /// Time limit of a probe.
 const PROBE_DEADLINE: Duration = Duration::from_secs(5);

@@ -1,6 +1,7 @@
 //! The desired objects of a bundle on this cluster, with label, annotations and hash.
 //!
-//! The hash covers the object before label and annotations are added, so equal content has the same hash in every
+//! Objects are applied in the form in which the server stores them, without what controllers fill
+//! ([`domain::plan::to_applied_form`]). The hash covers the object before label and annotations are added, so equal content has the same hash in every
 //! release. Objects are stored as JSON text: ten thousand parsed trees would need several times the memory.
 
 use std::collections::HashSet;
@@ -12,6 +13,7 @@ use domain::chart_hook::ChartHook;
 use domain::chart_object::is_chart_crd;
 use domain::helm_release::HelmRelease;
 use domain::object::{ObjectRef, object_ref};
+use domain::plan::to_applied_form;
 use domain::report::DesiredRelease;
 use serde_json::{Map, Value};
 
@@ -178,7 +180,7 @@ fn prepare_object(
     autoscaled: bool,
 ) -> DesiredObject {
     let name = object_ref(object);
-    let mut body = object.clone();
+    let mut body = to_applied_form(object);
     remove_server_fields(&mut body);
     let hash = Bundle { objects: vec![hash_input(&body, autoscaled)], ..Bundle::default() }
         .digest()

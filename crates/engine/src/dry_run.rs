@@ -8,7 +8,9 @@ use domain::chart_hook::HookEvent;
 use domain::finding::Finding;
 use domain::helm_release::HelmRelease;
 use domain::object::ObjectRef;
-use domain::plan::{ClusterPlan, PlannedAction, PlannedChange, diff, find_removed_fields, plan_hooks};
+use domain::plan::{
+    ClusterPlan, FieldChange, PlannedAction, PlannedChange, diff, find_removed_fields, plan_hooks,
+};
 use domain::policy::{ConflictPolicy, DeletionPolicy, HelmReleasePolicy, Policies, UpdateStrategy};
 use domain::report::{DesiredPhase, DesiredRelease};
 use domain::{Digest, ReleaseId};
@@ -296,7 +298,10 @@ impl DryRunContext<'_> {
             remove_ownership_fields(object);
         }
         let mut changes = diff(&after, &live);
-        changes.extend(find_removed_fields(&live, &after, &live));
+        let removed = find_removed_fields(&live, &after, &live);
+        let is_known = |change: &FieldChange| changes.iter().any(|known| known.path == change.path);
+        let removed: Vec<FieldChange> = removed.into_iter().filter(|change| !is_known(change)).collect();
+        changes.extend(removed);
         Ok(PlannedAction::from_field_changes(changes))
     }
 
@@ -404,9 +409,6 @@ impl DryRunContext<'_> {
 /// Removes fields that differ with every write, and Flotilla's label and annotations, from the comparison.
 fn remove_ownership_fields(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
-    for field in ["managedFields", "resourceVersion", "generation"] {
-        metadata.shift_remove(field);
-    }
     for (map, keys) in
         [("labels", &[RELEASE_LABEL][..]), ("annotations", &[WORKLOAD_ANNOTATION, HASH_ANNOTATION][..])]
     {

@@ -2,7 +2,7 @@
 //!
 //! `/spec/template/spec/containers[name=web]/image` stays correct when a container is inserted before it; `…/0/image`
 //! does not. A condition compares any scalar field of the item, and several may follow each other:
-//! `ports[containerPort=53][protocol=UDP]`. Beside the escapes of the RFC (`~0` for `~`, `~1` for `/`), `~2` stands for
+//! `ports[containerPort=53][protocol=UDP]`; the field `.` is the item itself, for lists of scalars: `finalizers[.=a/b]`. Beside the escapes of the RFC (`~0` for `~`, `~1` for `/`), `~2` stands for
 //! `[`, `~3` for `]` and, in the field of a condition, `~4` for `=`; inside a condition `/` needs no escape, as in
 //! `volumeMounts[mountPath=/data]`.
 
@@ -16,6 +16,8 @@ use serde_json::Value;
 pub const MAX_BYTES: usize = 1_024;
 /// Most segments of a path; keeps objects created from paths shallow enough for every JSON parser.
 pub const MAX_SEGMENTS: usize = 64;
+/// The field of a condition that compares the item itself.
+pub const SELF_FIELD: &str = ".";
 
 /// A path into an object; empty for the object itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,9 +106,10 @@ pub fn parse_index(key: &str) -> Option<usize> {
 /// The item for which all conditions hold.
 pub fn find_item(items: &[Value], conditions: &[(String, String)]) -> ItemMatch {
     let holds = |item: &&Value| {
-        conditions
-            .iter()
-            .all(|(key, value)| item.get(key).and_then(scalar_text).is_some_and(|text| text == *value))
+        conditions.iter().all(|(key, value)| {
+            let field = if key == SELF_FIELD { Some(*item) } else { item.get(key) };
+            field.and_then(scalar_text).is_some_and(|text| text == *value)
+        })
     };
     let mut found = items.iter().enumerate().filter(|(_, item)| holds(item));
     match (found.next(), found.next()) {
@@ -250,6 +253,9 @@ mod tests {
             assert_eq!(name(missing), None, "{missing}");
         }
         assert_eq!(path("").get(&object), Some(&object));
+        let finalizers = json!({"finalizers": ["a/b", "c"]});
+        assert_eq!(path("/finalizers[.=a/b]").get(&finalizers), Some(&json!("a/b")));
+        assert_eq!(path("/finalizers[.=b]").get(&finalizers), None);
     }
 
     #[test]

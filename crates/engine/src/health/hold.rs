@@ -8,7 +8,7 @@ use domain::health::Health;
 use serde_json::Value;
 
 use super::progressing;
-use crate::managed_fields::changing_manager;
+use domain::managed_fields::changing_manager;
 
 /// The reason of an object that is held although its manifest does not say so.
 const HELD: &str = "HeldOutsideManifest";

@@ -29,9 +29,9 @@ use super::retry::{RetryState, failure_message};
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::HookPhase;
 use crate::error::Error;
-use crate::managed_fields;
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
+use domain::managed_fields;
 
 /// Kinds whose pre-existing objects may contain foreign objects or data: these are never deleted.
 const SHARED_KINDS: [&str; 4] =

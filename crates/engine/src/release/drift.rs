@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::reconcile_state::CONTESTED_AFTER;
 use super::reconciliation::Reconciliation;
 use super::retry::heal_backoff;
-use crate::managed_fields;
+use domain::managed_fields;
 
 /// Action for one drifted object.
 #[derive(Debug, PartialEq)]

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::reconcile_state::ObjectState;
 use crate::applied_release::InventoryEntry;
 use crate::desired_object::DesiredObject;
-use crate::managed_fields;
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
+use domain::managed_fields;
 
 /// Action for one object.
 #[derive(Debug, PartialEq)]

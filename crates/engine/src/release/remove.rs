@@ -21,11 +21,12 @@ use super::reconciliation::{PruneItem, ReconcileFlow, Reconciliation, waiting_st
 use super::removal_hooks;
 use super::report;
 use super::retry::{RetryState, failure_message};
-use crate::api::{FIELD_MANAGER, ServedKind};
+use crate::api::ServedKind;
 use crate::applied_release::InventoryEntry;
 use crate::desired_object::{HASH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
 use crate::error::Error;
 use crate::observe::{CacheState, LiveObject};
+use domain::managed_fields::FIELD_MANAGER;
 
 /// Result of a deletion of several objects.
 pub(crate) struct PruneResult {

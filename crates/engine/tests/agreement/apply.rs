@@ -1,5 +1,6 @@
 //! Server-side apply: field ownership, order, definitions and namespaces.
 
+use domain::plan::PlannedAction;
 use domain::release::StageName;
 use domain::workload::{ConflictPolicy, Policies};
 use serde_json::{Value, json};
@@ -127,4 +128,90 @@ pub async fn an_unknown_kind_is_awaited(env: TestEnv) {
     let facts = other.engine.read_facts().await.unwrap();
     assert_eq!(facts.serves("waits.example.com", "v1", "Lamp"), Some(true));
     assert_eq!(facts.serves("waits.example.com", "v2", "Lamp"), Some(false));
+}
+
+pub async fn an_identical_object_is_adopted_with_its_label(env: TestEnv) {
+    let mut settings = config_map("settings", "1");
+    settings["metadata"]["labels"] = json!({"team": "shop"});
+    settings["metadata"]["annotations"] = json!({"owner": "ann"});
+    env.create(settings.clone(), "kubectl-create").await;
+    let policies = Policies { conflict: ConflictPolicy::IfIdentical, ..Policies::default() };
+    let plan = env.dry_run(vec![settings.clone()], policies.clone()).await;
+    assert_eq!(plan.objects[0].action, PlannedAction::Unchanged, "{plan:#?}");
+    env.set_present(vec![settings.clone()], policies.clone());
+    env.until_applied().await;
+    let live = env.get(CONFIG_MAP, "settings").await.unwrap();
+    assert_eq!(live["metadata"]["labels"][engine::RELEASE_LABEL], env.release.to_string());
+
+    env.create(config_map("other", "theirs"), "kubectl-create").await;
+    let plan = env.dry_run(vec![settings, config_map("other", "ours")], policies).await;
+    let PlannedAction::Rejected { finding } = &plan.objects[1].action else { panic!("{plan:#?}") };
+    assert!(finding.message.contains("/data/key"), "{finding:#?}");
+}
+
+pub async fn p13_a_key_taken_out_of_string_data_is_removed(env: TestEnv) {
+    let secret = |texts: Value| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "stringData": texts});
+    env.set_present(vec![secret(json!({"user": "ann", "token": "old"}))], Policies::default());
+    env.until_operational().await;
+    let next = secret(json!({"login": "ann", "token": "new"}));
+    let plan = env.dry_run(vec![next.clone()], Policies::default()).await;
+    let PlannedAction::Change { fields, .. } = &plan.objects[0].action else { panic!("{plan:#?}") };
+    let change = |path: &str| {
+        let field = fields.iter().find(|field| field.path == path).unwrap_or_else(|| panic!("{fields:#?}"));
+        (field.live.is_some(), field.desired.is_some())
+    };
+    assert_eq!(fields.len(), 3, "{fields:#?}");
+    assert_eq!(change("/data/user"), (true, false));
+    assert_eq!(change("/data/login"), (false, true));
+    assert_eq!(change("/data/token"), (true, true));
+    env.set_present(vec![next], Policies::default());
+    let is_changed = async || {
+        let live = env.get(("v1", "Secret"), "login").await.unwrap();
+        live["data"] == json!({"login": "YW5u", "token": "bmV3"})
+    };
+    env.wait_until("the key removed", is_changed).await;
+    // A key that somebody deletes is restored.
+    env.merge_patch(("v1", "Secret"), "login", json!({"data": {"login": null}}), "kubectl-edit").await;
+    env.wait_until("restored", is_changed).await;
+}
+
+pub async fn p13_an_injected_bundle_is_left_to_the_injector(env: TestEnv) {
+    const WEBHOOK: KindName = ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
+    let webhook = |name: &str, bundle: Value| {
+        json!({"apiVersion": WEBHOOK.0, "kind": WEBHOOK.1, "metadata": {"name": name}, "webhooks": [{
+            "name": "checks.injected.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "failurePolicy": "Ignore", "clientConfig": {"url": "https://127.0.0.1:1/", "caBundle": bundle},
+            "rules": [{"apiGroups": ["injected.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"],
+                "resources": ["lamps"]}]}]})
+    };
+    // A certificate is not parsed before the webhook is called.
+    let (own, injected, other) = ("b3duCg==", "aW5qZWN0ZWQK", "b3RoZXIK");
+    let objects = |own: &str, setting: &str| {
+        vec![
+            webhook("empty.injected.example.com", "".into()),
+            webhook("own.injected.example.com", own.into()),
+            config_map("settings", setting),
+        ]
+    };
+    env.set_present(objects(own, "1"), Policies::default());
+    env.until_operational().await;
+    let inject = async |name: &str, bundle: &str| {
+        let mut live = env.get(WEBHOOK, name).await.unwrap();
+        live["webhooks"][0]["clientConfig"]["caBundle"] = bundle.into();
+        env.merge_patch(WEBHOOK, name, json!({"webhooks": live["webhooks"]}), "cainjector").await;
+    };
+    let bundle_of = async |name: &str| {
+        env.get(WEBHOOK, name).await.unwrap()["webhooks"][0]["clientConfig"]["caBundle"].clone()
+    };
+    inject("empty.injected.example.com", injected).await;
+    // A bundle that the manifest has is drift if it changes; its report proves that the other change was observed.
+    inject("own.injected.example.com", other).await;
+    env.wait_until("reverted", async || bundle_of("own.injected.example.com").await == own).await;
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    // A publish of another object does not take it away either.
+    env.set_present(objects(own, "2"), Policies::default());
+    env.until_applied().await;
+    assert_eq!(bundle_of("empty.injected.example.com").await, injected);
+    let drift = env.agent.drift();
+    assert!(drift.iter().all(|note| note.object.name == "own.injected.example.com"), "{drift:#?}");
 }

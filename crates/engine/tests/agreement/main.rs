@@ -14,6 +14,7 @@ mod interrupted;
 mod jobs;
 mod killed;
 mod kinds;
+mod lists;
 mod permissions;
 mod plan;
 mod pods;
@@ -69,6 +70,9 @@ scenarios! {
         p13_fields_applied_by_another_manager_conflict_with_its_name,
         the_take_over_policy_forces_fields_of_another_manager,
         an_object_is_applied_after_its_definition,
+        an_identical_object_is_adopted_with_its_label,
+        p13_a_key_taken_out_of_string_data_is_removed,
+        p13_an_injected_bundle_is_left_to_the_injector,
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
         an_unknown_kind_is_awaited;
@@ -78,6 +82,12 @@ scenarios! {
         s0_12_a_deleted_deployment_is_re_created_and_becomes_operational,
         a_field_added_by_another_manager_is_not_removed,
         a_deleted_namespace_is_re_created_with_its_objects;
+    lists:
+        p13_a_deleted_item_of_a_keyed_list_or_a_set_is_restored,
+        p13_an_own_item_is_healed_beside_an_item_of_another_manager,
+        p13_an_atomic_list_or_map_has_the_desired_content_only,
+        p13_an_item_added_to_a_keyed_list_of_pods_stays,
+        e_2_a_plan_lists_the_items_that_a_publish_removes;
     rejections:
         p14_an_admission_rejection_is_reported_with_its_message,
         p14_a_dry_run_includes_admission,
@@ -89,6 +99,7 @@ scenarios! {
         e_2_a_plan_lists_exactly_the_fields_that_change,
         e_2_a_plan_of_a_removal_lists_the_deleted_objects,
         g406_a_change_of_an_immutable_field_is_rejected_by_plan_and_publish,
+        g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
         g404_admission_rejects_plan_and_publish,
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
         g409_a_plan_requested_before_the_first_release_is_no_conflict_with_it,

@@ -54,17 +54,21 @@ pub const DEPLOYMENT: KindName = ("apps/v1", "Deployment");
 pub const NAMESPACE: KindName = ("v1", "Namespace");
 pub const POD: KindName = ("v1", "Pod");
 pub const RECORD: KindName = ("flotilla.dev/v1alpha1", "AppliedRelease");
+pub const SERVICE_ACCOUNT: KindName = ("v1", "ServiceAccount");
 pub const STATEFUL_SET: KindName = ("apps/v1", "StatefulSet");
 
-const CLUSTER_WIDE: [&str; 8] = [
+const CLUSTER_WIDE: [&str; 11] = [
     "ClusterRole",
     "ClusterRoleBinding",
     "Namespace",
     "AppliedRelease",
     "CustomResourceDefinition",
     "PersistentVolume",
+    "PriorityClass",
+    "StorageClass",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
 ];
 
 impl TestEnv {

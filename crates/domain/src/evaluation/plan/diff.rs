@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{FieldContext, index_by_merge_keys, item_segment};
+use super::fields::FieldContext;
+use super::lists::{ListMerge, item_segment, match_items, value_segment};
+use super::position::Position;
 use super::{FieldChange, secret};
 use crate::kubernetes::field_path::{FieldPath, PathSegment};
 use crate::kubernetes::object::ObjectRef;
@@ -11,32 +13,26 @@ use crate::kubernetes::quantity::Quantity;
 /// The fields of `live` that applying `desired` by server-side apply would change, in the order of `desired`.
 ///
 /// Only fields of `desired` count: defaults and the fields of other managers in `live` are no difference, nor is a null
-/// or empty field that `live` does not have. Quantities are compared by amount, list items by their merge keys in any
-/// order; an item that another manager added to such a list stays. An integer and its text are different (80, "80").
-/// Changes of a Secret's values are returned without the values.
+/// or empty field that `live` does not have. Quantities are compared by amount. Lists are merged as the managed fields of
+/// `live` tell: by the keys or the values of their items in any order, where an item of another manager stays, or as a whole.
+/// In a value that another manager replaced as a whole, a field that is not desired is a difference too. An integer and its
+/// text are different (80, "80"). Changes of a Secret's values are returned without the values.
 pub fn diff(desired: &Value, live: &Value) -> Vec<FieldChange> {
     let kind = desired["kind"].as_str().unwrap_or_default();
     let is_secret = secret::is_secret(desired);
     let mut walk = DiffWalker { changes: Vec::new() };
+    let root = Position::root(kind, live);
     match (desired, live) {
         (Value::Object(fields), Value::Object(existing)) => {
             let hidden = |field: &str| is_secret && matches!(field, "data" | "stringData");
             for (field, value) in fields.iter().filter(|(field, _)| !hidden(field) && *field != "apiVersion")
             {
-                walk.compare(
-                    value,
-                    existing.get(field),
-                    &FieldPath::default().with_key(field),
-                    FieldContext::root(kind).child(field),
-                );
+                walk.compare(value, existing.get(field), &root.field(field));
             }
             walk.compare_api_versions(desired, live);
         }
-        _ if is_secret => {
-            let shown = secret::hide_values(desired);
-            walk.compare(&shown, Some(live), &FieldPath::default(), FieldContext::root(kind));
-        }
-        _ => walk.compare(desired, Some(live), &FieldPath::default(), FieldContext::root(kind)),
+        _ if is_secret => walk.compare(&secret::hide_values(desired), Some(live), &root),
+        _ => walk.compare(desired, Some(live), &root),
     }
     if is_secret {
         secret::hide_annotations(&mut walk.changes);
@@ -52,31 +48,21 @@ struct DiffWalker {
 }
 
 impl DiffWalker {
-    fn compare(
-        &mut self,
-        desired: &Value,
-        live: Option<&Value>,
-        path: &FieldPath,
-        context: FieldContext<'_>,
-    ) {
-        if context.is_server_owned() || desired.is_null() {
+    fn compare(&mut self, desired: &Value, live: Option<&Value>, at: &Position<'_>) {
+        if at.context.is_server_owned() || desired.is_null() {
             return;
         }
         let live = live.filter(|live| !live.is_null());
         match (desired, live) {
             (desired, None) => {
-                if !is_no_op(desired, context) {
-                    self.push_change(path, Some(desired), None);
+                if !is_no_op(desired, at.context) {
+                    self.push_change(&at.path, Some(desired), None);
                 }
             }
-            (Value::Object(desired), Some(Value::Object(live))) => {
-                self.compare_maps(desired, live, path, context)
-            }
-            (Value::Array(items), Some(Value::Array(existing))) => {
-                self.compare_lists((items, existing), path, context)
-            }
-            (desired, Some(live)) if is_same_scalar(desired, live, context) => {}
-            (desired, Some(live)) => self.push_change(path, Some(desired), Some(live)),
+            (Value::Object(desired), Some(Value::Object(live))) => self.compare_maps(desired, live, at),
+            (Value::Array(items), Some(Value::Array(existing))) => self.compare_lists((items, existing), at),
+            (desired, Some(live)) if is_same_scalar(desired, live, at.context) => {}
+            (desired, Some(live)) => self.push_change(&at.path, Some(desired), Some(live)),
         }
     }
 
@@ -96,25 +82,18 @@ impl DiffWalker {
         }
     }
 
-    fn compare_maps(
-        &mut self,
-        desired: &Map<String, Value>,
-        live: &Map<String, Value>,
-        path: &FieldPath,
-        context: FieldContext<'_>,
-    ) {
+    fn compare_maps(&mut self, desired: &Map<String, Value>, live: &Map<String, Value>, at: &Position<'_>) {
         for (field, value) in desired {
             let existing = live.get(field);
-            let path = path.with_key(field);
-            if context.is_string_map() {
-                self.compare_strings(value, existing, &path, context);
+            if at.context.is_string_map() {
+                self.compare_strings(value, existing, &at.path.with_key(field), at.context);
             } else {
-                self.compare(value, existing, &path, context.child(field));
+                self.compare(value, existing, &at.field(field));
             }
         }
-        if context.is_atomic_map() && !desired.is_empty() {
+        if at.owners.is_replaced() || (at.context.is_atomic_map() && !desired.is_empty()) {
             for (field, value) in live.iter().filter(|(field, _)| !desired.contains_key(*field)) {
-                self.push_change(&path.with_key(field), None, Some(value));
+                self.push_change(&at.path.with_key(field), None, Some(value));
             }
         }
     }
@@ -140,43 +119,37 @@ impl DiffWalker {
         }
     }
 
-    fn compare_lists(
-        &mut self,
-        (desired, live): (&[Value], &[Value]),
-        path: &FieldPath,
-        context: FieldContext<'_>,
-    ) {
-        if context.is_set() {
-            if !desired.iter().all(|item| live.contains(item)) {
-                self.push_list_change((desired, live), path);
+    fn compare_lists(&mut self, (desired, live): (&[Value], &[Value]), at: &Position<'_>) {
+        match at.list_merge(desired, live) {
+            ListMerge::ByValue => {
+                for item in desired.iter().filter(|item| !live.contains(item)) {
+                    match value_segment(item) {
+                        Some(segment) => self.push_change(&at.path.with_segment(segment), Some(item), None),
+                        None => self.push_list_change((desired, live), &at.path),
+                    }
+                }
+                return;
             }
-            return;
-        }
-        let keys = context.merge_keys(desired);
-        if let (Some(items), Some(existing)) =
-            (index_by_merge_keys(desired, keys), index_by_merge_keys(live, keys))
-        {
-            for (key, item) in items {
-                let live = existing.iter().find(|(other, _)| *other == key).map(|(_, item)| *item);
-                self.compare(item, live, &path.with_segment(item_segment(item, keys)), context);
+            ListMerge::ByKeys(keys) => {
+                if let Some(items) = match_items(desired, live, &keys) {
+                    for (item, live) in items {
+                        self.compare(item, live, &at.item(item_segment(item, &keys)));
+                    }
+                    return;
+                }
             }
-            return;
+            ListMerge::Replace => {}
         }
         let maps = |items: &[Value]| items.iter().all(Value::is_object);
         if desired.len() == live.len() && maps(desired) && maps(live) {
             // Applied as a whole, but compared by field; server defaults are no difference.
-            for (at, (item, existing)) in desired.iter().zip(live).enumerate() {
-                self.compare(
-                    item,
-                    Some(existing),
-                    &path.with_segment(PathSegment::Key(at.to_string())),
-                    context,
-                );
+            for (index, (item, existing)) in desired.iter().zip(live).enumerate() {
+                self.compare(item, Some(existing), &at.item(PathSegment::Key(index.to_string())));
             }
         } else if desired.len() != live.len()
-            || !desired.iter().zip(live).all(|(item, existing)| is_same_item(item, existing, context))
+            || !desired.iter().zip(live).all(|(item, existing)| is_same_item(item, existing, at))
         {
-            self.push_list_change((desired, live), path);
+            self.push_list_change((desired, live), &at.path);
         }
     }
 
@@ -222,9 +195,9 @@ fn is_same_amount(desired: &Value, live: &Value) -> bool {
     Quantity::from_json(desired).is_some_and(|amount| Quantity::from_json(live) == Some(amount))
 }
 
-fn is_same_item(desired: &Value, live: &Value, context: FieldContext<'_>) -> bool {
+fn is_same_item(desired: &Value, live: &Value, list: &Position<'_>) -> bool {
     let mut inner = DiffWalker { changes: Vec::new() };
-    inner.compare(desired, Some(live), &FieldPath::default(), context);
+    inner.compare(desired, Some(live), list);
     inner.changes.is_empty()
 }
 

@@ -1,14 +1,9 @@
 //! Properties of fields by their names: merge keys of lists, quantities, values that the server drops.
 //!
-//! The merge keys are those of the published API types. The same names apply to unknown kinds, because kinds with pod
-//! templates use the same field names.
+//! The names are those of the published API types. They apply to unknown kinds too, because kinds with pod templates use the
+//! same field names.
 
 use serde_json::Value;
-
-use crate::kubernetes::field_path::PathSegment;
-
-/// A field that identifies a list's items, and its default.
-type MergeKey = (&'static str, Option<&'static str>);
 
 /// The position of a value, as far as it determines the meaning.
 #[derive(Debug, Clone, Copy)]
@@ -125,13 +120,8 @@ impl<'a> FieldContext<'a> {
         matches!(self.field, "emptyDir" | "podSelector" | "namespaceSelector")
     }
 
-    /// Whether a list here is a set: items of other managers stay.
-    pub fn is_set(self) -> bool {
-        self.parent == "metadata" && self.field == "finalizers"
-    }
-
-    /// The fields that identify the items of a list here; none if the list is applied as a whole.
-    pub fn merge_keys(self, items: &[Value]) -> &'static [MergeKey] {
+    /// The fields that identify the items of a list here by its name; none if such a list is replaced as a whole.
+    pub fn merge_keys(self, items: &[Value]) -> &'static [(&'static str, Option<&'static str>)] {
         let has = |key: &str| items.iter().all(|item| item.get(key).is_some());
         match self.field {
             "containers"
@@ -156,38 +146,4 @@ impl<'a> FieldContext<'a> {
             _ => &[],
         }
     }
-}
-
-/// Items of a list with their keys; `None` if the list has no keys, an item lacks one, or two items share one.
-pub(super) fn index_by_merge_keys<'v>(
-    items: &'v [Value],
-    keys: &[MergeKey],
-) -> Option<Vec<(Vec<String>, &'v Value)>> {
-    if keys.is_empty() {
-        return None;
-    }
-    let mut found: Vec<(Vec<String>, &Value)> = Vec::with_capacity(items.len());
-    for item in items {
-        let parts: Option<Vec<String>> = keys
-            .iter()
-            .map(|(key, default)| match item.get(key).and_then(crate::kubernetes::field_path::scalar_text) {
-                Some(text) => Some(text.into_owned()),
-                None => default.map(str::to_owned),
-            })
-            .collect();
-        found.push((parts?, item));
-    }
-    let mut unique: Vec<&Vec<String>> = found.iter().map(|(key, _)| key).collect();
-    unique.sort();
-    unique.dedup();
-    (unique.len() == found.len()).then_some(found)
-}
-
-/// The path segment that names an item by the key fields it has.
-pub(super) fn item_segment(item: &Value, keys: &[MergeKey]) -> PathSegment {
-    let has = keys.iter().filter_map(|(key, _)| {
-        let text = item.get(key).and_then(crate::kubernetes::field_path::scalar_text)?;
-        Some(((*key).to_owned(), text.into_owned()))
-    });
-    PathSegment::Item(has.collect())
 }

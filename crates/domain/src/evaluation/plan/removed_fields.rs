@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::fields::{FieldContext, index_by_merge_keys, item_segment};
+use super::lists::{ListMerge, MergeKey, index_by_merge_keys, item_segment, value_segment};
+use super::position::Position;
 use super::{FieldChange, secret};
 use crate::kubernetes::field_path::FieldPath;
 
@@ -12,19 +13,14 @@ pub fn find_removed_fields(previous: &Value, desired: &Value, live: &Value) -> V
     let kind = previous["kind"].as_str().unwrap_or_default();
     let is_secret = secret::is_secret(previous);
     let mut changes = Vec::new();
+    let root = Position::root(kind, live);
     let fields = previous.as_object().into_iter().flatten();
     for (field, value) in fields.filter(|(field, _)| !matches!(field.as_str(), "apiVersion" | "kind")) {
         if is_secret && matches!(field.as_str(), "data" | "stringData") {
             continue;
         }
         let was = FieldState { desired: desired.get(field), live: live.get(field) };
-        collect_removed(
-            value,
-            was,
-            &FieldPath::default().with_key(field),
-            FieldContext::root(kind).child(field),
-            &mut changes,
-        );
+        collect_removed(value, was, &root.field(field), &mut changes);
     }
     if is_secret {
         secret::hide_annotations(&mut changes);
@@ -46,14 +42,9 @@ impl<'a> FieldState<'a> {
     }
 }
 
-fn collect_removed(
-    previous: &Value,
-    was: FieldState<'_>,
-    path: &FieldPath,
-    context: FieldContext<'_>,
-    changes: &mut Vec<FieldChange>,
-) {
+fn collect_removed(previous: &Value, was: FieldState<'_>, at: &Position<'_>, changes: &mut Vec<FieldChange>) {
     let Some(live) = was.live.filter(|live| !live.is_null()) else { return };
+    let context = at.context;
     let is_name =
         context.depth == 2 && context.parent == "metadata" && matches!(context.field, "name" | "namespace");
     if context.is_server_owned() || is_name || previous.is_null() {
@@ -63,37 +54,47 @@ fn collect_removed(
     match (previous, desired, live) {
         (Value::Object(fields), desired, Value::Object(_))
             if desired.is_some_and(Value::is_object)
-                || (desired.is_none() && !covers(previous, live, context)) =>
+                || (desired.is_none() && !covers(previous, live, at)) =>
         {
             for (field, value) in fields {
-                collect_removed(
-                    value,
-                    was.field(field),
-                    &path.with_key(field),
-                    context.child(field),
-                    changes,
-                );
+                collect_removed(value, was.field(field), &at.field(field), changes);
             }
         }
         (Value::Array(items), desired, Value::Array(existing))
-            if desired.is_none_or(Value::is_array) && !context.merge_keys(items).is_empty() =>
+            if desired.is_none_or(Value::is_array)
+                && at.list_merge(items, existing) != ListMerge::Replace =>
         {
             let desired = desired.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            collect_removed_items((items, desired, existing), path, context, changes);
+            match at.list_merge(items, existing) {
+                ListMerge::ByKeys(keys) => {
+                    collect_removed_items((items, desired, existing), &keys, at, changes)
+                }
+                _ => collect_removed_values((items, desired, existing), at, changes),
+            }
         }
-        (_, None, live) => changes.push(removed_field(path, live)),
+        (_, None, live) => changes.push(removed_field(&at.path, live)),
         // Another value is desired in its place: that is a change, not a removal.
         _ => {}
     }
 }
 
-fn collect_removed_items(
+fn collect_removed_values(
     (previous, desired, live): (&[Value], &[Value], &[Value]),
-    path: &FieldPath,
-    context: FieldContext<'_>,
+    at: &Position<'_>,
     changes: &mut Vec<FieldChange>,
 ) {
-    let keys = context.merge_keys(previous);
+    for item in previous.iter().filter(|item| !desired.contains(item) && live.contains(item)) {
+        let segment = value_segment(item);
+        changes.extend(segment.map(|segment| removed_field(&at.path.with_segment(segment), item)));
+    }
+}
+
+fn collect_removed_items(
+    (previous, desired, live): (&[Value], &[Value], &[Value]),
+    keys: &[MergeKey],
+    at: &Position<'_>,
+    changes: &mut Vec<FieldChange>,
+) {
     let (Some(previous), Some(desired), Some(live)) = (
         index_by_merge_keys(previous, keys),
         index_by_merge_keys(desired, keys),
@@ -104,29 +105,30 @@ fn collect_removed_items(
     for (key, item) in previous {
         let find = |items: &[(Vec<String>, &Value)]| items.iter().position(|(other, _)| *other == key);
         let Some(existing) = find(&live).map(|at| live[at].1) else { continue };
-        let path = path.with_segment(item_segment(item, keys));
-        match find(&desired).map(|at| desired[at].1) {
-            Some(desired) => collect_removed(
-                item,
-                FieldState { desired: Some(desired), live: Some(existing) },
-                &path,
-                context,
-                changes,
-            ),
-            None => changes.push(removed_field(&path, existing)),
+        let at = at.item(item_segment(item, keys));
+        match find(&desired).map(|index| desired[index].1) {
+            Some(desired) => {
+                let was = FieldState { desired: Some(desired), live: Some(existing) };
+                collect_removed(item, was, &at, changes);
+            }
+            None => changes.push(removed_field(&at.path, existing)),
         }
     }
 }
 
 /// Whether everything in `live` was set by `previous`.
-fn covers(previous: &Value, live: &Value, context: FieldContext<'_>) -> bool {
+fn covers(previous: &Value, live: &Value, at: &Position<'_>) -> bool {
     match (previous, live) {
         (Value::Object(previous), Value::Object(live)) => live.iter().all(|(field, live)| {
-            previous.get(field).is_some_and(|previous| covers(previous, live, context.child(field)))
+            previous.get(field).is_some_and(|previous| covers(previous, live, &at.field(field)))
         }),
         (Value::Array(previous), Value::Array(live)) => {
-            let keys = context.merge_keys(previous);
-            match (index_by_merge_keys(previous, keys), index_by_merge_keys(live, keys)) {
+            let keys = match at.list_merge(previous, live) {
+                ListMerge::Replace => return true,
+                ListMerge::ByValue => return live.iter().all(|item| previous.contains(item)),
+                ListMerge::ByKeys(keys) => keys,
+            };
+            match (index_by_merge_keys(previous, &keys), index_by_merge_keys(live, &keys)) {
                 (Some(previous), Some(live)) => {
                     live.iter().all(|(key, _)| previous.iter().any(|(other, _)| other == key))
                 }

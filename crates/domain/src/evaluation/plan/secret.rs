@@ -15,15 +15,16 @@ pub(super) use crate::text::secret_text::{
     HIDDEN_VALUE, hide_annotation, hide_values, is_annotation_path, is_secret,
 };
 
-/// The object with its `stringData` in `data`, as the server stores it.
+/// The object with its `stringData` in `data`, as the server stores it; unchanged if a value is no text, which the server rejects.
 pub(super) fn with_stored_data(object: &Value) -> Cow<'_, Value> {
-    let texts = map_field(object, "stringData").filter(|_| is_secret(object));
+    let is_text = |value: &Value| value.is_string() || value.is_null();
+    let texts =
+        map_field(object, "stringData").filter(|texts| is_secret(object) && texts.values().all(is_text));
     let Some(texts) = texts else { return Cow::Borrowed(object) };
     let mut data = map_field(object, "data").cloned().unwrap_or_default();
-    data.extend(texts.iter().map(|(key, value)| {
-        let text = value.as_str().unwrap_or_default();
-        (key.clone(), STANDARD.encode(text).into())
-    }));
+    data.extend(
+        texts.iter().filter_map(|(key, value)| Some((key.clone(), STANDARD.encode(value.as_str()?).into()))),
+    );
     let mut stored = object.clone();
     if let Some(fields) = stored.as_object_mut() {
         fields.remove("stringData");

@@ -245,7 +245,108 @@ fn a_key_that_another_manager_added_to_a_selector_is_removed() {
 fn finalizers_of_other_managers_stay() {
     let with = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
     assert_same(with(json!(["a"])), with(json!(["b", "a"])));
-    assert_differs(with(json!(["a"])), with(json!(["b"])), &["/metadata/finalizers: [\"a\"] <- [\"b\"]"]);
+    assert_differs(with(json!(["a"])), with(json!(["b"])), &["/metadata/finalizers[.=a]: \"a\" <- nothing"]);
+}
+
+/// An object as Flotilla applied it, with its `fieldsV1` and those of `kubectl-edit`.
+fn owned(mut object: Value, flotilla: Value, other: Value) -> Value {
+    object["metadata"] = json!({"managedFields": [
+        {"manager": "flotilla", "operation": "Apply", "fieldsV1": flotilla},
+        {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": other},
+    ]});
+    object
+}
+
+#[test]
+fn p13_items_of_a_list_are_compared_by_the_keys_that_the_server_uses() {
+    let listeners = |items: Value| json!({"kind": "Gateway", "spec": {"listeners": items}});
+    let own =
+        json!({"f:spec": {"f:listeners": {"k:{\"name\":\"http\"}": {".": {}, "f:name": {}, "f:port": {}}}}});
+    let http = json!({"name": "http", "port": 80});
+    let live = |items: Value, other: Value| owned(listeners(items), own.clone(), other);
+    assert_differs(
+        listeners(json!([http, {"name": "https", "port": 443}])),
+        live(json!([http]), json!({})),
+        &["/spec/listeners[name=https]: {\"name\":\"https\",\"port\":443} <- nothing"],
+    );
+    let foreign = json!({"f:spec": {"f:listeners": {"k:{\"name\":\"theirs\"}": {".": {}, "f:name": {}}}}});
+    assert_same(
+        listeners(json!([http])),
+        live(json!([{"name": "theirs"}, {"name": "http", "port": 80}]), foreign.clone()),
+    );
+    assert_differs(
+        listeners(json!([http])),
+        live(json!([{"name": "theirs"}, {"name": "http", "port": 81}]), foreign),
+        &["/spec/listeners[name=http]/port: 80 <- 81"],
+    );
+}
+
+#[test]
+fn p13_a_key_that_the_server_defaults_does_not_separate_items() {
+    let routes = |items: Value| json!({"kind": "Route", "spec": {"routes": items}});
+    let own = json!({"f:spec": {"f:routes": {"k:{\"name\":\"a\",\"zone\":\"all\"}": {}}}});
+    let live = |items: Value| owned(routes(items), own.clone(), json!({}));
+    assert_same(routes(json!([{"name": "a"}])), live(json!([{"name": "a", "zone": "all"}])));
+    assert_differs(
+        routes(json!([{"name": "a", "to": 1}, {"name": "b"}])),
+        live(json!([{"name": "a", "zone": "all", "to": 2}])),
+        &["/spec/routes[name=a]/to: 1 <- 2", "/spec/routes[name=b]: {\"name\":\"b\"} <- nothing"],
+    );
+}
+
+#[test]
+fn p13_items_of_a_set_are_compared_by_value() {
+    let zones = |items: Value| json!({"kind": "Entry", "spec": {"zones": items}});
+    let own = json!({"f:spec": {"f:zones": {"v:\"a\"": {}}}});
+    assert_differs(
+        zones(json!(["a", "b"])),
+        owned(zones(json!(["c", "a"])), own, json!({"f:spec": {"f:zones": {"v:\"c\"": {}}}})),
+        &["/spec/zones[.=b]: \"b\" <- nothing"],
+    );
+}
+
+#[test]
+fn p13_a_value_that_another_manager_replaced_as_a_whole_has_no_fields_but_the_desired() {
+    let env = |items: Value| json!({"kind": "Collector", "spec": {"env": items}});
+    let replaced = json!({"f:spec": {"f:env": {}}});
+    assert_differs(
+        env(json!([{"name": "A"}])),
+        owned(env(json!([{"name": "A"}, {"name": "B"}])), json!({}), replaced),
+        &["/spec/env: [{\"name\":\"A\"}] <- [{\"name\":\"A\"},{\"name\":\"B\"}]"],
+    );
+    let policy = |selector: Value| json!({"kind": "NetworkPolicy", "spec": {"podSelector": selector}});
+    let replaced = json!({"f:spec": {"f:podSelector": {}}});
+    assert_differs(
+        policy(json!({})),
+        owned(policy(json!({"matchLabels": {"a": "b"}})), json!({}), replaced),
+        &["/spec/podSelector/matchLabels: nothing <- {\"a\":\"b\"}"],
+    );
+    let peers = |peer: Value| json!({"kind": "NetworkPolicy", "spec": {"ingress": [{"from": [peer]}]}});
+    let replaced = json!({"f:spec": {"f:ingress": {}}});
+    assert_differs(
+        peers(json!({"podSelector": {}})),
+        owned(peers(json!({"podSelector": {}, "namespaceSelector": {}})), json!({}), replaced.clone()),
+        &["/spec/ingress/0/from/0/namespaceSelector: nothing <- {}"],
+    );
+    // What Flotilla owns as a whole differs only by defaults of the server.
+    assert_same(
+        peers(json!({"podSelector": {}})),
+        owned(peers(json!({"podSelector": {}, "defaulted": 1})), replaced, json!({})),
+    );
+}
+
+#[test]
+fn removed_items_are_listed_one_by_one() {
+    let entry = |zones: Value, listeners: Value| json!({"kind": "Entry", "spec": {"zones": zones, "listeners": listeners}});
+    let own = json!({"f:spec": {"f:zones": {"v:\"a\"": {}, "v:\"b\"": {}},
+        "f:listeners": {"k:{\"name\":\"http\"}": {}, "k:{\"name\":\"https\"}": {}}}});
+    let before = entry(json!(["a", "b"]), json!([{"name": "http"}, {"name": "https"}]));
+    let live = owned(before, own, json!({}));
+    let after = owned(entry(json!(["a"]), json!([{"name": "https"}])), json!({}), json!({}));
+    assert_eq!(diff(&after, &live), vec![]);
+    let removed = find_removed_fields(&live, &after, &live);
+    let paths: Vec<&str> = removed.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, ["/spec/zones[.=b]", "/spec/listeners[name=http]"]);
 }
 
 #[test]

@@ -1,0 +1,244 @@
+//! Reads `metadata.managedFields` of a live object: which field manager owns a field, which one changed it, and how the server
+//! merges a list.
+//!
+//! A field that differs but is still owned by Flotilla was not changed by another party: the server normalizes it
+//! (`1000m` and `1`), or an admission webhook sets it on every apply. Only a field owned by another manager, or by
+//! none, has drifted.
+//!
+//! The keys of `fieldsV1` (structured merge diff 4) follow the list types of the server's own schema, those of custom
+//! resources included: `k:{…}` is an item of a list of type `map`, `v:…` one of type `set`, and a list owned as a whole is
+//! `atomic`.
+
+use serde_json::Value;
+
+use super::field_path::{FieldPath, PathSegment, SELF_FIELD, scalar_text};
+
+/// The field manager of every write by Flotilla.
+pub const FIELD_MANAGER: &str = "flotilla";
+/// The manager of a change without a recorded manager.
+pub const UNKNOWN_MANAGER: &str = "unknown";
+
+/// How the server merges a list (`x-kubernetes-list-type`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListType {
+    /// Replaced as a whole.
+    Atomic,
+    /// Every item has its own owners.
+    Set,
+    /// Every item has its own owners and is identified by these fields.
+    Map(Vec<String>),
+}
+
+/// The managers that own a value of a live object, or something in it. Empty if the object has no managed fields.
+#[derive(Debug, Clone, Default)]
+pub struct FieldOwners<'a> {
+    nodes: Vec<OwnerNode<'a>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OwnerNode<'a> {
+    is_flotilla: bool,
+    /// The part of `fieldsV1` below the value; empty if the manager owns it as a whole.
+    fields: &'a Value,
+}
+
+impl OwnerNode<'_> {
+    fn is_whole(&self) -> bool {
+        self.fields.as_object().is_some_and(serde_json::Map::is_empty)
+    }
+}
+
+impl<'a> FieldOwners<'a> {
+    /// The owners of a whole object.
+    pub fn of_object(live: &'a Value) -> Self {
+        let entries = manager_entries(live).iter().map(|entry| OwnerNode {
+            is_flotilla: entry["manager"] == FIELD_MANAGER,
+            fields: &entry["fieldsV1"],
+        });
+        Self { nodes: entries.filter(|node| !node.is_whole()).collect() }
+    }
+
+    /// The owners of a field or item of this value. Who owns a value as a whole owns everything in it.
+    #[must_use]
+    pub fn child(&self, segment: &PathSegment) -> Self {
+        let child = |node: &OwnerNode<'a>| {
+            if node.is_whole() {
+                return Some(*node);
+            }
+            Some(OwnerNode { fields: child_node(node.fields, segment)?, ..*node })
+        };
+        Self { nodes: self.nodes.iter().filter_map(child).collect() }
+    }
+
+    /// How the server merges this list; `None` if no manager owns an item of it.
+    pub fn list_type(&self) -> Option<ListType> {
+        let mut keys =
+            self.nodes.iter().filter_map(|node| node.fields.as_object()).flat_map(|map| map.keys());
+        let typed = keys.find_map(|key| match key.split_once(':')? {
+            ("v", _) => Some(ListType::Set),
+            ("k", item) => {
+                let item: Value = serde_json::from_str(item).ok()?;
+                Some(ListType::Map(item.as_object()?.keys().cloned().collect()))
+            }
+            _ => None,
+        });
+        typed.or_else(|| self.nodes.iter().any(OwnerNode::is_whole).then_some(ListType::Atomic))
+    }
+
+    /// Whether another manager replaced this value as a whole: it is atomic, and Flotilla does not own it any more.
+    pub fn is_replaced(&self) -> bool {
+        !self.nodes.is_empty() && self.nodes.iter().all(|node| node.is_whole() && !node.is_flotilla)
+    }
+}
+
+/// Whether a `flotilla` entry owns the field at `path`.
+pub fn is_owned_by_flotilla(live: &Value, path: &str) -> bool {
+    let steps = parse_segments(path);
+    manager_entries(live)
+        .iter()
+        .filter(|entry| entry["manager"] == FIELD_MANAGER)
+        .any(|entry| owns_path(&entry["fieldsV1"], &steps))
+}
+
+/// The manager that changed these fields: the newest one that owns any of them, else the newest other manager, which
+/// must have removed them.
+pub fn changing_manager(live: &Value, paths: &[String]) -> String {
+    let steps: Vec<Vec<PathSegment>> = paths.iter().map(|path| parse_segments(path)).collect();
+    let others = || {
+        manager_entries(live)
+            .iter()
+            .filter(|entry| entry["manager"] != FIELD_MANAGER && entry["subresource"] != "status")
+    };
+    let newest = |candidates: &mut dyn Iterator<Item = &Value>| {
+        let newest = candidates.max_by(|a, b| a["time"].as_str().cmp(&b["time"].as_str()));
+        newest.and_then(|entry| entry["manager"].as_str().map(str::to_owned))
+    };
+    newest(&mut others().filter(|entry| steps.iter().any(|steps| owns_path(&entry["fieldsV1"], steps))))
+        .or_else(|| newest(&mut others()))
+        .unwrap_or_else(|| UNKNOWN_MANAGER.to_owned())
+}
+
+/// The entries without those of `manager` for the object itself; `None` if it has none.
+pub fn without_manager(live: &Value, manager: &str) -> Option<Vec<Value>> {
+    let entries = manager_entries(live);
+    let is_other = |entry: &&Value| entry["manager"] != manager || entry["subresource"].is_string();
+    let others: Vec<Value> = entries.iter().filter(is_other).cloned().collect();
+    (others.len() < entries.len()).then_some(others)
+}
+
+fn manager_entries(live: &Value) -> &[Value] {
+    live.pointer("/metadata/managedFields").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// What a part of `fieldsV1` has below a segment of a path.
+fn child_node<'a>(fields: &'a Value, segment: &PathSegment) -> Option<&'a Value> {
+    let map = fields.as_object()?;
+    match segment {
+        PathSegment::Key(name) => map.get(&format!("f:{name}")).or_else(|| map.get(&format!("i:{name}"))),
+        PathSegment::Item(pairs) => map.iter().find(|(key, _)| is_item(key, pairs)).map(|(_, node)| node),
+    }
+}
+
+/// Whether a `fieldsV1` set contains the path or an ancestor that is owned as a whole.
+fn owns_path(fields: &Value, steps: &[PathSegment]) -> bool {
+    let mut node = fields;
+    for step in steps {
+        let Some(map) = node.as_object() else { return false };
+        if map.is_empty() && !std::ptr::eq(node, fields) {
+            return true;
+        }
+        match child_node(node, step) {
+            Some(next) => node = next,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Whether a key such as `k:{"name":"web"}` or `v:"web"` is that of the item with these fields; the server may have
+/// defaulted more of them.
+fn is_item(key: &str, pairs: &[(String, String)]) -> bool {
+    let Some((kind @ ("k" | "v"), text)) = key.split_once(':') else { return false };
+    let Ok(item) = serde_json::from_str::<Value>(text) else { return false };
+    pairs.iter().all(|(name, expected)| {
+        let value = if kind == "v" { (name == SELF_FIELD).then_some(&item) } else { item.get(name) };
+        value.and_then(scalar_text).is_some_and(|text| text == *expected)
+    })
+}
+
+fn parse_segments(path: &str) -> Vec<PathSegment> {
+    // Only paths produced by the diff are passed in, so parsing succeeds; an invalid path matches no field.
+    path.parse::<FieldPath>().map(|path| path.0).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn live() -> Value {
+        json!({"metadata": {"managedFields": [
+            {"manager": "flotilla", "operation": "Apply", "time": "2026-01-01T00:00:00Z", "fieldsV1": {
+                "f:metadata": {"f:labels": {"f:a/b": {}}},
+                "f:spec": {"f:replicas": {}, "f:template": {"f:spec": {"f:containers": {
+                    "k:{\"name\":\"web\"}": {".": {}, "f:image": {}}}}}}}},
+            {"manager": "old-manager", "operation": "Update", "time": "2026-01-02T00:00:00Z",
+             "fieldsV1": {"f:spec": {"f:paused": {}}}},
+            {"manager": "kubectl-edit", "operation": "Update", "time": "2026-01-03T00:00:00Z",
+             "fieldsV1": {"f:data": {}}},
+            {"manager": "controller", "operation": "Update", "subresource": "status",
+             "time": "2026-01-04T00:00:00Z", "fieldsV1": {"f:status": {}}},
+        ]}})
+    }
+
+    #[test]
+    fn p25_a_field_is_owned_while_a_flotilla_entry_contains_it() {
+        assert!(is_owned_by_flotilla(&live(), "/spec/replicas"));
+        assert!(is_owned_by_flotilla(&live(), "/spec/template/spec/containers[name=web]/image"));
+        assert!(is_owned_by_flotilla(&live(), "/metadata/labels/a~1b"));
+        assert!(!is_owned_by_flotilla(&live(), "/spec/template/spec/containers[name=other]/image"));
+        assert!(!is_owned_by_flotilla(&live(), "/spec/paused"));
+    }
+
+    #[test]
+    fn p13_a_change_is_attributed_to_the_owner_of_the_field_or_the_newest_other_manager() {
+        assert_eq!(changing_manager(&live(), &["/spec/paused".into()]), "old-manager");
+        assert_eq!(changing_manager(&live(), &["/spec/gone".into()]), "kubectl-edit");
+        assert_eq!(changing_manager(&live(), &["/data/key".into()]), "kubectl-edit", "owned as a whole");
+        assert_eq!(changing_manager(&json!({}), &[]), UNKNOWN_MANAGER);
+    }
+
+    #[test]
+    fn the_type_of_a_list_is_that_of_the_owned_items() {
+        let live = json!({"metadata": {"managedFields": [
+            {"manager": "kubectl-edit", "fieldsV1": {"f:spec": {"f:env": {}}}},
+            {"manager": "flotilla", "fieldsV1": {"f:spec": {
+                "f:listeners": {".": {}, "k:{\"name\":\"http\",\"port\":80}": {".": {}, "f:name": {}}},
+                "f:zones": {"v:\"a\"": {}}, "f:args": {}}}},
+        ]}});
+        let spec = FieldOwners::of_object(&live).child(&PathSegment::Key("spec".into()));
+        let field = |name: &str| spec.child(&PathSegment::Key(name.into()));
+        assert_eq!(field("listeners").list_type(), Some(ListType::Map(vec!["name".into(), "port".into()])));
+        assert_eq!(field("zones").list_type(), Some(ListType::Set));
+        assert_eq!(field("args").list_type(), Some(ListType::Atomic));
+        assert_eq!(field("other").list_type(), None);
+        assert!(field("env").is_replaced() && !field("args").is_replaced() && !field("other").is_replaced());
+        assert!(field("env").child(&PathSegment::Key("0".into())).is_replaced(), "with everything in it");
+        assert!(is_owned_by_flotilla(&live, "/spec/zones[.=a]"));
+        assert!(!is_owned_by_flotilla(&live, "/spec/zones[.=b]"));
+        assert!(!is_owned_by_flotilla(&live, "/spec/listeners[.=a]"));
+    }
+
+    #[test]
+    fn list_items_with_several_keys_are_matched() {
+        let live = json!({"metadata": {"managedFields": [{"manager": "flotilla", "fieldsV1": {"f:spec": {"f:ports": {
+            "k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:targetPort": {}}}}}}]}});
+        assert!(is_owned_by_flotilla(&live, "/spec/ports[port=80][protocol=TCP]/targetPort"));
+        assert!(
+            is_owned_by_flotilla(&live, "/spec/ports[port=80]/targetPort"),
+            "the server defaults missing keys"
+        );
+        assert!(!is_owned_by_flotilla(&live, "/spec/ports[port=81]/targetPort"));
+    }
+}

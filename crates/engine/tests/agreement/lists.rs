@@ -1,0 +1,233 @@
+//! Lists of every type, changed by other managers: what the server merges by item is compared by item, what it replaces as a
+//! whole is compared as a whole (P13).
+
+use domain::plan::PlannedAction;
+use domain::report::DriftReport;
+use domain::workload::Policies;
+use serde_json::{Value, json};
+
+use crate::test_env::*;
+
+const NETWORK_POLICY: KindName = ("networking.k8s.io/v1", "NetworkPolicy");
+const DISRUPTION_BUDGET: KindName = ("policy/v1", "PodDisruptionBudget");
+
+/// A kind with a list of type `map`, one of type `set` and an atomic one, in a group of its own.
+fn definition(group: &str) -> Value {
+    let text = json!({"type": "string"});
+    let item = json!({"type": "object", "required": ["name"],
+        "properties": {"name": text, "port": {"type": "integer"}, "value": text}});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("entries.{group}")},
+        "spec": {"group": group, "scope": "Namespaced",
+            "names": {"plural": "entries", "singular": "entry", "kind": "Entry", "listKind": "EntryList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                    "listeners": {"type": "array", "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["name"], "items": item},
+                    "zones": {"type": "array", "x-kubernetes-list-type": "set", "items": text},
+                    "env": {"type": "array", "items": item}}}}}}}]}})
+}
+
+fn entry(group: &str, name: &str) -> Value {
+    json!({"apiVersion": format!("{group}/v1"), "kind": "Entry", "metadata": {"name": name}, "spec": {
+        "listeners": [{"name": "http", "port": 80}, {"name": "https", "port": 443}],
+        "zones": ["a", "b"],
+        "env": [{"name": "LEVEL", "value": "info"}]}})
+}
+
+/// The server records no manager for a write that only removes fields.
+const REMOVED_BY: &str = "unknown";
+
+/// Waits until the fields are as `is_healed` demands, and for the report of their drift by this manager.
+async fn until_healed(
+    env: &TestEnv,
+    (kind, name): (KindName, &str),
+    manager: &str,
+    fields: &[&str],
+    is_healed: impl Fn(&Value) -> bool,
+) {
+    env.wait_until(&format!("{name} healed"), async || {
+        env.get(kind, name).await.is_some_and(|live| is_healed(&live))
+    })
+    .await;
+    let is_reported =
+        |note: &DriftReport| note.object.name == name && note.fields == fields && note.manager == manager;
+    let expected = format!("{name}: drift of {fields:?} by {manager} reported");
+    env.wait_until(&expected, async || env.agent.drift().iter().any(is_reported)).await;
+}
+
+async fn until_applied(env: &TestEnv, group: &str, mut objects: Vec<Value>) {
+    objects.insert(0, definition(group));
+    env.set_present(objects, Policies::default());
+    env.until_applied().await;
+}
+
+pub async fn p13_a_deleted_item_of_a_keyed_list_or_a_set_is_restored(env: TestEnv) {
+    let group = "restored.example.com";
+    let kind: KindName = ("restored.example.com/v1", "Entry");
+    let mut finalized = config_map("finalized", "1");
+    finalized["metadata"]["finalizers"] = json!(["example.com/address", "example.com/certificate"]);
+    until_applied(
+        &env,
+        group,
+        vec![entry(group, "keyed"), entry(group, "set"), entry(group, "all"), finalized],
+    )
+    .await;
+    let listeners = json!([{"name": "http", "port": 80}]);
+    env.merge_patch(kind, "keyed", json!({"spec": {"listeners": listeners}}), "kubectl-edit").await;
+    until_healed(&env, (kind, "keyed"), REMOVED_BY, &["/spec/listeners[name=https]"], |live| {
+        live["spec"]["listeners"] == json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}])
+    })
+    .await;
+    env.merge_patch(kind, "set", json!({"spec": {"zones": ["a"]}}), "kubectl-edit").await;
+    until_healed(&env, (kind, "set"), REMOVED_BY, &["/spec/zones[.=b]"], |live| {
+        live["spec"]["zones"] == json!(["a", "b"])
+    })
+    .await;
+    env.merge_patch(kind, "all", json!({"spec": {"listeners": null}}), "kubectl-edit").await;
+    until_healed(&env, (kind, "all"), REMOVED_BY, &["/spec/listeners"], |live| {
+        live["spec"]["listeners"].as_array().is_some_and(|items| items.len() == 2)
+    })
+    .await;
+    let patch = json!({"metadata": {"finalizers": ["example.com/address"]}});
+    env.merge_patch(CONFIG_MAP, "finalized", patch, "kubectl-edit").await;
+    until_healed(
+        &env,
+        (CONFIG_MAP, "finalized"),
+        REMOVED_BY,
+        &["/metadata/finalizers[.=example.com/certificate]"],
+        |live| live["metadata"]["finalizers"].as_array().is_some_and(|finalizers| finalizers.len() == 2),
+    )
+    .await;
+}
+
+pub async fn p13_an_own_item_is_healed_beside_an_item_of_another_manager(env: TestEnv) {
+    let group = "beside.example.com";
+    let kind: KindName = ("beside.example.com/v1", "Entry");
+    until_applied(&env, group, vec![entry(group, "shared")]).await;
+    let listeners = |port: u32| json!([{"name": "http", "port": port}, {"name": "https", "port": 443}, {"name": "theirs", "port": 9}]);
+    env.merge_patch(kind, "shared", json!({"spec": {"listeners": listeners(80)}}), "kubectl-edit").await;
+    env.merge_patch(kind, "shared", json!({"spec": {"listeners": listeners(81)}}), "kubectl-edit").await;
+    until_healed(&env, (kind, "shared"), "kubectl-edit", &["/spec/listeners[name=http]/port"], |live| {
+        live["spec"]["listeners"] == listeners(80)
+    })
+    .await;
+    assert_eq!(env.agent.drift().len(), 1, "the other manager's item is no drift");
+}
+
+pub async fn p13_an_atomic_list_or_map_has_the_desired_content_only(env: TestEnv) {
+    let group = "atomic.example.com";
+    let kind: KindName = ("atomic.example.com/v1", "Entry");
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "account"},
+        "imagePullSecrets": [{"name": "registry"}]});
+    let deny = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "deny"},
+        "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}});
+    let peers = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "peers"},
+        "spec": {"podSelector": {"matchLabels": {"app": "web"}},
+            "ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "web"}}}]}], "policyTypes": ["Ingress"]}});
+    let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "budget"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
+    until_applied(&env, group, vec![entry(group, "env"), account, deny, peers, budget]).await;
+
+    let added = json!([{"name": "LEVEL", "value": "info"}, {"name": "DEBUG", "value": "1"}]);
+    env.merge_patch(kind, "env", json!({"spec": {"env": added}}), "kubectl-edit").await;
+    until_healed(&env, (kind, "env"), "kubectl-edit", &["/spec/env"], |live| {
+        live["spec"]["env"] == json!([{"name": "LEVEL", "value": "info"}])
+    })
+    .await;
+    let added = json!({"imagePullSecrets": [{"name": "registry"}, {"name": "theirs"}]});
+    env.merge_patch(SERVICE_ACCOUNT, "account", added, "kubectl-edit").await;
+    until_healed(&env, (SERVICE_ACCOUNT, "account"), "kubectl-edit", &["/imagePullSecrets"], |live| {
+        live["imagePullSecrets"] == json!([{"name": "registry"}])
+    })
+    .await;
+    let added = json!({"spec": {"podSelector": {"matchLabels": {"app": "other"}}}});
+    env.merge_patch(NETWORK_POLICY, "deny", added, "kubectl-edit").await;
+    until_healed(
+        &env,
+        (NETWORK_POLICY, "deny"),
+        "kubectl-edit",
+        &["/spec/podSelector/matchLabels"],
+        |live| live["spec"]["podSelector"] == json!({}),
+    )
+    .await;
+    let peer = json!({"podSelector": {"matchLabels": {"app": "web"}}, "namespaceSelector": {}});
+    env.merge_patch(
+        NETWORK_POLICY,
+        "peers",
+        json!({"spec": {"ingress": [{"from": [peer]}]}}),
+        "kubectl-edit",
+    )
+    .await;
+    until_healed(
+        &env,
+        (NETWORK_POLICY, "peers"),
+        "kubectl-edit",
+        &["/spec/ingress/0/from/0/namespaceSelector"],
+        |live| live["spec"]["ingress"][0]["from"][0].get("namespaceSelector").is_none(),
+    )
+    .await;
+    let added = json!({"spec": {"selector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}});
+    env.merge_patch(DISRUPTION_BUDGET, "budget", added, "kubectl-edit").await;
+    until_healed(
+        &env,
+        (DISRUPTION_BUDGET, "budget"),
+        "kubectl-edit",
+        &["/spec/selector/matchExpressions"],
+        |live| live["spec"]["selector"].get("matchExpressions").is_none(),
+    )
+    .await;
+
+    // The list belongs to Flotilla again, so a publish that changes it meets no conflict.
+    let mut changed = entry(group, "env");
+    changed["spec"]["env"][0]["value"] = "warn".into();
+    let plan = env
+        .dry_run(vec![definition(group), changed.clone()], Policies { prune: false, ..Policies::default() })
+        .await;
+    let change = plan.objects.iter().find(|change| change.object.kind == "Entry").unwrap();
+    assert!(matches!(change.action, PlannedAction::Change { .. }), "{change:#?}");
+}
+
+pub async fn p13_an_item_added_to_a_keyed_list_of_pods_stays(env: TestEnv) {
+    let mut web = workload("Deployment", "web", None);
+    web["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "LEVEL", "value": "info"}]);
+    env.set_present(vec![web], Policies::default());
+    env.until_operational().await;
+    let before = env.get(DEPLOYMENT, "web").await.unwrap();
+    let mut containers = before["spec"]["template"]["spec"]["containers"].clone();
+    containers[0]["env"] = json!([{"name": "LEVEL", "value": "warn"}, {"name": "DEBUG", "value": "1"}]);
+    let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    env.merge_patch(DEPLOYMENT, "web", patch, "kubectl-edit").await;
+    until_healed(
+        &env,
+        (DEPLOYMENT, "web"),
+        "kubectl-edit",
+        &["/spec/template/spec/containers[name=web]/env[name=LEVEL]/value"],
+        |live| {
+            let env = &live["spec"]["template"]["spec"]["containers"][0]["env"];
+            *env == json!([{"name": "LEVEL", "value": "info"}, {"name": "DEBUG", "value": "1"}])
+        },
+    )
+    .await;
+}
+
+pub async fn e_2_a_plan_lists_the_items_that_a_publish_removes(env: TestEnv) {
+    let group = "removed.example.com";
+    let kind: KindName = ("removed.example.com/v1", "Entry");
+    until_applied(&env, group, vec![entry(group, "one")]).await;
+    let mut next = entry(group, "one");
+    next["spec"]["listeners"] = json!([{"name": "https", "port": 443}]);
+    next["spec"]["zones"] = json!(["b"]);
+    let plan = env.dry_run(vec![definition(group), next.clone()], Policies::default()).await;
+    let changed = plan.objects.iter().find(|change| change.object.kind == "Entry").unwrap();
+    let PlannedAction::Change { fields, .. } = &changed.action else { panic!("{changed:#?}") };
+    let paths: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
+    assert_eq!(paths, ["/spec/listeners[name=http]", "/spec/zones[.=a]"]);
+    env.set_present(vec![definition(group), next], Policies::default());
+    env.wait_until("removed", async || {
+        let live = env.get(kind, "one").await.unwrap();
+        live["spec"]["listeners"] == json!([{"name": "https", "port": 443}])
+            && live["spec"]["zones"] == json!(["b"])
+    })
+    .await;
+}
