@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use domain::Digest;
-use domain::bundle::{Bundle, apply_rank};
+use domain::bundle::{Bundle, apply_rank, owns_pods};
 use domain::chart_hook::ChartHook;
 use domain::chart_object::is_chart_crd;
 use domain::helm_release::HelmRelease;
@@ -160,6 +160,11 @@ impl PreparedBundle {
             Arc::new(DesiredHook { desired, hook, removal_hook })
         });
         Self { digest, objects, hooks: hooks.collect(), helm_release: bundle.helm_release.clone() }
+    }
+
+    /// Whether an object runs containers.
+    pub(crate) fn has_pods(&self) -> bool {
+        self.objects.iter().any(|desired| owns_pods(&desired.object.kind))
     }
 
     /// The hooks of the removal, as they are in the bundle.

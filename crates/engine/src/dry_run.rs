@@ -9,7 +9,8 @@ use domain::finding::Finding;
 use domain::helm_release::HelmRelease;
 use domain::object::ObjectRef;
 use domain::plan::{
-    ClusterPlan, FieldChange, PlannedAction, PlannedChange, diff, find_removed_fields, plan_hooks,
+    ClusterPlan, FieldChange, PlannedAction, PlannedChange, diff, find_removed_fields, mark_late_deletions,
+    plan_hooks,
 };
 use domain::policy::{ConflictPolicy, DeletionPolicy, HelmReleasePolicy, Policies, UpdateStrategy};
 use domain::report::{DesiredPhase, DesiredRelease};
@@ -128,6 +129,7 @@ pub(crate) async fn plan_present(
             objects.push(change);
             findings.extend(finding);
         }
+        mark_late_deletions(&mut objects, policies, bundle.has_pods());
     }
     objects.extend(plan_hook_runs(bundle, record.as_deref()));
     ClusterPlan { findings, ..ClusterPlan::from_changes(objects) }

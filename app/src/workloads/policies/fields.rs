@@ -43,6 +43,7 @@ pub fn PolicyFields(
         }.into_any())}
         {section("Delete", view! {
             {tick("prune", "Prune", "Objects that a new revision no longer contains are deleted.", policies.prune)}
+            {select_field("prune_order", "Prune order", "When ConfigMaps, Secrets, Services, accounts, roles and claims are pruned that running pods may still need.", &[("afterOperational", "Once the new revision is operational"), ("afterApply", "As soon as the new revision is applied")], policies.prune_order as usize)}
             {select_field("deletion", "Deletion policy", "What happens to the objects when the workload leaves a cluster.", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects of the rule orphan")], policies.deletion as usize)}
             {text_field("ttl", "TTL after finished", "3600", "Seconds after which the objects of a workload that only runs Jobs are deleted. Empty: never.", ttl)}
         }.into_any())}

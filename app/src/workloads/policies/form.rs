@@ -5,7 +5,7 @@ use domain::Finding;
 use domain::manifest::yaml_value;
 use domain::policy::{
     ChangedJobsPolicy, ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, NotAssessedPolicy,
-    Policies,
+    Policies, PruneOrder,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,6 +28,8 @@ pub struct PolicyForm {
     pub create_namespace: bool,
     /// Delete objects that a new revision no longer contains.
     pub prune: bool,
+    /// When those are deleted that running pods may need.
+    pub prune_order: PruneOrder,
     /// The drift policy.
     pub drift: DriftPolicy,
     /// The policy for objects of other owners.
@@ -67,6 +69,7 @@ impl PolicyForm {
         let plain = Policies {
             create_namespace: self.create_namespace,
             prune: self.prune,
+            prune_order: self.prune_order,
             drift: self.drift,
             conflict: self.conflict,
             deletion: self.deletion,

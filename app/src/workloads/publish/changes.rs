@@ -216,6 +216,9 @@ fn object_diff(
             ("+", "differs between clusters".to_owned(), &[][..])
         }
         PlannedAction::Create => ("+", String::new(), &[][..]),
+        PlannedAction::Delete if one.after_operational => {
+            ("−", "once the revision is operational".to_owned(), &[][..])
+        }
         PlannedAction::Delete => ("−", String::new(), &[][..]),
         PlannedAction::Orphan => (".", "stays, no longer managed".to_owned(), &[][..]),
         PlannedAction::Rejected { finding } => ("!", finding.code.clone(), &[][..]),

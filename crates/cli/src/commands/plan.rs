@@ -245,7 +245,8 @@ fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
             format!("  {}{unverified}", paint.apply(AnsiColor::Green, &format!("+ {object}")))
         }
         PlannedAction::Delete => {
-            format!("  {}{unverified}", paint.apply(AnsiColor::Red, &format!("- {object}")))
+            let when = if one.after_operational { "  (once the revision is operational)" } else { "" };
+            format!("  {}{when}{unverified}", paint.apply(AnsiColor::Red, &format!("- {object}")))
         }
         PlannedAction::Orphan => format!("  . {object} stays as an orphan{unverified}"),
         PlannedAction::Rejected { finding } => {

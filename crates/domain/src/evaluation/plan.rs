@@ -29,7 +29,9 @@ pub use crate::text::secret_text::HIDDEN_VALUE;
 pub use applied_form::{CONTROLLER_FIELDS, ControllerField, UnclaimedValue, to_applied_form};
 pub use blast_radius::{BlastRadius, removal_limit};
 pub use chart_notes::{check_chart_crd, retained_finding};
-pub use cluster_plan::{ChangeCounts, ClusterPlan, PlannedAction, PlannedChange, plan_hooks};
+pub use cluster_plan::{
+    ChangeCounts, ClusterPlan, PlannedAction, PlannedChange, mark_late_deletions, plan_hooks,
+};
 pub use diff::diff;
 pub use publish_plan::{
     ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,

@@ -32,6 +32,15 @@ const HOOK_KIND: &str = "ChartHook";
 /// Kind of the envelope of the record of a Helm release.
 const HELM_RELEASE_KIND: &str = "HelmRelease";
 
+/// Kinds that own pods.
+const POD_OWNERS: [&str; 7] =
+    ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"];
+
+/// Whether objects of this kind run containers.
+pub fn owns_pods(kind: &str) -> bool {
+    kind == "Pod" || POD_OWNERS.contains(&kind)
+}
+
 /// Whether an object has a kind that is reserved for an envelope.
 pub fn is_envelope(object: &Value) -> bool {
     is_envelope_of(object, HOOK_KIND) || is_envelope_of(object, HELM_RELEASE_KIND)
@@ -66,6 +75,11 @@ impl Bundle {
     pub fn new(mut objects: Vec<Value>) -> Self {
         objects.sort_by_key(|object| apply_rank(object["kind"].as_str().unwrap_or_default()));
         Self { objects, hooks: Vec::new(), helm_release: None }
+    }
+
+    /// Whether an object runs containers.
+    pub fn has_pods(&self) -> bool {
+        self.objects.iter().any(|object| object["kind"].as_str().is_some_and(owns_pods))
     }
 
     /// The same bundle with these hooks of a chart, in the order in which they run.

@@ -70,6 +70,32 @@ pub enum ChangedJobsPolicy {
     Refuse,
 }
 
+/// When objects that a new revision no longer has are deleted, if pods of the former revision may need them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum PruneOrder {
+    /// Once the new revision is operational: until then a pod of the former one may be started again.
+    #[default]
+    AfterOperational,
+    /// As soon as the new revision is applied.
+    AfterApply,
+}
+
+/// The kinds that a running pod needs to be started again or to do its work: what it mounts, its identity and rights, and how it
+/// is reached.
+const NEEDED_BY_PODS: [&str; 9] = [
+    "ConfigMap",
+    "Secret",
+    "ServiceAccount",
+    "Service",
+    "PersistentVolumeClaim",
+    "Role",
+    "RoleBinding",
+    "ClusterRole",
+    "ClusterRoleBinding",
+];
+
 /// What to do with a release whose health nothing can tell: a kind without a rule and without readable conditions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -160,6 +186,9 @@ pub struct Policies {
     pub create_namespace: bool,
     /// Delete objects that a new revision no longer has (S3-13).
     pub prune: bool,
+    /// When those are deleted that running pods may need.
+    #[serde(skip_serializing_if = "PruneOrder::is_default")]
+    pub prune_order: PruneOrder,
     /// What to do on drift.
     pub drift: DriftPolicy,
     /// What to do on ownership conflicts.
@@ -213,6 +242,7 @@ impl Default for Policies {
         Self {
             create_namespace: true,
             prune: true,
+            prune_order: PruneOrder::default(),
             drift: DriftPolicy::default(),
             conflict: ConflictPolicy::default(),
             deletion: DeletionPolicy::default(),
@@ -230,6 +260,13 @@ impl Default for Policies {
             skip_schema_validation: false,
             helm_release: HelmReleasePolicy::default(),
         }
+    }
+}
+
+impl PruneOrder {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -268,9 +305,10 @@ impl ObjectSelector {
 }
 
 /// The names of the policies in files and in the API.
-pub const POLICY_NAMES: [&str; 18] = [
+pub const POLICY_NAMES: [&str; 19] = [
     "createNamespace",
     "prune",
+    "pruneOrder",
     "drift",
     "conflict",
     "deletion",
@@ -290,6 +328,14 @@ pub const POLICY_NAMES: [&str; 18] = [
 ];
 
 impl Policies {
+    /// Whether an object that a new revision no longer has is deleted only once that revision is operational. `has_pods` is
+    /// whether the revision runs containers: without any, nobody needs the object.
+    pub fn is_pruned_after_operational(&self, object: &ObjectRef, has_pods: bool) -> bool {
+        let is_needed = NEEDED_BY_PODS.contains(&object.kind.as_str())
+            && matches!(object.group.as_str(), "" | "rbac.authorization.k8s.io");
+        has_pods && is_needed && self.prune_order == PruneOrder::AfterOperational
+    }
+
     /// These policies with some of them replaced, by name; the others stay.
     ///
     /// # Errors

@@ -4,9 +4,9 @@
 //! Completion is recorded before any deletion, so that no job runs a second time after a crash at any point.
 
 use domain::Timestamp;
+use domain::bundle::owns_pods;
 use serde_json::Value;
 
-use super::preflight::owns_pods;
 use super::reconciliation::Reconciliation;
 use super::remove::delete_by_rank;
 use super::report;

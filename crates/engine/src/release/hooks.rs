@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use domain::bundle::owns_pods;
 use domain::chart_hook::{HookDeletePolicy, HookEvent};
 use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
@@ -15,7 +16,7 @@ use domain::report::DesiredPhase;
 use serde_json::{Value, json};
 
 use super::finalizers::describe_finalizers;
-use super::preflight::{self, owns_pods};
+use super::preflight;
 use super::reconciliation::{PruneItem, ReconcileFlow, Reconciliation};
 use super::report;
 use super::retry::RetryState;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use domain::bundle::owns_pods;
 use domain::finding::Finding;
 use domain::policy::{ConflictPolicy, UpdateStrategy};
 use domain::release::stage::StageReason;
@@ -20,15 +21,6 @@ use crate::discovery::ServedKinds;
 use crate::error::Error;
 use crate::observe::cluster_state::{self, NamespaceStatus};
 use crate::observe::{CacheState, LiveObject};
-
-/// Kinds that own pods.
-const POD_OWNERS: [&str; 7] =
-    ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"];
-
-/// Whether objects of this kind run containers.
-pub(crate) fn owns_pods(kind: &str) -> bool {
-    kind == "Pod" || POD_OWNERS.contains(&kind)
-}
 
 /// Runs the preflight checks.
 pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {

@@ -1,4 +1,9 @@
 //! Prunes recorded objects that the bundle no longer contains, after all desired objects were applied (S3-13).
+//!
+//! What pods of the former revision may need (a ConfigMap with a hash in its name, a Service, an account) is pruned only once
+//! the new revision is operational: a rolling update keeps the old pods until the new ones are ready, and an old pod that is
+//! started again in the meantime would not find it. The stage does not wait for these objects, because the stages that follow
+//! decide when they go.
 
 use domain::object::ObjectRef;
 use domain::release::{StageName, StageState};
@@ -7,7 +12,10 @@ use super::reconciliation::{ReconcileFlow, Reconciliation};
 use super::remove::{PruneResult, delete_by_rank};
 use crate::applied_release::InventoryEntry;
 
-/// Prunes obsolete objects.
+/// Number of objects that a message names.
+const NAMES_MAX: usize = 3;
+
+/// Prunes the obsolete objects that no pod needs.
 pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let obsolete = obsolete_entries(pass);
     if obsolete.is_empty() {
@@ -26,19 +34,75 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         return ReconcileFlow::Continue;
     }
     pass.state.pruned_generation = Some(pass.request.desired.generation);
-    let PruneResult { remaining, state, retained } = delete_by_rank(pass, &obsolete).await;
-    pass.state.retained.extend(retained);
-    let is_deleted = |entry: &InventoryEntry| {
-        obsolete.iter().any(|other| other.object == entry.object)
-            && !remaining.iter().any(|other| other.object == entry.object)
+    let (late, now) = split_late(pass, obsolete);
+    let state = prune_entries(pass, &now).await;
+    let state = match state {
+        StageState::Done | StageState::Skipped { .. } if !late.is_empty() => {
+            StageState::Skipped { message: describe_late(&late) }
+        }
+        state => state,
     };
-    pass.inventory.retain(|entry| !is_deleted(entry));
-    let state = pass.state.describe_retained(state);
     pass.set_stage(StageName::Pruned, state.clone());
     if pass.is_outdated() {
         return ReconcileFlow::Restart;
     }
     if state.is_finished() { ReconcileFlow::Continue } else { ReconcileFlow::Stop }
+}
+
+/// Prunes the obsolete objects that pods might have needed, if the revision is operational. The stage stays finished while an
+/// object still exists, for example because of its finalizers.
+pub(crate) async fn run_late(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
+    let is_operational = pass
+        .stages
+        .iter()
+        .any(|stage| stage.name == StageName::Operational && stage.state == StageState::Done);
+    if !is_operational || !pass.policies.prune {
+        return ReconcileFlow::Continue;
+    }
+    let (late, _) = split_late(pass, obsolete_entries(pass));
+    if late.is_empty() {
+        return ReconcileFlow::Continue;
+    }
+    let state = match prune_entries(pass, &late).await {
+        StageState::Waiting(reason) | StageState::Failed(reason) => {
+            StageState::Skipped { message: format!("{} {}", describe_late(&late), reason.message) }
+        }
+        StageState::Done => StageState::Done,
+        _ => StageState::Skipped { message: describe_late(&late) },
+    };
+    pass.set_stage(StageName::Pruned, state);
+    if pass.is_outdated() { ReconcileFlow::Restart } else { ReconcileFlow::Continue }
+}
+
+/// Deletes these objects and removes those from the inventory that no longer exist.
+async fn prune_entries(pass: &mut Reconciliation<'_>, entries: &[InventoryEntry]) -> StageState {
+    let PruneResult { remaining, state, retained } = delete_by_rank(pass, entries).await;
+    pass.state.retained.extend(retained);
+    let is_deleted = |entry: &InventoryEntry| {
+        entries.iter().any(|other| other.object == entry.object)
+            && !remaining.iter().any(|other| other.object == entry.object)
+    };
+    pass.inventory.retain(|entry| !is_deleted(entry));
+    pass.state.describe_retained(state)
+}
+
+/// The entries that are pruned once the revision is operational, and the others.
+fn split_late(
+    pass: &Reconciliation<'_>,
+    obsolete: Vec<InventoryEntry>,
+) -> (Vec<InventoryEntry>, Vec<InventoryEntry>) {
+    let has_pods = pass.prepared.has_pods();
+    obsolete.into_iter().partition(|entry| pass.policies.is_pruned_after_operational(&entry.object, has_pods))
+}
+
+fn describe_late(entries: &[InventoryEntry]) -> String {
+    let names: Vec<String> = entries.iter().take(NAMES_MAX).map(|entry| entry.object.to_string()).collect();
+    let more = entries.len().saturating_sub(NAMES_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(
+        "Deleted once the revision is operational, because running pods may need it: {}{more}.",
+        names.join(", ")
+    )
 }
 
 fn obsolete_entries(pass: &Reconciliation<'_>) -> Vec<InventoryEntry> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::bundle::owns_pods;
 use domain::health::{Health, HealthStatus, worst_health};
 use domain::policy::{NotAssessedPolicy, collect_feedback};
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageName, StageState};
 
 use super::expire;
-use super::preflight::owns_pods;
 use super::reconciliation::Reconciliation;
 use crate::desired_object::IGNORE_HEALTH_ANNOTATION;
 use crate::health::{self, Diagnosis, ImagePullStatus};
@@ -31,7 +31,7 @@ pub(crate) fn run(pass: &mut Reconciliation<'_>) {
     if !pass.is_over(StageName::Pruned) {
         return;
     }
-    let has_pods = pass.prepared.objects.iter().any(|desired| owns_pods(&desired.object.kind));
+    let has_pods = pass.prepared.has_pods();
     let state = match (has_pods, images) {
         (false, _) => StageState::Skipped { message: "The workload runs no containers.".to_owned() },
         (_, images) => images.stage(),

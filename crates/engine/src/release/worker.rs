@@ -94,6 +94,9 @@ async fn reconcile_present(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         return flow;
     }
     status::run(pass);
+    if flow == ReconcileFlow::Continue && prune::run_late(pass).await == ReconcileFlow::Restart {
+        return ReconcileFlow::Restart;
+    }
     report::run(pass).await;
     if flow == ReconcileFlow::Continue {
         expire::run(pass).await;

@@ -115,6 +115,7 @@ scenarios! {
         s4_4_a_definition_of_a_chart_and_a_kept_object_stay_on_the_cluster;
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
+        s3_13_what_old_pods_need_is_pruned_after_the_rollout,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
         i5_a_copied_label_is_no_owner,
         i5_a_copied_label_is_no_owner_without_a_record,

@@ -3,6 +3,7 @@
 use domain::release::{StageName, StageState, SyncStatus};
 use domain::workload::{DeletionPolicy, Policies};
 use serde_json::json;
+use testkit::PodFault;
 
 use crate::test_env::*;
 
@@ -25,6 +26,40 @@ pub async fn s3_13_objects_missing_from_a_new_bundle_are_pruned(env: TestEnv) {
     assert_eq!(stage_state(&report, StageName::Pruned), Some(&StageState::Done));
     assert!(env.get(CONFIG_MAP, "b").await.is_none());
     until_recorded(&env, 1).await;
+}
+
+pub async fn s3_13_what_old_pods_need_is_pruned_after_the_rollout(env: TestEnv) {
+    let revision = |config: &str, fault: Option<PodFault>| {
+        let mut web = workload("Deployment", "web", fault);
+        web["spec"]["template"]["metadata"]["labels"]["config"] = config.into();
+        let mut account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "old"}});
+        account["metadata"]["name"] = format!("account-{config}").into();
+        vec![config_map(config, "1"), account, web]
+    };
+    env.set_present(revision("first", None), Policies::default());
+    env.until_operational().await;
+    let broken = revision("second", Some(PodFault::NeverReady));
+    let plan = env.dry_run(broken.clone(), Policies::default()).await;
+    let late = plan.objects.iter().filter(|change| change.after_operational);
+    let mut late: Vec<&str> = late.map(|change| change.object.name.as_str()).collect();
+    late.sort_unstable();
+    assert_eq!(late, ["account-first", "first"]);
+    env.set_present(broken, Policies::default());
+    let is_named = |state: Option<&StageState>| matches!(state, Some(StageState::Skipped { message }) if message.contains("ConfigMap") && message.contains("once the revision is operational"));
+    env.wait_for_report("the late deletions named", |report| {
+        is_named(stage_state(report, StageName::Pruned))
+    })
+    .await;
+    assert!(env.get(CONFIG_MAP, "first").await.is_some());
+    assert!(env.get(SERVICE_ACCOUNT, "account-first").await.is_some());
+    env.set_present(revision("second", None), Policies::default());
+    env.wait_until("pruned", async || env.get(CONFIG_MAP, "first").await.is_none()).await;
+    env.wait_until("pruned", async || env.get(SERVICE_ACCOUNT, "account-first").await.is_none()).await;
+    let report = env.until_operational().await;
+    assert_eq!(stage_state(&report, StageName::Operational), Some(&StageState::Done));
+    env.wait_for_report("pruned", |report| stage_state(report, StageName::Pruned) == Some(&StageState::Done))
+        .await;
+    until_recorded(&env, 3).await;
 }
 
 pub async fn s3_13_an_object_re_created_by_another_party_is_not_pruned(mut env: TestEnv) {

@@ -43,6 +43,11 @@ pub struct PlannedChange {
     /// Why there was no dry run by the API server; empty if there was one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unverified: String,
+    /// Whether it is made only once the new revision is operational ([`PruneOrder::AfterOperational`]).
+    ///
+    /// [`PruneOrder::AfterOperational`]: crate::policy::PruneOrder::AfterOperational
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_operational: bool,
 }
 
 /// The planned action on an object.
@@ -115,12 +120,19 @@ const fn is_zero(n: &u32) -> bool {
 impl PlannedChange {
     /// A change that a dry run by the API server confirmed.
     pub fn verified(object: ObjectRef, action: PlannedAction) -> Self {
-        Self { object, action, unverified: String::new() }
+        Self { object, action, unverified: String::new(), after_operational: false }
     }
 
     /// A change that is estimated without a dry run, and the reason.
     pub fn unverified(object: ObjectRef, action: PlannedAction, why: impl Into<String>) -> Self {
-        Self { object, action, unverified: why.into() }
+        Self { object, action, unverified: why.into(), after_operational: false }
+    }
+}
+
+/// Marks the deletions that wait until the new revision is operational. `has_pods` is whether it runs containers.
+pub fn mark_late_deletions(changes: &mut [PlannedChange], policies: &Policies, has_pods: bool) {
+    for change in changes.iter_mut().filter(|change| change.action == PlannedAction::Delete) {
+        change.after_operational = policies.is_pruned_after_operational(&change.object, has_pods);
     }
 }
 
@@ -251,6 +263,7 @@ impl ClusterPlan {
             findings.extend(finding);
             objects.push(PlannedChange::unverified(object_ref(old), outcome, why));
         }
+        mark_late_deletions(&mut objects, policies, after.has_pods());
         objects.extend(hook_events.into_iter().flat_map(|events| plan_hooks(&after.hooks, events)));
         Self { findings, ..Self::from_changes(objects) }
     }

@@ -50,6 +50,7 @@ fn every_policy_is_known_by_its_stored_name() {
     let full = Policies {
         orphan: vec![ObjectSelector::default()],
         ttl_seconds_after_finished: Some(1),
+        prune_order: PruneOrder::AfterApply,
         changed_jobs: ChangedJobsPolicy::Refuse,
         not_assessed: NotAssessedPolicy::Wait,
         update: vec![UpdateRule::default()],
@@ -69,6 +70,20 @@ fn every_policy_is_known_by_its_stored_name() {
     names.sort();
     known.sort_unstable();
     assert_eq!(names, known);
+}
+
+#[test]
+fn what_running_pods_may_need_is_pruned_after_the_revision_is_operational() {
+    let policies = Policies::default();
+    let at_once = Policies { prune_order: PruneOrder::AfterApply, ..Policies::default() };
+    for kind in ["ConfigMap", "Secret", "ServiceAccount", "Service", "PersistentVolumeClaim"] {
+        assert!(policies.is_pruned_after_operational(&object(kind, "a"), true), "{kind}");
+        assert!(!policies.is_pruned_after_operational(&object(kind, "a"), false), "{kind}: nobody needs it");
+        assert!(!at_once.is_pruned_after_operational(&object(kind, "a"), true), "{kind}");
+    }
+    assert!(!policies.is_pruned_after_operational(&object("Deployment", "a"), true));
+    let knative = ObjectRef { group: "serving.knative.dev".into(), ..object("Service", "a") };
+    assert!(!policies.is_pruned_after_operational(&knative, true));
 }
 
 #[test]
