@@ -6,7 +6,6 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::kubernetes::name;
 use crate::kubernetes::object::{ObjectRef, object_ref};
 use crate::model::bundle::{Bundle, is_envelope};
 use crate::model::chart_hook::{ChartHook, hook_events, sort_hooks};
@@ -17,8 +16,8 @@ use crate::model::placement::ClusterGroup;
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::{ParsedManifests, check_rendered};
-use crate::text::name_check;
 use crate::text::template::{self, TemplateBudget};
+use crate::text::{name_check, object_name};
 
 pub(crate) mod scope;
 mod template_values;
@@ -174,16 +173,18 @@ fn reject_blocking(findings: Vec<Finding>) -> Result<(), RenderError> {
 /// G101 after rendering, because a template value may have produced an invalid name.
 fn check_name(object: &Value) -> Option<Finding> {
     let name = object_ref(object);
-    let free = name.group == "rbac.authorization.k8s.io" || template::is_templated(object);
-    (!free && !name::is_subdomain(&name.name)).then(|| {
-        Finding::error(
-            name_check::INVALID_NAME,
-            format!("With this cluster's values, the name of {name} is not valid in Kubernetes."),
-            "Use a value of lower-case letters, digits and \"-\", or | lower.",
-        )
-        .with_object(name.to_string())
-        .with_path("/metadata/name")
-    })
+    let problem = object_name::find_problem(&name, object).filter(|_| !template::is_templated(object))?;
+    let hint = if problem.is_length {
+        "Shorten the name, or use a shorter value."
+    } else {
+        "Use a value of lower-case letters, digits and \"-\", or | lower."
+    };
+    let message = format!("With this cluster's values, {name} {}.", problem.message);
+    Some(
+        Finding::error(name_check::INVALID_NAME, message, hint)
+            .with_object(name.to_string())
+            .with_path("/metadata/name"),
+    )
 }
 
 /// G110 after rendering, because template values may have produced equal names.

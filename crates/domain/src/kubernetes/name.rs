@@ -12,7 +12,12 @@ pub fn is_label(text: &str) -> bool {
 
 /// Whether `text` is an RFC 1123 subdomain: labels joined by dots, ≤ 253 in all.
 pub fn is_subdomain(text: &str) -> bool {
-    text.len() <= MAX_SUBDOMAIN_LENGTH && text.split('.').all(|part| !part.is_empty() && is_label_shape(part))
+    text.len() <= MAX_SUBDOMAIN_LENGTH && is_subdomain_shape(text)
+}
+
+/// Whether `text` has the characters of an RFC 1123 subdomain, whatever its length.
+pub fn is_subdomain_shape(text: &str) -> bool {
+    text.split('.').all(|part| !part.is_empty() && is_label_shape(part))
 }
 
 fn is_label_shape(text: &str) -> bool {
@@ -25,6 +30,11 @@ fn is_label_shape(text: &str) -> bool {
 
 /// The nearest valid label: lower case, anything else becomes `-`, trimmed and cut. `None` if nothing is left.
 pub fn suggest_label(text: &str) -> Option<String> {
+    suggest_short_label(text, MAX_LABEL_LENGTH)
+}
+
+/// Like [`suggest_label`], with at most `max` characters.
+pub fn suggest_short_label(text: &str, max: usize) -> Option<String> {
     let mut name = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
         match c {
@@ -33,7 +43,7 @@ pub fn suggest_label(text: &str) -> Option<String> {
             _ => {}
         }
     }
-    name.truncate(MAX_LABEL_LENGTH);
+    name.truncate(max.min(MAX_LABEL_LENGTH));
     let name = name.trim_matches('-').to_owned();
     (!name.is_empty()).then_some(name)
 }
@@ -47,5 +57,13 @@ mod tests {
         assert!(is_subdomain("a.b-c.d1"));
         assert!(!is_subdomain("a..b"));
         assert!(!is_subdomain("A.b"));
+    }
+
+    #[test]
+    fn a_suggestion_is_cut_without_a_dash_at_its_end() {
+        assert_eq!(suggest_short_label("Web_App.v2", 10).as_deref(), Some("web-app-v2"));
+        assert_eq!(suggest_short_label("web-app-v2", 8).as_deref(), Some("web-app"));
+        assert_eq!(suggest_label(&"a".repeat(64)), Some("a".repeat(63)));
+        assert_eq!(suggest_label("/"), None);
     }
 }

@@ -84,6 +84,13 @@ impl Manifest {
         self.text.find_scalar(&self.tree, pointer)?.replace(old, new).map(|edit| self.to_edit(edit))
     }
 
+    /// Whether the value `value` of the field at a JSON pointer was filled into a template: there is an expression behind
+    /// the key, and the value is not written there.
+    pub(crate) fn is_filled(&self, pointer: &str, value: &str) -> bool {
+        let scalar = self.text.find_scalar(&self.tree, pointer);
+        scalar.is_some_and(|scalar| scalar.has_expression() && scalar.replace(value, value).is_none())
+    }
+
     /// The edit that quotes a number, a boolean or the like.
     pub(crate) fn quoting_edit(&self, pointer: &str) -> Option<TextEdit> {
         self.text.find_scalar(&self.tree, pointer)?.quote().map(|edit| self.to_edit(edit))

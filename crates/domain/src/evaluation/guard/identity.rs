@@ -3,35 +3,23 @@
 use std::collections::HashMap;
 
 use super::rule_context::{RuleContext, RuleObject, quote};
-use crate::kubernetes::name;
 use crate::text::finding::Finding;
 use crate::text::manifest;
-use crate::text::name_check;
+use crate::text::{name_check, object_name};
 
-/// G101: names of objects. RBAC objects are not checked, because their names may contain almost any character.
+/// G101: names of objects.
 pub(super) fn names(context: &RuleContext<'_>) -> Vec<Finding> {
-    let checked = context.objects.iter().filter(|object| object.name.group != "rbac.authorization.k8s.io");
-    checked.filter_map(invalid_name).collect()
+    context.objects.iter().filter_map(invalid_name).collect()
 }
 
 fn invalid_name(object: &RuleObject<'_>) -> Option<Finding> {
-    let name = object.name.name.as_str();
-    let label = matches!(object.name.kind.as_str(), "Service" | "Namespace") && object.name.group.is_empty();
-    if if label { name::is_label(name) } else { name::is_subdomain(name) } {
+    let problem = object_name::find_problem(&object.name, &object.manifest.object)?;
+    // The length of a name is known only with the values of a cluster; rendering checks it.
+    if problem.is_length && object.manifest.is_filled("/metadata/name", &object.name.name) {
         return None;
     }
-    let rule = if label {
-        "lower-case letters, digits and \"-\", at most 63 characters"
-    } else {
-        "lower-case letters, digits, \"-\" and \".\", at most 253 characters"
-    };
-    let hint = name::suggest_label(name)
-        .map_or("Choose a short name.".to_owned(), |better| format!("Try {better:?}."));
-    let message = format!(
-        "{} has an invalid name: use {rule}, with a letter or digit at both ends.",
-        quote(&object.display_name)
-    );
-    Some(object.error(name_check::INVALID_NAME, "/metadata/name", message, &hint))
+    let message = format!("{} {}.", quote(&object.display_name), problem.message);
+    Some(object.error(name_check::INVALID_NAME, "/metadata/name", message, &problem.hint))
 }
 
 /// G107: namespaces that objects set themselves, and Namespace objects of the workload.

@@ -9,6 +9,7 @@ mod declarations;
 mod dependencies;
 mod exposure;
 mod fleet;
+mod names;
 mod objects;
 mod pods;
 mod structure;

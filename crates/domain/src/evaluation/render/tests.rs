@@ -176,6 +176,26 @@ fn s4_9_rendering_waits_for_values_that_the_cluster_does_not_have() {
 }
 
 #[test]
+fn g101_template_values_that_produce_a_name_without_room_are_rejected() {
+    let mut cluster = cluster();
+    let text = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: 'a-${{ cluster.labels.team }}'}\n";
+    cluster.labels.insert("team".into(), "b".repeat(50));
+    assert!(render_for(text, &cluster, spec()).is_ok());
+    cluster.labels.insert("team".into(), "b".repeat(51));
+    let finding = &rejected_findings(render_for(text, &cluster, spec()))[0];
+    assert!(
+        finding.message.contains("has a name of 53 characters; at most 52 work, because"),
+        "{}",
+        finding.message
+    );
+    assert_eq!(finding.hint, "Shorten the name, or use a shorter value.");
+    cluster.labels.insert("team".into(), "b.c".into());
+    assert!(render_for(text, &cluster, spec()).is_ok());
+    let service = text.replace("batch/v1", "v1").replace("CronJob", "Service");
+    assert_eq!(rejected_findings(render_for(&service, &cluster, spec()))[0].code, "G101");
+}
+
+#[test]
 fn template_values_that_produce_an_invalid_or_duplicate_name_are_rejected() {
     let mut cluster = cluster();
     cluster.labels.insert("team".into(), "Blue_1".into());

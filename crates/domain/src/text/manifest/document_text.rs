@@ -69,6 +69,11 @@ pub(super) struct ScalarText<'a> {
 }
 
 impl ScalarText<'_> {
+    /// Whether a template expression begins on the line.
+    pub(super) fn has_expression(&self) -> bool {
+        self.line.contains("${{")
+    }
+
     /// Replaces `old` by `new`, within the existing quotes.
     pub(super) fn replace(&self, old: &str, new: &str) -> Option<TextChange> {
         let plain = |text: &str| !text.is_empty() && !text.contains(['"', '\'', '\\', '\n', '#']);

@@ -16,8 +16,8 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G101",
         title: "Invalid name",
         severities: &[(Static, &[Error]), (Publish, &[Error]), (Verb, &[Error])],
-        finds: "The name of a workload, object, override, cluster, group, user or token is not a valid Kubernetes name, or two overrides have the same name.",
-        fix: "Use at most 63 lower-case letters, digits and \"-\", with a letter or digit at both ends.",
+        finds: "The name of a workload, object, override, cluster, group, user or token is not a valid Kubernetes name, the name of an object leaves no room for what Kubernetes adds to it for its pods or jobs, or two overrides have the same name.",
+        fix: "Use at most 63 lower-case letters, digits and \"-\", with a letter or digit at both ends; at most 52 for a CronJob or a StatefulSet.",
     },
     GuardRail {
         code: "G102",
