@@ -1,7 +1,7 @@
 //! Uploads a chart into the project's own repository.
 
 use domain::authorization::UserAction;
-use domain::chart::{ChartVersion, LOCAL_REPOSITORY};
+use domain::chart::{CAPABILITIES, ChartVersion, LOCAL_REPOSITORY, RELEASE_PHASES};
 use domain::event::{EventKind, NewEvent};
 use domain::{Digest, Finding, Timestamp};
 use source::archive::ChartArchive;
@@ -9,11 +9,6 @@ use source::archive::ChartArchive;
 use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
-
-/// Text in templates that makes their output depend on the cluster's version or APIs.
-const CAPABILITIES: &str = "Capabilities";
-/// Fields of `.Release` that differ between an installation and an upgrade.
-const RELEASE_PHASES: [&str; 2] = ["IsInstall", "IsUpgrade"];
 
 impl Hub {
     /// Stores a packed chart (`.tgz`) in the repository `local`. The same archive again is no change.
