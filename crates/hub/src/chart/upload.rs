@@ -4,7 +4,7 @@ use domain::authorization::UserAction;
 use domain::chart::{CAPABILITIES, ChartVersion, LOCAL_REPOSITORY, RELEASE_PHASES};
 use domain::event::{EventKind, NewEvent};
 use domain::{Digest, Finding, Timestamp};
-use source::archive::ChartArchive;
+use source::archive::{ArchiveRejected, ChartArchive};
 
 use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
@@ -49,8 +49,7 @@ pub(crate) fn read_chart(
     created_by: String,
     created_at: Timestamp,
 ) -> Result<ChartVersion, Finding> {
-    let read = ChartArchive::read(archive)
-        .map_err(|rejected| Finding::error("G112", rejected.to_string(), rejected.hint))?;
+    let read = ChartArchive::read(archive).map_err(|rejected| rejected_finding(&rejected))?;
     let metadata = read.metadata();
     Ok(ChartVersion {
         repository: repository.to_owned(),
@@ -66,6 +65,16 @@ pub(crate) fn read_chart(
         created_by,
         created_at,
     })
+}
+
+/// A stored archive is not allowed: an earlier version of the server accepted it.
+pub(crate) fn rejected_archive(rejected: &ArchiveRejected) -> Error {
+    Error::Invalid(vec![rejected_finding(rejected)])
+}
+
+/// G112: an archive is not allowed.
+fn rejected_finding(rejected: &ArchiveRejected) -> Finding {
+    Finding::error("G112", rejected.to_string(), rejected.hint)
 }
 
 fn describe_conflict(stored: &ChartVersion) -> String {
