@@ -21,7 +21,7 @@ mod values_check;
 
 pub(crate) use fetch::ChartFetcher;
 pub(crate) use rendering::{ChartRenderer, RenderingFailure, SharedRendering};
-pub(crate) use upload::read_chart;
+pub(crate) use upload::{read_chart, rejected_archive};
 
 impl Hub {
     /// The chart that a source names, fetched from its repository if it is not stored yet, or why it is not there.

@@ -88,7 +88,7 @@ impl Helm {
         let run = HelmRun { name, packed: &packed, inputs, skip_schema };
         let files = self.run(&run).await?;
         let mut random_files = Vec::new();
-        if chart.may_be_random() {
+        if chart.may_be_random(&inputs.values) {
             let again = self.run(&run).await?;
             let differing = files.iter().filter(|file| !again.contains(file) && !has_only_tests(file));
             random_files = differing.map(|file| file.name.clone()).collect();

@@ -45,13 +45,18 @@ fn inputs(values: &str) -> ChartInputs {
 
 /// A chart named `web` with these files beside Chart.yaml.
 fn chart(files: &[(&str, &str)]) -> Vec<u8> {
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+    pack_chart("web", &files)
+}
+
+fn pack_chart(name: &str, files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    let description = ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    for (path, text) in [description].iter().chain(files) {
+    let description = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+    for (path, bytes) in [("Chart.yaml", description.as_bytes())].iter().chain(files) {
         let mut header = Header::new_gnu();
-        header.set_size(text.len() as u64);
+        header.set_size(bytes.len() as u64);
         header.set_mode(0o644);
-        builder.append_data(&mut header, format!("web/{path}"), text.as_bytes()).unwrap();
+        builder.append_data(&mut header, format!("{name}/{path}"), *bytes).unwrap();
     }
     builder.into_inner().unwrap().finish().unwrap()
 }
@@ -158,6 +163,27 @@ async fn content_that_differs_with_every_rendering_is_named() {
     let rendered = render("  a: {{ randAlphaNum 20 | quote }}\n", "").await.unwrap();
     assert_eq!(rendered.random_files, ["templates/a.yaml"]);
     assert!(render("  a: b\n", "").await.unwrap().random_files.is_empty());
+}
+
+/// S1-10: Helm loads packed subcharts, so what they read is found there.
+#[tokio::test]
+async fn a_packed_subchart_and_a_value_that_tpl_evaluates_are_rendered_and_named_if_they_are_random() {
+    let token = "{{ define \"kit.token\" }}{{ randAlphaNum 8 }}{{ end }}";
+    let library = pack_chart("kit", &[("templates/_kit.tpl", token.as_bytes())]);
+    let by_library = format!("{CONFIG}  token: {{{{ include \"kit.token\" . }}}}\n");
+    let by_value = format!("{CONFIG}  note: {{{{ tpl .Values.note . }}}}\n");
+    let files: [(&str, &[u8]); 3] = [
+        ("charts/kit-1.0.0.tgz", &library),
+        ("templates/a.yaml", by_library.as_bytes()),
+        ("templates/b.yaml", by_value.as_bytes()),
+    ];
+    let random = async |files: &[(&str, &[u8])], values: &str| {
+        helm().await.render(&pack_chart("web", files), &inputs(values)).await.unwrap().random_files
+    };
+    let (fixed, changing) = (r#"{"note":"{{ .Release.Name }}"}"#, r#"{"note":"{{ randNumeric 9 }}"}"#);
+    assert_eq!(random(&files, fixed).await, ["templates/a.yaml"]);
+    assert_eq!(random(&files[2..], fixed).await, Vec::<String>::new());
+    assert_eq!(random(&files[2..], changing).await, ["templates/b.yaml"]);
 }
 
 #[tokio::test]

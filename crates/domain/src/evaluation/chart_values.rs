@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use crate::evaluation::render::{RenderError, TemplateValues, should_wait_on};
 use crate::kubernetes::id::ClusterId;
 use crate::model::bundle::canonical_json;
-use crate::model::chart::{ChartInputs, ChartSource, ChartVersion, SAMPLE_KUBERNETES_VERSION};
+use crate::model::chart::{
+    CAPABILITIES, ChartInputs, ChartSource, ChartVersion, RELEASE_PHASES, SAMPLE_KUBERNETES_VERSION,
+};
 use crate::model::cluster::{Cluster, ClusterFacts};
 use crate::model::helm_release::{HelmChart, HelmRelease};
 use crate::model::overrides::list_applicable;
@@ -108,10 +110,15 @@ impl ChartRelease<'_> {
             return Err(RenderError::Waiting(vec![finding.with_clusters(vec![cluster.name.clone()])]));
         }
         let values = merge_layers(&self.layers(cluster)?);
-        let versions = if chart.uses_capabilities { list_api_versions(&cluster.facts) } else { Vec::new() };
-        let inputs = self.build_inputs(chart, &values, &cluster.facts.kubernetes_version, versions);
-        let is_upgrade = chart.uses_release_phase && self.is_upgrade(cluster.id);
-        Ok(ChartInputs { is_upgrade, ..inputs })
+        let inputs = self.build_inputs(chart, &values, &cluster.facts.kubernetes_version);
+        // A chart may evaluate values as templates (`tpl`). Whether it does is not known here; if not, it has some inputs more
+        // than it uses.
+        let values_contain = |words: &[&str]| words.iter().any(|word| inputs.values.contains(word));
+        let uses_capabilities = chart.uses_capabilities || values_contain(&[CAPABILITIES]);
+        let uses_release_phase = chart.uses_release_phase || values_contain(&RELEASE_PHASES);
+        let api_versions = if uses_capabilities { list_api_versions(&cluster.facts) } else { Vec::new() };
+        let is_upgrade = uses_release_phase && self.is_upgrade(cluster.id);
+        Ok(ChartInputs { api_versions, is_upgrade, ..inputs })
     }
 
     /// The inputs of a rendering without a cluster: the common values, with samples in place of values of clusters.
@@ -124,7 +131,7 @@ impl ChartRelease<'_> {
         if filler.rejected.iter().any(Finding::is_blocking) {
             return Err(RenderError::Rejected(filler.rejected));
         }
-        Ok(self.build_inputs(chart, &merge_layers([&layer]), SAMPLE_KUBERNETES_VERSION, Vec::new()))
+        Ok(self.build_inputs(chart, &merge_layers([&layer]), SAMPLE_KUBERNETES_VERSION))
     }
 
     /// What Helm's record says of the release on `cluster`.
@@ -152,20 +159,15 @@ impl ChartRelease<'_> {
         self.installed.get(&cluster).is_some_and(|first| *first < self.revision)
     }
 
-    fn build_inputs(
-        &self,
-        chart: &ChartVersion,
-        values: &Value,
-        kubernetes_version: &str,
-        api_versions: Vec<String>,
-    ) -> ChartInputs {
+    /// The inputs of a chart that reads neither APIs nor the phase of the release.
+    fn build_inputs(&self, chart: &ChartVersion, values: &Value, kubernetes_version: &str) -> ChartInputs {
         ChartInputs {
             chart: chart.digest.clone(),
             release_name: self.source.release_name_or(self.workload).to_owned(),
             namespace: self.spec.namespace.clone(),
             values: String::from_utf8_lossy(&canonical_json(values)).into_owned(),
             kubernetes_version: kubernetes_version.to_owned(),
-            api_versions,
+            api_versions: Vec::new(),
             is_upgrade: false,
             skip_schema_validation: self.spec.policies.skip_schema_validation,
         }
@@ -345,6 +347,25 @@ mod tests {
             assert_eq!(inputs(true), ["apps/v1", "apps/v1/Deployment"]);
             assert!(inputs(false).is_empty());
         });
+    }
+
+    #[test]
+    fn apis_and_the_phase_are_inputs_if_a_value_names_them_because_the_chart_may_evaluate_it() {
+        let installed = BTreeMap::from([(ClusterId::from_parts(1, 0), 1)]);
+        let inputs = |values: &str, overrides: Vec<Override>| {
+            with_release(values, overrides, |release| {
+                let release = ChartRelease { revision: 2, installed: &installed, ..*release };
+                let inputs = release.inputs(&chart(false), &cluster(1, "a")).unwrap();
+                (inputs.api_versions, inputs.is_upgrade)
+            })
+        };
+        let apis = vec!["apps/v1".to_owned(), "apps/v1/Deployment".to_owned()];
+        let has = "extraDeploy: ['{{ if .Capabilities.APIVersions.Has \"a/v1\" }}a: 1{{ end }}']\n";
+        assert_eq!(inputs(has, Vec::new()), (apis.clone(), false));
+        assert_eq!(inputs("", vec![override_for("a", has)]), (apis, false), "in an override");
+        assert_eq!(inputs("", vec![override_for("b", has)]), (Vec::new(), false), "for another cluster");
+        assert_eq!(inputs("note: '{{ .Release.IsUpgrade }}'\n", Vec::new()), (Vec::new(), true));
+        assert_eq!(inputs("note: '{{ .Release.Name }}'\n", Vec::new()), (Vec::new(), false));
     }
 
     #[test]

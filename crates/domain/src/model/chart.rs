@@ -14,6 +14,10 @@ pub const LOCAL_REPOSITORY: &str = "local";
 pub const MAX_RELEASE_NAME: usize = 53;
 /// The Kubernetes version that a chart is rendered for where no cluster is selected or has reported its own.
 pub const SAMPLE_KUBERNETES_VERSION: &str = "v1.36.0";
+/// Text in a template that makes its output depend on the cluster's version or APIs.
+pub const CAPABILITIES: &str = "Capabilities";
+/// Fields of `.Release` in a template that differ between an installation and an upgrade.
+pub const RELEASE_PHASES: [&str; 2] = ["IsInstall", "IsUpgrade"];
 
 /// A chart, and what it is rendered with on every cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

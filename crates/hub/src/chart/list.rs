@@ -4,6 +4,7 @@ use domain::chart::{ChartDetails, ChartSource, ChartVersion};
 use domain::chart_repository::parse_version;
 use source::archive::ChartArchive;
 
+use super::upload::rejected_archive;
 use crate::blocking::run_blocking;
 use crate::manifests::RenderWait;
 use crate::{Error, Hub};
@@ -56,7 +57,7 @@ impl Hub {
                 chart,
             })
         });
-        read.await?.map_err(|rejected| Error::Internal(Box::new(rejected)))
+        read.await?.map_err(|rejected| rejected_archive(&rejected))
     }
 
     async fn has_repository(&self, name: &str) -> Result<bool, Error> {

@@ -1,19 +1,14 @@
 //! Uploads a chart into the project's own repository.
 
 use domain::authorization::UserAction;
-use domain::chart::{ChartVersion, LOCAL_REPOSITORY};
+use domain::chart::{CAPABILITIES, ChartVersion, LOCAL_REPOSITORY, RELEASE_PHASES};
 use domain::event::{EventKind, NewEvent};
 use domain::{Digest, Finding, Timestamp};
-use source::archive::ChartArchive;
+use source::archive::{ArchiveRejected, ChartArchive};
 
 use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
-
-/// Text in templates that makes their output depend on the cluster's version or APIs.
-const CAPABILITIES: &str = "Capabilities";
-/// Fields of `.Release` that differ between an installation and an upgrade.
-const RELEASE_PHASES: [&str; 2] = ["IsInstall", "IsUpgrade"];
 
 impl Hub {
     /// Stores a packed chart (`.tgz`) in the repository `local`. The same archive again is no change.
@@ -54,8 +49,7 @@ pub(crate) fn read_chart(
     created_by: String,
     created_at: Timestamp,
 ) -> Result<ChartVersion, Finding> {
-    let read = ChartArchive::read(archive)
-        .map_err(|rejected| Finding::error("G112", rejected.to_string(), rejected.hint))?;
+    let read = ChartArchive::read(archive).map_err(|rejected| rejected_finding(&rejected))?;
     let metadata = read.metadata();
     Ok(ChartVersion {
         repository: repository.to_owned(),
@@ -71,6 +65,16 @@ pub(crate) fn read_chart(
         created_by,
         created_at,
     })
+}
+
+/// A stored archive is not allowed: an earlier version of the server accepted it.
+pub(crate) fn rejected_archive(rejected: &ArchiveRejected) -> Error {
+    Error::Invalid(vec![rejected_finding(rejected)])
+}
+
+/// G112: an archive is not allowed.
+fn rejected_finding(rejected: &ArchiveRejected) -> Finding {
+    Finding::error("G112", rejected.to_string(), rejected.hint)
 }
 
 fn describe_conflict(stored: &ChartVersion) -> String {

@@ -15,6 +15,7 @@ use source::helm::FailureKind;
 use source::unknown_values::KnownValues;
 
 use super::rendering::{RenderingFailure, failure_findings};
+use super::upload::rejected_archive;
 use crate::blocking::run_blocking;
 use crate::manifests::RenderWait;
 use crate::{Error, Hub};
@@ -125,7 +126,7 @@ impl Hub {
         }
         let archive = self.load_archive(digest).await?;
         let read = run_blocking(move || ChartArchive::read(&archive).map(|chart| KnownValues::read(&chart)));
-        let known = Arc::new(read.await?.map_err(|rejected| Error::Internal(Box::new(rejected)))?);
+        let known = Arc::new(read.await?.map_err(|rejected| rejected_archive(&rejected))?);
         let mut cache = cache.lock();
         if cache.len() >= MAX_CACHED {
             cache.clear();

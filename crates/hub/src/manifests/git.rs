@@ -9,7 +9,7 @@ use source::archive::ChartArchive;
 use super::chart::{RenderWait, unrendered};
 use super::{ManifestSet, ManifestsQuery, SourceManifests};
 use crate::blocking::run_blocking;
-use crate::chart::RenderingFailure;
+use crate::chart::{RenderingFailure, rejected_archive};
 use crate::git::{mismatch, unpinned};
 use crate::{Error, Hub};
 
@@ -111,6 +111,6 @@ impl Hub {
         let bytes = self.get_git_content(digest).await?;
         let read =
             run_blocking(move || ChartArchive::read(&bytes).map(|chart| chart.default_values().to_owned()));
-        read.await?.map_err(|rejected| Error::Internal(Box::new(rejected)))
+        read.await?.map_err(|rejected| rejected_archive(&rejected))
     }
 }

@@ -4,9 +4,11 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tar::{Builder, Header};
+use tar::{Builder, EntryType, Header};
 
 use super::*;
+
+mod subcharts;
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.2.3\nappVersion: \"9\"\nkubeVersion: \">=1.25\"\n";
 
@@ -69,7 +71,7 @@ fn a_chart_is_read_with_its_metadata_values_and_readme() {
     assert_eq!(metadata.kubernetes_range, ">=1.25");
     assert_eq!(chart.default_values(), "replicas: 1 # how many\n");
     assert_eq!((chart.readme(), chart.values_schema()), (Some("# Web"), None));
-    assert!(chart.contains_text("Capabilities") && chart.may_be_random());
+    assert!(chart.contains_text("Capabilities") && chart.may_be_random(""));
     assert_eq!(
         ChartArchive::read(&chart.pack().unwrap()).unwrap(),
         chart,
@@ -81,11 +83,15 @@ fn a_chart_is_read_with_its_metadata_values_and_readme() {
 fn a_word_is_random_only_as_a_function_in_an_expression() {
     let chart = |template: &str| {
         let archive = pack(&[file("web/Chart.yaml", CHART), file("web/templates/a.yaml", template)]);
-        ChartArchive::read(&archive).unwrap().may_be_random()
+        ChartArchive::read(&archive).unwrap().may_be_random("")
     };
     assert!(chart("a: {{ now | date \"2006\" }}"));
     assert!(!chart("a: {{ .Values.knownHosts }} # now"));
     assert!(!chart("a: {{ .Values.now_or_never }}"));
+    assert!(
+        chart("a: {{ printf \"{{ %s }}\" .Values.a | default now }}"),
+        "braces in a text of an expression"
+    );
 }
 
 #[test]

@@ -188,3 +188,42 @@ fn pack_chart(files: BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, GitError> {
     ChartArchive::read(&packed).map_err(|why| rejected(format!("The chart is refused: {why}")))?;
     Ok(packed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::ArtifactFiles;
+    use crate::repository::FetchedArtifact;
+
+    fn read_chart(ignore: &str) -> Result<Vec<String>, GitError> {
+        let files = [
+            ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+            (HELM_IGNORE, ignore),
+            ("charts/kit.tgz", "no archive"),
+        ];
+        let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
+        let artifact = ArtifactFiles::from(FetchedArtifact {
+            digest: Digest::compute(b"manifest"),
+            archive: Digest::compute(b"archive"),
+            annotations: BTreeMap::new(),
+            files: files.into(),
+        });
+        match GitSnapshot::read(&artifact, "")?.content {
+            SnapshotContent::Chart(packed, _) => {
+                let files = crate::archive::read_files(&packed).unwrap();
+                Ok(files.into_keys().collect())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_packed_subchart_is_read_unless_helmignore_leaves_it_out() {
+        let error = read_chart("*.orig\n").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "The chart is refused: The archive is rejected: its entry \"charts/kit.tgz\" is no readable .tgz file: invalid gzip header."
+        );
+        assert_eq!(read_chart("charts/*.tgz\n").unwrap(), ["web/.helmignore", "web/Chart.yaml"]);
+    }
+}
