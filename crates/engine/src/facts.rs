@@ -47,7 +47,11 @@ pub(crate) async fn read(
     apis.dedup();
     let nodes: Option<Vec<NodeSummary>> =
         land.nodes.rows().map(|rows| rows.into_iter().map(|(_, node)| node).collect());
-    let (storage_classes, default_storage_class) = class_names(land.storage_classes.rows());
+    let (storage_classes, default_storage_class) = class_names(
+        land.storage_classes
+            .rows()
+            .map(|rows| rows.into_iter().map(|(key, class)| (key, class.is_default)).collect()),
+    );
     let (ingress_classes, default_ingress_class) = class_names(land.ingress_classes.rows());
     Ok(ClusterFacts {
         kubernetes_version: version["gitVersion"].as_str().unwrap_or_default().to_owned(),

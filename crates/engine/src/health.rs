@@ -16,6 +16,7 @@ mod daemon_set;
 mod deployment;
 mod diagnosis;
 mod disruption_budget;
+mod failed_creation;
 mod gateway;
 mod hold;
 mod image_pull;
@@ -31,9 +32,11 @@ mod static_kind;
 mod volume;
 
 pub use diagnosis::{Diagnosis, diagnose};
+pub(crate) use failed_creation::FAILED_CREATE;
 pub(crate) use hold::assess_hold;
 pub(crate) use image_pull::ImagePullStatus;
 use object_view::ObjectView;
+pub(crate) use volume::assess_unused_claim;
 
 /// Reason of a completed job.
 pub use domain::health::COMPLETED;
@@ -48,6 +51,11 @@ const MINUTE_MILLIS: i64 = 60_000;
 pub fn assess(object: &Value, has_status: bool, now: Timestamp) -> Health {
     let view = ObjectView { object, has_status, now };
     assess_common(&view).unwrap_or_else(|| assess_by_kind(&view))
+}
+
+/// The health of an object about which its controller wrote this warning; `None` if nothing is missing any more.
+pub(crate) fn assess_failed_creation(object: &Value, warning: &Value, now: Timestamp) -> Option<Health> {
+    failed_creation::assess_failed_creation(&ObjectView { object, has_status: true, now }, warning)
 }
 
 /// Rules of all kinds: deletion, observed generation, `Stalled`, `Reconciling`.

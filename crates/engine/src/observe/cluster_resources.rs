@@ -82,9 +82,28 @@ fn parse_quota(value: &Value) -> Quota {
     }
 }
 
-/// Whether a class is the default of its kind.
-fn is_default_class(annotation: &'static str) -> impl Fn(&Value) -> Option<bool> + Send + Sync {
-    move |class| Some(class["metadata"]["annotations"][annotation] == "true")
+/// Cached attributes of a storage class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct StorageClassSummary {
+    /// Whether it is the default of the cluster.
+    pub is_default: bool,
+    /// Whether a claim is bound only once a pod uses it (`WaitForFirstConsumer`).
+    pub binds_late: bool,
+}
+
+impl StorageClassSummary {
+    fn from_class(class: &Value) -> Self {
+        let annotations = &class["metadata"]["annotations"];
+        Self {
+            is_default: annotations["storageclass.kubernetes.io/is-default-class"] == "true",
+            binds_late: class["volumeBindingMode"] == "WaitForFirstConsumer",
+        }
+    }
+}
+
+/// Whether an ingress class is the default.
+fn is_default_ingress_class(class: &Value) -> Option<bool> {
+    Some(class["metadata"]["annotations"]["ingressclass.kubernetes.io/is-default-class"] == "true")
 }
 
 /// `Some` if a service account has pull secrets; others are not cached.
@@ -148,6 +167,11 @@ impl<T: Clone + PartialEq> SummaryTable<T> {
         is_listed.then(|| rows.iter().map(|(key, row)| (key.clone(), row.clone())).collect())
     }
 
+    /// The row of a cluster-scoped object; `None` if it does not exist or its kind was never listed.
+    pub fn row(&self, name: &str) -> Option<T> {
+        self.rows.read().get(&(String::new(), name.to_owned())).cloned()
+    }
+
     /// Handles an event; `reduce` returns the row of an object, or `None` to omit it. Returns whether a row changed.
     fn handle_event(&self, event: WatcherEvent, reduce: impl Fn(&Value) -> Option<T>) -> bool {
         let key = |value: &Value| {
@@ -194,8 +218,8 @@ pub(crate) struct ClusterResources {
     pub nodes: SummaryTable<NodeSummary>,
     /// Resource quotas, by namespace and name.
     pub quotas: SummaryTable<Quota>,
-    /// Storage classes, and whether each is the default.
-    pub storage_classes: SummaryTable<bool>,
+    /// Storage classes.
+    pub storage_classes: SummaryTable<StorageClassSummary>,
     /// Ingress classes, and whether each is the default.
     pub ingress_classes: SummaryTable<bool>,
     /// Service accounts with pull secrets, by namespace and name.
@@ -223,8 +247,6 @@ impl ClusterResources {
 /// Watches all cluster resources.
 pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: ApiClient) {
     let land = &cluster.resources;
-    let default_storage = is_default_class("storageclass.kubernetes.io/is-default-class");
-    let default_ingress = is_default_class("ingressclass.kubernetes.io/is-default-class");
     futures::join!(
         watch_table(
             &api,
@@ -246,14 +268,14 @@ pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: Api
             &api,
             "/apis/storage.k8s.io/v1/storageclasses",
             &land.storage_classes,
-            default_storage,
+            |class| Some(StorageClassSummary::from_class(class)),
             &land.changed
         ),
         watch_table(
             &api,
             "/apis/networking.k8s.io/v1/ingressclasses",
             &land.ingress_classes,
-            default_ingress,
+            is_default_ingress_class,
             &land.changed
         ),
     );

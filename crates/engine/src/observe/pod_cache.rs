@@ -1,4 +1,4 @@
-//! Pods, replica sets and pod warnings of the used namespaces, for the diagnosis.
+//! Pods, replica sets, and warnings about pods and their controllers in the used namespaces, for the diagnosis.
 //!
 //! Pods have no release label, because a label on the pod template would restart every workload; they are found through
 //! their owner references. Only the fields used by the diagnosis are cached.
@@ -14,6 +14,7 @@ use super::TaskSender;
 use super::live_object::LiveObject;
 use super::watcher::{self, WatchTarget, WatcherEvent};
 use crate::api::{ApiClient, ServedKind};
+use crate::health::FAILED_CREATE;
 use crate::release::ReleaseWorkers;
 
 /// From this number of namespaces on, one cluster-wide watch is cheaper than one per namespace.
@@ -30,6 +31,8 @@ struct PodIndex {
     pods: HashMap<String, BTreeMap<(String, String), Arc<Value>>>,
     /// Newest diagnostic warning of each pod, by pod uid.
     warnings: HashMap<String, Arc<Value>>,
+    /// Newest warning of each controller that could not create a pod or a Job, by uid of its object.
+    failed_creations: HashMap<String, Arc<Value>>,
     /// Owner uid of each pod.
     owner_of: HashMap<(String, String), String>,
     /// Replica sets by uid.
@@ -86,8 +89,7 @@ impl PodCache {
         let sets = ServedKind::new("apps", "v1", "ReplicaSet", "replicasets", true);
         let events = ServedKind::new("", "v1", "Event", "events", true);
         let all = |resource: &ServedKind| WatchTarget::new(resource.collection_path(scope));
-        let warnings =
-            WatchTarget { field_selector: "involvedObject.kind=Pod,type=Warning".to_owned(), ..all(&events) };
+        let warnings = WatchTarget { field_selector: "type=Warning".to_owned(), ..all(&events) };
         self.spawn_watch(all(&pods), scope, Self::handle_pod_event);
         self.spawn_watch(
             WatchTarget { metadata_only: true, ..all(&sets) },
@@ -148,14 +150,27 @@ impl PodCache {
         pods.iter().filter_map(|pod| index.warnings.get(&uid(pod)).cloned()).collect()
     }
 
-    /// Removes the release of a deleted object.
-    pub(crate) fn remove_owner(&self, uid: &str) {
-        self.lock_index().releases.remove(uid);
+    /// The newest warning that the controller of an object could not create a pod or a Job.
+    pub(crate) fn failed_creation(&self, uid: &str) -> Option<Arc<Value>> {
+        self.lock_index().failed_creations.get(uid).cloned()
     }
 
-    fn handle_warning_event(&self, event: WatcherEvent, _scope: &str) {
+    /// Removes the release of a deleted object.
+    pub(crate) fn remove_owner(&self, uid: &str) {
+        let mut index = self.lock_index();
+        index.releases.remove(uid);
+        index.failed_creations.remove(uid);
+    }
+
+    fn handle_warning_event(&self, event: WatcherEvent, scope: &str) {
         let warnings = match event {
-            WatcherEvent::Listed(values, _) => values,
+            WatcherEvent::Listed(values, _) => {
+                let mut index = self.lock_index();
+                index.failed_creations.retain(|_, warning| {
+                    !scope.is_empty() && warning["involvedObject"]["namespace"] != scope
+                });
+                values
+            }
             WatcherEvent::Upserted(value) => vec![value],
             // Kubernetes expires events after an hour. A warning stays as long as its pod; one without a pod is dropped.
             WatcherEvent::Deleted(value) => return self.lock_index().remove_orphaned_warning(&value),
@@ -243,16 +258,23 @@ impl PodIndex {
         Some(owner)
     }
 
-    /// Stores a warning if it is the newest of its pod; returns the pod's owner.
+    /// Stores a warning if it is the newest of its pod or controller; returns the pod's owner or the controller's object.
     fn insert_warning(&mut self, warning: &Value) -> Option<String> {
         let involved = &warning["involvedObject"];
         let text = |field: &str| involved[field].as_str().unwrap_or_default().to_owned();
+        let is_newer =
+            |known: &Arc<Value>| warning["lastTimestamp"].as_str() >= known["lastTimestamp"].as_str();
+        if involved["kind"] != "Pod" {
+            let is_failure = warning["reason"] == FAILED_CREATE;
+            if is_failure && self.failed_creations.get(&text("uid")).is_none_or(is_newer) {
+                self.failed_creations.insert(text("uid"), Arc::new(trim_warning(warning)));
+            }
+            return is_failure.then(|| text("uid"));
+        }
         if !DIAGNOSTIC_REASONS.iter().any(|reason| warning["reason"] == *reason) {
             return None;
         }
         let owner = self.owner_of.get(&(text("namespace"), text("name"))).cloned();
-        let is_newer =
-            |known: &Arc<Value>| warning["lastTimestamp"].as_str() >= known["lastTimestamp"].as_str();
         if self.warnings.get(&text("uid")).is_none_or(is_newer) {
             self.warnings.insert(text("uid"), Arc::new(trim_warning(warning)));
         }
@@ -272,6 +294,11 @@ impl PodIndex {
         let text = |field: &str| involved[field].as_str().unwrap_or_default().to_owned();
         if !self.owner_of.contains_key(&(text("namespace"), text("name"))) {
             self.warnings.remove(&text("uid"));
+        }
+        // A controller that still fails writes the event again before it expires.
+        if self.failed_creations.get(&text("uid")).is_some_and(|known| known["message"] == warning["message"])
+        {
+            self.failed_creations.remove(&text("uid"));
         }
     }
 
@@ -380,83 +407,4 @@ fn trim_warning(warning: &Value) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cache() -> PodCache {
-        let (background, _work) = tokio::sync::mpsc::unbounded_channel();
-        PodCache::new(ApiClient::unreachable(), background, Arc::default())
-    }
-
-    fn object(name: &str, owner: &str) -> Value {
-        json!({"metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}"),
-            "ownerReferences": [{"uid": owner, "controller": true}]}})
-    }
-
-    fn warning(pod: &str) -> Value {
-        json!({"involvedObject": {"namespace": "shop", "name": pod, "uid": format!("uid-{pod}")},
-            "reason": "Unhealthy", "message": "no", "lastTimestamp": "2026-11-20T12:00:00Z"})
-    }
-
-    #[tokio::test]
-    async fn p30_nothing_remains_cached_of_objects_that_a_list_no_longer_contains() {
-        let cache = cache();
-        for round in 0..3 {
-            let pod = format!("web-{round}");
-            let set = object(&format!("set-{round}"), "deployment");
-            cache.handle_replica_set_event(WatcherEvent::Listed(vec![set], 1), "shop");
-            cache.handle_pod_event(
-                WatcherEvent::Listed(vec![object(&pod, &format!("uid-set-{round}"))], 1),
-                "shop",
-            );
-            cache.handle_warning_event(WatcherEvent::Upserted(warning(&pod)), "shop");
-        }
-        assert_eq!(cache.pods_of("deployment").len(), 1);
-        let index = cache.lock_index();
-        let sizes = [index.pods.len(), index.owner_of.len(), index.warnings.len(), index.replica_sets.len()];
-        assert_eq!((sizes, index.replica_sets_of["deployment"].len()), ([1; 4], 1));
-    }
-
-    #[tokio::test]
-    async fn pods_of_earlier_revisions_of_a_deployment_are_not_current() {
-        let cache = cache();
-        for (revision, set) in [("1", "old"), ("2", "new")] {
-            let mut object = object(set, "deployment");
-            object["metadata"]["annotations"] = json!({"deployment.kubernetes.io/revision": revision});
-            cache.handle_replica_set_event(WatcherEvent::Upserted(object), "shop");
-        }
-        for (pod, set) in [("old-pod", "uid-old"), ("new-pod", "uid-new")] {
-            cache.handle_pod_event(WatcherEvent::Upserted(self::object(pod, set)), "shop");
-        }
-        let names = |revision| -> Vec<String> {
-            let pods = cache.current_pods_of("deployment", revision);
-            pods.iter().map(|pod| object_key(pod).1).collect()
-        };
-        assert_eq!(names(None), ["new-pod"]);
-        assert_eq!(names(Some(2)), ["new-pod"]);
-        assert_eq!(names(Some(3)), Vec::<String>::new(), "its replica set is not observed yet");
-        assert_eq!(cache.pods_of("deployment").len(), 2);
-    }
-
-    #[tokio::test]
-    async fn p30_a_warning_without_a_pod_is_dropped_when_its_event_expires() {
-        let cache = cache();
-        cache.handle_warning_event(WatcherEvent::Upserted(warning("gone")), "shop");
-        cache.handle_pod_event(WatcherEvent::Upserted(object("web", "set")), "shop");
-        cache.handle_warning_event(WatcherEvent::Upserted(warning("web")), "shop");
-        for pod in ["gone", "web"] {
-            cache.handle_warning_event(WatcherEvent::Deleted(warning(pod)), "shop");
-        }
-        let warned: Vec<String> = cache.lock_index().warnings.keys().cloned().collect();
-        assert_eq!(warned, ["uid-web"], "the warning of an existing pod outlives its event");
-    }
-
-    #[tokio::test]
-    async fn p30_a_pod_with_another_owner_is_not_listed_under_both() {
-        let cache = cache();
-        for owner in ["former", "present"] {
-            cache.handle_pod_event(WatcherEvent::Upserted(object("db-0", owner)), "shop");
-        }
-        assert_eq!((cache.pods_of("former").len(), cache.pods_of("present").len()), (0, 1));
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use domain::health::{Health, HealthStatus, worst_health};
 use domain::policy::{NotAssessedPolicy, collect_feedback};
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageName, StageState};
+use serde_json::Value;
 
 use super::expire;
 use super::reconciliation::Reconciliation;
@@ -77,8 +78,10 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
     let pods =
         if owns_pods(&desired.object.kind) { pass.cx.observed.pods.pods_of(&live.uid) } else { Vec::new() };
     let object_state = pass.state.object_mut(&desired.object);
+    let failed_creation = pass.cx.observed.pods.failed_creation(&live.uid);
     // A healthy object without pods stays healthy until its version changes.
-    if pods.is_empty() && object_state.healthy_version.as_ref() == Some(&live.version) {
+    let is_unchanged = pods.is_empty() && failed_creation.is_none();
+    if is_unchanged && object_state.healthy_version.as_ref() == Some(&live.version) {
         pass.targets[at].health = object_state.health.clone().unwrap_or_else(Health::healthy);
         return;
     }
@@ -87,6 +90,7 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
         collect_feedback(&pass.policies.feedback, &desired.object, &value);
     let has_status = pass.targets[at].kind.as_ref().is_none_or(|kind| kind.has_status);
     let own = health::assess(&value, has_status, pass.now);
+    let own = assess_with_cluster(pass, &value, own, failed_creation.as_deref());
     let own = match own.status {
         HealthStatus::Healthy | HealthStatus::NotAssessed | HealthStatus::Suspended => {
             health::assess_hold(|| desired.value(), &value).unwrap_or(own)
@@ -111,6 +115,22 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
     pass.targets[at].causes.clone_from(&diagnosis.causes);
     pass.targets[at].health = combine_with_pods(own, &diagnosis);
     store_health(pass, at, Some(live.version.clone()));
+}
+
+/// The health of an object with what other objects tell: the storage class of a claim, the warning of its controller.
+fn assess_with_cluster(
+    pass: &Reconciliation<'_>,
+    value: &Value,
+    own: Health,
+    failed_creation: Option<&Value>,
+) -> Health {
+    let classes = &pass.cx.observed.cluster.resources.storage_classes;
+    let binds_late = |class: &str| classes.row(class).is_some_and(|class| class.binds_late);
+    if let Some(unused) = health::assess_unused_claim(value, &own, binds_late) {
+        return unused;
+    }
+    let failure = failed_creation.filter(|_| own.reason != health::NOT_OBSERVED);
+    failure.and_then(|warning| health::assess_failed_creation(value, warning, pass.now)).unwrap_or(own)
 }
 
 /// The worse health of an object and its pods. A progressing object includes the cause of its pods.

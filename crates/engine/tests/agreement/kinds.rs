@@ -84,6 +84,16 @@ pub async fn c1_a_claim_waits_for_its_volume(env: TestEnv) {
     env.until_operational().await;
 }
 
+pub async fn c1_a_claim_that_waits_for_its_first_consumer_is_healthy(env: TestEnv) {
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "first-consumer"},
+        "provisioner": "disk.example.com", "volumeBindingMode": "WaitForFirstConsumer"});
+    env.create(class, "test").await;
+    env.set_present(vec![claim("first-consumer")], Policies::default());
+    let (health, _) = env.until_health("data", Healthy, "").await;
+    assert_eq!(health.message, "waiting for its first consumer");
+    env.until_operational().await;
+}
+
 pub async fn c1_a_volume_without_a_claim_is_healthy(env: TestEnv) {
     env.set_present(vec![volume("unclaimed", "unused")], Policies::default());
     env.until_health("unclaimed", Healthy, "").await;

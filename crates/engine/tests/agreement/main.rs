@@ -93,6 +93,7 @@ scenarios! {
         p14_a_dry_run_includes_admission,
         p14_an_immutable_field_is_reported,
         p14_an_invalid_object_is_reported_with_its_cause,
+        p14_the_event_of_a_controller_is_the_cause_of_missing_pods,
         p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods;
     plan:
         e_2_a_plan_of_new_objects_matches_the_publish,
@@ -183,6 +184,7 @@ scenarios! {
         c1_a_load_balancer_waits_for_its_address,
         c1_an_ingress_waits_for_its_address,
         c1_a_claim_waits_for_its_volume,
+        c1_a_claim_that_waits_for_its_first_consumer_is_healthy,
         c1_a_volume_without_a_claim_is_healthy,
         c1_an_autoscaler_without_metrics_is_degraded_after_a_grace_period,
         c1_a_disruption_budget_counts_its_pods,

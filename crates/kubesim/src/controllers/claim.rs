@@ -15,6 +15,11 @@ pub(super) fn reconcile(ctx: &mut ControllerContext, key: &str) -> Option<Durati
         return None;
     }
     let class = storage_class(ctx, claim)?;
+    if is_unused_late_claim(ctx, claim) {
+        let message = "waiting for first consumer to be created before binding";
+        super::events::record_event(ctx, claim, ("Normal", "WaitForFirstConsumer"), message);
+        return None;
+    }
     let name = match str_at(claim, "spec.volumeName") {
         "" => format!("pvc-{}", object::uid(claim)),
         name => name.to_owned(),
@@ -62,6 +67,42 @@ pub(super) fn reconcile_volume(ctx: &mut ControllerContext, key: &str) -> Option
         ctx.update_status(&kind, &volume.value, |live| set_value(live, "status.phase", "Available"));
     }
     None
+}
+
+/// Set on a claim once a pod that uses it is scheduled.
+const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+
+/// Whether a claim is bound only once a pod uses it, and none does.
+pub(super) fn is_unused_late_claim(ctx: &mut ControllerContext, claim: &Value) -> bool {
+    let Some(kind) = ctx.builtin_kind("storage.k8s.io", "StorageClass") else { return false };
+    let Some(class) = storage_class(ctx, claim) else { return false };
+    let class = ctx.sim.store.get(kind.id, &store::object_key("", &class));
+    let binds_late =
+        class.is_some_and(|class| str_at(&class.value, "volumeBindingMode") == "WaitForFirstConsumer");
+    let annotations = object::map_at(claim, "metadata.annotations");
+    binds_late && annotations.is_none_or(|annotations| !annotations.contains_key(SELECTED_NODE))
+}
+
+/// Marks the claims of a scheduled pod that wait for their first consumer; they are bound then.
+pub(super) fn select_node(ctx: &mut ControllerContext, pod: &Value, node: &str) {
+    let Some(kind) = ctx.builtin_kind("", "PersistentVolumeClaim") else { return };
+    let names: Vec<String> = claim_names(pod).map(str::to_owned).collect();
+    for name in names {
+        let key = store::object_key(object::namespace(pod), &name);
+        let Some(claim) = ctx.get_object("", "PersistentVolumeClaim", &key) else { continue };
+        if is_unused_late_claim(ctx, &claim.value) {
+            ctx.edit_object(&kind, &claim.value, "", |live| {
+                object::value_at_mut(live, "metadata.annotations")[SELECTED_NODE] = node.into();
+            });
+        }
+    }
+}
+
+/// The names of the claims that a pod uses.
+pub(super) fn claim_names(pod: &Value) -> impl Iterator<Item = &str> {
+    array_at(pod, "spec.volumes")
+        .iter()
+        .filter_map(|volume| volume.pointer("/persistentVolumeClaim/claimName")?.as_str())
 }
 
 /// The storage class of a claim, or the default one; `None` if it does not exist: the claim stays pending.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::ControllerContext;
+use super::{ControllerContext, claim};
 use crate::cluster::SimState;
 use crate::object::{self, array_at, map_at, str_at, value_at};
 use crate::quantity::Quantity;
@@ -143,15 +143,14 @@ pub(crate) fn schedule_pod(ctx: &mut ControllerContext, pod: &Value) -> Result<S
     ))
 }
 
-/// Whether a claim of the pod exists and has no volume yet.
+/// Whether a claim of the pod exists and has no volume yet, although its class binds at once.
 fn has_unbound_claim(ctx: &mut ControllerContext, pod: &Value) -> bool {
-    let claims = object::array_at(pod, "spec.volumes")
-        .iter()
-        .filter_map(|volume| volume.pointer("/persistentVolumeClaim/claimName")?.as_str());
-    claims.into_iter().any(|name| {
+    claim::claim_names(pod).any(|name| {
         let key = crate::store::object_key(object::namespace(pod), name);
-        ctx.get_object("", "PersistentVolumeClaim", &key)
-            .is_some_and(|claim| object::str_at(&claim.value, "status.phase") != "Bound")
+        ctx.get_object("", "PersistentVolumeClaim", &key).is_some_and(|claim| {
+            object::str_at(&claim.value, "status.phase") != "Bound"
+                && !claim::is_unused_late_claim(ctx, &claim.value)
+        })
     })
 }
 

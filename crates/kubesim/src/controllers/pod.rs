@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::conditions::{self, ConditionUpdate};
-use super::{ControllerContext, events, node};
+use super::{ControllerContext, claim, events, node};
 use crate::faults::ContainerFault;
 use crate::object::{self, array_at, set_value, str_at};
 use crate::verbs::delete;
@@ -104,6 +104,7 @@ fn bind_pod(ctx: &mut ControllerContext, pod: &Value) -> Option<Duration> {
     let now = ctx.sim.clock.now_rfc3339();
     match node::schedule_pod(ctx, pod) {
         Ok(node) => {
+            claim::select_node(ctx, pod, &node);
             let uid = object::uid(pod).to_owned();
             let due = Instant::now() + start_duration(ctx, pod);
             ctx.edit_object(&kind, pod, "status", |live| {
