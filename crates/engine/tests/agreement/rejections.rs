@@ -133,7 +133,6 @@ pub async fn p14_the_event_of_a_controller_is_the_cause_of_missing_pods(env: Tes
     env.set_present(vec![workload("StatefulSet", &long, None)], Policies::default());
     let (health, _) = env.until_health(&long, HealthStatus::Degraded, "FailedCreate").await;
     assert!(health.message.contains("must be no more than 63"), "{}", health.message);
-    env.until_stage_reason(StageName::Operational, "FailedCreate").await;
 }
 
 pub async fn p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods(env: TestEnv) {
