@@ -141,6 +141,30 @@ mod tests {
     }
 
     #[test]
+    fn the_document_lists_every_field_that_is_left_to_a_controller() {
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/drift.md");
+        let document = std::fs::read_to_string(document).unwrap();
+        for field in CONTROLLER_FIELDS {
+            let kinds: Vec<&str> = field.kinds.iter().map(|(_, kind)| *kind).collect();
+            let values = match field.value {
+                UnclaimedValue::Any => "any",
+                UnclaimedValue::Empty => "empty",
+                UnclaimedValue::EmptyOrInjected => "empty; any with an injector's annotation",
+                UnclaimedValue::Aggregated => "any beside an aggregationRule",
+            };
+            let path = field.path.join(".").replace(".*", "[*]");
+            let row = format!("| {} | `{path}` | {values} | {} |", kinds.join(", "), field.source);
+            assert!(document.contains(&row), "docs/drift.md has no row {row}");
+        }
+        for annotation in INJECTOR_ANNOTATIONS {
+            assert!(
+                document.contains(&format!("`{annotation}`")),
+                "docs/drift.md does not name {annotation}"
+            );
+        }
+    }
+
+    #[test]
     fn the_texts_of_a_secret_are_applied_as_data() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"login": "ann"}, "data": {"token": "eA=="}});
         let applied =
