@@ -65,11 +65,12 @@ impl DesiredObject {
     /// give up ownership and reset them to one. Fields ignored by policy keep theirs too; `heal` marks an apply without
     /// new content.
     pub(crate) fn apply_body(&self, live: Option<&Value>, rule: &ObjectPolicy<'_>, heal: bool) -> Vec<u8> {
-        let Some(live) = live.filter(|_| self.autoscaled || rule.has_ignored_fields()) else {
+        let autoscaled = self.autoscaled || rule.autoscaled;
+        let Some(live) = live.filter(|_| autoscaled || rule.has_ignored_fields()) else {
             return self.body.as_bytes().to_vec();
         };
         let mut value = self.value();
-        let replicas = live.pointer("/spec/replicas").filter(|_| self.autoscaled);
+        let replicas = live.pointer("/spec/replicas").filter(|_| autoscaled);
         if let (Some(replicas), Some(spec)) = (replicas, value.get_mut("spec").and_then(Value::as_object_mut))
         {
             spec.insert("replicas".to_owned(), replicas.clone());
@@ -97,7 +98,7 @@ impl DesiredObject {
     pub(crate) fn comparable_value(&self, rule: &ObjectPolicy<'_>) -> Value {
         let mut value = self.value();
         rule.remove_ignored(&mut value);
-        if self.autoscaled
+        if (self.autoscaled || rule.autoscaled)
             && let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut)
         {
             spec.remove("replicas");

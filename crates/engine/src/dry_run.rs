@@ -88,7 +88,8 @@ pub(crate) async fn plan_present(
     let record = release.and_then(|release| cx.applied_releases.get(release));
     let prepared = prepare_bundle(release, record.as_deref(), bundle);
     let policies = &policies.with_chart_crds(prepared.chart_crds());
-    let (api, rules) = (cx.api.impersonating(policies.executor()), ObjectPolicies::from_policies(policies));
+    let (api, rules) =
+        (cx.api.impersonating(policies.executor()), ObjectPolicies::new(policies, &cx.observed.cluster));
     let defined = defined_kinds(&prepared.objects);
     let is_it = |o: &ObjectRef, namespace: &str| o.kind == "Namespace" && o.name == namespace;
     let made = |namespace: &str| {

@@ -1,11 +1,15 @@
 //! The policies of a workload for one object: its update strategy and its ignored fields.
 
+use std::sync::Arc;
+
 use domain::field_path::{self, FieldPath, PathSegment};
 use domain::json_path::JsonPath;
 use domain::object::ObjectRef;
 use domain::overrides::ObjectSelector;
 use domain::policy::{IgnoreWhen, Policies, UpdateStrategy};
 use serde_json::Value;
+
+use crate::observe::ClusterState;
 
 /// Ignored fields of the selected objects.
 #[derive(Debug)]
@@ -15,10 +19,11 @@ struct IgnoredFields {
     paths: Vec<JsonPath>,
 }
 
-/// The parsed policies, built once per reconciliation.
-#[derive(Debug, Default)]
+/// The parsed policies, and what autoscalers control; built once per reconciliation.
+#[derive(Default)]
 pub(crate) struct ObjectPolicies {
     ignored: Vec<IgnoredFields>,
+    cluster: Arc<ClusterState>,
 }
 
 /// The policies for one object.
@@ -27,17 +32,19 @@ pub(crate) struct ObjectPolicy<'a> {
     pub strategy: UpdateStrategy,
     pub on_presence: Vec<&'a JsonPath>,
     pub on_change: Vec<&'a JsonPath>,
+    /// Whether an autoscaler of the cluster controls its replicas.
+    pub autoscaled: bool,
 }
 
 impl ObjectPolicies {
     /// Parses the policies. An invalid path is skipped: the guard rails reject it before a publish.
-    pub(crate) fn from_policies(policies: &Policies) -> Self {
+    pub(crate) fn new(policies: &Policies, cluster: &Arc<ClusterState>) -> Self {
         let ignored = policies.ignore.iter().map(|rule| IgnoredFields {
             selector: rule.object.clone(),
             when: rule.when,
             paths: rule.paths.iter().filter_map(|path| path.parse().ok()).collect(),
         });
-        Self { ignored: ignored.collect() }
+        Self { ignored: ignored.collect(), cluster: Arc::clone(cluster) }
     }
 
     /// The policies for `object`.
@@ -51,14 +58,15 @@ impl ObjectPolicies {
             strategy: policies.update_strategy(object),
             on_presence: picks(IgnoreWhen::OnPresence),
             on_change: picks(IgnoreWhen::OnChange),
+            autoscaled: self.cluster.resources.is_autoscaled(object),
         }
     }
 }
 
 impl ObjectPolicy<'_> {
-    /// Whether any field is ignored.
+    /// Whether any field keeps its live value.
     pub(crate) fn has_ignored_fields(&self) -> bool {
-        !self.on_presence.is_empty() || !self.on_change.is_empty()
+        self.autoscaled || !self.on_presence.is_empty() || !self.on_change.is_empty()
     }
 
     /// Whether a difference at this path is ignored.
@@ -165,7 +173,7 @@ mod tests {
     fn rules(when: IgnoreWhen, path: &str) -> (Policies, ObjectPolicies) {
         let rule = IgnoreRule { when, paths: vec![path.into()], ..IgnoreRule::default() };
         let policies = Policies { ignore: vec![rule], ..Policies::default() };
-        let rules = ObjectPolicies::from_policies(&policies);
+        let rules = ObjectPolicies::new(&policies, &Arc::default());
         (policies, rules)
     }
 

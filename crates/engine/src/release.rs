@@ -25,6 +25,7 @@ use crate::permissions::PermissionCache;
 use crate::report_queue::ReportQueue;
 use crate::schema::SchemaReader;
 
+mod adopt;
 mod apply;
 mod custom_kind;
 mod drift;
@@ -47,7 +48,7 @@ mod retry;
 mod status;
 mod worker;
 
-pub(crate) use apply::check_identical;
+pub(crate) use adopt::check_identical;
 pub(crate) use helm_release::read_installed as read_installed_helm_release;
 pub(crate) use object_action::{ObjectInput, is_job_complete};
 pub(crate) use preflight::defined_kinds;

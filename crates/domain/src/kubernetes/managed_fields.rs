@@ -118,10 +118,13 @@ pub fn changing_manager(live: &Value, paths: &[String]) -> String {
         .unwrap_or_else(|| UNKNOWN_MANAGER.to_owned())
 }
 
-/// The entries without those of `manager` for the object itself; `None` if it has none.
-pub fn without_manager(live: &Value, manager: &str) -> Option<Vec<Value>> {
+/// The entries without those for the object itself that `is_former` selects by manager and operation; `None` if there are none.
+pub fn without_managers(live: &Value, is_former: impl Fn(&str, &str) -> bool) -> Option<Vec<Value>> {
     let entries = manager_entries(live);
-    let is_other = |entry: &&Value| entry["manager"] != manager || entry["subresource"].is_string();
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    let is_other = |entry: &&Value| {
+        entry["subresource"].is_string() || !is_former(&text(entry, "manager"), &text(entry, "operation"))
+    };
     let others: Vec<Value> = entries.iter().filter(is_other).cloned().collect();
     (others.len() < entries.len()).then_some(others)
 }

@@ -1,4 +1,5 @@
-//! Cluster resources: nodes, quotas, classes, service accounts with pull secrets and Helm releases, reduced to the reported facts.
+//! Cluster resources: nodes, quotas, classes, service accounts with pull secrets and Helm releases, reduced to the reported facts;
+//! what autoscalers scale.
 //!
 //! A resource that the agent may not list is retried rarely: it only refines findings.
 
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::cluster::Quota;
+use domain::object::ObjectRef;
 use domain::quantity::Quantity;
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -79,6 +81,20 @@ fn parse_quota(value: &Value) -> Quota {
         name: text(value, "/metadata/name").to_owned(),
         hard: amounts("/spec/hard"),
         used: amounts("/status/used"),
+    }
+}
+
+/// What an autoscaler scales.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ScaleTarget {
+    kind: String,
+    name: String,
+}
+
+impl ScaleTarget {
+    fn from_scaler(scaler: &Value) -> Self {
+        let field = |name: &str| text(scaler, &format!("/spec/scaleTargetRef/{name}")).to_owned();
+        Self { kind: field("kind"), name: field("name") }
     }
 }
 
@@ -172,6 +188,14 @@ impl<T: Clone + PartialEq> SummaryTable<T> {
         self.rows.read().get(&(String::new(), name.to_owned())).cloned()
     }
 
+    /// Whether a row of an object in this namespace fulfils a condition.
+    fn any_in_namespace(&self, namespace: &str, is_match: impl Fn(&T) -> bool) -> bool {
+        let rows = self.rows.read();
+        let own =
+            rows.range((namespace.to_owned(), String::new())..).take_while(|((own, _), _)| own == namespace);
+        own.into_iter().any(|(_, row)| is_match(row))
+    }
+
     /// Handles an event; `reduce` returns the row of an object, or `None` to omit it. Returns whether a row changed.
     fn handle_event(&self, event: WatcherEvent, reduce: impl Fn(&Value) -> Option<T>) -> bool {
         let key = |value: &Value| {
@@ -205,7 +229,7 @@ impl<T: Clone + PartialEq> SummaryTable<T> {
         is_changed
     }
 
-    async fn wait_until_settled(&self) {
+    pub(crate) async fn wait_until_settled(&self) {
         // Never fails: the sender lives as long as the table.
         let _ = self.settled.subscribe().wait_for(|settled| *settled).await;
     }
@@ -226,11 +250,20 @@ pub(crate) struct ClusterResources {
     pub pull_accounts: SummaryTable<()>,
     /// The revisions of Helm releases that are not superseded, by namespace and name of their Secret.
     pub helm_revisions: SummaryTable<HelmRevision>,
-    /// Notified when any of them changed.
+    /// What every HorizontalPodAutoscaler scales, by its namespace and name.
+    pub scale_targets: SummaryTable<ScaleTarget>,
+    /// Notified when a reported one of them changed.
     pub changed: Notify,
 }
 
 impl ClusterResources {
+    /// Whether an autoscaler of the cluster scales this object, whoever created it. KEDA scales by autoscalers too.
+    pub fn is_autoscaled(&self, object: &ObjectRef) -> bool {
+        self.scale_targets.any_in_namespace(&object.namespace, |target| {
+            target.kind == object.kind && target.name == object.name
+        })
+    }
+
     /// Waits until every kind was listed or rejected once.
     pub async fn wait_until_settled(&self) {
         futures::join!(
@@ -239,7 +272,8 @@ impl ClusterResources {
             self.storage_classes.wait_until_settled(),
             self.ingress_classes.wait_until_settled(),
             self.pull_accounts.wait_until_settled(),
-            self.helm_revisions.wait_until_settled()
+            self.helm_revisions.wait_until_settled(),
+            self.scale_targets.wait_until_settled()
         );
     }
 }
@@ -247,6 +281,8 @@ impl ClusterResources {
 /// Watches all cluster resources.
 pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: ApiClient) {
     let land = &cluster.resources;
+    // No fact: the releases read it when they need it.
+    let not_reported = Notify::new();
     futures::join!(
         watch_table(
             &api,
@@ -264,6 +300,13 @@ pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: Api
         ),
         watch_table(&api, "/api/v1/serviceaccounts", &land.pull_accounts, pull_account, &land.changed),
         watch_helm_revisions(&api, land),
+        watch_table(
+            &api,
+            "/apis/autoscaling/v1/horizontalpodautoscalers",
+            &land.scale_targets,
+            |scaler| Some(ScaleTarget::from_scaler(scaler)),
+            &not_reported
+        ),
         watch_table(
             &api,
             "/apis/storage.k8s.io/v1/storageclasses",

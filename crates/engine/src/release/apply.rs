@@ -14,8 +14,9 @@ use domain::release::{Reason, StageName, StageState};
 use domain::report::DriftedField;
 use futures::StreamExt;
 use futures::stream;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::adopt::{check_identical, release_former_fields};
 use super::custom_kind::{await_chart_crds, ensure_established};
 use super::drift::{self, DriftAction};
 use super::finalizers::describe_finalizers;
@@ -31,14 +32,10 @@ use crate::applied_release::HookPhase;
 use crate::error::Error;
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
-use domain::managed_fields;
 
 /// Kinds whose pre-existing objects may contain foreign objects or data: these are never deleted.
 const SHARED_KINDS: [&str; 4] =
     ["Namespace", "CustomResourceDefinition", "PersistentVolume", "PersistentVolumeClaim"];
-
-/// The field manager of Helm.
-const HELM_MANAGER: &str = "helm";
 
 /// One pending write.
 struct ObjectWrite {
@@ -357,9 +354,18 @@ async fn apply_object(
     };
     if adopts {
         let applied = api.apply(&path, body, ForceConflicts::Yes, false).await?;
-        return release_helm_fields(api, &path, applied).await;
+        return release_former_fields(api, &path, applied, true).await;
     }
     let result = api.apply(&path, body, job.force, false).await;
+    if job.action == ObjectAction::Create
+        && let Ok(applied) = result
+    {
+        return if applied.created {
+            Ok(applied)
+        } else {
+            release_former_fields(api, &path, applied, false).await
+        };
+    }
     if !matches!(result, Err(Error::ApplyConflict { .. }))
         || job.action != ObjectAction::Missing
         || job.uid.is_empty()
@@ -373,50 +379,6 @@ async fn apply_object(
         return result;
     }
     api.apply(&path, desired.apply_body(Some(&existing), rule, true), ForceConflicts::Yes, false).await
-}
-
-/// Ends Helm's ownership of the fields of an adopted object; otherwise a field that a later revision no longer has would stay.
-async fn release_helm_fields(
-    api: &ApiClient,
-    path: &str,
-    applied: ApplyResponse,
-) -> Result<ApplyResponse, Error> {
-    let Some(others) = managed_fields::without_manager(&applied.object, HELM_MANAGER) else {
-        return Ok(applied);
-    };
-    let version = &applied.object["metadata"]["resourceVersion"];
-    let patch = json!({"metadata": {"managedFields": others, "resourceVersion": version}});
-    Ok(ApplyResponse { object: api.merge_patch(path, &patch).await?, ..applied })
-}
-
-/// Checks that an apply would change nothing of an existing object except Flotilla's label and annotations.
-pub(crate) fn check_identical(
-    ObjectInput { desired, policy: rule }: ObjectInput<'_>,
-    existing: &Value,
-) -> Result<(), Error> {
-    let mut changes = domain::plan::diff(&desired.comparable_value(rule), existing);
-    let is_mark = |path: &str| {
-        crate::desired_object::OWNERSHIP_KEYS.iter().any(|mark| path.ends_with(&escape_pointer_token(mark)))
-            || matches!(path, "/metadata/labels" | "/metadata/annotations")
-    };
-    changes.retain(|change| !is_mark(&change.path) && !rule.is_ignored(&change.path));
-    let has_same_metadata = |field: &str| {
-        let desired = desired.comparable_value(rule);
-        let entries = desired["metadata"][field].as_object().cloned().unwrap_or_default();
-        entries
-            .into_iter()
-            .filter(|(key, _)| !crate::desired_object::OWNERSHIP_KEYS.contains(&key.as_str()))
-            .all(|(key, value)| existing["metadata"][field].get(&key) == Some(&value))
-    };
-    let mut fields: Vec<String> = changes.into_iter().map(|change| change.path).collect();
-    for field in ["labels", "annotations"] {
-        if !has_same_metadata(field)
-            && !fields.iter().any(|path| path.starts_with(&format!("/metadata/{field}")))
-        {
-            fields.push(format!("/metadata/{field}"));
-        }
-    }
-    if fields.is_empty() { Ok(()) } else { Err(Error::NotIdentical(fields)) }
 }
 
 fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result<ApplyResponse, Error>) {

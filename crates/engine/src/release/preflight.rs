@@ -75,6 +75,8 @@ fn record_failure(pass: &mut Reconciliation<'_>, error: Error, subject: &str) ->
 pub(super) type PreflightFailure = (Error, String);
 
 async fn check(pass: &mut Reconciliation<'_>) -> Result<ReconcileFlow, PreflightFailure> {
+    // Without the list of autoscalers, their replicas would count as drift.
+    pass.cx.observed.cluster.resources.scale_targets.wait_until_settled().await;
     resolve_kinds(pass).await?;
     start_watches(pass).await?;
     ensure_namespaces(pass).await?;

@@ -133,7 +133,7 @@ impl<'a> Reconciliation<'a> {
             request_version,
             started_at: Instant::now(),
             now: cx.api.now(),
-            object_policies: Arc::new(ObjectPolicies::from_policies(&policies)),
+            object_policies: Arc::new(ObjectPolicies::new(&policies, &cx.observed.cluster)),
             policies,
             revision,
             prepared,

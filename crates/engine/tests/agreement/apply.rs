@@ -215,3 +215,58 @@ pub async fn p13_an_injected_bundle_is_left_to_the_injector(env: TestEnv) {
     let drift = env.agent.drift();
     assert!(drift.iter().all(|note| note.object.name == "own.injected.example.com"), "{drift:#?}");
 }
+
+pub async fn p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle(env: TestEnv) {
+    let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "theirs"}, "spec": {"minReplicas": 4, "maxReplicas": 9,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
+    env.create(scaler, "kubectl-create").await;
+    let revision = |image: &str| {
+        let mut web = workload("Deployment", "web", None);
+        web["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
+        web["metadata"]["labels"] = json!({"tier": "front"});
+        web
+    };
+    env.set_present(vec![revision("nginx:1")], Policies::default());
+    env.until_applied().await;
+    let scaled = async || env.get(DEPLOYMENT, "web").await.unwrap()["spec"]["replicas"] == 4;
+    env.wait_until("scaled", async || {
+        // The controller of the control plane may scale it first.
+        env.merge_patch(DEPLOYMENT, "web", json!({"spec": {"replicas": 4}}), "kube-controller-manager").await;
+        env.until_operational().await;
+        scaled().await
+    })
+    .await;
+    // A later drift is healed, which proves that the scaling was observed.
+    env.merge_patch(DEPLOYMENT, "web", json!({"metadata": {"labels": {"tier": "back"}}}), "kubectl-edit")
+        .await;
+    env.wait_until("healed", async || {
+        env.get(DEPLOYMENT, "web").await.unwrap()["metadata"]["labels"]["tier"] == "front"
+    })
+    .await;
+    assert!(scaled().await, "replicas are no drift");
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    assert_eq!(env.agent.drift()[0].fields, ["/metadata/labels/tier"]);
+
+    let plan = env.dry_run(vec![revision("nginx:2")], Policies::default()).await;
+    let PlannedAction::Change { fields, .. } = &plan.objects[0].action else { panic!("{plan:#?}") };
+    assert_eq!(fields.len(), 1, "{fields:#?}");
+    env.set_present(vec![revision("nginx:2")], Policies::default());
+    env.until_applied().await;
+    assert!(scaled().await, "a publish keeps the replicas too");
+}
+
+pub async fn p13_fields_of_an_object_that_kubectl_wrote_can_be_removed(env: TestEnv) {
+    let settings = |data: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": data});
+    let before = json!({"key": "1", "old": "1"});
+    env.create(settings(json!({"key": "1", "old": "1", "theirs": "1"})), "kubectl-client-side-apply").await;
+    env.set_present(vec![settings(before)], Policies::default());
+    env.until_applied().await;
+    env.set_present(vec![settings(json!({"key": "1"}))], Policies::default());
+    env.wait_until("the field removed", async || {
+        env.get(CONFIG_MAP, "settings").await.unwrap()["data"] == json!({"key": "1", "theirs": "1"})
+    })
+    .await;
+}

@@ -71,8 +71,10 @@ scenarios! {
         the_take_over_policy_forces_fields_of_another_manager,
         an_object_is_applied_after_its_definition,
         an_identical_object_is_adopted_with_its_label,
+        p13_fields_of_an_object_that_kubectl_wrote_can_be_removed,
         p13_a_key_taken_out_of_string_data_is_removed,
         p13_an_injected_bundle_is_left_to_the_injector,
+        p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle,
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
         an_unknown_kind_is_awaited;

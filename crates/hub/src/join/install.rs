@@ -246,6 +246,7 @@ fn agent_rules() -> Vec<Value> {
             "resourceNames": ["appliedreleases.flotilla.dev"], "verbs": ["patch", "update"]}),
         readable("", &["namespaces", "nodes", "resourcequotas", "serviceaccounts", "pods", "events"]),
         readable("apps", &["replicasets"]),
+        readable("autoscaling", &["horizontalpodautoscalers"]),
         readable("storage.k8s.io", &["storageclasses"]),
         readable("networking.k8s.io", &["ingressclasses"]),
     ]
