@@ -393,9 +393,12 @@ fn f4b_a_rollout_is_defined_in_a_file_watched_and_controlled() {
     wait_until("the second wave waits for approval", || {
         server.run_cli(&["rollout", "status", "web"]).stdout.contains("waits for approval")
     });
-    let waited = server.run_cli(&["publish", "web", "--wait", "--timeout", "1s"]);
-    assert_eq!(waited.exit_code, 5, "not approved yet: {waited}");
-    assert!(waited.stderr.contains("waits for approval"), "{waited}");
+    // Every publish starts another rollout, so the wait is as long as its first wave may take.
+    wait_until("the wait ends with the approval that is missing", || {
+        let waited = server.run_cli(&["publish", "web", "--wait", "--timeout", "20s"]);
+        assert_eq!(waited.exit_code, 5, "not approved yet: {waited}");
+        waited.stderr.contains("waits for approval")
+    });
     let status = server.run_cli(&["rollout", "status", "web"]);
     assert!(status.stdout.contains("Wave 2 of 2 (rest) waits for approval."), "{status}");
     assert!(status.stdout.contains("Awaiting approval"), "{status}");

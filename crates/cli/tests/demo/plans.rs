@@ -170,6 +170,8 @@ fn a_workload_that_can_not_be_placed_shows_the_failure_in_status_get_and_wait() 
     assert!(diagnosis.stdout.contains("FAIL server: It can't be placed: panic"), "{diagnosis}");
     let document = server.run_cli_json(&["status", "web", "-o", "json"]);
     assert!(document["failures"][0]["message"].as_str().unwrap().contains("can't be placed"), "{document}");
-    let waited = server.run_cli(&["publish", "web", "--wait", "--timeout", "1s"]);
-    assert!(waited.stderr.contains("It can't be placed: panic"), "{waited}");
+    wait_until("the wait ends with the failure", || {
+        let waited = server.run_cli(&["publish", "web", "--wait", "--timeout", "10s"]);
+        waited.stderr.contains("It can't be placed: panic")
+    });
 }
