@@ -121,6 +121,9 @@ pub(crate) enum RetryClass {
     Slow,
 }
 
+/// What the server answers to a Deployment that is changed to `Recreate`.
+const ROLLING_UPDATE_REJECTED: &str = "may not be specified when strategy `type` is 'Recreate'";
+
 impl Error {
     /// The stage reason of the same name.
     pub const fn reason(&self) -> Reason {
@@ -153,7 +156,7 @@ impl Error {
     }
 
     /// One sentence on how to resolve it.
-    pub const fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::ApiServerUnreachable(_) | Self::Timeout(_) => {
                 "Nothing to do: it is retried until the cluster responds."
@@ -197,6 +200,9 @@ impl Error {
             Self::JobRunning => "Nothing to do: it is replaced and runs again once it has ended.",
             Self::ImmutableField { .. } => {
                 "Rename the object, or delete it so that it is re-created; the policy changedJobs: replace does so for jobs."
+            }
+            Self::Invalid(message) if message.contains(ROLLING_UPDATE_REJECTED) => {
+                "The server keeps the defaults of the rolling update, because nobody owns them. Publish twice: first with type RollingUpdate and its maxSurge and maxUnavailable written down, then with Recreate and without them."
             }
             Self::Invalid(_) | Self::Unreadable(_) | Self::NotFound(_) => {
                 "Correct the object and publish again."

@@ -70,7 +70,11 @@ pub(crate) fn apply_config(
 
 /// Records in `new` the fields that `writer` changed relative to `live` by a write other than apply.
 pub(crate) fn record_ownership(live: &Value, new: &mut Value, ty: TypeRef<'_>, writer: FieldManager<'_>) {
-    let mut managers = ManagedFields::from_object(live);
+    // A client may end the ownership of others; without entries of its own the known ones stay.
+    let mut managers = ManagedFields::from_object(new);
+    if managers.is_empty() {
+        managers = ManagedFields::from_object(live);
+    }
     let sent = object::value_at(new, "metadata.managedFields");
     if sent
         .and_then(Value::as_array)

@@ -100,6 +100,11 @@ fn check_required(value: &Value, ty: TypeRef<'_>, path: String, causes: &mut Vec
 }
 
 fn check_workload(object: &Value, causes: &mut Vec<StatusCause>) {
+    let strategy = "spec.strategy.rollingUpdate";
+    if str_at(object, "spec.strategy.type") == "Recreate" && value_at(object, strategy).is_some() {
+        let detail = "may not be specified when strategy `type` is 'Recreate'";
+        causes.push(StatusCause::forbidden(strategy, detail));
+    }
     pod::check_pod_spec(object, "spec.template.spec", Some(&["Always"]), causes);
     if let Some(replicas) = i64_at(object, "spec.replicas").filter(|r| *r < 0) {
         causes.push(StatusCause::invalid(

@@ -270,3 +270,28 @@ pub async fn p13_fields_of_an_object_that_kubectl_wrote_can_be_removed(env: Test
     })
     .await;
 }
+
+pub async fn g403_a_change_to_recreate_needs_two_publishes(env: TestEnv) {
+    let with_strategy = |strategy: Value| {
+        let mut web = workload("Deployment", "web", None);
+        web["spec"]["strategy"] = strategy;
+        vec![web]
+    };
+    env.set_present(vec![workload("Deployment", "web", None)], Policies::default());
+    env.until_operational().await;
+    let recreated = with_strategy(json!({"type": "Recreate"}));
+    let plan = env.dry_run(recreated.clone(), Policies::default()).await;
+    let PlannedAction::Rejected { finding } = &plan.objects[0].action else { panic!("{plan:#?}") };
+    assert!(finding.code == "G403" && finding.hint.contains("Publish twice"), "{finding:#?}");
+
+    let written =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
+    env.set_present(with_strategy(written), Policies::default());
+    env.until_operational().await;
+    env.set_present(recreated, Policies::default());
+    env.wait_until("changed", async || {
+        env.get(DEPLOYMENT, "web").await.unwrap()["spec"]["strategy"] == json!({"type": "Recreate"})
+    })
+    .await;
+    env.until_operational().await;
+}

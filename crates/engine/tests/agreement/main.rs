@@ -74,6 +74,7 @@ scenarios! {
         p13_fields_of_an_object_that_kubectl_wrote_can_be_removed,
         p13_a_key_taken_out_of_string_data_is_removed,
         p13_an_injected_bundle_is_left_to_the_injector,
+        g403_a_change_to_recreate_needs_two_publishes,
         p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle,
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
