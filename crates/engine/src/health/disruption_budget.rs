@@ -14,6 +14,10 @@ pub(super) fn assess(view: &ObjectView<'_>) -> Health {
         let none_allowed = view.int("/status/disruptionsAllowed") == 0;
         return healthy(if none_allowed { "allows no disruption now" } else { "" });
     }
+    // Of a workload with no replicas there is nothing to keep available, whatever `minAvailable` is.
+    if view.has("/status/expectedPods") && view.int("/status/expectedPods") == 0 {
+        return healthy("covers no pods");
+    }
     let message = format!("{current} healthy pods of {desired} desired");
     let since = view
         .condition("DisruptionAllowed")

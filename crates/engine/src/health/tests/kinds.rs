@@ -112,6 +112,11 @@ fn disruption_budgets_and_api_services_are_degraded_after_a_grace_period() {
         &[
             (json!({}), Healthy, ""),
             (json!({"status": {"disruptionsAllowed": 0}}), Healthy, "allows no disruption now"),
+            (
+                json!({"status": {"currentHealthy": 0, "desiredHealthy": 1, "expectedPods": 0}}),
+                Healthy,
+                "covers no pods",
+            ),
             (json!({"status": {"currentHealthy": 1}}), Degraded, "1 healthy pods of 2 desired"),
             (
                 json!({"metadata": {"creationTimestamp": JUST_NOW}, "status": {"currentHealthy": 1}}),

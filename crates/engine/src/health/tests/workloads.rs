@@ -161,11 +161,22 @@ fn cron_jobs_follow_their_last_run() {
             (json!({"spec": {"suspend": true}}), Suspended, "CronJob is suspended"),
             (json!({"status": null}), Progressing, "first status"),
             (json!({"status": {"lastScheduleTime": null}}), Healthy, "has not been scheduled yet"),
-            (json!({"status": {"lastSuccessfulTime": null}}), Healthy, "never completed successfully"),
+            (json!({"status": {"lastSuccessfulTime": null}}), Degraded, "never completed an execution"),
+            (json!({"status": {"lastSuccessfulTime": null, "active": [{}]}}), Healthy, "running"),
             (json!({"status": {"lastSuccessfulTime": LONG_AGO, "active": [{}]}}), Healthy, "running"),
             (json!({"status": {"lastSuccessfulTime": LONG_AGO}}), Degraded, "last execution"),
         ],
     );
+}
+
+#[test]
+fn a_cron_job_that_failed_stays_so_while_its_next_job_runs() {
+    let running = json!({"kind": "CronJob", "status": {"active": [{}], "lastScheduleTime": NOW}});
+    let failed = degraded("LastRunFailed", "no");
+    assert_eq!(retain_failed_run(&running, Some(&failed)), Some(failed.clone()));
+    assert_eq!(retain_failed_run(&running, Some(&healthy(""))), None);
+    assert_eq!(retain_failed_run(&running, None), None);
+    assert_eq!(retain_failed_run(&json!({"kind": "CronJob", "status": {"active": []}}), Some(&failed)), None);
 }
 
 #[test]
