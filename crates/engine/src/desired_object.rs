@@ -12,8 +12,10 @@ use domain::bundle::{Bundle, apply_rank, owns_pods};
 use domain::chart_hook::ChartHook;
 use domain::chart_object::is_chart_crd;
 use domain::helm_release::HelmRelease;
+use domain::managed_fields::is_owned_by_flotilla;
 use domain::object::{ObjectRef, object_ref};
 use domain::plan::to_applied_form;
+use domain::quantity::Quantity;
 use domain::report::DesiredRelease;
 use serde_json::{Map, Value};
 
@@ -31,6 +33,9 @@ pub const HOOK_RUN_ANNOTATION: &str = "flotilla.dev/hook-run";
 pub(crate) const OWNERSHIP_KEYS: [&str; 3] = [RELEASE_LABEL, WORKLOAD_ANNOTATION, HASH_ANNOTATION];
 /// `"true"` on an object whose health does not count towards the release.
 pub const IGNORE_HEALTH_ANNOTATION: &str = "flotilla.dev/ignore-healthcheck";
+
+/// The requested size of a claim.
+pub(crate) const CLAIM_SIZE: &str = "/spec/resources/requests/storage";
 
 /// One desired object.
 #[derive(Debug)]
@@ -61,15 +66,23 @@ impl DesiredObject {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
+    /// Whether the body to apply depends on the live object.
+    pub(crate) fn needs_live(&self, rule: &ObjectPolicy<'_>) -> bool {
+        self.autoscaled || rule.has_ignored_fields() || self.object.is_kind("", "PersistentVolumeClaim")
+    }
+
     /// The body to apply over `live`. Replicas controlled by an autoscaler keep their live value: omitting them would
     /// give up ownership and reset them to one. Fields ignored by policy keep theirs too; `heal` marks an apply without
     /// new content.
     pub(crate) fn apply_body(&self, live: Option<&Value>, rule: &ObjectPolicy<'_>, heal: bool) -> Vec<u8> {
-        let autoscaled = self.autoscaled || rule.autoscaled;
-        let Some(live) = live.filter(|_| autoscaled || rule.has_ignored_fields()) else {
+        let Some(live) = live.filter(|_| self.needs_live(rule)) else {
             return self.body.as_bytes().to_vec();
         };
+        let autoscaled = self.autoscaled || rule.autoscaled;
         let mut value = self.value();
+        if self.is_enlarged(&value, live) {
+            remove_key(&mut value, "/spec/resources/requests", "storage");
+        }
         let replicas = live.pointer("/spec/replicas").filter(|_| autoscaled);
         if let (Some(replicas), Some(spec)) = (replicas, value.get_mut("spec").and_then(Value::as_object_mut))
         {
@@ -77,6 +90,15 @@ impl DesiredObject {
         }
         rule.retain_live_values(&mut value, live, heal);
         value.to_string().into_bytes()
+    }
+
+    /// Whether another manager enlarged this claim. The server refuses to shrink it, so its size is not claimed; a size that a
+    /// former revision requested is, so that the refusal is reported.
+    pub(crate) fn is_enlarged(&self, desired: &Value, live: &Value) -> bool {
+        let amount = |claim: &Value| claim.pointer(CLAIM_SIZE).and_then(Quantity::from_json);
+        self.object.is_kind("", "PersistentVolumeClaim")
+            && amount(live).zip(amount(desired)).is_some_and(|(live, desired)| live > desired)
+            && !is_owned_by_flotilla(live, CLAIM_SIZE)
     }
 
     /// The object as the bundle has it, without label and annotations of Flotilla.
@@ -232,6 +254,12 @@ fn remove_server_fields(body: &mut Value) {
     }
 }
 
+fn remove_key(value: &mut Value, parent: &str, key: &str) {
+    if let Some(Value::Object(map)) = value.pointer_mut(parent) {
+        map.shift_remove(key);
+    }
+}
+
 fn child_map<'a>(value: &'a mut Value, key: &str) -> &'a mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -334,6 +362,29 @@ mod tests {
             serde_json::from_slice(&two.objects[0].apply_body(None, &ObjectPolicy::default(), false))
                 .unwrap();
         assert_eq!(first["spec"]["replicas"], 2);
+    }
+
+    #[test]
+    fn a_claim_that_others_enlarged_keeps_its_size() {
+        let claim = |size: &str, managers: Value| {
+            json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "data", "namespace": "shop", "managedFields": managers},
+                "spec": {"resources": {"requests": {"storage": size}}}})
+        };
+        let prepared = prepare(vec![claim("1Gi", json!([]))]);
+        let owner = |manager: &str| {
+            json!([{"manager": manager, "fieldsV1":
+                {"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}}}])
+        };
+        let requests = |live: &Value| {
+            let body = prepared.objects[0].apply_body(Some(live), &ObjectPolicy::default(), false);
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            body["spec"]["resources"]["requests"].clone()
+        };
+        assert_eq!(requests(&claim("2Gi", owner("kubectl-edit"))), json!({}));
+        assert_eq!(requests(&claim("1024Mi", owner("kubectl-edit"))), json!({"storage": "1Gi"}));
+        // A former revision requested it: the refusal of the server is reported.
+        assert_eq!(requests(&claim("2Gi", owner("flotilla"))), json!({"storage": "1Gi"}));
     }
 
     #[test]

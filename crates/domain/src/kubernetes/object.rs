@@ -37,7 +37,12 @@ impl ObjectRef {
 
     /// Whether it is a Kubernetes Job.
     pub fn is_job(&self) -> bool {
-        self.group == "batch" && self.kind == "Job"
+        self.is_kind("batch", "Job")
+    }
+
+    /// Whether it is of this group and kind, in any version; the group of the core API is empty.
+    pub fn is_kind(&self, group: &str, kind: &str) -> bool {
+        self.group == group && self.kind == kind
     }
 
     /// Whether both refer to the same object, whatever their API versions.

@@ -184,9 +184,8 @@ fn plan_write(
     let desired = Arc::clone(&pass.targets[at].desired);
     let take_over = pass.policies.conflict == ConflictPolicy::Force;
     let mut force = if take_over { ForceConflicts::Yes } else { ForceConflicts::No };
-    let needed = matches!(step, ObjectAction::Drifted(_))
-        || desired.autoscaled
-        || pass.object_policy(&desired.object).has_ignored_fields();
+    let needed =
+        matches!(step, ObjectAction::Drifted(_)) || desired.needs_live(&pass.object_policy(&desired.object));
     let value = live.filter(|_| needed).map(LiveObject::value);
     match &step {
         ObjectAction::InSync | ObjectAction::Completed => {

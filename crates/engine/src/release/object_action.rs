@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::reconcile_state::ObjectState;
 use crate::applied_release::InventoryEntry;
-use crate::desired_object::DesiredObject;
+use crate::desired_object::{CLAIM_SIZE, DesiredObject};
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
 use domain::managed_fields;
@@ -88,8 +88,11 @@ pub(crate) fn decide_action(
     if !applied {
         return ObjectAction::Update;
     }
-    let mut changes =
-        drifted_fields(&desired.comparable_value(rule), &live.value(), &object_state.server_changes);
+    let (comparable, live_value) = (desired.comparable_value(rule), live.value());
+    let mut changes = drifted_fields(&comparable, &live_value, &object_state.server_changes);
+    if desired.is_enlarged(&comparable, &live_value) {
+        changes.retain(|change| change.path != CLAIM_SIZE);
+    }
     changes.retain(|change| !rule.is_ignored(&change.path));
     if changes.is_empty() {
         object_state.last_equal = Some((live.version.clone(), desired.hash.clone()));
