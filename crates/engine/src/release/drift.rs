@@ -1,4 +1,5 @@
-//! Drift of managed objects: self-heal or report (S0-12, P13, P25). A sync that a user requests reverts it under either policy.
+//! Drift of managed objects: self-heal or report (S0-12, P13, P25). A field that another manager changes again and again is left.
+//! A sync that a user requests reverts it under either policy.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use domain::workload::DriftPolicy;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::reconcile_state::CONTESTED_AFTER;
+use super::reconcile_state::{CONTESTED_AFTER, Heal};
 use super::reconciliation::Reconciliation;
 use super::retry::heal_backoff;
 use domain::managed_fields;
@@ -41,9 +42,23 @@ pub(crate) fn decide_drift_action(
     }
     let object_state = pass.state.object_mut(object);
     let recent_heals = object_state.recent_heals();
+    for change in changes {
+        if object_state.is_healed_repeatedly(&change.path) {
+            object_state.contested.insert(change.path.clone());
+        }
+    }
+    // Another heal would only continue the fight; a person decides by a publish or a sync.
+    let is_left =
+        !changes.is_empty() && changes.iter().all(|change| object_state.contested.contains(&change.path));
     let next_heal =
-        object_state.heal_times.back().map(|last| *last + heal_backoff(recent_heals, &pass.cx.options));
+        object_state.heals.back().map(|last| last.at + heal_backoff(recent_heals, &pass.cx.options));
     match next_heal {
+        _ if is_left => {
+            let fields = describe_fields(changes, live);
+            report_contest(pass, at, object, &fields, live);
+            pass.targets[at].drifted_fields = fields;
+            DriftAction::Leave
+        }
         Some(next) if next > Instant::now() => {
             let fields = describe_fields(changes, live);
             pass.wake_at(next);
@@ -88,7 +103,7 @@ fn report_contest(
         Finding::warning(
             "Contested",
             format!("{object}: {manager} repeatedly changes {fields}; self-heal reverted it {CONTESTED_AFTER} times within 10 min."),
-            "Stop the other manager, or remove the field from the workload.",
+            "Stop the other manager and sync the cluster, or remove or ignore the field in the workload.",
         )
         .with_object(object.to_string()),
     );
@@ -103,7 +118,7 @@ pub(crate) fn record_heal(
 ) {
     push_drift_note(pass, object, fields, before, DriftOutcome::Healed);
     let object_state = pass.state.object_mut(object);
-    object_state.heal_times.push_back(Instant::now());
+    object_state.heals.push_back(Heal { at: Instant::now(), fields: field_paths(fields) });
     object_state.reported_drift = None;
 }
 

@@ -1,6 +1,6 @@
 //! State of a release between passes. Not needed for correctness: it is rebuilt after a restart.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use domain::Digest;
@@ -28,8 +28,11 @@ pub(crate) struct ObjectState {
     pub failed_run: Option<String>,
     /// Condition it waits for; unlike a failure it does not delay the next attempt.
     pub waiting: Option<RetryState>,
-    /// Times of recent self-heals.
-    pub heal_times: VecDeque<Instant>,
+    /// Recent self-heals.
+    pub heals: VecDeque<Heal>,
+    /// Fields that another manager changed again after they were healed repeatedly; they are left as they are until a publish or
+    /// a sync.
+    pub contested: BTreeSet<String>,
     /// Fields of the reported drift that is not healed.
     pub reported_drift: Option<Vec<String>>,
     /// Whether the contest was reported.
@@ -46,6 +49,14 @@ pub(crate) struct ObjectState {
     pub feedback: Vec<Feedback>,
     /// Last reported conditions with their transition times.
     pub last_reported: LastReported,
+}
+
+/// One self-heal of an object.
+#[derive(Debug)]
+pub(crate) struct Heal {
+    pub at: Instant,
+    /// Paths of the healed fields; empty if the object was missing.
+    pub fields: Vec<String>,
 }
 
 /// Last reported conditions of an object, with their transition times.
@@ -81,13 +92,19 @@ impl LastReported {
 impl ObjectState {
     /// Number of self-heals within the window.
     pub(crate) fn recent_heals(&mut self) -> usize {
-        while self.heal_times.front().is_some_and(|at| at.elapsed() > CONTEST_WINDOW) {
-            self.heal_times.pop_front();
+        while self.heals.front().is_some_and(|heal| heal.at.elapsed() > CONTEST_WINDOW) {
+            self.heals.pop_front();
         }
-        if self.heal_times.is_empty() {
+        if self.heals.is_empty() && self.contested.is_empty() {
             self.is_contest_reported = false;
         }
-        self.heal_times.len()
+        self.heals.len()
+    }
+
+    /// Whether a field was healed so often within the window that another change of it is a contest.
+    pub(crate) fn is_healed_repeatedly(&self, path: &str) -> bool {
+        let heals = self.heals.iter().filter(|heal| heal.fields.iter().any(|field| field == path));
+        heals.count() >= CONTESTED_AFTER
     }
 }
 
@@ -166,7 +183,8 @@ impl ReconcileState {
             object.waiting = None;
             object.healthy_version = None;
             object.last_equal = None;
-            object.heal_times.clear();
+            object.heals.clear();
+            object.contested.clear();
             object.is_contest_reported = false;
             object.reported_drift = None;
         }

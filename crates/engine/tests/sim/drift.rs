@@ -126,7 +126,7 @@ async fn r_4_with_the_notify_policy_a_requested_sync_reverts_the_drift_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p13_an_object_healed_repeatedly_is_contested_and_healed_rarely() {
+async fn p13_a_field_healed_repeatedly_is_contested_and_left_until_a_sync() {
     let cluster = cluster_without_controllers();
     let client = kube::Client::new(cluster.service(), "default");
     let options = engine::Options { retry_max: std::time::Duration::from_secs(3_600), ..options() };
@@ -148,6 +148,15 @@ async fn p13_an_object_healed_repeatedly_is_contested_and_healed_rarely() {
     let outcomes: Vec<DriftOutcome> = agent.drift().iter().map(|note| note.outcome).collect();
     assert_eq!(outcomes[3..], [DriftOutcome::Contested]);
     assert_eq!(settings_value(&cluster), Some("2".into()));
+    let applies = cluster.stats().applies;
+    tokio::time::sleep(std::time::Duration::from_secs(10_000)).await;
+    assert_eq!((cluster.stats().applies, agent.drift().len()), (applies, 4), "left, and reported once");
+
+    // A person decides.
+    let mut synced = input;
+    synced.desired.sync_nonce += 1;
+    agent.engine.set_desired(vec![synced]);
+    wait_until("reverted", || settings_value(&cluster) == Some("1".into())).await;
     agent.stop().await;
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the engine against simulated clusters, in one process.
 
 mod apply;
+mod busy_cluster;
 mod catch_up;
 mod charts;
 mod drift;

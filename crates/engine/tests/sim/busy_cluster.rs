@@ -1,0 +1,445 @@
+//! Hours and days in the life of a cluster, in virtual time: autoscalers, injectors, operators that copy labels, people with kubectl, lost
+//! watches, outages and restarts of the agent, beside publishes.
+//!
+//! After every event three promises are compared with the cluster: what was published is there, nothing of anybody else was
+//! touched, and Flotilla wrote only what a person's publish or the drift of its own fields caused. A seed makes a run repeatable.
+
+use std::time::Duration;
+
+use domain::report::{DriftOutcome, DriftReport};
+use domain::workload::Policies;
+use engine::{RELEASE_LABEL, ReleaseInput};
+use kubesim::SimCluster;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// Pause before an event, in seconds. A field that comes back within it three times would be contested.
+const PAUSE: std::ops::Range<u64> = 301..900;
+
+const ENTRY: (&str, &str) = ("life.example.com/v1", "Entry");
+const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
+const SECRET: (&str, &str) = ("v1", "Secret");
+const SERVICE: (&str, &str) = ("v1", "Service");
+const SERVICE_ACCOUNT: (&str, &str) = ("v1", "ServiceAccount");
+const WEBHOOK: (&str, &str) = ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
+
+type Kind = (&'static str, &'static str);
+
+/// A change of a field that Flotilla applied.
+struct OwnedEdit {
+    kind: Kind,
+    name: &'static str,
+    edit: fn(&mut Value),
+    /// The path that the report of the drift has to name.
+    path: &'static str,
+}
+
+const OWNED_EDITS: [OwnedEdit; 11] = [
+    OwnedEdit {
+        kind: CONFIG_MAP,
+        name: "settings",
+        edit: |live| live["data"]["key"] = "edited".into(),
+        path: "/data/key",
+    },
+    OwnedEdit {
+        kind: CONFIG_MAP,
+        name: "settings",
+        edit: |live| drop(live["data"].as_object_mut().unwrap().remove("key")),
+        path: "/data/key",
+    },
+    OwnedEdit {
+        kind: CONFIG_MAP,
+        name: "settings",
+        edit: |live| remove_items(&mut live["metadata"]["finalizers"], |item| item == "life.example.com/b"),
+        path: "/metadata/finalizers[.=life.example.com/b]",
+    },
+    OwnedEdit {
+        kind: SECRET,
+        name: "login",
+        edit: |live| drop(live["data"].as_object_mut().unwrap().remove("user")),
+        path: "/data/user",
+    },
+    OwnedEdit {
+        kind: DEPLOYMENT,
+        name: "web",
+        edit: |live| container(live)["image"] = "nginx:edited".into(),
+        path: "/spec/template/spec/containers[name=web]/image",
+    },
+    OwnedEdit {
+        kind: DEPLOYMENT,
+        name: "web",
+        edit: |live| remove_items(&mut container(live)["env"], |item| item["name"] == "LEVEL"),
+        path: "/spec/template/spec/containers[name=web]/env[name=LEVEL]",
+    },
+    OwnedEdit {
+        kind: SERVICE,
+        name: "web",
+        edit: |live| live["spec"]["selector"]["track"] = "canary".into(),
+        path: "/spec/selector/track",
+    },
+    OwnedEdit {
+        kind: NETWORK_POLICY,
+        name: "deny",
+        edit: |live| live["spec"]["podSelector"] = json!({"matchLabels": {"app": "other"}}),
+        path: "/spec/podSelector/matchLabels",
+    },
+    OwnedEdit {
+        kind: SERVICE_ACCOUNT,
+        name: "web",
+        edit: |live| live["imagePullSecrets"].as_array_mut().unwrap().push(json!({"name": "theirs"})),
+        path: "/imagePullSecrets",
+    },
+    OwnedEdit {
+        kind: ENTRY,
+        name: "public",
+        edit: |live| remove_items(&mut live["spec"]["listeners"], |item| item["name"] == "https"),
+        path: "/spec/listeners[name=https]",
+    },
+    OwnedEdit {
+        kind: ENTRY,
+        name: "public",
+        edit: |live| remove_items(&mut live["spec"]["zones"], |item| item == "b"),
+        path: "/spec/zones[.=b]",
+    },
+];
+
+fn container(live: &mut Value) -> &mut Value {
+    live["spec"]["template"]["spec"]["containers"]
+        .as_array_mut()
+        .and_then(|all| all.iter_mut().find(|one| one["name"] == "web"))
+        .unwrap()
+}
+
+fn remove_items(list: &mut Value, is_removed: impl Fn(&Value) -> bool) {
+    list.as_array_mut().unwrap().retain(|item| !is_removed(item));
+}
+
+/// The objects of a revision.
+fn objects(revision: i64) -> Vec<Value> {
+    let named = |api_version: &str, kind: &str, name: &str| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "default"}});
+    let with = |mut object: Value, fields: Value| {
+        for (field, value) in fields.as_object().unwrap() {
+            object[field] = value.clone();
+        }
+        object
+    };
+    let mut settings = config_map("settings", &revision.to_string());
+    settings["metadata"]["finalizers"] = json!(["life.example.com/a", "life.example.com/b"]);
+    let mut web = deployment("web", 2, "nginx:1");
+    web["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "LEVEL", "value": "info"}]);
+    let mut webhook = named(WEBHOOK.0, WEBHOOK.1, "checks.life.example.com");
+    webhook["metadata"].as_object_mut().unwrap().remove("namespace");
+    let item = json!({"type": "object", "required": ["name"],
+        "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}});
+    let mut definition =
+        named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "entries.life.example.com");
+    definition["metadata"].as_object_mut().unwrap().remove("namespace");
+    vec![
+        with(
+            definition,
+            json!({"spec": {"group": "life.example.com", "scope": "Namespaced",
+            "names": {"plural": "entries", "singular": "entry", "kind": "Entry", "listKind": "EntryList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                    "listeners": {"type": "array", "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["name"], "items": item},
+                    "zones": {"type": "array", "x-kubernetes-list-type": "set",
+                        "items": {"type": "string"}}}}}}}}]}}),
+        ),
+        settings,
+        with(named("v1", "Secret", "login"), json!({"stringData": {"user": "ann", "password": "x"}})),
+        with(named("v1", "ServiceAccount", "web"), json!({"imagePullSecrets": [{"name": "registry"}]})),
+        with(
+            named(NETWORK_POLICY.0, NETWORK_POLICY.1, "deny"),
+            json!({"spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}),
+        ),
+        service("web"),
+        web,
+        with(
+            webhook,
+            json!({"webhooks": [{
+            "name": "checks.life.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "failurePolicy": "Ignore", "clientConfig": {"url": "https://127.0.0.1:1/", "caBundle": ""},
+            "rules": [{"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"],
+                "resources": ["lamps"]}]}]}),
+        ),
+        with(
+            named(ENTRY.0, ENTRY.1, "public"),
+            json!({"spec": {"zones": ["a", "b"],
+            "listeners": [{"name": "http", "port": 80}, {"name": "https", "port": 443}]}}),
+        ),
+    ]
+}
+
+/// One cluster with its agent, and what has happened to it.
+struct Life {
+    cluster: SimCluster,
+    agent: TestAgent,
+    input: ReleaseInput,
+    /// Objects of others, as they wrote them last.
+    foreign: Vec<(Kind, String, Value)>,
+    replicas: u64,
+    ca_bundle: String,
+    /// Number of listeners of others.
+    listeners: u64,
+    random: StdRng,
+}
+
+impl Life {
+    async fn start(seed: u64) -> Self {
+        let cluster = cluster_without_controllers();
+        let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "theirs", "namespace": "default"}, "spec": {"minReplicas": 1, "maxReplicas": 9,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                    "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
+        cluster.create(scaler, "keda-operator").unwrap();
+        let agent = start_agent(&cluster).await;
+        let input = present_input(1, 1, &bundle(objects(1)), Policies::default());
+        let mut life = Self {
+            cluster,
+            agent,
+            input,
+            foreign: Vec::new(),
+            replicas: 2,
+            ca_bundle: String::new(),
+            listeners: 0,
+            random: StdRng::seed_from_u64(seed),
+        };
+        life.agent.engine.set_desired(vec![life.input.clone()]);
+        life.until_as_published("the first publish").await;
+        life.inject();
+        life
+    }
+
+    /// Why the cluster is not as it was published; empty if it is.
+    fn deviation(&self) -> String {
+        let get = |kind: Kind, name: &str| {
+            let namespace = if kind == WEBHOOK { "" } else { "default" };
+            self.cluster.get(kind, (namespace, name)).unwrap_or_default()
+        };
+        let mut found = Vec::new();
+        let mut expect = |what: &str, actual: &Value, expected: Value| {
+            if *actual != expected {
+                found.push(format!("{what} is {actual}, not {expected}"));
+            }
+        };
+        let settings = get(CONFIG_MAP, "settings");
+        expect("settings", &settings["data"], json!({"key": self.input.desired.generation.to_string()}));
+        let finalizers = json!(["life.example.com/a", "life.example.com/b"]);
+        expect("finalizers", &settings["metadata"]["finalizers"], finalizers);
+        expect("login", &get(SECRET, "login")["data"], json!({"user": "YW5u", "password": "eA=="}));
+        let web = get(DEPLOYMENT, "web");
+        expect("replicas", &web["spec"]["replicas"], self.replicas.into());
+        let web = &web["spec"]["template"]["spec"]["containers"][0];
+        expect("image", &web["image"], "nginx:1".into());
+        expect("env", &web["env"], json!([{"name": "LEVEL", "value": "info"}]));
+        expect("selector", &get(SERVICE, "web")["spec"]["selector"], json!({"app": "web"}));
+        expect("network policy", &get(NETWORK_POLICY, "deny")["spec"]["podSelector"], json!({}));
+        expect("account", &get(SERVICE_ACCOUNT, "web")["imagePullSecrets"], json!([{"name": "registry"}]));
+        let entry = get(ENTRY, "public");
+        let names = |list: &Value| -> Vec<String> {
+            list.as_array()
+                .into_iter()
+                .flatten()
+                .map(|item| item["name"].as_str().unwrap_or_default().to_owned())
+                .collect()
+        };
+        let mut listeners: Vec<String> = names(&entry["spec"]["listeners"]);
+        listeners.sort();
+        let mut expected: Vec<String> =
+            (0..self.listeners).map(|number| format!("theirs-{number:04}")).collect();
+        expected.extend(["http".to_owned(), "https".to_owned()]);
+        expected.sort();
+        expect("listeners", &json!(listeners), json!(expected));
+        let mut zones: Vec<Value> = entry["spec"]["zones"].as_array().cloned().unwrap_or_default();
+        zones.sort_by_key(Value::to_string);
+        expect("zones", &json!(zones), json!(["a", "b"]));
+        let bundle =
+            get(WEBHOOK, "checks.life.example.com")["webhooks"][0]["clientConfig"]["caBundle"].clone();
+        expect("bundle", &json!(bundle.as_str().unwrap_or_default()), self.ca_bundle.clone().into());
+        for (kind, name, object) in &self.foreign {
+            expect(name, &get(*kind, name), object.clone());
+        }
+        found.join("; ")
+    }
+
+    async fn until_as_published(&self, event: &str) {
+        let started_at = tokio::time::Instant::now();
+        while !self.deviation().is_empty() {
+            assert!(started_at.elapsed() < TIMEOUT * 10, "after {event}: {}", self.deviation());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        tokio::time::sleep(QUIET_TIME).await;
+        assert_eq!(self.deviation(), "", "after {event}");
+    }
+
+    fn edit(&self, kind: Kind, name: &str, manager: &str, edit: impl Fn(&mut Value)) {
+        let namespace = if kind == WEBHOOK { "" } else { "default" };
+        self.cluster.edit(kind, (namespace, name), manager, edit).unwrap();
+    }
+
+    fn inject(&mut self) {
+        self.ca_bundle = format!("Q0E{:04}", self.random.random_range(1_000..9_999));
+        let bundle = self.ca_bundle.clone();
+        self.edit(WEBHOOK, "checks.life.example.com", "cainjector", |live| {
+            live["webhooks"][0]["clientConfig"]["caBundle"] = bundle.clone().into();
+        });
+    }
+
+    fn scale(&mut self) {
+        self.replicas = self.random.random_range(1..9);
+        let replicas = self.replicas;
+        self.edit(DEPLOYMENT, "web", "kube-controller-manager", |live| {
+            live["spec"]["replicas"] = replicas.into()
+        });
+    }
+
+    /// An operator copies an object with its labels and annotations.
+    fn copy(&mut self) {
+        let name = format!("copy-{}", self.foreign.len());
+        let mut copy = self.cluster.get(CONFIG_MAP, ("default", "settings")).unwrap();
+        let metadata = &copy["metadata"];
+        assert!(metadata["labels"][RELEASE_LABEL].is_string());
+        copy["metadata"] = json!({"name": name, "namespace": "default", "labels": metadata["labels"],
+            "annotations": metadata["annotations"]});
+        let created = self.cluster.create(copy, "operator").unwrap();
+        self.foreign.push((CONFIG_MAP, name, created));
+    }
+
+    fn add_listener(&mut self) {
+        let item = json!({"name": format!("theirs-{:04}", self.listeners), "port": 9});
+        self.listeners += 1;
+        self.edit(ENTRY, "public", "kubectl-edit", |live| {
+            live["spec"]["listeners"].as_array_mut().unwrap().insert(0, item.clone());
+        });
+    }
+
+    /// The drift that was reported since there were `before` reports.
+    fn drift_since(&self, before: usize) -> Vec<DriftReport> {
+        self.agent.drift().split_off(before)
+    }
+
+    /// An event that is no reason for a write.
+    async fn assert_no_write(&mut self, event: &str, act: impl FnOnce(&mut Self)) {
+        let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
+        act(self);
+        self.until_as_published(event).await;
+        assert_eq!(self.cluster.stats().applies, applies, "{event} made Flotilla write");
+        assert_eq!(self.drift_since(drift), [], "{event} was reported as drift");
+    }
+
+    async fn edit_owned_field(&mut self) {
+        let edit = &OWNED_EDITS[self.random.random_range(0..OWNED_EDITS.len())];
+        let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
+        self.edit(edit.kind, edit.name, "kubectl-edit", edit.edit);
+        self.until_as_published(edit.path).await;
+        let reported = self.drift_since(drift);
+        let expected =
+            |note: &DriftReport| note.outcome == DriftOutcome::Healed && note.object.name == edit.name;
+        assert!(reported.len() == 1 && expected(&reported[0]), "{}: {reported:#?}", edit.path);
+        assert_eq!(reported[0].fields, [edit.path]);
+        assert_eq!(self.cluster.stats().applies, applies + 1, "{}: one write heals it", edit.path);
+    }
+
+    async fn delete_object(&mut self) {
+        let drift = self.agent.drift().len();
+        self.cluster.delete(SERVICE, ("default", "web")).unwrap();
+        self.until_as_published("a deletion").await;
+        let reported = self.drift_since(drift);
+        assert!(reported.len() == 1 && reported[0].fields.is_empty(), "{reported:#?}");
+    }
+
+    async fn publish(&mut self) {
+        let drift = self.agent.drift().len();
+        let generation = self.input.desired.generation + 1;
+        self.input = present_input(1, generation, &bundle(objects(generation)), Policies::default());
+        self.agent.engine.set_desired(vec![self.input.clone()]);
+        self.until_as_published("a publish").await;
+        assert_eq!(self.drift_since(drift), [], "a publish is no drift");
+    }
+
+    /// A person edits while the API server is unreachable for the agent.
+    async fn outage(&mut self) {
+        let drift = self.agent.drift().len();
+        self.cluster.faults().set_offline(true);
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        self.edit(CONFIG_MAP, "settings", "kubectl-edit", |live| {
+            live["data"]["key"] = "in the outage".into()
+        });
+        self.cluster.faults().set_offline(false);
+        self.until_as_published("an outage").await;
+        let fields: Vec<Vec<String>> = self.drift_since(drift).into_iter().map(|note| note.fields).collect();
+        assert_eq!(fields, [["/data/key"]]);
+    }
+
+    async fn restart_agent(&mut self) {
+        let applies = self.cluster.stats().applies;
+        let started = start_agent(&self.cluster).await;
+        std::mem::replace(&mut self.agent, started).stop().await;
+        self.agent.engine.set_desired(vec![self.input.clone()]);
+        self.until_as_published("a restart of the agent").await;
+        assert_eq!(self.cluster.stats().applies, applies, "a restart made Flotilla write");
+    }
+
+    /// Lets the next event happen.
+    async fn step(&mut self) {
+        match self.random.random_range(0..100) {
+            0..15 => self.assert_no_write("a scaling", Self::scale).await,
+            15..25 => self.assert_no_write("an injection", Self::inject).await,
+            25..32 => self.assert_no_write("a copy of an object", Self::copy).await,
+            32..38 => self.assert_no_write("an item of another manager", Self::add_listener).await,
+            38..76 => self.edit_owned_field().await,
+            76..80 => self.delete_object().await,
+            80..88 => self.publish().await,
+            88..92 => {
+                self.assert_no_write("the loss of the watches", |life| {
+                    life.cluster.faults().disconnect_watches()
+                })
+                .await
+            }
+            92..96 => self.outage().await,
+            _ => self.restart_agent().await,
+        }
+    }
+}
+
+/// Lives for so long; returns the number of events.
+async fn live(seed: u64, time: Duration) -> u32 {
+    let mut life = Life::start(seed).await;
+    life.until_as_published("the start").await;
+    let started_at = tokio::time::Instant::now();
+    let mut events = 0;
+    while started_at.elapsed() < time {
+        let pause = life.random.random_range(PAUSE);
+        tokio::time::sleep(Duration::from_secs(pause)).await;
+        life.step().await;
+        events += 1;
+    }
+    life.agent.stop().await;
+    events
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_p25_a_busy_cluster_stays_as_published_and_others_stay_untouched() {
+    live(1, Duration::from_secs(4 * 3_600)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_p25_another_busy_cluster_stays_as_published_and_others_stay_untouched() {
+    live(2, Duration::from_secs(4 * 3_600)).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "takes a minute per cluster: cargo xtask bench life"]
+async fn p13_p25_three_clusters_stay_as_published_for_two_days() {
+    let seed = std::env::var("FLOTILLA_LIFE_SEED")
+        .map_or(1, |seed| seed.parse().expect("FLOTILLA_LIFE_SEED is a number"));
+    for seed in seed..seed + 3 {
+        let events = live(seed, Duration::from_secs(48 * 3_600)).await;
+        assert!(events > 200, "seed {seed}: {events} events only");
+    }
+}
