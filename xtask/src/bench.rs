@@ -5,12 +5,38 @@ use anyhow::{Result, ensure};
 use crate::paths::Paths;
 use crate::{demo, postgres, rails, setup, site, step};
 
+/// Three simulated clusters for 48 hours of virtual time each, with the seeds from the first argument (1 without one).
+fn bench_life(paths: &Paths, args: &[String]) -> Result<()> {
+    let seed = args.first().map_or("1", String::as_str);
+    ensure!(
+        seed.parse::<u32>().is_ok(),
+        "{seed:?} is no seed: write a number, such as: cargo xtask bench life 7"
+    );
+    let mut cargo = paths.cargo();
+    cargo.args([
+        "test",
+        "--workspace",
+        "--exclude",
+        "frontend",
+        "--features",
+        "server/bench",
+        "--test",
+        "sim",
+        "--",
+    ]);
+    cargo.arg("busy_cluster").env("FLOTILLA_LIFE_SEED", seed).env("FLOTILLA_LIFE_HOURS", "48");
+    let status = cargo.status()?;
+    ensure!(status.success(), "the benchmark life failed ({status}); its seed was {seed}");
+    Ok(())
+}
+
 /// Runs a benchmark. Its output is the result, so it is not redirected to a log.
 pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     match name {
         "page" | "walk" => return bench_browser(paths, name),
         "real" => return bench_real(paths, args),
         "chaos" => return bench_chaos(paths, args),
+        "life" => return bench_life(paths, args),
         _ => {}
     }
     site::build(paths)?;
