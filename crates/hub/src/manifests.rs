@@ -126,8 +126,10 @@ pub(crate) struct ManifestsQuery<'a> {
     pub spec: &'a WorkloadSpec,
     /// Every cluster group.
     pub groups: &'a [ClusterGroup],
-    /// The selected clusters with their facts, by name.
+    /// The clusters to render for with their facts, by name.
     pub clusters: &'a [Cluster],
+    /// Names of all target clusters, sorted.
+    pub targets: &'a [String],
     /// The revision that was installed, by cluster ([`ChartRelease::installed`]).
     pub installed: &'a BTreeMap<ClusterId, u32>,
 }
@@ -145,15 +147,13 @@ impl Hub {
                 run_blocking(move || SourceManifests::parse_files(&source)).await
             }
             Source::Chart(source) => {
-                let targets: Vec<String> =
-                    query.clusters.iter().map(|cluster| cluster.name.clone()).collect();
                 let release = ChartRelease {
                     workload: query.workload,
                     revision: query.revision,
                     spec: query.spec,
                     source,
                     groups: query.groups,
-                    targets: &targets,
+                    targets: query.targets,
                     installed: query.installed,
                 };
                 self.load_chart_manifests(&release, query.clusters, wait).await

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use domain::bundle::Bundle;
 use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
-use domain::cluster::Cluster;
+use domain::cluster::{Cluster, ClusterFacts};
 use domain::exposure::collect_exposures;
 use domain::placement::{ClusterGroup, Decision};
 use domain::release::stage::StageReason;
-use domain::release::{Reason, RenderOutcome};
+use domain::release::{FactsComparison, Reason, RenderOutcome};
 use domain::render::{BundleRenderer, RenderError};
 use domain::rollout::RolloutStrategy;
 use domain::workload::{HelmReleasePolicy, Policies, Revision};
@@ -20,6 +20,11 @@ use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests};
 use crate::workload::in_decision_order;
 use crate::{Error, Hub};
+
+mod facts;
+
+use facts::TargetClusters;
+pub(crate) use facts::{RecordedRendering, StoredFacts, recorded_facts, restore_facts};
 
 /// The release of one selected cluster.
 #[derive(Debug, Clone)]
@@ -36,9 +41,13 @@ pub(crate) struct ReleaseTarget {
     pub bytes: Option<(Digest, Arc<[u8]>)>,
     /// The bundle's exposures, sorted; `None` without a bundle.
     pub exposures: Option<Vec<store::exposure::ExposureRow>>,
+    /// The facts that it is rendered with from now on, to be stored under their digest; `None` without a bundle and in a plan.
+    pub facts: Option<StoredFacts>,
+    /// What the present facts would change.
+    pub comparison: Option<FactsComparison>,
 }
 
-/// Existing groups and wave assignments.
+/// Existing groups, wave assignments and renderings.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentReleases {
     /// Every cluster group.
@@ -47,6 +56,8 @@ pub(crate) struct CurrentReleases {
     pub waves: HashMap<ClusterId, u32>,
     /// The revision that was installed, by cluster.
     pub installed: BTreeMap<ClusterId, u32>,
+    /// What earlier passes recorded for this revision, by cluster.
+    pub recorded: HashMap<ClusterId, RecordedRendering>,
 }
 
 /// The rendered releases of a revision.
@@ -57,60 +68,121 @@ pub(crate) struct RenderedTargets {
     pub chart_inputs: Vec<Digest>,
 }
 
-/// Loads the selected clusters and renders the revision for each, off the async threads. Assigned waves stay.
+/// A revision that is rendered, and what its rendering depends on besides the facts of clusters.
+struct RevisionRendering {
+    workload: String,
+    revision: Revision,
+    groups: Vec<ClusterGroup>,
+    waves: HashMap<ClusterId, u32>,
+    installed: BTreeMap<ClusterId, u32>,
+    /// The selected clusters, in the order of the decision.
+    selected: Vec<ClusterId>,
+    /// Their names, sorted.
+    names: Vec<String>,
+}
+
+impl RevisionRendering {
+    async fn load_manifests(&self, hub: &Hub, clusters: &[Cluster]) -> Result<SourceManifests, Error> {
+        let query = ManifestsQuery {
+            workload: &self.workload,
+            revision: self.revision.number,
+            spec: &self.revision.spec,
+            groups: &self.groups,
+            clusters,
+            targets: &self.names,
+            installed: &self.installed,
+        };
+        hub.load_manifests(query, RenderWait::Placer(self.revision.workload)).await
+    }
+
+    /// Renders the release of those of the selected clusters that are given.
+    fn render(
+        &self,
+        manifests: &SourceManifests,
+        clusters: &[Cluster],
+        reported: &HashMap<ClusterId, ClusterFacts>,
+    ) -> Vec<ReleaseTarget> {
+        let rendering = BundleRenderer {
+            workload: &self.workload,
+            revision: self.revision.number,
+            spec: &self.revision.spec,
+            parsed: manifests.sample(),
+            groups: &self.groups,
+            targets: &self.names,
+        };
+        let ordered = in_decision_order(&self.selected, clusters);
+        render_clusters(&rendering, manifests, &ordered, (&self.waves, reported))
+    }
+}
+
+/// Loads the selected clusters and renders the revision for each, off the async threads. Assigned waves stay, and so do the facts
+/// that the revision was first rendered with: changed ones are compared, and delivered by the next publish.
 pub(crate) async fn render_targets(
     hub: &Hub,
     workload: &str,
     revision: Revision,
     decision: &Decision,
-    CurrentReleases { groups, waves, installed }: CurrentReleases,
+    CurrentReleases { groups, waves, installed, recorded }: CurrentReleases,
 ) -> Result<RenderedTargets, Error> {
     let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
     let mut tx = hub.read().await?;
     let clusters = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
     drop(tx);
-    let query = ManifestsQuery {
-        workload,
-        revision: revision.number,
-        spec: &revision.spec,
-        groups: &groups,
-        clusters: &clusters,
-        installed: &installed,
-    };
-    let manifests = hub.load_manifests(query, RenderWait::Placer(revision.workload)).await?;
-    let workload = workload.to_owned();
-    let render_all = move || {
-        let targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
-        let rendering = BundleRenderer {
-            workload: &workload,
-            revision: revision.number,
-            spec: &revision.spec,
-            parsed: manifests.sample(),
-            groups: &groups,
-            targets: &targets,
-        };
-        let ordered = in_decision_order(&selected, &clusters);
-        RenderedTargets {
-            targets: render_clusters(&rendering, &manifests, &ordered, &waves),
-            chart_inputs: manifests.inputs().cloned().collect(),
+    let names = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+    let name = workload.to_owned();
+    let rendering =
+        Arc::new(RevisionRendering { workload: name, revision, groups, waves, installed, selected, names });
+    let clusters = Arc::new(TargetClusters::load(hub, clusters, &recorded).await?);
+    let manifests = rendering.load_manifests(hub, &clusters.clusters).await?;
+    let chart_inputs = manifests.inputs().cloned().collect();
+    let (render, of) = (rendering.clone(), clusters.clone());
+    let mut targets = run_blocking(move || render.render(&manifests, &of.clusters, &of.reported)).await?;
+    clusters.record(&mut targets, &recorded);
+    let open = clusters.to_compare(&targets, &recorded);
+    if !open.is_empty() {
+        match Box::pin(render_outcomes(hub, rendering, open)).await {
+            Ok(present) => {
+                for target in &mut targets {
+                    let compared = present.get(&target.cluster).and_then(|one| clusters.compare(target, one));
+                    target.comparison = compared.or_else(|| target.comparison.take());
+                }
+            }
+            Err(error) if error.is_outage() => return Err(error),
+            // It decides nothing: the next pass compares again.
+            Err(error) => tracing::warn!(%error, %workload, "present facts could not be compared"),
         }
-    };
-    run_blocking(render_all).await
+    }
+    Ok(RenderedTargets { targets, chart_inputs })
+}
+
+/// The result of rendering these clusters with the facts that they have.
+async fn render_outcomes(
+    hub: &Hub,
+    rendering: Arc<RevisionRendering>,
+    clusters: Vec<Cluster>,
+) -> Result<HashMap<ClusterId, RenderOutcome>, Error> {
+    let manifests = rendering.load_manifests(hub, &clusters).await?;
+    let targets = run_blocking(move || rendering.render(&manifests, &clusters, &HashMap::new())).await?;
+    Ok(targets.into_iter().map(|target| (target.cluster, target.rendered)).collect())
 }
 
 /// Renders the release of each of these clusters from its manifests, in the order of the decision. Assigned waves stay.
+/// `reported` are the present facts of clusters that have earlier ones.
 pub(crate) fn render_clusters(
     rendering: &BundleRenderer<'_>,
     manifests: &SourceManifests,
     clusters: &[&Cluster],
-    assigned: &HashMap<ClusterId, u32>,
+    (assigned, reported): (&HashMap<ClusterId, u32>, &HashMap<ClusterId, ClusterFacts>),
 ) -> Vec<ReleaseTarget> {
     let waves = assign_waves(&rendering.spec.rollout, clusters, rendering.groups, assigned);
     let mut bundles = SharedBundles::default();
     let render = |(cluster, wave): (&&Cluster, Option<u32>)| {
         let rendered = manifests
             .get(cluster.id)
-            .and_then(|parsed| render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster))
+            .and_then(|parsed| {
+                let reported = reported.get(&cluster.id).unwrap_or(&cluster.facts);
+                render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster, reported)
+            })
             .and_then(|bundle| add_helm_release(bundle, rendering, manifests.chart(), cluster));
         to_target(rendering, cluster, wave, rendered.map(|bundle| bundles.insert(&bundle)))
     };
@@ -174,6 +246,8 @@ fn to_target(
         rendered,
         bytes,
         exposures,
+        facts: None,
+        comparison: None,
     }
 }
 
@@ -186,7 +260,11 @@ fn bundle_exposures(bundle: &Bundle) -> Vec<store::exposure::ExposureRow> {
     rows
 }
 
-fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bundle, RenderOutcome> {
+fn render_bundle(
+    rendering: &BundleRenderer<'_>,
+    cluster: &Cluster,
+    reported: &ClusterFacts,
+) -> Result<Bundle, RenderOutcome> {
     if rendering.spec.addon && !cluster.facts.is_reported() {
         // S4-3: an addon may install what makes a cluster ready, so it waits only for the facts from its API server.
         return Err(RenderOutcome::Waiting(StageReason::new(
@@ -197,7 +275,7 @@ fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bu
             ),
         )));
     }
-    rendering.render_bundle(cluster).map_err(to_outcome)
+    rendering.render_frozen_bundle(cluster, reported).map_err(to_outcome)
 }
 
 /// Adds what Helm's record says of the release, if the policy is to keep one.

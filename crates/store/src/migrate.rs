@@ -36,6 +36,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 13, text: include_str!("../../../migrations/0013_encryption.sql") },
     Migration { version: 14, text: include_str!("../../../migrations/0014_audit.sql") },
     Migration { version: 15, text: include_str!("../../../migrations/0015_incident.sql") },
+    Migration { version: 16, text: include_str!("../../../migrations/0016_rendered_facts.sql") },
 ];
 
 /// The migration since which columns are encrypted.

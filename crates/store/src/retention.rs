@@ -60,13 +60,14 @@ const DELETE_GIT_SNAPSHOTS: &str = "DELETE FROM git_snapshot WHERE (project_id, 
       AND NOT EXISTS (SELECT 1 FROM spec_reference x WHERE x.kind = 'unknown') \
       ORDER BY s.created_at LIMIT $2)";
 
-/// Bundles of releases, schemas of clusters, stored responses, charts, their renderings, their indexes and contents of commits are
+/// Bundles of releases, the facts that they are rendered with, schemas of clusters, stored responses, charts, their renderings, their indexes and contents of commits are
 /// referenced by their digest.
 const DELETE_ARTIFACTS: &str = "DELETE FROM artifact WHERE digest IN \
      (SELECT a.digest FROM artifact a WHERE a.last_put_at < $1 \
       AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM release r WHERE r.rendered_facts = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM idempotency_record i WHERE i.body_digest = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM chart c WHERE c.digest = a.digest) \

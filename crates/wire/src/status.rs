@@ -87,6 +87,9 @@ pub struct TargetCluster {
     pub stages: Stages,
     /// Why it is in this state.
     pub message: String,
+    /// What a publish would change there because the facts of the cluster have changed since it was rendered; empty if nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub facts_notice: String,
     /// Finalizers that remain while its cluster may have a record of it (S3-10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
@@ -116,6 +119,7 @@ impl From<ReleaseView> for TargetCluster {
             drift_policy: view.release.policies().drift,
             stages: view.release.stages().clone(),
             message: view.message,
+            facts_notice: view.release.facts_notice().to_owned(),
             finalizers: view.finalizers,
             conditions: view.conditions,
             revision: view.release.revision(),

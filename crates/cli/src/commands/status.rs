@@ -1,5 +1,7 @@
 //! `flotilla status`: the status of a workload per cluster. There is no single status (S1-19).
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use wire::{Client, WorkloadStatus};
 
@@ -54,7 +56,19 @@ impl StatusArgs {
         );
         out.print_table(&status_table(&status, self.output.format), &nothing)?;
         workloads::print_failures(&status.failures, out);
+        print_facts_notices(&status, out);
         Ok(ExitStatus::Success)
+    }
+}
+
+/// Prints what a publish would change because facts of clusters have changed, once for all clusters with the same change.
+fn print_facts_notices(status: &WorkloadStatus, out: &Printer) {
+    let mut clusters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for target in status.target_clusters.iter().filter(|target| !target.facts_notice.is_empty()) {
+        clusters.entry(&target.facts_notice).or_default().push(&target.cluster_name);
+    }
+    for (notice, clusters) in clusters {
+        out.print_warning(&format!("{}: {notice}", clusters.join(", ")));
     }
 }
 

@@ -26,6 +26,9 @@ pub async fn print_release(
     let head = format!("{workload} on {cluster}: {}", release.state.as_str());
     let message = if release.message.is_empty() { String::new() } else { format!(". {}", release.message) };
     out.print_line(&sanitize(&(head + &message)))?;
+    if !release.release.facts_notice().is_empty() {
+        out.print_warning(release.release.facts_notice());
+    }
     let mut stages = Table::new(&["STAGE", "STATE", "SINCE", "MESSAGE"]);
     for stage in release.release.stages().iter() {
         add_stage(&mut stages, stage);

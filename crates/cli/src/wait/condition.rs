@@ -213,6 +213,7 @@ mod tests {
             drift_policy: DriftPolicy::default(),
             stages: Stages::default(),
             message: String::new(),
+            facts_notice: String::new(),
             finalizers: Vec::new(),
             conditions: Vec::new(),
             revision: Some(revision),

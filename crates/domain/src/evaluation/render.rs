@@ -10,7 +10,7 @@ use crate::kubernetes::object::{ObjectRef, object_ref};
 use crate::model::bundle::{Bundle, is_envelope};
 use crate::model::chart_hook::{ChartHook, hook_events, sort_hooks};
 use crate::model::chart_object::{CHART_CRD_ANNOTATION, is_crd_file};
-use crate::model::cluster::Cluster;
+use crate::model::cluster::{Cluster, ClusterFacts};
 use crate::model::overrides;
 use crate::model::placement::ClusterGroup;
 use crate::model::workload::WorkloadSpec;
@@ -74,6 +74,19 @@ impl BundleRenderer<'_> {
     /// # Errors
     /// A finding blocks, or a template value is missing.
     pub fn render_bundle(&self, cluster: &Cluster) -> Result<Bundle, RenderError> {
+        self.render_frozen_bundle(cluster, &cluster.facts)
+    }
+
+    /// The same for a cluster with the facts of an earlier rendering. `reported` are its present facts: they have the scopes of
+    /// kinds that were not served at that time, because an object of such a kind can't be applied without its scope.
+    ///
+    /// # Errors
+    /// As [`Self::render_bundle`].
+    pub fn render_frozen_bundle(
+        &self,
+        cluster: &Cluster,
+        reported: &ClusterFacts,
+    ) -> Result<Bundle, RenderError> {
         reject_blocking(self.parsed.findings.clone())?;
         let spec = self.spec;
         let effective =
@@ -84,7 +97,7 @@ impl BundleRenderer<'_> {
         let mut objects = effective.objects;
         self.mark_chart_crds(&mut objects);
         self.fill_templates(&mut objects, cluster)?;
-        let scopes = KindScopes::from_objects(objects.iter(), Some(&cluster.facts));
+        let scopes = KindScopes::from_objects(objects.iter(), &[reported, &cluster.facts]);
         let objects: Vec<Value> =
             objects.into_iter().map(|object| finalize_object(object, &spec.namespace, &scopes)).collect();
         reject_blocking(

@@ -12,11 +12,13 @@ use crate::text::finding::Finding;
 
 mod confirmed_facts;
 pub mod facts;
+mod render_facts;
 mod summary;
 mod taint;
 
 pub use confirmed_facts::{ConfirmableFact, ConfirmedFacts, PendingFact, format_pending_facts};
 pub use facts::{HelmReleaseFacts, NamespaceFacts, NodePool, Quota};
+pub use render_facts::RenderFacts;
 pub use summary::ClusterSummary;
 pub use taint::{MAX_TAINTS, Taint, TaintEffect, check_taints};
 
@@ -186,18 +188,7 @@ impl ClusterFacts {
     /// Whether both facts render the same bundle: the same kinds with the same scopes, and the same template values.
     /// Changes of nodes and of the agent's permissions do not affect rendering; the location is rendered from confirmed facts.
     pub fn has_same_render_inputs(&self, other: &Self) -> bool {
-        let named = |facts: &Self| {
-            let texts = [
-                facts.kubernetes_version.clone(),
-                facts.default_storage_class.clone(),
-                facts.default_ingress_class.clone(),
-            ];
-            (texts, facts.architectures())
-        };
-        let kinds = |facts: &Self| -> Vec<ApiResource> {
-            facts.apis.iter().map(|api| ApiResource { denied: false, ..api.clone() }).collect()
-        };
-        named(self) == named(other) && kinds(self) == kinds(other)
+        RenderFacts::from_reported(self) == RenderFacts::from_reported(other)
     }
 
     /// The facts of this namespace; `None` when the cluster did not report it.

@@ -19,6 +19,7 @@ mod condition;
 #[cfg(test)]
 mod properties;
 pub mod reason;
+mod rendered_facts;
 mod row;
 pub mod stage;
 mod state;
@@ -30,6 +31,7 @@ mod view;
 
 pub use condition::{release_conditions, resource_conditions};
 pub use reason::Reason;
+pub use rendered_facts::FactsComparison;
 pub use row::ReleaseRow;
 pub use stage::{Stage, StageName, StageState, Stages};
 pub use state::ReleaseState;
@@ -126,7 +128,7 @@ pub enum ReleaseGoal {
     },
 }
 
-/// One workload on one cluster. Only [`transition`] changes it; the store reads it by [`Release::from_row`].
+/// One workload on one cluster. Only [`transition`] and [`Release::record_rendered_facts`] change it; the store reads it by [`Release::from_row`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -172,6 +174,15 @@ pub struct Release {
     /// ones are upgrades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     installed_revision: Option<u32>,
+    /// Digest of the facts of the cluster that `rendered_facts_revision` is rendered with: those of its first rendering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rendered_facts: Option<Digest>,
+    /// Number of the revision that is rendered with `rendered_facts`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rendered_facts_revision: Option<u32>,
+    /// What the present facts of the cluster would change; `None` while they are those that it is rendered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    facts_comparison: Option<FactsComparison>,
     /// Whether its cluster was offline when it might apply `revision` for the first time, and has been since: a rollout does
     /// not take that for an effect of the revision (P29).
     admitted_offline: bool,

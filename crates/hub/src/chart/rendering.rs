@@ -179,7 +179,7 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !rendered.random_files.is_empty() {
         let message = format!(
-            "{} of the chart has content that differs with every rendering, such as a random password or a date. It is rendered once and kept.",
+            "{} of the chart has content that differs with every rendering, such as a random password or a date. It stays until a publish, or another change by a user, renders the chart with other inputs.",
             join_first(&rendered.random_files)
         );
         let hint = "Set these values, so that they are the same after a change of other values.";

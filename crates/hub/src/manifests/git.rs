@@ -93,14 +93,13 @@ impl Hub {
             }
         };
         let chart_source = source.to_chart_source();
-        let targets: Vec<String> = query.clusters.iter().map(|cluster| cluster.name.clone()).collect();
         let release = ChartRelease {
             workload: query.workload,
             revision: query.revision,
             spec: query.spec,
             source: &chart_source,
             groups: query.groups,
-            targets: &targets,
+            targets: query.targets,
             installed: query.installed,
         };
         self.render_chart_manifests(&release, &chart, query.clusters, wait).await

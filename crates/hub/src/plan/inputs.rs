@@ -28,8 +28,8 @@ impl PlanInputs {
         let revision = stored.latest_revision + 1;
         let names = draft.target_names();
         let renderer = draft.renderer(revision, &names);
-        let targets =
-            render_clusters(&renderer, &draft.manifests, &draft.targets_in_decision_order(), &HashMap::new());
+        let none = (&HashMap::new(), &HashMap::new());
+        let targets = render_clusters(&renderer, &draft.manifests, &draft.targets_in_decision_order(), none);
         let lost =
             draft.decision.rejected().filter(|evaluation| stored.releases.contains_key(&evaluation.cluster));
         let mut removals: Vec<(String, ClusterId)> =

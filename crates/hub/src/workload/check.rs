@@ -89,7 +89,14 @@ impl Hub {
         };
         let current: Vec<ClusterId> = releases.keys().copied().collect();
         let installed = installed_revisions(releases.values());
-        let source = DraftSource { name, revision, spec: spec.clone(), current: &current, installed };
+        let source = DraftSource {
+            name,
+            revision,
+            spec: spec.clone(),
+            current: &current,
+            installed,
+            recorded_facts: BTreeMap::new(),
+        };
         let snapshot = self.load_draft_snapshot(tx, source).await?;
         let (snapshot, found) = run_blocking(move || {
             let found = snapshot.run_guard_rails();

@@ -8,6 +8,7 @@ use domain::{ClusterId, Finding};
 
 use super::snapshot::{DraftSource, installed_revisions, load_present_releases};
 use crate::blocking::run_blocking;
+use crate::render::recorded_facts;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -37,7 +38,9 @@ impl Hub {
         let releases = load_present_releases(&mut tx, workload.id).await?;
         let current: Vec<ClusterId> = releases.keys().copied().collect();
         let installed = installed_revisions(releases.values());
-        let source = DraftSource { name, revision: number, spec, current: &current, installed };
+        let recorded_facts = recorded_facts(releases.values(), number);
+        let source =
+            DraftSource { name, revision: number, spec, current: &current, installed, recorded_facts };
         let snapshot = self.load_draft_snapshot(tx, source).await?;
         let render = move || {
             let Some(target) = snapshot.targets.iter().find(|target| target.id == id) else {

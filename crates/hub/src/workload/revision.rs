@@ -17,6 +17,7 @@ use store::Tx;
 use super::snapshot::{installed_revisions, load_present_releases};
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait};
+use crate::render::restore_facts;
 use crate::{Error, Hub};
 
 /// Lines around a changed one.
@@ -51,8 +52,18 @@ struct RevisionPair {
     before: Option<Revision>,
     groups: Vec<ClusterGroup>,
     cluster: Option<Cluster>,
+    /// The revision that runs on the cluster, and the cluster with the facts that it is rendered with.
+    running: Option<(u32, Cluster)>,
     /// The revision that was installed, by cluster.
     installed: BTreeMap<ClusterId, u32>,
+}
+
+impl RevisionPair {
+    /// The cluster with the facts that this revision is rendered with.
+    fn cluster_of(&self, revision: u32) -> Option<&Cluster> {
+        let running = self.running.as_ref().filter(|(number, _)| *number == revision);
+        running.map(|(_, cluster)| cluster).or(self.cluster.as_ref())
+    }
 }
 
 impl Hub {
@@ -124,13 +135,16 @@ impl Hub {
         pair: &RevisionPair,
         revision: &Revision,
     ) -> Result<Result<Bundle, Vec<Finding>>, Error> {
-        let clusters = pair.cluster.as_slice();
+        let cluster = pair.cluster_of(revision.number);
+        let clusters = cluster.map(std::slice::from_ref).unwrap_or_default();
+        let targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
         let query = ManifestsQuery {
             workload: &pair.workload,
             revision: revision.number,
             spec: &revision.spec,
             groups: &pair.groups,
             clusters,
+            targets: &targets,
             installed: &pair.installed,
         };
         let manifests = self.load_manifests(query, RenderWait::Request).await?;
@@ -139,7 +153,7 @@ impl Hub {
         if !findings.is_empty() {
             return Ok(Err(findings));
         }
-        let Some(cluster) = &pair.cluster else {
+        let Some(cluster) = cluster else {
             return Ok(Ok(Bundle::new(manifests.sample().objects())));
         };
         let Ok(parsed) = manifests.get(cluster.id) else {
@@ -147,7 +161,6 @@ impl Hub {
             let finding = Finding::warning("G115", message, "Repeat this in a moment.");
             return Ok(Err(vec![finding]));
         };
-        let targets = [cluster.name.clone()];
         let renderer = BundleRenderer {
             workload: &pair.workload,
             revision: revision.number,
@@ -181,11 +194,20 @@ async fn load_pair(
         None => None,
     };
     let groups = store::group::list(tx).await?;
-    let installed = match &cluster {
-        Some(_) => installed_revisions(load_present_releases(tx, workload.id).await?.values()),
-        None => BTreeMap::new(),
-    };
-    Ok(RevisionPair { workload: workload.name.clone(), revision, before, groups, cluster, installed })
+    let (mut installed, mut running) = (BTreeMap::new(), None);
+    if let Some(cluster) = &cluster {
+        let releases = load_present_releases(tx, workload.id).await?;
+        installed = installed_revisions(releases.values());
+        if let Some(release) = releases.get(&cluster.id)
+            && let (Some(number), Some(facts)) = (release.rendered_facts_revision(), release.rendered_facts())
+        {
+            let mut cluster = cluster.clone();
+            restore_facts(tx, &mut cluster, facts).await?;
+            running = Some((number, cluster));
+        }
+    }
+    let workload = workload.name.clone();
+    Ok(RevisionPair { workload, revision, before, groups, cluster, running, installed })
 }
 
 async fn load_revision(tx: &mut Tx, workload: &Workload, number: u32) -> Result<Revision, Error> {

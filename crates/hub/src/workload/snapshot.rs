@@ -14,7 +14,7 @@ use domain::render::BundleRenderer;
 use domain::rollout::{self, WavePreview};
 use domain::schema::Schema;
 use domain::workload::{Revision, Workload, WorkloadSpec};
-use domain::{ClusterId, WorkloadId};
+use domain::{ClusterId, Digest, WorkloadId};
 use store::Tx;
 
 use super::publish_content::{ResolvedContent, load_published};
@@ -22,6 +22,7 @@ use super::{PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests, unrendered};
 use crate::overrides::OverrideChange;
+use crate::render::restore_facts;
 use crate::{Error, Hub};
 
 /// A draft, the fleet, and where the draft would be placed.
@@ -147,6 +148,8 @@ pub(crate) struct DraftSource<'a> {
     pub current: &'a [ClusterId],
     /// The revision that was installed, by cluster.
     pub installed: BTreeMap<ClusterId, u32>,
+    /// Digests of the facts that clusters are rendered with instead of their present ones; empty for a draft.
+    pub recorded_facts: BTreeMap<ClusterId, Digest>,
 }
 
 impl Hub {
@@ -186,8 +189,14 @@ impl Hub {
         let current: Vec<ClusterId> = stored.releases.keys().copied().collect();
         let revision = stored.latest_revision + 1;
         let installed = installed_revisions(stored.releases.values());
-        let source =
-            DraftSource { name: &stored.workload.name, revision, spec, current: &current, installed };
+        let source = DraftSource {
+            name: &stored.workload.name,
+            revision,
+            spec,
+            current: &current,
+            installed,
+            recorded_facts: BTreeMap::new(),
+        };
         let draft = self.load_draft_snapshot(tx, source).await?;
         Ok(PublishSnapshot { stored, draft })
     }
@@ -203,17 +212,24 @@ impl Hub {
         let groups = store::group::list(&mut tx).await?;
         let decision = decide(&source.spec.placement, &clusters, &groups, source.current);
         let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
-        let targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
+        let mut targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
+        for target in &mut targets {
+            if let Some(facts) = source.recorded_facts.get(&target.id) {
+                restore_facts(&mut tx, target, facts).await?;
+            }
+        }
         let schemas = self.load_schemas(&mut tx, &selected).await?;
         drop(tx);
         let (hub, name, mut spec) = (self.clone(), source.name.to_owned(), source.spec);
         let pinned = self.pin_for_check(&mut spec).await?;
+        let names: Vec<String> = targets.iter().map(|cluster| cluster.name.clone()).collect();
         let query = ManifestsQuery {
             workload: &name,
             revision: source.revision,
             spec: &spec,
             groups: &groups,
             clusters: &targets,
+            targets: &names,
             installed: &source.installed,
         };
         let manifests = match pinned {

@@ -11,6 +11,7 @@ use store::Tx;
 
 use super::snapshot::load_present_releases;
 use crate::manifests::RenderWait;
+use crate::render::restore_facts;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -47,9 +48,12 @@ impl Hub {
         let found = store::cluster::get_by_name(&mut tx, cluster).await?;
         let id = found.ok_or_else(|| Error::not_found("cluster", cluster))?.id;
         let target = store::cluster::get_many_with_facts(&mut tx, &[id]).await?.into_iter().next();
-        let target = target.ok_or_else(|| Error::not_found("cluster", cluster))?;
-        let current: Vec<ClusterId> =
-            load_present_releases(&mut tx, workload.id).await?.into_keys().collect();
+        let mut target = target.ok_or_else(|| Error::not_found("cluster", cluster))?;
+        let releases = load_present_releases(&mut tx, workload.id).await?;
+        if let Some(facts) = releases.get(&id).and_then(|release| release.facts_of_revision(number)) {
+            restore_facts(&mut tx, &mut target, facts).await?;
+        }
+        let current: Vec<ClusterId> = releases.into_keys().collect();
         let groups = store::group::list(&mut tx).await?;
         let targets = target_names(&mut tx, &spec, &groups, &current).await?;
         drop(tx);

@@ -19,6 +19,7 @@ mod override_limits;
 mod overrides;
 mod plan;
 mod poison;
+mod rendered_facts;
 mod reports;
 mod retention;
 mod rollouts;

@@ -46,8 +46,11 @@ impl TestHub {
     }
 
     async fn open_with(adapt: impl Fn(Clock) -> Clock) -> Self {
-        let dir = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(1_763_665_200_000));
+        Self::open_at(tempfile::tempdir().unwrap(), time, adapt).await
+    }
+
+    async fn open_at(dir: tempfile::TempDir, time: Arc<AtomicI64>, adapt: impl Fn(Clock) -> Clock) -> Self {
         let source = time.clone();
         let clock = adapt(Clock::from_fn(move || Timestamp::from_millis(source.load(SeqCst))));
         let database = format!("sqlite://{}", dir.path().join("flotilla.db").display());
@@ -109,6 +112,15 @@ impl TestHub {
 
     pub async fn close(mut self) {
         self.stop_loops().await;
+    }
+
+    /// Another hub on the same database. No agent of this one may be left.
+    pub async fn restart(mut self) -> Self {
+        self.stop_loops().await;
+        let Self { hub, time, dir, .. } = self;
+        hub.close().await;
+        drop(hub);
+        Self::open_at(dir, time, Clock::with_counted_leaps).await
     }
 
     /// Stops the loops, so that only the test itself reads and writes.

@@ -25,6 +25,9 @@ table_row! {
     Mutable applied = release.applied().map(Digest::to_string) => applied: opt_parse;
     Mutable applied_revision = release.applied_revision() => applied_revision: opt_count;
     Mutable installed_revision = release.installed_revision() => installed_revision: opt_count;
+    Mutable rendered_facts = release.rendered_facts().map(Digest::to_string) => rendered_facts: opt_parse;
+    Mutable rendered_facts_revision = release.rendered_facts_revision() => rendered_facts_revision: opt_count;
+    Mutable facts_comparison = release.facts_comparison().map(to_json).transpose()? => facts_comparison: opt_json;
     Mutable admitted_offline = release.is_admitted_offline() => admitted_offline: flag;
     Mutable sync = release.sync().as_str() => sync: enum_value;
     Mutable health = release.health().status.as_str();

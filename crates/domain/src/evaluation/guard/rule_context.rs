@@ -20,7 +20,7 @@ pub(super) struct RuleObject<'a> {
 
 /// The objects of a source.
 pub(super) fn rule_objects<'a>(spec: &WorkloadSpec, parsed: &'a ParsedManifests) -> Vec<RuleObject<'a>> {
-    let scopes = KindScopes::from_objects(parsed.manifests.iter().map(|manifest| &manifest.object), None);
+    let scopes = KindScopes::from_objects(parsed.manifests.iter().map(|manifest| &manifest.object), &[]);
     let object = |manifest: &'a Manifest| {
         let mut name = manifest.object_ref();
         if !scopes.is_namespaced(&name.group, &name.kind) {

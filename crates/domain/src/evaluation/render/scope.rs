@@ -57,13 +57,13 @@ pub(crate) struct KindScopes {
 }
 
 impl KindScopes {
-    /// Collects scopes from the definitions among `objects` and from the facts of a cluster.
+    /// Collects scopes from the definitions among `objects` and from facts of a cluster, of which the last ones take precedence.
     pub(crate) fn from_objects<'a>(
         objects: impl Iterator<Item = &'a Value>,
-        facts: Option<&ClusterFacts>,
+        facts: &[&ClusterFacts],
     ) -> Self {
         let mut namespaced = HashMap::new();
-        for api in facts.into_iter().flat_map(|facts| &facts.apis) {
+        for api in facts.iter().flat_map(|facts| &facts.apis) {
             namespaced.insert((api.group.clone(), api.kind.clone()), api.namespaced);
         }
         for object in objects {
@@ -118,7 +118,7 @@ mod tests {
             denied: false,
         };
         let facts = ClusterFacts { apis: vec![api("Moon", false)], ..ClusterFacts::default() };
-        let scopes = KindScopes::from_objects([crd].iter(), Some(&facts));
+        let scopes = KindScopes::from_objects([crd].iter(), &[&facts]);
         for (group, kind, namespaced) in [
             ("example.org", "Planet", false),
             ("example.org", "Moon", false),

@@ -1,6 +1,6 @@
 //! The fields of a release: as a row of the store, and one by one.
 
-use super::{Gate, Release, ReleaseGoal, Stages, SyncStatus};
+use super::{FactsComparison, Gate, Release, ReleaseGoal, Stages, SyncStatus};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
@@ -43,6 +43,12 @@ pub struct ReleaseRow {
     pub applied_revision: Option<u32>,
     /// Number of the first revision that was applied completely.
     pub installed_revision: Option<u32>,
+    /// Digest of the facts that `rendered_facts_revision` is rendered with.
+    pub rendered_facts: Option<Digest>,
+    /// Number of the revision that is rendered with `rendered_facts`.
+    pub rendered_facts_revision: Option<u32>,
+    /// What the present facts of the cluster would change.
+    pub facts_comparison: Option<FactsComparison>,
     /// Whether its cluster was offline at its admission, and has been since.
     pub admitted_offline: bool,
     /// The thirteen stages.
@@ -79,6 +85,9 @@ impl Release {
             applied: row.applied,
             applied_revision: row.applied_revision,
             installed_revision: row.installed_revision,
+            rendered_facts: row.rendered_facts,
+            rendered_facts_revision: row.rendered_facts_revision,
+            facts_comparison: row.facts_comparison,
             admitted_offline: row.admitted_offline,
             stages: row.stages,
             sync: row.sync,
@@ -172,6 +181,21 @@ impl Release {
     /// Number of the first revision that was applied completely since the release is on its cluster.
     pub const fn installed_revision(&self) -> Option<u32> {
         self.installed_revision
+    }
+
+    /// Digest of the facts that [`Self::rendered_facts_revision`] is rendered with.
+    pub const fn rendered_facts(&self) -> Option<&Digest> {
+        self.rendered_facts.as_ref()
+    }
+
+    /// Number of the revision that is rendered with [`Self::rendered_facts`].
+    pub const fn rendered_facts_revision(&self) -> Option<u32> {
+        self.rendered_facts_revision
+    }
+
+    /// What the present facts of the cluster would change.
+    pub const fn facts_comparison(&self) -> Option<&FactsComparison> {
+        self.facts_comparison.as_ref()
     }
 
     /// Whether its cluster was offline at its admission, and has been since.

@@ -109,6 +109,9 @@ impl Release {
             applied: None,
             applied_revision: None,
             installed_revision: None,
+            rendered_facts: None,
+            rendered_facts_revision: None,
+            facts_comparison: None,
             admitted_offline: false,
             stages: Stages::default(),
             sync: SyncStatus::Pending,
@@ -152,9 +155,8 @@ impl Release {
         })
     }
 
-    /// Sets the desired revision and gates it: the cluster keeps its released bundle until [`Release::admit`]. `message`
-    /// names the wave that it waits for. A cluster that already has the bundle is not gated. Returns whether the desired
-    /// state of the cluster changed.
+    /// Sets the desired revision and gates it: the cluster keeps its released bundle until [`Release::admit`]. `message` names the
+    /// wave that it waits for. One that has the bundle is not gated. Returns whether its desired state changed.
     pub fn gate_revision(
         &mut self,
         next: DesiredRevision,

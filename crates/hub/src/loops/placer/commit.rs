@@ -1,11 +1,13 @@
 //! Writes placer outcomes in chunks, so that 10 000 clusters do not hold the write lock for long. A crash between two
 //! chunks leaves the workload dirty; the next pass finds the first chunks already written.
 
+use std::collections::BTreeMap;
+
 use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::release::{DesiredRevision, Release, ReleaseGoal, StageName};
 use domain::rollout::format_wave;
 use domain::workload::{Intent, WorkloadHead};
-use domain::{ReleaseId, Severity};
+use domain::{Digest, ReleaseId, Severity};
 use store::Tx;
 use store::queue::PLACER;
 use store::retained_cluster::RetainedClusters;
@@ -118,11 +120,16 @@ async fn write_targets(
     targets: &[ReleaseTarget],
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
+    let facts = targets.iter().filter_map(|target| target.facts.as_ref());
+    let facts: BTreeMap<&Digest, &[u8]> = facts.map(|facts| (&facts.digest, &*facts.bytes)).collect();
+    for (digest, bytes) in facts {
+        store::artifact::put(tx, digest, bytes, hub.clock().now()).await?;
+    }
     let mut changes = RenderingChanges::default();
     for target in targets {
         write_target(hub, tx, outcome, target, (effects, &mut changes)).await?;
     }
-    effects.events.extend(changes.into_event(&outcome.workload));
+    effects.events.extend(changes.into_events(&outcome.workload));
     write_exposures(tx, outcome, targets).await
 }
 
@@ -134,6 +141,10 @@ struct RenderingChanges {
     resumed: u32,
     /// Why one of them stopped.
     reason: String,
+    /// How many would be rendered differently now, because the facts of their clusters changed.
+    outdated: u32,
+    /// Why one of them would.
+    notice: String,
 }
 
 impl RenderingChanges {
@@ -147,6 +158,21 @@ impl RenderingChanges {
             (Some(_), None) => self.resumed += 1,
             _ => {}
         }
+        if before.facts_notice().is_empty() && !after.facts_notice().is_empty() {
+            self.outdated += 1;
+            after.facts_notice().clone_into(&mut self.notice);
+        }
+    }
+
+    fn into_events(self, workload: &WorkloadHead) -> impl Iterator<Item = NewEvent> {
+        let outdated = (self.outdated > 0).then(|| {
+            let notice: String = self.notice.chars().take(MAX_REASON_CHARS).collect();
+            let plural = if self.outdated == 1 { "" } else { "s" };
+            let message = format!("{} on {} cluster{plural}: {notice}", workload.name, self.outdated);
+            NewEvent::new(EventKind::ReleaseChanged, "flotilla", message)
+                .with_workload(workload.id, &workload.name)
+        });
+        self.into_event(workload).into_iter().chain(outdated)
     }
 
     fn into_event(self, workload: &WorkloadHead) -> Option<NewEvent> {
@@ -214,6 +240,8 @@ async fn write_target(
     if is_changed {
         effects.changed_clusters.push(target.cluster);
     }
+    let facts = target.facts.as_ref().map(|facts| facts.digest.clone());
+    release.record_rendered_facts(facts, target.comparison.clone());
     changes.record(&before, &release);
     if matches!(before.goal(), ReleaseGoal::Abandoned { .. }) && release.is_present() {
         // It is desired again.

@@ -16,7 +16,7 @@ use store::retained_cluster::RetainedClusters;
 use super::removals::{Removal, RemovalInputs, SelectedRemovals, select_removals};
 use crate::failpoint::panicpoint;
 use crate::operation::evaluate_earlier_operations;
-use crate::render::{CurrentReleases, ReleaseTarget, RenderedTargets, render_targets};
+use crate::render::{CurrentReleases, RecordedRendering, ReleaseTarget, RenderedTargets, render_targets};
 use crate::workload::installed_revisions;
 use crate::{Error, Hub};
 
@@ -128,13 +128,14 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let waves = releases.iter().filter(|release| release.revision() == number);
     let waves = waves.filter_map(|release| Some((release.cluster(), release.wave()?))).collect();
     let installed = installed_revisions(present_releases(&releases));
+    let recorded = RecordedRendering::list(&releases, revision.number);
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
     let RenderedTargets { targets, chart_inputs } = render_targets(
         hub,
         &workload.name,
         revision,
         &decision,
-        CurrentReleases { groups: fleet.groups, waves, installed },
+        CurrentReleases { groups: fleet.groups, waves, installed, recorded },
     )
     .await?;
     let selected: HashSet<ClusterId> = targets.iter().map(|target| target.cluster).collect();
