@@ -142,6 +142,7 @@ fn release_rows(
         }
         _ => view! { <span class="text-3">"none"</span> }.into_any(),
     };
+    let facts_notice = release.facts_notice().to_owned();
     let live = row.last_known_state.is_none();
     let health = if live {
         health_label(release.health().status).into_any()
@@ -165,6 +166,7 @@ fn release_rows(
             <td class="max-sm:hidden">{StatusStyle::from_connectivity(release.connectivity()).with_label(release.connectivity().as_str())}</td>
             <td class="min-w-72" title=row.message.clone()>
                 {(!row.message.is_empty()).then(|| view! { <span class="line-clamp-2">{unbroken(&row.message)}</span> })}
+                {(!facts_notice.is_empty()).then(|| view! { <span class="line-clamp-2 text-3">{unbroken(&facts_notice)}</span> })}
             </td>
         </tr>
         {open.map(|open| view! {

@@ -46,8 +46,10 @@ pub fn ReleaseDetail(
 ) -> impl IntoView {
     let ReleaseDetails { view, healthy_revision, desired_values } = details;
     let stages = view.release.stages().clone();
+    let facts_notice = view.release.facts_notice().to_owned();
     view! {
         <div class="panel">
+            {(!facts_notice.is_empty()).then(|| view! { <p class="banner hue-paused">{facts_notice}</p> })}
             <div class="grid gap-x-12 gap-y-8 lg:grid-cols-[minmax(0,408px)_minmax(0,1fr)]">
                 <div class="stack-md">
                     <ReleaseCauses view=view.clone() at=at />
