@@ -9,8 +9,9 @@ use wire::agent::SessionRequest;
 use crate::server_process::{ServerProcess, workload_spec};
 
 const MIB: u64 = 1024;
-/// Clusters of the plan: with a copy of the bundle for each, it would need more than 1 GiB.
-const CLUSTERS: usize = 300;
+/// Clusters of the plan: with a copy of the bundle for each, it would need 600 MiB. With more, a debug build on a busy machine
+/// would not finish the plan within the server's limit of the time of a request.
+const CLUSTERS: usize = 150;
 /// How much the peak may grow by a plan of 4 MiB, in KiB: the text, its parsed form and the bundle, in a debug build.
 const MAX_PLAN_GROWTH: u64 = 400 * MIB;
 /// The same for a report of 16 MiB.
