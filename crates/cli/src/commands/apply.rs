@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use domain::manifest;
+use domain::name_list::join_first;
 use domain::nearest::find_nearest;
 use domain::owner::normalize_owners;
 use domain::placement::Decision;
@@ -367,12 +368,8 @@ fn describe_placement(name: &str, decision: &Decision) -> String {
             "{name} would go to none of the {all} clusters; \"flotilla explain placement {name}\" explains each."
         );
     }
-    let more = match selected.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let named = selected.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    format!("{name} would go to {} of {all} clusters: {named}{more}.", selected.len())
+    let named = join_first(&selected, SHOWN);
+    format!("{name} would go to {} of {all} clusters: {named}.", selected.len())
 }
 
 const fn action_label(action: ApplyAction) -> &'static str {

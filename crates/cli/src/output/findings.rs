@@ -42,12 +42,7 @@ fn strip_object<'m>(message: &'m str, object: &str) -> &'m str {
 
 /// The first eight names, and the number of the others.
 pub fn join_names<N: AsRef<str>>(names: &[N]) -> String {
-    const SHOWN: usize = 8;
-    let shown = names.iter().take(SHOWN).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    domain::name_list::join_first(names, 8)
 }
 
 /// "2 errors, 1 warning", or "no findings".

@@ -4,6 +4,7 @@ pub use crate::model::action_unavailable::ActionUnavailable;
 use crate::model::release::{Release, ReleaseGoal};
 use crate::model::rollout::{Rollout, RolloutState};
 use crate::model::workload::{Intent, Source, Workload, WorkloadHead};
+use crate::text::name_list::join_first;
 
 type ActionCheck = Result<(), ActionUnavailable>;
 
@@ -149,11 +150,10 @@ pub fn check_delete_chart(chart: &str, version: &str, used_by: &[String]) -> Act
 /// How many workloads there are, with the names of the first ones.
 fn describe_users(names: &[String]) -> String {
     const SHOWN: usize = 5;
-    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match (names.len(), names.len().saturating_sub(SHOWN)) {
-        (1, _) => format!("There is 1 workload ({shown})"),
-        (count, 0) => format!("There are {count} workloads ({shown})"),
-        (count, more) => format!("There are {count} workloads ({shown} and {more} more)"),
+    let shown = join_first(names, SHOWN);
+    match names.len() {
+        1 => format!("There is 1 workload ({shown})"),
+        count => format!("There are {count} workloads ({shown})"),
     }
 }
 

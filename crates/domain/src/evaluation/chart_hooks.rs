@@ -5,6 +5,7 @@ use crate::model::chart_object::is_crd_file;
 use crate::model::policy::Policies;
 use crate::text::finding::Finding;
 use crate::text::manifest::{Manifest, ParsedManifests, json_size};
+use crate::text::name_list::join_first;
 
 /// Most bytes of the hooks for a removal: they are part of the record of the release on its cluster.
 const MAX_REMOVAL_HOOK_BYTES: usize = 128 << 10;
@@ -46,15 +47,12 @@ fn left_out_finding(
     hint: &str,
     objects: &[Manifest],
 ) -> Option<Finding> {
-    let mut names: Vec<String> = objects.iter().map(|one| one.object_ref().to_string()).collect();
+    let names: Vec<String> = objects.iter().map(|one| one.object_ref().to_string()).collect();
     if names.is_empty() {
         return None;
     }
-    let more = names.len().saturating_sub(MAX_NAMED);
-    names.truncate(MAX_NAMED);
-    let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let names = names.join(", ");
-    let message = format!("The policy {policy} leaves out the {part} of the chart: {names}{and_more}.");
+    let names = join_first(&names, MAX_NAMED);
+    let message = format!("The policy {policy} leaves out the {part} of the chart: {names}.");
     Some(Finding::note(code, message, hint))
 }
 

@@ -5,6 +5,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::id::{ClusterId, IncidentId, WorkloadId};
 use crate::kubernetes::time::{Timestamp, format_duration};
+use crate::text::name_list::join_first;
 
 mod advance;
 mod cause;
@@ -234,11 +235,7 @@ const NAMED_CLUSTERS: usize = 5;
 impl IncidentSummary {
     /// The clusters in a few words: up to five names, then their number.
     pub fn cluster_text(&self) -> String {
-        let shown = self.clusters.iter().take(NAMED_CLUSTERS).cloned().collect::<Vec<_>>().join(", ");
-        match self.clusters.len().saturating_sub(NAMED_CLUSTERS) {
-            0 => shown,
-            more => format!("{shown} and {more} more"),
-        }
+        join_first(&self.clusters, NAMED_CLUSTERS)
     }
 
     /// Workload and number of clusters, and how long it failed if it is over.

@@ -12,6 +12,7 @@ use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::ClusterId;
 use crate::model::cluster::Cluster;
 use crate::text::finding::{Finding, Severity, SourceLocation};
+use crate::text::name_list::join_first;
 
 /// Clusters named in a message; the finding lists all.
 const MAX_NAMED_CLUSTERS: usize = 3;
@@ -133,7 +134,7 @@ fn declared_exposures(object: &RuleObject<'_>) -> Vec<DeclaredExposure> {
 fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<String>) -> Finding {
     clusters.sort();
     clusters.dedup();
-    let cluster_names = join_cluster_names(&clusters);
+    let cluster_names = join_first(&clusters, MAX_NAMED_CLUSTERS);
     let workload = quote(workload);
     let finding = match &own.exposure.point {
         ExposurePoint::NodePort(number) => Finding::error(
@@ -171,12 +172,4 @@ fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<St
         .with_path(own.path.as_str())
         .with_location(Some(own.place.clone()))
         .with_clusters(clusters)
-}
-
-fn join_cluster_names(clusters: &[String]) -> String {
-    let shown = clusters.iter().take(MAX_NAMED_CLUSTERS).cloned().collect::<Vec<_>>().join(", ");
-    match clusters.len().saturating_sub(MAX_NAMED_CLUSTERS) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::kubernetes::id::ClusterId;
 use crate::model::placement::Decision;
 use crate::text::finding::Finding;
+use crate::text::name_list::join_first;
 
 /// Share of the clusters that a publish may remove a workload from without confirmation, in percent.
 const UNCONFIRMED_PERCENT: usize = 20;
@@ -71,15 +72,10 @@ impl BlastRadius {
         if losing == 0 {
             return None;
         }
-        let named = self.losing.iter().take(MAX_NAMED_CLUSTERS).cloned().collect::<Vec<_>>().join(", ");
-        let more = if losing > MAX_NAMED_CLUSTERS {
-            format!(" and {} more", losing - MAX_NAMED_CLUSTERS)
-        } else {
-            String::new()
-        };
         let message = format!(
-            "Publishing removes {workload} from {losing} of the {} clusters that run it: {named}{more}. {}",
+            "Publishing removes {workload} from {losing} of the {} clusters that run it: {}. {}",
             self.current,
+            join_first(&self.losing, MAX_NAMED_CLUSTERS),
             self.order()
         );
         let hint = match self.confirmation() {

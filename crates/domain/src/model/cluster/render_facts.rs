@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{ApiResource, ClusterFacts, NodePool};
+use crate::text::name_list::join_first;
 
 /// Most kinds that a description of changes names.
 const MAX_NAMED_KINDS: usize = 3;
@@ -103,12 +104,7 @@ const fn or_none(value: &str) -> &str {
 
 /// `new: example.com/v1 Widget and 2 more`.
 fn describe_kinds(what: &str, kinds: &[String]) -> Option<String> {
-    let named = kinds.iter().take(MAX_NAMED_KINDS).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match kinds.len().saturating_sub(MAX_NAMED_KINDS) {
-        _ if kinds.is_empty() => None,
-        0 => Some(format!("{what}: {named}")),
-        more => Some(format!("{what}: {named} and {more} more")),
-    }
+    (!kinds.is_empty()).then(|| format!("{what}: {}", join_first(kinds, MAX_NAMED_KINDS)))
 }
 
 #[cfg(test)]

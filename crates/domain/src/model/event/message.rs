@@ -7,6 +7,7 @@ use crate::model::cluster::{Connectivity, PendingFact, format_pending_facts};
 use crate::model::placement::REMOVAL_NOTICE_MINUTES;
 use crate::model::policy::DeletionPolicy;
 use crate::model::report::{DriftOutcome, DriftedField};
+use crate::text::name_list::join_first;
 
 impl EventDetail {
     /// What happened to `subject` at `at`, as a sentence for people.
@@ -143,12 +144,7 @@ impl DriftDetail {
 
 /// What was done to a group, and which clusters joined or left it; at most ten names each.
 fn group_message(name: &str, action: EditAction, (joined, left): (&[String], &[String])) -> String {
-    let list = |names: &[String]| {
-        let listed: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
-        let rest = names.len().saturating_sub(listed.len());
-        let rest = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-        listed.join(", ") + &rest
-    };
+    let list = |names: &[String]| join_first(names, 10);
     let mut message = format!("Cluster group {name} was {}", action.verb());
     if !joined.is_empty() {
         message.push_str(&format!("; {} joined", list(joined)));

@@ -7,6 +7,7 @@ use serde_saphyr::budget::BudgetBreach;
 use super::location::{DuplicateKey, INVALID_KEY};
 use super::{MAX_DOCUMENT_NODES, foreign};
 use crate::text::finding::Finding;
+use crate::text::name_list::join_first;
 
 /// The code of a text that can't be parsed.
 pub(super) const INVALID_TEXT: &str = "G109";
@@ -136,16 +137,11 @@ const MAX_NAMES: usize = 5;
 
 /// The files that are left out, because they hold no object.
 pub(super) fn left_out(names: &[&str]) -> Finding {
-    let shown: Vec<String> =
-        names.iter().take(MAX_NAMES).map(|name| format!("{:?}", truncate_text(name))).collect();
-    let more = match names.len().saturating_sub(MAX_NAMES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let quoted: Vec<String> = names.iter().map(|name| format!("{:?}", truncate_text(name))).collect();
     let (are, they) = if names.len() == 1 { ("is", "it has") } else { ("are", "they have") };
     Finding::warning(
         "G109",
-        format!("{}{more} {are} left out: {they} no apiVersion and no kind.", shown.join(", ")),
+        format!("{} {are} left out: {they} no apiVersion and no kind.", join_first(&quoted, MAX_NAMES)),
         "If one should be an object, add both fields; if not, this needs nothing.",
     )
 }
