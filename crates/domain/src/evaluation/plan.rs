@@ -11,9 +11,9 @@ mod blast_radius;
 mod chart_notes;
 mod cluster_plan;
 mod diff;
+mod field_position;
 mod fields;
 mod lists;
-mod position;
 #[cfg(test)]
 mod properties;
 mod publish_plan;
@@ -26,7 +26,7 @@ mod tests;
 mod variants;
 
 pub use crate::text::secret_text::HIDDEN_VALUE;
-pub use applied_form::{CONTROLLER_FIELDS, ControllerField, UnclaimedValue, to_applied_form};
+pub use applied_form::to_applied_form;
 pub use blast_radius::{BlastRadius, removal_limit};
 pub use chart_notes::{check_chart_crd, retained_finding};
 pub use cluster_plan::{

@@ -20,7 +20,7 @@ pub const UNKNOWN_MANAGER: &str = "unknown";
 
 /// How the server merges a list (`x-kubernetes-list-type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ListType {
+pub enum ListMergeType {
     /// Replaced as a whole.
     Atomic,
     /// Every item has its own owners.
@@ -71,18 +71,18 @@ impl<'a> FieldOwners<'a> {
     }
 
     /// How the server merges this list; `None` if no manager owns an item of it.
-    pub fn list_type(&self) -> Option<ListType> {
+    pub fn list_type(&self) -> Option<ListMergeType> {
         let mut keys =
             self.nodes.iter().filter_map(|node| node.fields.as_object()).flat_map(|map| map.keys());
         let typed = keys.find_map(|key| match key.split_once(':')? {
-            ("v", _) => Some(ListType::Set),
+            ("v", _) => Some(ListMergeType::Set),
             ("k", item) => {
                 let item: Value = serde_json::from_str(item).ok()?;
-                Some(ListType::Map(item.as_object()?.keys().cloned().collect()))
+                Some(ListMergeType::Map(item.as_object()?.keys().cloned().collect()))
             }
             _ => None,
         });
-        typed.or_else(|| self.nodes.iter().any(OwnerNode::is_whole).then_some(ListType::Atomic))
+        typed.or_else(|| self.nodes.iter().any(OwnerNode::is_whole).then_some(ListMergeType::Atomic))
     }
 
     /// Whether another manager replaced this value as a whole: it is atomic, and Flotilla does not own it any more.
@@ -222,9 +222,12 @@ mod tests {
         ]}});
         let spec = FieldOwners::of_object(&live).child(&PathSegment::Key("spec".into()));
         let field = |name: &str| spec.child(&PathSegment::Key(name.into()));
-        assert_eq!(field("listeners").list_type(), Some(ListType::Map(vec!["name".into(), "port".into()])));
-        assert_eq!(field("zones").list_type(), Some(ListType::Set));
-        assert_eq!(field("args").list_type(), Some(ListType::Atomic));
+        assert_eq!(
+            field("listeners").list_type(),
+            Some(ListMergeType::Map(vec!["name".into(), "port".into()]))
+        );
+        assert_eq!(field("zones").list_type(), Some(ListMergeType::Set));
+        assert_eq!(field("args").list_type(), Some(ListMergeType::Atomic));
         assert_eq!(field("other").list_type(), None);
         assert!(field("env").is_replaced() && !field("args").is_replaced() && !field("other").is_replaced());
         assert!(field("env").child(&PathSegment::Key("0".into())).is_replaced(), "with everything in it");

@@ -11,7 +11,7 @@ use crate::kubernetes::object::ObjectRef;
 
 /// Which values of a field are left to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnclaimedValue {
+enum UnclaimedValue {
     /// Every value, because the controller replaces all of them.
     Any,
     /// An empty text.
@@ -24,15 +24,16 @@ pub enum UnclaimedValue {
 
 /// A field that a controller fills.
 #[derive(Debug, Clone, Copy)]
-pub struct ControllerField {
+struct ControllerField {
     /// Group and kind of the objects.
-    pub kinds: &'static [(&'static str, &'static str)],
+    kinds: &'static [(&'static str, &'static str)],
     /// The keys of the field; `*` is every item of a list.
-    pub path: &'static [&'static str],
+    path: &'static [&'static str],
     /// The values that claim nothing.
-    pub value: UnclaimedValue,
+    value: UnclaimedValue,
     /// Who fills the field, and where that is specified.
-    pub source: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "the table of the documentation is compared with it"))]
+    source: &'static str,
 }
 
 /// The annotations by which a certificate authority is requested, of cert-manager's cainjector and of OpenShift's service CA.
@@ -43,8 +44,12 @@ const INJECTOR_ANNOTATIONS: [&str; 4] = [
     "service.beta.openshift.io/inject-cabundle",
 ];
 
+/// The controllers of these annotations.
+const CERTIFICATE_INJECTORS: &str =
+    "certificate authority injectors (cert-manager cainjector, OpenShift service CA)";
+
 /// The fields that are left to controllers.
-pub const CONTROLLER_FIELDS: [ControllerField; 6] = [
+const CONTROLLER_FIELDS: [ControllerField; 6] = [
     ControllerField {
         kinds: &[
             ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
@@ -52,19 +57,19 @@ pub const CONTROLLER_FIELDS: [ControllerField; 6] = [
         ],
         path: &["webhooks", "*", "clientConfig", "caBundle"],
         value: UnclaimedValue::EmptyOrInjected,
-        source: "certificate authority injectors (cert-manager cainjector, OpenShift service CA)",
+        source: CERTIFICATE_INJECTORS,
     },
     ControllerField {
         kinds: &[("apiextensions.k8s.io", "CustomResourceDefinition")],
         path: &["spec", "conversion", "webhook", "clientConfig", "caBundle"],
         value: UnclaimedValue::EmptyOrInjected,
-        source: "certificate authority injectors (cert-manager cainjector, OpenShift service CA)",
+        source: CERTIFICATE_INJECTORS,
     },
     ControllerField {
         kinds: &[("apiregistration.k8s.io", "APIService")],
         path: &["spec", "caBundle"],
         value: UnclaimedValue::EmptyOrInjected,
-        source: "certificate authority injectors (cert-manager cainjector, OpenShift service CA)",
+        source: CERTIFICATE_INJECTORS,
     },
     ControllerField {
         kinds: &[("rbac.authorization.k8s.io", "ClusterRole")],

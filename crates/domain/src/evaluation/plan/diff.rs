@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::field_position::FieldPosition;
 use super::fields::FieldContext;
 use super::lists::{ListMerge, item_segment, match_items, value_segment};
-use super::position::Position;
 use super::{FieldChange, secret};
 use crate::kubernetes::field_path::{FieldPath, PathSegment};
 use crate::kubernetes::object::ObjectRef;
@@ -21,7 +21,7 @@ pub fn diff(desired: &Value, live: &Value) -> Vec<FieldChange> {
     let kind = desired["kind"].as_str().unwrap_or_default();
     let is_secret = secret::is_secret(desired);
     let mut walk = DiffWalker { changes: Vec::new() };
-    let root = Position::root(kind, live);
+    let root = FieldPosition::root(kind, live);
     match (desired, live) {
         (Value::Object(fields), Value::Object(existing)) => {
             let hidden = |field: &str| is_secret && matches!(field, "data" | "stringData");
@@ -48,7 +48,7 @@ struct DiffWalker {
 }
 
 impl DiffWalker {
-    fn compare(&mut self, desired: &Value, live: Option<&Value>, at: &Position<'_>) {
+    fn compare(&mut self, desired: &Value, live: Option<&Value>, at: &FieldPosition<'_>) {
         if at.context.is_server_owned() || desired.is_null() {
             return;
         }
@@ -82,7 +82,12 @@ impl DiffWalker {
         }
     }
 
-    fn compare_maps(&mut self, desired: &Map<String, Value>, live: &Map<String, Value>, at: &Position<'_>) {
+    fn compare_maps(
+        &mut self,
+        desired: &Map<String, Value>,
+        live: &Map<String, Value>,
+        at: &FieldPosition<'_>,
+    ) {
         for (field, value) in desired {
             let existing = live.get(field);
             if at.context.is_string_map() {
@@ -119,7 +124,7 @@ impl DiffWalker {
         }
     }
 
-    fn compare_lists(&mut self, (desired, live): (&[Value], &[Value]), at: &Position<'_>) {
+    fn compare_lists(&mut self, (desired, live): (&[Value], &[Value]), at: &FieldPosition<'_>) {
         match at.list_merge(desired, live) {
             ListMerge::ByValue => {
                 for item in desired.iter().filter(|item| !live.contains(item)) {
@@ -195,7 +200,7 @@ fn is_same_amount(desired: &Value, live: &Value) -> bool {
     Quantity::from_json(desired).is_some_and(|amount| Quantity::from_json(live) == Some(amount))
 }
 
-fn is_same_item(desired: &Value, live: &Value, list: &Position<'_>) -> bool {
+fn is_same_item(desired: &Value, live: &Value, list: &FieldPosition<'_>) -> bool {
     let mut inner = DiffWalker { changes: Vec::new() };
     inner.compare(desired, Some(live), list);
     inner.changes.is_empty()

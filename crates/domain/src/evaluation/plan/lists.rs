@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
-use super::position::Position;
+use super::field_position::FieldPosition;
 use crate::kubernetes::field_path::{PathSegment, SELF_FIELD, scalar_text};
-use crate::kubernetes::managed_fields::ListType;
+use crate::kubernetes::managed_fields::ListMergeType;
 
 /// A field that identifies a list's items, and its default.
 pub(super) type MergeKey = (String, Option<&'static str>);
@@ -23,22 +23,24 @@ pub(super) enum ListMerge {
     ByKeys(Vec<MergeKey>),
 }
 
-impl Position<'_> {
+impl FieldPosition<'_> {
     /// How a list here is merged: by the owners of its live items, else by the names of the fields.
     pub fn list_merge(&self, items: &[Value], live: &[Value]) -> ListMerge {
         let context = self.context;
         // A list without items is owned as a whole, whatever its type.
         match self.owners.list_type().filter(|_| !live.is_empty()) {
-            Some(ListType::Atomic) => ListMerge::Replace,
-            Some(ListType::Set) => ListMerge::ByValue,
-            Some(ListType::Map(keys)) => {
+            Some(ListMergeType::Atomic) => ListMerge::Replace,
+            Some(ListMergeType::Set) => ListMerge::ByValue,
+            Some(ListMergeType::Map(keys)) => {
                 let default = |key: &str| {
                     let known = context.merge_keys(items).iter().find(|(name, _)| *name == key);
                     known.and_then(|(_, default)| *default)
                 };
-                ListMerge::ByKeys(
-                    keys.into_iter().map(|key| (default(&key), key)).map(|(d, key)| (key, d)).collect(),
-                )
+                let with_default = |key: String| {
+                    let default = default(&key);
+                    (key, default)
+                };
+                ListMerge::ByKeys(keys.into_iter().map(with_default).collect())
             }
             None if context.parent == "metadata" && context.field == "finalizers" => ListMerge::ByValue,
             None => match context.merge_keys(items) {

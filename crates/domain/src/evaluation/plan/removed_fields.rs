@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::field_position::FieldPosition;
 use super::lists::{ListMerge, MergeKey, index_by_merge_keys, item_segment, value_segment};
-use super::position::Position;
 use super::{FieldChange, secret};
 use crate::kubernetes::field_path::FieldPath;
 
@@ -13,7 +13,7 @@ pub fn find_removed_fields(previous: &Value, desired: &Value, live: &Value) -> V
     let kind = previous["kind"].as_str().unwrap_or_default();
     let is_secret = secret::is_secret(previous);
     let mut changes = Vec::new();
-    let root = Position::root(kind, live);
+    let root = FieldPosition::root(kind, live);
     let fields = previous.as_object().into_iter().flatten();
     for (field, value) in fields.filter(|(field, _)| !matches!(field.as_str(), "apiVersion" | "kind")) {
         if is_secret && matches!(field.as_str(), "data" | "stringData") {
@@ -42,7 +42,12 @@ impl<'a> FieldState<'a> {
     }
 }
 
-fn collect_removed(previous: &Value, was: FieldState<'_>, at: &Position<'_>, changes: &mut Vec<FieldChange>) {
+fn collect_removed(
+    previous: &Value,
+    was: FieldState<'_>,
+    at: &FieldPosition<'_>,
+    changes: &mut Vec<FieldChange>,
+) {
     let Some(live) = was.live.filter(|live| !live.is_null()) else { return };
     let context = at.context;
     let is_name =
@@ -80,7 +85,7 @@ fn collect_removed(previous: &Value, was: FieldState<'_>, at: &Position<'_>, cha
 
 fn collect_removed_values(
     (previous, desired, live): (&[Value], &[Value], &[Value]),
-    at: &Position<'_>,
+    at: &FieldPosition<'_>,
     changes: &mut Vec<FieldChange>,
 ) {
     for item in previous.iter().filter(|item| !desired.contains(item) && live.contains(item)) {
@@ -92,7 +97,7 @@ fn collect_removed_values(
 fn collect_removed_items(
     (previous, desired, live): (&[Value], &[Value], &[Value]),
     keys: &[MergeKey],
-    at: &Position<'_>,
+    at: &FieldPosition<'_>,
     changes: &mut Vec<FieldChange>,
 ) {
     let (Some(previous), Some(desired), Some(live)) = (
@@ -117,7 +122,7 @@ fn collect_removed_items(
 }
 
 /// Whether everything in `live` was set by `previous`.
-fn covers(previous: &Value, live: &Value, at: &Position<'_>) -> bool {
+fn covers(previous: &Value, live: &Value, at: &FieldPosition<'_>) -> bool {
     match (previous, live) {
         (Value::Object(previous), Value::Object(live)) => live.iter().all(|(field, live)| {
             previous.get(field).is_some_and(|previous| covers(previous, live, &at.field(field)))

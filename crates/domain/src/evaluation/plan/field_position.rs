@@ -7,7 +7,7 @@ use crate::kubernetes::field_path::{FieldPath, PathSegment};
 use crate::kubernetes::managed_fields::FieldOwners;
 
 /// The position of a value in a desired and in a live object.
-pub(super) struct Position<'a> {
+pub(super) struct FieldPosition<'a> {
     pub path: FieldPath,
     /// What its field means; for a list item, that of the list.
     pub context: FieldContext<'a>,
@@ -15,7 +15,7 @@ pub(super) struct Position<'a> {
     pub owners: FieldOwners<'a>,
 }
 
-impl<'a> Position<'a> {
+impl<'a> FieldPosition<'a> {
     /// The whole object.
     pub fn root(kind: &'a str, live: &'a Value) -> Self {
         Self {
@@ -26,12 +26,12 @@ impl<'a> Position<'a> {
     }
 
     /// A field of a map here.
-    pub fn field<'f>(&self, field: &'f str) -> Position<'f>
+    pub fn field<'f>(&self, field: &'f str) -> FieldPosition<'f>
     where
         'a: 'f,
     {
         let segment = PathSegment::Key(field.to_owned());
-        Position { context: self.context.child(field), ..self.item(segment) }
+        FieldPosition { context: self.context.child(field), ..self.item(segment) }
     }
 
     /// An item of a list here.
