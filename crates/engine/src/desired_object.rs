@@ -1,8 +1,9 @@
 //! The desired objects of a bundle on this cluster, with label, annotations and hash.
 //!
 //! Objects are applied in the form in which the server stores them, without what controllers fill
-//! ([`domain::plan::to_applied_form`]). The hash covers the object before label and annotations are added, so equal content has the same hash in every
-//! release. Objects are stored as JSON text: ten thousand parsed trees would need several times the memory.
+//! ([`domain::plan::to_applied_form`]). The hash covers the object before label and annotations are added, so equal content
+//! has the same hash in every release. Objects are stored as JSON text: ten thousand parsed trees would need several times
+//! the memory.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -68,7 +69,19 @@ impl DesiredObject {
 
     /// Whether the body to apply depends on the live object.
     pub(crate) fn needs_live(&self, rule: &ObjectPolicy<'_>) -> bool {
-        self.autoscaled || rule.has_ignored_fields() || self.object.is_kind("", "PersistentVolumeClaim")
+        self.is_autoscaled(rule)
+            || rule.has_ignored_fields()
+            || self.object.is_kind("", "PersistentVolumeClaim")
+    }
+
+    /// Whether an autoscaler of the bundle or of the cluster sets its replicas.
+    fn is_autoscaled(&self, rule: &ObjectPolicy<'_>) -> bool {
+        self.autoscaled || rule.autoscaled
+    }
+
+    /// Whether the bundle sets its replicas.
+    pub(crate) fn sets_replicas(&self) -> bool {
+        self.value().pointer("/spec/replicas").is_some()
     }
 
     /// The body to apply over `live`. Replicas controlled by an autoscaler keep their live value: omitting them would
@@ -78,12 +91,11 @@ impl DesiredObject {
         let Some(live) = live.filter(|_| self.needs_live(rule)) else {
             return self.body.as_bytes().to_vec();
         };
-        let autoscaled = self.autoscaled || rule.autoscaled;
         let mut value = self.value();
         if self.is_enlarged(&value, live) {
             remove_key(&mut value, "/spec/resources/requests", "storage");
         }
-        let replicas = live.pointer("/spec/replicas").filter(|_| autoscaled);
+        let replicas = live.pointer("/spec/replicas").filter(|_| self.is_autoscaled(rule));
         if let (Some(replicas), Some(spec)) = (replicas, value.get_mut("spec").and_then(Value::as_object_mut))
         {
             spec.insert("replicas".to_owned(), replicas.clone());
@@ -120,7 +132,7 @@ impl DesiredObject {
     pub(crate) fn comparable_value(&self, rule: &ObjectPolicy<'_>) -> Value {
         let mut value = self.value();
         rule.remove_ignored(&mut value);
-        if (self.autoscaled || rule.autoscaled)
+        if self.is_autoscaled(rule)
             && let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut)
         {
             spec.remove("replicas");

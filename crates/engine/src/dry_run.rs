@@ -73,6 +73,8 @@ struct DryRunContext<'a> {
     policies: &'a Policies,
     /// The record of the Helm release, if one is kept.
     helm_release: Option<&'a HelmRelease>,
+    /// Why the autoscalers of the cluster are unknown, if they are.
+    unknown_autoscalers: Option<&'a Error>,
     /// Whether the reconciliation would create this namespace first.
     creates_namespace: &'a (dyn Fn(&str) -> bool + Sync),
 }
@@ -95,6 +97,7 @@ pub(crate) async fn plan_present(
     let made = |namespace: &str| {
         policies.create_namespace || bundle.object_refs().any(|object| is_it(&object, namespace))
     };
+    let autoscalers = cx.observed.cluster.resources.wait_for_autoscalers().await;
     let dry_run = DryRunContext {
         cx,
         api: &api,
@@ -105,6 +108,7 @@ pub(crate) async fn plan_present(
         record: record.as_deref(),
         policies,
         helm_release: bundle.helm_release.as_ref(),
+        unknown_autoscalers: autoscalers.as_ref().err(),
         creates_namespace: &made,
     };
     let all: Vec<_> = prepared
@@ -177,6 +181,7 @@ pub(crate) async fn plan_absent(
         record: record.as_deref(),
         policies,
         helm_release: None,
+        unknown_autoscalers: None,
         creates_namespace: &made,
     };
     let entries: Vec<&InventoryEntry> = inventory.iter().collect();
@@ -213,6 +218,12 @@ impl DryRunContext<'_> {
         desired: &DesiredObject,
         rule: ObjectPolicy<'_>,
     ) -> (u32, PlannedChange, Option<Finding>) {
+        if let Some(error) = self.unknown_autoscalers.filter(|_| desired.sets_replicas()) {
+            // With the replicas of an autoscaler the dry run would be rejected or show a change that is not made.
+            let outcome = self.compare_live(desired, &rule).await;
+            let why = format!("Whether an autoscaler sets its replicas is unknown: {error}.");
+            return (desired.ordinal, PlannedChange::unverified(desired.object.clone(), outcome, why), None);
+        }
         let (change, finding) = match self.try_apply(desired, &rule).await {
             Ok(outcome) => {
                 let finding = self.check_chart_crd(desired, &rule).await;

@@ -28,7 +28,7 @@ pub(crate) async fn read(
     let version = api.get("/version").await?;
     let land = &cluster_state.resources;
     // A list that arrives later signals changed facts, so a timeout is not an error.
-    let _ = tokio::time::timeout(FIRST_LISTS_TIMEOUT, land.wait_until_settled()).await;
+    let _ = tokio::time::timeout(FIRST_LISTS_TIMEOUT, land.wait_for_responses()).await;
     let kinds = discovery.kinds();
     let rights = rights.get_or_read(api, &kinds, &namespace_names(cluster_state)).await;
     let denies =

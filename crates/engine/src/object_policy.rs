@@ -64,9 +64,9 @@ impl ObjectPolicies {
 }
 
 impl ObjectPolicy<'_> {
-    /// Whether any field keeps its live value.
+    /// Whether a policy ignores any field.
     pub(crate) fn has_ignored_fields(&self) -> bool {
-        self.autoscaled || !self.on_presence.is_empty() || !self.on_change.is_empty()
+        !self.on_presence.is_empty() || !self.on_change.is_empty()
     }
 
     /// Whether a difference at this path is ignored.

@@ -16,6 +16,7 @@ use crate::api::{ApiClient, ServedKind};
 use crate::applied_release::InventoryEntry;
 use crate::release::ReleaseWorkers;
 
+mod cache_state;
 pub(crate) mod cluster_resources;
 pub(crate) mod cluster_state;
 mod live_object;
@@ -23,10 +24,11 @@ mod object_cache;
 mod pod_cache;
 mod watcher;
 
+pub(crate) use cache_state::CacheState;
 pub(crate) use cluster_resources::{ClusterResources, HelmRevision, NodeSummary, list_nodes};
 pub(crate) use cluster_state::ClusterState;
 pub(crate) use live_object::LiveObject;
-pub(crate) use object_cache::{CacheState, ObjectCache};
+pub(crate) use object_cache::ObjectCache;
 pub(crate) use pod_cache::{PodCache, deployment_revision};
 
 /// Sender of tasks that run until the engine stops.

@@ -67,6 +67,7 @@ struct FaultSettings {
     never_ready_images: Vec<String>,
     pod_limits: Vec<(String, i64)>,
     no_metrics: bool,
+    failing_paths: Vec<String>,
 }
 
 /// The fault settings of one cluster.
@@ -199,6 +200,11 @@ impl Faults {
         self.lock().no_metrics = none;
     }
 
+    /// Requests whose path contains one of `parts` fail with 500.
+    pub fn set_failing_paths(&self, parts: Vec<String>) {
+        self.lock().failing_paths = parts;
+    }
+
     /// Resets all settings.
     pub fn clear(&self) {
         *self.lock() = FaultSettings::default();
@@ -208,10 +214,14 @@ impl Faults {
         self.watch_disconnects.subscribe()
     }
 
-    pub(crate) fn next_fault_action(&self) -> FaultAction {
+    /// The fault of a request for this path.
+    pub(crate) fn next_fault_action(&self, path: &str) -> FaultAction {
         let switches = self.lock();
         if switches.offline {
             return FaultAction::Offline;
+        }
+        if switches.failing_paths.iter().any(|part| path.contains(part)) {
+            return FaultAction::Fail(500);
         }
         let rates = switches.error_rates;
         if rates == ErrorRates::default() {

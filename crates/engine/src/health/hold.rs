@@ -5,10 +5,10 @@
 //! controller reports about the pods of the former one: nothing that waits for it may go on.
 
 use domain::health::Health;
+use domain::managed_fields::changing_manager;
 use serde_json::Value;
 
 use super::progressing;
-use domain::managed_fields::changing_manager;
 
 /// The reason of an object that is held although its manifest does not say so.
 const HELD: &str = "HeldOutsideManifest";

@@ -14,6 +14,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
+use super::cache_state::{self, CacheState};
 use super::cluster_state::{ClusterState, text};
 use super::watcher::{self, WatchTarget, WatcherEvent};
 use crate::api::ApiClient;
@@ -159,19 +160,12 @@ impl HelmRevision {
 /// The objects of one kind, reduced to `T`, by namespace and name.
 pub(crate) struct SummaryTable<T> {
     rows: RwLock<BTreeMap<(String, String), T>>,
-    /// Whether a first response arrived, including an error.
-    settled: watch::Sender<bool>,
-    /// Whether the kind was listed at least once; until then the rows are unknown.
-    listed: watch::Sender<bool>,
+    state: watch::Sender<CacheState>,
 }
 
 impl<T> Default for SummaryTable<T> {
     fn default() -> Self {
-        Self {
-            rows: RwLock::default(),
-            settled: watch::Sender::new(false),
-            listed: watch::Sender::new(false),
-        }
+        Self { rows: RwLock::default(), state: watch::Sender::new(CacheState::Starting) }
     }
 }
 
@@ -179,7 +173,7 @@ impl<T: Clone + PartialEq> SummaryTable<T> {
     /// All rows; `None` if never listed.
     pub fn rows(&self) -> Option<Vec<((String, String), T)>> {
         let rows = self.rows.read();
-        let is_listed = *self.listed.borrow();
+        let is_listed = self.state.borrow().is_listed();
         is_listed.then(|| rows.iter().map(|(key, row)| (key.clone(), row.clone())).collect())
     }
 
@@ -201,16 +195,16 @@ impl<T: Clone + PartialEq> SummaryTable<T> {
         let key = |value: &Value| {
             (text(value, "/metadata/namespace").to_owned(), text(value, "/metadata/name").to_owned())
         };
-        let is_response = !matches!(event, WatcherEvent::ListStarted);
+        let before = self.state.borrow().clone();
+        let after = before.after(&event);
         let is_changed = {
             let mut rows = self.rows.write();
             match event {
                 WatcherEvent::Listed(values, _) => {
                     let fresh =
                         values.iter().filter_map(|value| Some((key(value), reduce(value)?))).collect();
-                    let first = !self.listed.send_replace(true);
-                    let before = std::mem::replace(&mut *rows, fresh);
-                    first || before != *rows
+                    let former = std::mem::replace(&mut *rows, fresh);
+                    !before.is_listed() || former != *rows
                 }
                 WatcherEvent::Upserted(value) => match reduce(&value) {
                     Some(row) => rows.insert(key(&value), row.clone()).as_ref() != Some(&row),
@@ -223,15 +217,21 @@ impl<T: Clone + PartialEq> SummaryTable<T> {
                 | WatcherEvent::NotServed => false,
             }
         };
-        if is_response {
-            self.settled.send_replace(true);
+        if let Some(after) = after {
+            self.state.send_replace(after);
         }
         is_changed
     }
 
-    pub(crate) async fn wait_until_settled(&self) {
+    /// Waits until the rows are up to date, the kind is unavailable, or the time limit is reached.
+    pub(crate) async fn wait_until_settled(&self) -> CacheState {
+        cache_state::wait_until_settled(&self.state).await
+    }
+
+    /// Waits for the first response, including an error.
+    async fn wait_for_response(&self) {
         // Never fails: the sender lives as long as the table.
-        let _ = self.settled.subscribe().wait_for(|settled| *settled).await;
+        let _ = self.state.subscribe().wait_for(|state| *state != CacheState::Starting).await;
     }
 }
 
@@ -264,16 +264,29 @@ impl ClusterResources {
         })
     }
 
+    /// Waits until the autoscalers of the cluster are known: none if the cluster does not serve them or the agent may not list
+    /// them. Without them, the replicas that they set would count as drift.
+    ///
+    /// # Errors
+    /// They can't be read at present.
+    pub async fn wait_for_autoscalers(&self) -> Result<(), Error> {
+        match self.scale_targets.wait_until_settled().await {
+            CacheState::Failing(Error::PermissionDenied(_), _) => Ok(()),
+            CacheState::Failing(error, _) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Waits until every kind was listed or rejected once.
-    pub async fn wait_until_settled(&self) {
+    pub async fn wait_for_responses(&self) {
         futures::join!(
-            self.nodes.wait_until_settled(),
-            self.quotas.wait_until_settled(),
-            self.storage_classes.wait_until_settled(),
-            self.ingress_classes.wait_until_settled(),
-            self.pull_accounts.wait_until_settled(),
-            self.helm_revisions.wait_until_settled(),
-            self.scale_targets.wait_until_settled()
+            self.nodes.wait_for_response(),
+            self.quotas.wait_for_response(),
+            self.storage_classes.wait_for_response(),
+            self.ingress_classes.wait_for_response(),
+            self.pull_accounts.wait_for_response(),
+            self.helm_revisions.wait_for_response(),
+            self.scale_targets.wait_for_response()
         );
     }
 }
@@ -336,16 +349,16 @@ pub(crate) async fn list_nodes(api: &ApiClient) -> Result<Vec<NodeSummary>, Erro
 /// Watches the Secrets of Helm, if the agent may list Secrets: a rejected list would be one more alert for the audit of the cluster.
 async fn watch_helm_revisions(api: &ApiClient, land: &ClusterResources) {
     loop {
-        let pause = match permissions::can_list(api, "secrets").await {
-            Ok(false) => MAX_BACKOFF,
+        let (error, pause) = match permissions::can_list(api, "secrets").await {
+            Ok(false) => (Error::PermissionDenied("list secrets".to_owned()), MAX_BACKOFF),
             // An API server without reviews answers the list itself.
             Ok(true) | Err(Error::ApiMissing(_) | Error::NotFound(_)) => break,
             Err(error) => {
                 tracing::debug!(%error, "whether Secrets may be listed is not known; it is asked again");
-                FAILED_REVIEW_PAUSE
+                (error, FAILED_REVIEW_PAUSE)
             }
         };
-        land.helm_revisions.settled.send_replace(true);
+        land.helm_revisions.handle_event(WatcherEvent::Failing(error), HelmRevision::from_secret);
         tokio::time::sleep(pause).await;
     }
     let secrets = WatchTarget::new_metadata_only("/api/v1/secrets".to_owned());

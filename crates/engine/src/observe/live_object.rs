@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use domain::ReleaseId;
 use domain::field_path::escape_pointer_token;
+use domain::managed_fields::is_owned_by_flotilla;
 use serde_json::Value;
 
 use crate::desired_object::{HASH_ANNOTATION, RELEASE_LABEL};
-use domain::managed_fields::is_owned_by_flotilla;
 
 /// The path of the label with the release.
 static RELEASE_LABEL_PATH: LazyLock<String> =

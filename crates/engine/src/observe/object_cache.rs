@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::ReleaseId;
 use domain::object::ObjectRef;
@@ -12,28 +11,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::PodCache;
+use super::cache_state::{self, CacheState};
 use super::live_object::LiveObject;
 use super::watcher::{self, WatchTarget, WatcherEvent};
 use crate::api::{ApiClient, ServedKind};
 use crate::desired_object::RELEASE_LABEL;
-use crate::error::Error;
 use crate::release::ReleaseWorkers;
-
-/// State of the cache.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CacheState {
-    /// The first list has not arrived yet.
-    Starting,
-    /// Up to date.
-    Fresh,
-    /// The kind can't be read; the cache holds the last known state. `true` if a list succeeded before.
-    Failing(Error, bool),
-    /// The cluster does not serve the kind.
-    NotServed,
-}
-
-/// Time limit for the first list or the recovery of a watch.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Namespace and name.
 type ObjectKey = (String, String);
@@ -78,16 +61,7 @@ impl ObjectCache {
 
     /// Waits until the cache is fresh, the kind is unavailable, or the time limit is reached.
     pub(crate) async fn wait_until_settled(&self) -> CacheState {
-        let mut receiver = self.state.subscribe();
-        // A failed watch usually recovers soon; until then the cache must not be acted on.
-        let is_settled = |condition: &CacheState| {
-            !matches!(condition, CacheState::Starting | CacheState::Failing(_, true))
-        };
-        let settled = tokio::time::timeout(SETTLE_TIMEOUT, receiver.wait_for(is_settled)).await;
-        match settled {
-            Ok(Ok(condition)) => condition.clone(),
-            _ => self.state(),
-        }
+        cache_state::wait_until_settled(&self.state).await
     }
 
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<LiveObject>> {
@@ -169,9 +143,11 @@ impl ObjectCache {
     }
 
     fn handle_event(&self, event: WatcherEvent, workers: &ReleaseWorkers, pods: &PodCache) {
+        let before = self.state();
+        let after = before.after(&event);
         match event {
             WatcherEvent::ListStarted => *self.lock_changed_since_list() = Some(HashSet::new()),
-            WatcherEvent::Listed(values, version) => self.replace_list(&values, version, workers, pods),
+            WatcherEvent::Listed(values, version) => self.replace_list(&values, version, pods),
             WatcherEvent::Upserted(value) => {
                 let live = LiveObject::from_value(&value);
                 let release = live.release;
@@ -187,24 +163,20 @@ impl ObjectCache {
                     workers.wake(live.release);
                 }
             }
-            WatcherEvent::Failing(error) => {
-                let was_listed =
-                    !matches!(self.state(), CacheState::Starting | CacheState::Failing(_, false));
-                self.state.send_replace(CacheState::Failing(error, was_listed));
-            }
-            WatcherEvent::Resumed => {
-                self.state.send_replace(CacheState::Fresh);
-                workers.wake_all();
-            }
-            WatcherEvent::NotServed => {
-                self.objects.write().clear();
-                self.state.send_replace(CacheState::NotServed);
-                workers.wake_all();
-            }
+            WatcherEvent::NotServed => self.objects.write().clear(),
+            WatcherEvent::Failing(_) | WatcherEvent::Resumed => {}
+        }
+        let Some(after) = after else { return };
+        // A release that waits for the first list is woken by the state itself.
+        let is_first_list = before == CacheState::Starting && after == CacheState::Fresh;
+        let is_failure = matches!(after, CacheState::Failing(..));
+        self.state.send_replace(after);
+        if !is_first_list && !is_failure {
+            workers.wake_all();
         }
     }
 
-    fn replace_list(&self, values: &[Value], version: u64, workers: &ReleaseWorkers, pods: &PodCache) {
+    fn replace_list(&self, values: &[Value], version: u64, pods: &PodCache) {
         let mut fresh: HashMap<ObjectKey, Arc<LiveObject>> = values
             .iter()
             .map(|value| {
@@ -226,11 +198,6 @@ impl ObjectCache {
             .iter()
             .filter(|(key, live)| objects.get(*key).is_none_or(|other| other.uid != live.uid))
             .for_each(|(_, live)| pods.remove_owner(&live.uid));
-        drop(objects);
-        let first = self.state.send_replace(CacheState::Fresh) == CacheState::Starting;
-        if !first {
-            workers.wake_all();
-        }
     }
 }
 

@@ -173,7 +173,7 @@ impl PodCache {
             }
             WatcherEvent::Upserted(value) => vec![value],
             // Kubernetes expires events after an hour. A warning stays as long as its pod; one without a pod is dropped.
-            WatcherEvent::Deleted(value) => return self.lock_index().remove_orphaned_warning(&value),
+            WatcherEvent::Deleted(value) => return self.lock_index().remove_expired_warning(&value),
             _ => return,
         };
         let mut index = self.lock_index();
@@ -289,7 +289,7 @@ impl PodIndex {
     }
 
     /// Removes the warning of an expired event if its pod is not cached.
-    fn remove_orphaned_warning(&mut self, warning: &Value) {
+    fn remove_expired_warning(&mut self, warning: &Value) {
         let involved = &warning["involvedObject"];
         let text = |field: &str| involved[field].as_str().unwrap_or_default().to_owned();
         if !self.owner_of.contains_key(&(text("namespace"), text("name"))) {

@@ -30,7 +30,6 @@ use super::retry::{RetryState, failure_message};
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::HookPhase;
 use crate::error::Error;
-use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
 
 /// Kinds whose pre-existing objects may contain foreign objects or data: these are never deleted.
@@ -57,14 +56,18 @@ enum ReadReason {
     LeaveExisting,
     /// It is adopted only if it is identical.
     AdoptIfIdentical,
-    /// Its ignored fields keep their live values.
+    /// Ignored fields, replicas of an autoscaler and the size of a claim keep their live values.
     RetainFields,
     /// It is taken over if it is of the Helm release that is adopted.
     AdoptHelmRelease,
 }
 
 impl ReadReason {
-    fn before_write(action: &ObjectAction, policies: &Policies, rule: &ObjectPolicy<'_>) -> Option<Self> {
+    fn before_write(
+        action: &ObjectAction,
+        policies: &Policies,
+        ObjectInput { desired, policy: rule }: ObjectInput<'_>,
+    ) -> Option<Self> {
         let conflict = policies.conflict;
         match action {
             ObjectAction::Create if rule.strategy == UpdateStrategy::CreateOnly => Some(Self::LeaveExisting),
@@ -77,7 +80,7 @@ impl ReadReason {
             ObjectAction::Create | ObjectAction::Foreign(_) if conflict == ConflictPolicy::IfIdentical => {
                 Some(Self::AdoptIfIdentical)
             }
-            ObjectAction::Create | ObjectAction::Missing if rule.has_ignored_fields() => {
+            ObjectAction::Create | ObjectAction::Missing if desired.needs_live(rule) => {
                 Some(Self::RetainFields)
             }
             _ => None,
@@ -238,9 +241,10 @@ fn plan_write(
         }
     }
     let rule = pass.object_policy(&desired.object);
+    let input = ObjectInput { desired: &desired, policy: &rule };
     let heal = matches!(step, ObjectAction::Drifted(_));
     let body = desired.apply_body(value.as_ref(), &rule, heal);
-    let read_first = ReadReason::before_write(&step, &pass.policies, &rule);
+    let read_first = ReadReason::before_write(&step, &pass.policies, input);
     Some(ObjectWrite { at, action: step, force, uid, live: value, read_first, body })
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use domain::finding::Finding;
+use domain::managed_fields;
 use domain::object::ObjectRef;
 use domain::plan::FieldChange;
 use domain::report::{DriftOutcome, DriftReport, DriftedField};
@@ -14,7 +15,6 @@ use tokio::time::Instant;
 use super::reconcile_state::{CONTESTED_AFTER, Heal};
 use super::reconciliation::Reconciliation;
 use super::retry::heal_backoff;
-use domain::managed_fields;
 
 /// Action for one drifted object.
 #[derive(Debug, PartialEq)]

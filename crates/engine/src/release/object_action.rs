@@ -1,6 +1,7 @@
 //! The action for one object, from its observed and desired state. Pure.
 
 use domain::ReleaseId;
+use domain::managed_fields;
 use domain::plan::{FieldChange, diff};
 use domain::policy::UpdateStrategy;
 use serde_json::Value;
@@ -10,7 +11,6 @@ use crate::applied_release::InventoryEntry;
 use crate::desired_object::{CLAIM_SIZE, DesiredObject};
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
-use domain::managed_fields;
 
 /// Action for one object.
 #[derive(Debug, PartialEq)]

@@ -71,12 +71,15 @@ fn record_failure(pass: &mut Reconciliation<'_>, error: Error, subject: &str) ->
     ReconcileFlow::Stop
 }
 
+/// The subject of the message if the autoscalers of the cluster are unknown.
+const AUTOSCALERS: &str = "Reading the autoscalers of the cluster";
+
 /// The error and the subject of its message.
 pub(super) type PreflightFailure = (Error, String);
 
 async fn check(pass: &mut Reconciliation<'_>) -> Result<ReconcileFlow, PreflightFailure> {
-    // Without the list of autoscalers, their replicas would count as drift.
-    pass.cx.observed.cluster.resources.scale_targets.wait_until_settled().await;
+    let autoscalers = pass.cx.observed.cluster.resources.wait_for_autoscalers().await;
+    autoscalers.map_err(|error| (error, AUTOSCALERS.to_owned()))?;
     resolve_kinds(pass).await?;
     start_watches(pass).await?;
     ensure_namespaces(pass).await?;

@@ -9,6 +9,7 @@ use domain::bundle::apply_rank;
 use domain::chart_object::{CHART_CRD_ANNOTATION, retention_reason};
 use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
+use domain::managed_fields::FIELD_MANAGER;
 use domain::policy::DeletionPolicy;
 use domain::release::{Reason, StageName, StageState};
 use futures::StreamExt;
@@ -26,7 +27,6 @@ use crate::applied_release::InventoryEntry;
 use crate::desired_object::{HASH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
 use crate::error::Error;
 use crate::observe::{CacheState, LiveObject};
-use domain::managed_fields::FIELD_MANAGER;
 
 /// Result of a deletion of several objects.
 pub(crate) struct PruneResult {

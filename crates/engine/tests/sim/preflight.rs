@@ -213,3 +213,42 @@ async fn a_pull_is_reported_only_after_the_progress_delay() {
     agent.until_operational(&input.desired).await;
     agent.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn p13_nothing_is_applied_or_healed_while_the_autoscalers_of_the_cluster_are_unknown() {
+    let cluster = cluster_without_controllers();
+    let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "theirs", "namespace": "default"},
+        "spec": {"minReplicas": 1, "maxReplicas": 9,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+    cluster.create(scaler, "kubectl-create").unwrap();
+    let content = bundle(vec![deployment("web", 2, "nginx:1")]);
+    let input = present_input(1, 1, &content, Policies::default());
+    let first = start_agent(&cluster).await;
+    first.engine.set_desired(vec![input.clone()]);
+    first.until_applied(&input.desired).await;
+    first.stop().await;
+    let scale = |object: &mut Value| object["spec"]["replicas"] = 7.into();
+    cluster.edit(DEPLOYMENT, ("default", "web"), "horizontal-pod-autoscaler", scale).unwrap();
+    let replicas = || cluster.get(DEPLOYMENT, ("default", "web")).unwrap()["spec"]["replicas"].clone();
+
+    // The list answers neither with autoscalers nor with a refusal.
+    cluster.faults().set_failing_paths(vec!["/horizontalpodautoscalers".to_owned()]);
+    let agent = start_agent(&cluster).await;
+    agent.engine.set_desired(vec![input.clone()]);
+    let (_, message) = agent.until_stage_reason(release_id(1), StageName::Preflight, "ServerFailed").await;
+    assert!(message.contains("Reading the autoscalers of the cluster"), "{message}");
+    assert_eq!(replicas(), 7, "it is not reverted");
+    let plan = agent
+        .engine
+        .dry_run("shop1", Some(release_id(1)), &present_phase(Policies::default()), &content)
+        .await;
+    let unverified = &plan.objects[0].unverified;
+    assert!(unverified.contains("Whether an autoscaler sets its replicas is unknown"), "{plan:#?}");
+
+    cluster.faults().clear();
+    agent.until_applied(&input.desired).await;
+    assert_eq!(replicas(), 7);
+    assert!(agent.drift().is_empty());
+    agent.stop().await;
+}

@@ -57,7 +57,7 @@ where
     fn call(&mut self, request: Request<B>) -> ResponseFuture {
         let service = self.clone();
         Box::pin(async move {
-            match service.cluster.sim.faults.next_fault_action() {
+            match service.cluster.sim.faults.next_fault_action(request.uri().path()) {
                 FaultAction::Pass(delay) if delay.is_zero() => {}
                 FaultAction::Pass(delay) => {
                     tokio::time::sleep(delay).await;
