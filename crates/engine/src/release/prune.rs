@@ -5,6 +5,7 @@
 //! started again in the meantime would not find it. The stage does not wait for these objects, because the stages that follow
 //! decide when they go.
 
+use domain::name_list::join_first;
 use domain::object::ObjectRef;
 use domain::release::{StageName, StageState};
 
@@ -37,8 +38,10 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let (late, now) = split_late(pass, obsolete);
     let state = prune_entries(pass, &now).await;
     let state = match state {
-        StageState::Done | StageState::Skipped { .. } if !late.is_empty() => {
-            StageState::Skipped { message: describe_late(&late) }
+        StageState::Done if !late.is_empty() => StageState::Skipped { message: describe_late(&late) },
+        // What is left on the cluster for good is told beside what goes later.
+        StageState::Skipped { message } if !late.is_empty() => {
+            StageState::Skipped { message: format!("{} {message}", describe_late(&late)) }
         }
         state => state,
     };
@@ -50,7 +53,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
 }
 
 /// Prunes the obsolete objects that pods might have needed, if the revision is operational. The stage stays finished while an
-/// object still exists, for example because of its finalizers.
+/// object still exists, for example because of its finalizers; it fails if the cluster refuses a deletion.
 pub(crate) async fn run_late(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let is_operational = pass
         .stages
@@ -64,11 +67,13 @@ pub(crate) async fn run_late(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         return ReconcileFlow::Continue;
     }
     let state = match prune_entries(pass, &late).await {
-        StageState::Waiting(reason) | StageState::Failed(reason) => {
+        StageState::Waiting(reason) => {
             StageState::Skipped { message: format!("{} {}", describe_late(&late), reason.message) }
         }
-        StageState::Done => StageState::Done,
-        _ => StageState::Skipped { message: describe_late(&late) },
+        StageState::Running { message } => {
+            StageState::Skipped { message: format!("{} {message}", describe_late(&late)) }
+        }
+        state => state,
     };
     pass.set_stage(StageName::Pruned, state);
     if pass.is_outdated() { ReconcileFlow::Restart } else { ReconcileFlow::Continue }
@@ -96,12 +101,10 @@ fn split_late(
 }
 
 fn describe_late(entries: &[InventoryEntry]) -> String {
-    let names: Vec<String> = entries.iter().take(NAMES_MAX).map(|entry| entry.object.to_string()).collect();
-    let more = entries.len().saturating_sub(NAMES_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let names: Vec<String> = entries.iter().map(|entry| entry.object.to_string()).collect();
     format!(
-        "Deleted once the revision is operational, because running pods may need it: {}{more}.",
-        names.join(", ")
+        "Deleted once the revision is operational, because running pods may need it: {}.",
+        join_first(&names, NAMES_MAX)
     )
 }
 
