@@ -3,6 +3,8 @@
 //! One file per family of kinds. [`assess`] evaluates one object; [`diagnose`] evaluates its pods and returns the
 //! causes. The current time is an argument, so that time-dependent rules can be tested.
 
+use std::sync::Arc;
+
 use domain::Timestamp;
 use domain::health::{Health, HealthStatus};
 use serde_json::Value;
@@ -54,9 +56,20 @@ pub fn assess(object: &Value, has_status: bool, now: Timestamp) -> Health {
     assess_common(&view).unwrap_or_else(|| assess_by_kind(&view))
 }
 
-/// The health of an object about which its controller wrote this warning; `None` if nothing is missing any more.
-pub(crate) fn assess_failed_creation(object: &Value, warning: &Value, now: Timestamp) -> Option<Health> {
-    failed_creation::assess_failed_creation(&ObjectView { object, has_status: true, now }, warning)
+/// The health of an object about which its controller wrote this warning, beside these pods of it; `None` if the warning does not
+/// count any more.
+pub(crate) fn assess_failed_creation(
+    object: &Value,
+    warning: &Value,
+    pods: &[Arc<Value>],
+    now: Timestamp,
+) -> Option<Health> {
+    let newest_pod = pods.iter().filter_map(|pod| pod["metadata"]["creationTimestamp"].as_str()).max();
+    failed_creation::assess_failed_creation(
+        &ObjectView { object, has_status: true, now },
+        warning,
+        newest_pod,
+    )
 }
 
 /// Rules of all kinds: deletion, observed generation, `Stalled`, `Reconciling`.

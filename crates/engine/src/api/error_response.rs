@@ -274,6 +274,20 @@ mod tests {
     }
 
     #[test]
+    fn p14_a_claim_that_is_shrunk_has_an_immutable_field() {
+        let why = "Forbidden: field can not be less than status.capacity";
+        let message =
+            format!("PersistentVolumeClaim \"data\" is invalid: spec.resources.requests.storage: {why}");
+        let cause = json!({"field": "spec.resources.requests.storage", "message": why});
+        let error = error_from(422, &json!({"message": message, "details": {"causes": [cause]}}));
+        let Error::ImmutableField { fields, is_only_cause, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(
+            (fields.as_slice(), *is_only_cause),
+            (&["spec.resources.requests.storage".into()][..], true)
+        );
+    }
+
+    #[test]
     fn p14_a_field_of_the_wrong_type_is_an_invalid_object() {
         let message = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or float), got string";
         assert_eq!(error_from(500, &json!({"message": message})).reason(), Reason::Invalid);

@@ -12,9 +12,15 @@ use super::object_view::ObjectView;
 /// Reason of the event, and of the health.
 pub(crate) const FAILED_CREATE: &str = "FailedCreate";
 
-/// The health of an object about which its controller wrote this warning; `None` if nothing is missing any more, because an event
-/// is never withdrawn.
-pub(crate) fn assess_failed_creation(view: &ObjectView<'_>, warning: &Value) -> Option<Health> {
+/// The health of an object about which its controller wrote this warning; `None` if nothing is missing any more or a pod was
+/// created since, because an event is never withdrawn. `newest_pod` is when the newest pod of the object was created. All times
+/// are those of the API server, to the second.
+pub(crate) fn assess_failed_creation(
+    view: &ObjectView<'_>,
+    warning: &Value,
+    newest_pod: Option<&str>,
+) -> Option<Health> {
+    let failed_at = warning["lastTimestamp"].as_str().unwrap_or_default();
     let is_missing = match view.text("/kind") {
         "StatefulSet" => view.int("/status/replicas") < view.desired_replicas(),
         "DaemonSet" => {
@@ -22,15 +28,15 @@ pub(crate) fn assess_failed_creation(view: &ObjectView<'_>, warning: &Value) -> 
         }
         "Job" => {
             let is_over = |kind: &str| view.condition(kind).is_some_and(|condition| condition.is_true());
-            view.int("/status/active") == 0 && !is_over("Complete") && !is_over("Failed")
+            let is_suspended = view.value_at("/spec/suspend") == Some(&Value::Bool(true));
+            view.int("/status/active") == 0 && !is_suspended && !is_over("Complete") && !is_over("Failed")
         }
-        // Both are times of the API server, to the second.
-        "CronJob" => {
-            warning["lastTimestamp"].as_str().unwrap_or_default() > view.text("/status/lastScheduleTime")
-        }
+        "CronJob" => failed_at > view.text("/status/lastScheduleTime"),
         _ => false,
     };
-    is_missing.then(|| degraded(FAILED_CREATE, warning["message"].as_str().unwrap_or_default()))
+    let works_again = newest_pod.is_some_and(|created_at| created_at > failed_at);
+    (is_missing && !works_again)
+        .then(|| degraded(FAILED_CREATE, warning["message"].as_str().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -42,11 +48,15 @@ mod tests {
     use super::*;
 
     fn failure(kind: &str, spec: Value, status: Value) -> Option<Health> {
+        failure_beside(kind, spec, status, None)
+    }
+
+    fn failure_beside(kind: &str, spec: Value, status: Value, newest_pod: Option<&str>) -> Option<Health> {
         let object = json!({"kind": kind, "spec": spec, "status": status});
         let view = ObjectView { object: &object, has_status: true, now: Timestamp::default() };
         let warning =
             json!({"message": "must be no more than 63 bytes", "lastTimestamp": "2026-01-01T10:00:00Z"});
-        assess_failed_creation(&view, &warning)
+        assess_failed_creation(&view, &warning, newest_pod)
     }
 
     #[test]
@@ -64,5 +74,20 @@ mod tests {
         assert_eq!(failure("Job", json!({}), complete), None);
         assert!(failure("CronJob", json!({}), json!({"lastScheduleTime": "2026-01-01T09:59:00Z"})).is_some());
         assert_eq!(failure("CronJob", json!({}), json!({"lastScheduleTime": "2026-01-01T10:01:00Z"})), None);
+    }
+
+    #[test]
+    fn c1_a_warning_older_than_a_pod_does_not_count() {
+        let beside = |created_at: &str| {
+            failure_beside("StatefulSet", json!({"replicas": 9}), json!({"replicas": 3}), Some(created_at))
+        };
+        assert!(beside("2026-01-01T09:59:59Z").is_some());
+        assert!(beside("2026-01-01T10:00:00Z").is_some(), "within the same second the order is unknown");
+        assert_eq!(beside("2026-01-01T10:00:01Z"), None, "the controller creates pods again");
+    }
+
+    #[test]
+    fn c1_a_suspended_job_lacks_no_pod() {
+        assert_eq!(failure("Job", json!({"suspend": true}), json!({})), None);
     }
 }

@@ -92,7 +92,7 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
     let own = health::assess(&value, has_status, pass.now);
     let before = pass.state.object_mut(&desired.object).health.clone();
     let own = health::retain_failed_run(&value, before.as_ref()).unwrap_or(own);
-    let own = assess_with_cluster(pass, &value, own, failed_creation.as_deref());
+    let own = assess_with_cluster(pass, &value, own, failed_creation.as_deref(), &pods);
     let own = match own.status {
         HealthStatus::Healthy | HealthStatus::NotAssessed | HealthStatus::Suspended => {
             health::assess_hold(|| desired.value(), &value).unwrap_or(own)
@@ -125,6 +125,7 @@ fn assess_with_cluster(
     value: &Value,
     own: Health,
     failed_creation: Option<&Value>,
+    pods: &[Arc<Value>],
 ) -> Health {
     let classes = &pass.cx.observed.cluster.resources.storage_classes;
     let binds_late = |class: &str| classes.row(class).is_some_and(|class| class.binds_late);
@@ -132,7 +133,7 @@ fn assess_with_cluster(
         return unused;
     }
     let failure = failed_creation.filter(|_| own.reason != health::NOT_OBSERVED);
-    failure.and_then(|warning| health::assess_failed_creation(value, warning, pass.now)).unwrap_or(own)
+    failure.and_then(|warning| health::assess_failed_creation(value, warning, pods, pass.now)).unwrap_or(own)
 }
 
 /// The worse health of an object and its pods. A progressing object includes the cause of its pods.
