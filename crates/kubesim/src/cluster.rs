@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
@@ -62,6 +63,8 @@ pub struct SimCluster {
 #[derive(Debug)]
 pub(crate) struct SimState {
     pub options: SimOptions,
+    /// The `gitVersion` of `/version`.
+    pub version: Mutex<String>,
     pub kinds: KindRegistry,
     pub store: ObjectStore,
     pub faults: Faults,
@@ -100,6 +103,7 @@ impl SimCluster {
         let (sender, feed) = mpsc::unbounded_channel();
         let sim = SimState {
             store: ObjectStore::new(options.history_limit, sender),
+            version: Mutex::new(options.version.clone()),
             options,
             kinds: KindRegistry::builtin(),
             faults: Faults::new(),
@@ -129,6 +133,13 @@ impl SimCluster {
     /// The counters.
     pub fn stats(&self) -> Stats {
         self.sim.counters.snapshot()
+    }
+
+    /// Replaces the API server by one of this version: its watches end, and none resumes from before.
+    pub fn upgrade(&self, version: &str) {
+        *self.sim.version.lock() = version.to_owned();
+        self.compact();
+        self.sim.faults.disconnect_watches();
     }
 
     /// The resource version of the latest write.

@@ -1,5 +1,5 @@
 //! Hours and days in the life of a cluster, in virtual time: autoscalers, injectors, operators that copy labels, people with kubectl, lost
-//! watches, outages and restarts of the agent, beside publishes.
+//! watches and nodes, upgrades of the API server, outages and restarts of the agent, beside publishes.
 //!
 //! After every event three promises are compared with the cluster: what was published is there, nothing of anybody else was
 //! touched, and Flotilla wrote only what a person's publish or the drift of its own fields caused. A seed makes a run repeatable.
@@ -21,6 +21,7 @@ const PAUSE: std::ops::Range<u64> = 301..900;
 
 const ENTRY: (&str, &str) = ("life.example.com/v1", "Entry");
 const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
+const NODE: (&str, &str) = ("v1", "Node");
 const SECRET: (&str, &str) = ("v1", "Secret");
 const SERVICE: (&str, &str) = ("v1", "Service");
 const SERVICE_ACCOUNT: (&str, &str) = ("v1", "ServiceAccount");
@@ -310,6 +311,20 @@ impl Life {
         self.foreign.push((CONFIG_MAP, name, created));
     }
 
+    /// A node is lost, and another one takes its place.
+    fn replace_node(&mut self) {
+        let mut node = self.cluster.list(NODE, None).swap_remove(0);
+        self.cluster.delete(NODE, ("", node["metadata"]["name"].as_str().unwrap())).unwrap();
+        let name = format!("node-{}", self.random.random_range(0..u32::MAX));
+        node["metadata"] = json!({"name": name, "labels": node["metadata"]["labels"]});
+        self.cluster.create(node, "cloud-controller").unwrap();
+    }
+
+    fn upgrade_api_server(&mut self) {
+        let (minor, patch) = (self.random.random_range(33..40), self.random.random_range(0..9));
+        self.cluster.upgrade(&format!("v1.{minor}.{patch}"));
+    }
+
     fn add_listener(&mut self) {
         let item = json!({"name": format!("theirs-{:04}", self.listeners), "port": 9});
         self.listeners += 1;
@@ -395,13 +410,17 @@ impl Life {
             38..76 => self.edit_owned_field().await,
             76..80 => self.delete_object().await,
             80..88 => self.publish().await,
-            88..92 => {
+            88..90 => {
                 self.assert_no_write("the loss of the watches", |life| {
                     life.cluster.faults().disconnect_watches()
                 })
                 .await
             }
-            92..96 => self.outage().await,
+            90..92 => {
+                self.assert_no_write("an upgrade of the API server", Self::upgrade_api_server).await;
+            }
+            92..94 => self.assert_no_write("the loss of a node", Self::replace_node).await,
+            94..97 => self.outage().await,
             _ => self.restart_agent().await,
         }
     }

@@ -121,7 +121,7 @@ fn find_document(cluster: &SimCluster, path: &str, accept: &str) -> ApiResult<Op
     let served = sim.kinds.served();
     Ok(Some(match &parts[..] {
         ["readyz" | "livez" | "healthz", ..] => (Bytes::from_static(b"ok"), TEXT),
-        ["version"] => (discovery::version_document(&sim.options.version).to_string().into(), JSON),
+        ["version"] => (discovery::version_document(&sim.version.lock()).to_string().into(), JSON),
         ["api" | "apis"] if accept.contains("g=apidiscovery.k8s.io") => {
             let version = if accept.contains("v=v2;") || accept.ends_with("v=v2") { "v2" } else { "v2beta1" };
             let body = discovery::aggregated_document(&served, parts[0] == "api", version);
