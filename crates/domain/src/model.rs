@@ -14,6 +14,7 @@ pub mod deployment;
 pub mod event;
 pub mod failure_cause;
 pub mod fleet;
+pub mod generated_values;
 pub mod git_repository;
 pub mod git_status;
 pub mod health;

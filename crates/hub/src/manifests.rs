@@ -4,7 +4,7 @@
 //! Checks, plans and the placer use the same manifests. A rendering that is not there yet is not an error: the release waits
 //! with the reason `WaitingForArtifact` (S4-9), and the placer runs again when it is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
@@ -17,9 +17,11 @@ use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, Digest, Finding};
 
 use crate::blocking::run_blocking;
+use crate::workload::InstalledReleases;
 use crate::{Error, Hub};
 
 mod chart;
+mod generated;
 mod git;
 
 pub(crate) use chart::{RenderWait, unrendered};
@@ -130,8 +132,8 @@ pub(crate) struct ManifestsQuery<'a> {
     pub clusters: &'a [Cluster],
     /// Names of all target clusters, sorted.
     pub targets: &'a [String],
-    /// The revision that was installed, by cluster ([`ChartRelease::installed`]).
-    pub installed: &'a BTreeMap<ClusterId, u32>,
+    /// What the clusters have of the workload.
+    pub installed: &'a InstalledReleases,
 }
 
 impl Hub {
@@ -154,9 +156,9 @@ impl Hub {
                     source,
                     groups: query.groups,
                     targets: query.targets,
-                    installed: query.installed,
+                    installed: &query.installed.revisions,
                 };
-                self.load_chart_manifests(&release, query.clusters, wait).await
+                self.load_chart_manifests(&release, query, wait).await
             }
             Source::Git(source) | Source::Oci(source) => {
                 Box::pin(self.load_git_manifests(source, query, wait)).await

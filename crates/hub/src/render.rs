@@ -18,13 +18,13 @@ use domain::{ClusterId, Digest, Finding, rollout};
 
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests};
-use crate::workload::in_decision_order;
+use crate::workload::{InstalledReleases, in_decision_order};
 use crate::{Error, Hub};
 
 mod facts;
 
 use facts::TargetClusters;
-pub(crate) use facts::{RecordedRendering, StoredFacts, recorded_facts, restore_facts};
+pub(crate) use facts::{FactsArtifact, RecordedRendering, recorded_facts, restore_facts};
 
 /// The release of one selected cluster.
 #[derive(Debug, Clone)]
@@ -42,9 +42,17 @@ pub(crate) struct ReleaseTarget {
     /// The bundle's exposures, sorted; `None` without a bundle.
     pub exposures: Option<Vec<store::exposure::ExposureRow>>,
     /// The facts that it is rendered with from now on, to be stored under their digest; `None` without a bundle and in a plan.
-    pub facts: Option<StoredFacts>,
+    pub facts: Option<FactsArtifact>,
     /// What the present facts would change.
     pub comparison: Option<FactsComparison>,
+}
+
+impl ReleaseTarget {
+    /// Leaves the target without a bundle, for this reason.
+    fn fail(&mut self, message: String) {
+        self.rendered = RenderOutcome::Failed(StageReason::new(Reason::RenderFailed, message));
+        (self.bytes, self.exposures) = (None, None);
+    }
 }
 
 /// Existing groups, wave assignments and renderings.
@@ -54,8 +62,8 @@ pub(crate) struct CurrentReleases {
     pub groups: Vec<ClusterGroup>,
     /// The assigned waves in the rollout of this revision.
     pub waves: HashMap<ClusterId, u32>,
-    /// The revision that was installed, by cluster.
-    pub installed: BTreeMap<ClusterId, u32>,
+    /// What the clusters have of the workload.
+    pub installed: InstalledReleases,
     /// What earlier passes recorded for this revision, by cluster.
     pub recorded: HashMap<ClusterId, RecordedRendering>,
 }
@@ -74,7 +82,7 @@ struct RevisionRendering {
     revision: Revision,
     groups: Vec<ClusterGroup>,
     waves: HashMap<ClusterId, u32>,
-    installed: BTreeMap<ClusterId, u32>,
+    installed: InstalledReleases,
     /// The selected clusters, in the order of the decision.
     selected: Vec<ClusterId>,
     /// Their names, sorted.

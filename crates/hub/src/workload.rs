@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::authorization::UserAction;
 use domain::cluster::Connectivity;
 use domain::labels::Labels;
 use domain::placement::Decision;
@@ -41,7 +42,7 @@ pub use history::{RevisionEntry, RevisionHistory};
 pub use publish_content::PublishContent;
 pub use revision::{RevisionComparison, RevisionDetails};
 pub(crate) use snapshot::{
-    PublishSnapshot, PublishableWorkload, in_decision_order, installed_revisions, load_present_releases,
+    InstalledReleases, PublishSnapshot, PublishableWorkload, in_decision_order, load_present_releases,
 };
 pub use view::WorkloadDetails;
 
@@ -138,6 +139,10 @@ impl Hub {
         actor: &Actor,
         workload: &mut Workload,
     ) -> Result<(), Error> {
+        if workload.draft.policies.allow_system_namespaces {
+            let stored = store::workload::get_by_id(tx, workload.id).await?;
+            authorize_policies(actor, stored.as_ref().map(|stored| &stored.draft), &workload.draft)?;
+        }
         let expected = workload.revision;
         workload.revision += 1;
         workload.updated_at = self.clock().now();
@@ -146,6 +151,19 @@ impl Hub {
             false => Err(Error::RevisionConflict { current: workload.revision }),
         }
     }
+}
+
+/// Only an admin lets a workload write to the namespaces of Kubernetes itself (G107). `before` is the draft that is replaced.
+pub(crate) fn authorize_policies(
+    actor: &Actor,
+    before: Option<&WorkloadSpec>,
+    after: &WorkloadSpec,
+) -> Result<(), Error> {
+    let allows = |spec: &WorkloadSpec| spec.policies.allow_system_namespaces;
+    if allows(after) && !before.is_some_and(allows) {
+        actor.authorize(UserAction::AllowSystemNamespaces)?;
+    }
+    Ok(())
 }
 
 /// Rejects a change that was based on another revision than the current one.

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use domain::chart::ChartInputs;
 use domain::chart_hook::is_test_hook;
+use domain::generated_values::{GeneratedFields, find_generated_fields};
+use domain::manifest;
 use domain::workload::SourceFile;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -56,6 +58,8 @@ pub struct RenderedChart {
     pub files: Vec<SourceFile>,
     /// Files that differ between two runs with the same inputs.
     pub random_files: Vec<String>,
+    /// What differs in their objects.
+    pub generated: GeneratedFields,
     /// Addresses that a values schema refers to. They are not fetched, so the values were not checked.
     pub unchecked_schema_refs: Vec<String>,
     /// Files that read `.Release.Revision`, which is always 1.
@@ -87,14 +91,17 @@ impl Helm {
         let skip_schema = inputs.skip_schema_validation || !unchecked_schema_refs.is_empty();
         let run = HelmRun { name, packed: &packed, inputs, skip_schema };
         let files = self.run(&run).await?;
-        let mut random_files = Vec::new();
+        let (mut random_files, mut generated) = (Vec::new(), GeneratedFields::default());
         if chart.may_be_random(&inputs.values) {
             let again = self.run(&run).await?;
             let differing = files.iter().filter(|file| !again.contains(file) && !has_only_tests(file));
             random_files = differing.map(|file| file.name.clone()).collect();
+            if !random_files.is_empty() {
+                generated = find_generated_fields(&manifest::parse(&files), &manifest::parse(&again));
+            }
         }
         let revision_files = chart.files_with_text(RELEASE_REVISION);
-        Ok(RenderedChart { files, random_files, unchecked_schema_refs, revision_files })
+        Ok(RenderedChart { files, random_files, generated, unchecked_schema_refs, revision_files })
     }
 
     async fn run(&self, run: &HelmRun<'_>) -> Result<Vec<SourceFile>, RenderFailed> {
@@ -197,7 +204,7 @@ struct HelmRun<'a> {
 
 /// Whether a file has nothing but hooks for tests, which are named and never applied.
 fn has_only_tests(file: &SourceFile) -> bool {
-    let parsed = domain::manifest::parse(std::slice::from_ref(file));
+    let parsed = manifest::parse(std::slice::from_ref(file));
     !parsed.manifests.is_empty() && parsed.manifests.iter().all(|one| is_test_hook(&one.object))
 }
 

@@ -1,6 +1,7 @@
 //! Charts and their renderings. Archives and rendered files are artifacts.
 
 use domain::chart::ChartVersion;
+use domain::generated_values::GeneratedFields;
 use domain::{Digest, Finding, ProjectId, Timestamp};
 
 use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
@@ -120,6 +121,8 @@ pub struct ChartRendering {
     pub helm_version: String,
     /// What was found while it was rendered.
     pub findings: Vec<Finding>,
+    /// The fields that it fills differently each time.
+    pub generated: GeneratedFields,
 }
 
 fn read_rendering(row: &RowReader<'_>) -> Result<ChartRendering, DecodeError> {
@@ -129,6 +132,7 @@ fn read_rendering(row: &RowReader<'_>) -> Result<ChartRendering, DecodeError> {
         files: row.parse("files_digest")?,
         helm_version: row.text("helm_version")?,
         findings: row.json("findings")?,
+        generated: row.json_or_default("generated")?,
     })
 }
 
@@ -138,13 +142,14 @@ pub async fn put_rendering(
     rendering: &ChartRendering,
     at: Timestamp,
 ) -> Result<ChartRendering, Error> {
-    sql("INSERT INTO chart_rendering (inputs_digest, chart_digest, files_digest, helm_version, findings, used, created_at) \
-         VALUES ($1, $2, $3, $4, $5, 0, $6) ON CONFLICT (inputs_digest) DO NOTHING")
+    sql("INSERT INTO chart_rendering (inputs_digest, chart_digest, files_digest, helm_version, findings, generated, used, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, 0, $7) ON CONFLICT (inputs_digest) DO NOTHING")
     .bind_text(&rendering.inputs)
     .bind_text(&rendering.chart)
     .bind_text(&rendering.files)
     .bind(rendering.helm_version.clone())
     .bind(tx.seal_text(&RENDERING_FINDINGS, &[rendering.inputs.to_string()], to_json(&rendering.findings)?))
+    .bind(to_json(&rendering.generated)?)
     .bind(at.millis())
     .execute(tx)
     .await?;
@@ -155,7 +160,7 @@ pub async fn put_rendering(
 /// The rendering with these inputs.
 pub async fn get_rendering(tx: &mut Tx, inputs: &Digest) -> Result<Option<ChartRendering>, Error> {
     let row =
-        sql("SELECT inputs_digest, chart_digest, files_digest, helm_version, findings FROM chart_rendering \
+        sql("SELECT inputs_digest, chart_digest, files_digest, helm_version, findings, generated FROM chart_rendering \
                    WHERE inputs_digest = $1")
         .bind_text(inputs)
         .fetch_optional(tx)

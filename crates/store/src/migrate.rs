@@ -37,6 +37,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 14, text: include_str!("../../../migrations/0014_audit.sql") },
     Migration { version: 15, text: include_str!("../../../migrations/0015_incident.sql") },
     Migration { version: 16, text: include_str!("../../../migrations/0016_rendered_facts.sql") },
+    Migration { version: 17, text: include_str!("../../../migrations/0017_generated_values.sql") },
 ];
 
 /// The migration since which columns are encrypted.

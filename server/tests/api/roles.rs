@@ -201,6 +201,52 @@ async fn an_approval_of_a_rollout_needs_the_approver() {
     assert_eq!(answer.problem().1, "Forbidden", "{}", answer.text);
 }
 
+/// `web` with an object in a namespace of Kubernetes, which the policy allows or not.
+fn in_kube_system(allowed: bool) -> serde_json::Value {
+    let mut new = new_workload("web");
+    let text = &mut new["spec"]["source"]["files"][0]["text"];
+    *text = text.as_str().unwrap().replace("namespace: apps", "namespace: kube-system").into();
+    if allowed {
+        new["spec"]["policies"] = json!({"allowSystemNamespaces": true});
+    }
+    new
+}
+
+#[tokio::test]
+async fn g107_only_an_admin_lets_a_workload_write_to_the_namespaces_of_kubernetes() {
+    let server = TestServer::start().await;
+    let editor = RoleUser::create(&server, Role::Editor).await;
+    let admin = RoleUser::create(&server, Role::Admin).await;
+    let validate = async |new: serde_json::Value| {
+        let path = format!("{WORKLOADS}:validate");
+        editor.send(&server, &Method::POST, &path, &new.to_string()).await.text
+    };
+    let refused = validate(in_kube_system(false)).await;
+    assert!(refused.contains("G107") && refused.contains("policy allowSystemNamespaces"), "{refused}");
+    let allowed = validate(in_kube_system(true)).await;
+    assert!(!allowed.contains("G107"), "{allowed}");
+
+    let create = in_kube_system(true).to_string();
+    let answer = editor.send(&server, &Method::POST, WORKLOADS, &create).await;
+    assert_eq!(answer.problem(), (403, "Forbidden".to_owned()));
+    assert_eq!(answer.json()["action"], "allow-system-namespaces");
+    let plain = in_kube_system(false).to_string();
+    assert_eq!(editor.send(&server, &Method::POST, WORKLOADS, &plain).await.status, StatusCode::CREATED);
+    let put = async |user: &RoleUser, allowed: bool, label: &str| {
+        let mut body = json!({"spec": in_kube_system(allowed)["spec"], "labels": {"a": label}});
+        body["name"] = "web".into();
+        let mut request = user.request(&Method::PUT, &format!("{WORKLOADS}/web"), &body.to_string());
+        request.headers_mut().insert("if-match", "*".parse().unwrap());
+        server.send_raw(request).await
+    };
+    assert_eq!(put(&editor, true, "1").await.problem().0, 403);
+    assert_eq!(put(&admin, true, "2").await.status, StatusCode::OK);
+    // What an admin has allowed stays allowed, until somebody takes it back.
+    assert_eq!(put(&editor, true, "3").await.status, StatusCode::OK);
+    assert_eq!(put(&editor, false, "4").await.status, StatusCode::OK);
+    assert_eq!(put(&editor, true, "5").await.problem().0, 403);
+}
+
 #[tokio::test]
 async fn can_i_answers_like_the_request_itself() {
     let server = TestServer::start().await;

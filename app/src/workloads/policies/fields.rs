@@ -31,6 +31,7 @@ pub fn PolicyFields(
         }.into_any())}
         {section("Apply", view! {
             {tick("create_namespace", "Create namespaces", "A namespace that is missing on a cluster is created. It stays when the workload leaves.", policies.create_namespace)}
+            {tick("allow_system_namespaces", "Allow system namespaces", "Objects may be in kube-system and other namespaces that begin with kube-. Only an admin can set it; then everybody who may publish this workload can write there.", policies.allow_system_namespaces)}
             {select_field("conflict", "Conflicts", "What happens when an object or a field on the cluster belongs to another owner.", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
             {select_field("changed_jobs", "Changed Jobs", "What happens when a new revision changes fields of a Job that can't be changed.", &[("replace", "Replace: delete and create again, it runs again"), ("refuse", "Refuse the revision")], policies.changed_jobs as usize)}
             {text_field("executor", "Service account", "deployer/flotilla", "As namespace/name: the account whose rights on the cluster apply to every write and delete. Empty for that of the agent.", policies.executor.clone())}
@@ -80,6 +81,7 @@ fn chart_fields(policies: &Policies) -> AnyView {
             {tick("skip_crds", "Skip CRDs", "The crds folder is left out.", policies.skip_crds)}
             {tick("skip_hooks", "Skip hooks", "Hooks are left out.", policies.skip_hooks)}
             {tick("skip_schema_validation", "Skip schema validation", "Values are not checked against values.schema.json.", policies.skip_schema_validation)}
+            {tick("renew_generated_values", "Renew generated values", "Passwords, certificates and dates that the chart generates are replaced whenever it is rendered with other values. Otherwise every cluster keeps what it has.", policies.renew_generated_values)}
             {select_field("helm_release", "Helm release", "Whether Helm lists the release on the clusters.", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
         </div>
     }

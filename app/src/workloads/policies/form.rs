@@ -56,6 +56,10 @@ pub struct PolicyForm {
     pub skip_schema_validation: bool,
     /// Whether Helm's record of a chart's release is kept.
     pub helm_release: HelmReleasePolicy,
+    /// Replace what a chart generates.
+    pub renew_generated_values: bool,
+    /// Allow objects in the namespaces of Kubernetes itself.
+    pub allow_system_namespaces: bool,
 }
 
 #[cfg(feature = "ssr")]
@@ -82,6 +86,8 @@ impl PolicyForm {
             skip_crds: self.skip_crds,
             skip_schema_validation: self.skip_schema_validation,
             helm_release: self.helm_release,
+            renew_generated_values: self.renew_generated_values,
+            allow_system_namespaces: self.allow_system_namespaces,
             ..Policies::default()
         };
         let rules = self.parse_rules(&mut wrong);

@@ -66,6 +66,8 @@ pub enum UserAction {
     InjectFault,
     /// Approve the wave of a rollout that waits for approval.
     ApproveRollout,
+    /// Set the policy of a workload that allows objects in the namespaces of Kubernetes itself.
+    AllowSystemNamespaces,
     /// Change labels, taints, annotations and values of a cluster, and whether it is schedulable.
     EditCluster,
     /// Create and revoke join tokens, accept and reject clusters, confirm their facts.
@@ -141,7 +143,8 @@ impl UserAction {
             | Self::AdoptHelmRelease
             | Self::InjectFault => Role::Publisher,
             Self::ApproveRollout => Role::Approver,
-            Self::EditCluster
+            Self::AllowSystemNamespaces
+            | Self::EditCluster
             | Self::JoinCluster
             | Self::RemoveCluster
             | Self::ManageRepositories
@@ -175,6 +178,7 @@ impl UserAction {
             Self::AdoptHelmRelease => "adopt Helm releases",
             Self::InjectFault => "inject faults",
             Self::ApproveRollout => "approve waves of a rollout",
+            Self::AllowSystemNamespaces => "set the policy allowSystemNamespaces",
             Self::EditCluster => "change clusters",
             Self::JoinCluster => "join clusters",
             Self::RemoveCluster => "revoke and delete clusters",

@@ -101,7 +101,11 @@ impl BundleRenderer<'_> {
         let objects: Vec<Value> =
             objects.into_iter().map(|object| finalize_object(object, &spec.namespace, &scopes)).collect();
         reject_blocking(
-            objects.iter().filter_map(check_namespace).map(|finding| on_cluster(finding, cluster)).collect(),
+            objects
+                .iter()
+                .filter_map(|object| check_namespace(object, spec.policies.allow_system_namespaces))
+                .map(|finding| on_cluster(finding, cluster))
+                .collect(),
         )?;
         reject_blocking(
             check_rendered(objects.iter()).into_iter().map(|finding| on_cluster(finding, cluster)).collect(),
@@ -220,7 +224,7 @@ fn on_cluster(finding: Finding, cluster: &Cluster) -> Finding {
 }
 
 /// G107 after rendering, because an override may have changed a namespace.
-fn check_namespace(object: &Value) -> Option<Finding> {
+fn check_namespace(object: &Value, allows_system: bool) -> Option<Finding> {
     let name = object_ref(object);
     let is_namespace = name.kind == "Namespace" && name.group.is_empty();
     let namespace = if is_namespace { &name.name } else { &name.namespace };
@@ -228,7 +232,7 @@ fn check_namespace(object: &Value) -> Option<Finding> {
         return None;
     }
     let path = if is_namespace { "/metadata/name" } else { "/metadata/namespace" };
-    name_check::check_namespace(namespace)
+    name_check::check_object_namespace(namespace, allows_system)
         .map(|finding| finding.with_object(name.to_string()).with_path(path))
 }
 

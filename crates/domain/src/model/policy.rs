@@ -235,6 +235,13 @@ pub struct Policies {
     /// Whether Helm's record of the release of a chart is kept.
     #[serde(skip_serializing_if = "HelmReleasePolicy::is_default")]
     pub helm_release: HelmReleasePolicy,
+    /// Replace what a chart generates, such as passwords and certificates, whenever it is rendered with other inputs; otherwise
+    /// every cluster keeps what it has ([`crate::model::generated_values`]).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub renew_generated_values: bool,
+    /// Allow objects in the namespaces of Kubernetes itself, `kube-*` (G107). Only an admin may set it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_system_namespaces: bool,
 }
 
 impl Default for Policies {
@@ -259,6 +266,8 @@ impl Default for Policies {
             skip_crds: false,
             skip_schema_validation: false,
             helm_release: HelmReleasePolicy::default(),
+            renew_generated_values: false,
+            allow_system_namespaces: false,
         }
     }
 }
@@ -305,7 +314,7 @@ impl ObjectSelector {
 }
 
 /// The names of the policies in files and in the API.
-pub const POLICY_NAMES: [&str; 19] = [
+pub const POLICY_NAMES: [&str; 21] = [
     "createNamespace",
     "prune",
     "pruneOrder",
@@ -325,6 +334,8 @@ pub const POLICY_NAMES: [&str; 19] = [
     "skipCrds",
     "skipSchemaValidation",
     "helmRelease",
+    "renewGeneratedValues",
+    "allowSystemNamespaces",
 ];
 
 impl Policies {

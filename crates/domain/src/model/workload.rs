@@ -330,7 +330,8 @@ pub struct LatestEdit {
 /// The checks of a spec that do not need its manifests.
 pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
     let mut findings: Vec<Finding> = name_check::check_workload_name(name).into_iter().collect();
-    findings.extend(name_check::check_namespace(&spec.namespace));
+    findings
+        .extend(name_check::check_object_namespace(&spec.namespace, spec.policies.allow_system_namespaces));
     findings.extend(spec.source.chart().into_iter().flat_map(|source| source.check(name)));
     findings.extend(spec.source.remote().into_iter().flat_map(|source| source.check(name)));
     findings.extend(check_first_wave(spec));

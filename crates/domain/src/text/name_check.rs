@@ -23,14 +23,19 @@ pub fn check_workload_name(name: &str) -> Option<Finding> {
 
 /// G107: a namespace, which must be a label and not reserved for the system.
 pub fn check_namespace(namespace: &str) -> Option<Finding> {
+    check_object_namespace(namespace, false)
+}
+
+/// G107: a namespace that objects are written to, which may be one of the system if the policy of the workload allows it.
+pub fn check_object_namespace(namespace: &str, allows_system: bool) -> Option<Finding> {
     if !is_label(namespace) {
         return Some(invalid_label_finding("G107", "Namespace", namespace));
     }
-    namespace.starts_with("kube-").then(|| {
+    (namespace.starts_with("kube-") && !allows_system).then(|| {
         Finding::error(
             "G107",
             format!("Namespace {namespace:?} is reserved for Kubernetes itself."),
-            "Choose another namespace, or ask a platform admin.",
+            "Choose another namespace, or ask an admin to set the policy allowSystemNamespaces of the workload.",
         )
     })
 }

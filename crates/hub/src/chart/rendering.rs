@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use domain::chart::ChartInputs;
+use domain::name_list::join_first;
 use domain::release::Reason;
 use domain::{Digest, Finding};
 use futures::FutureExt;
@@ -150,6 +151,7 @@ async fn render_and_store(
         files: files_digest.clone(),
         helm_version: helm.version().to_owned(),
         findings: rendering_findings(&rendered),
+        generated: rendered.generated,
     };
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
@@ -179,16 +181,25 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !rendered.random_files.is_empty() {
         let message = format!(
-            "{} of the chart has content that differs with every rendering, such as a random password or a date. It stays until a publish, or another change by a user, renders the chart with other inputs.",
-            join_first(&rendered.random_files)
+            "{} of the chart has content that differs with every rendering, such as a random password or a date. Every cluster keeps the values that it has; a new cluster gets new ones.",
+            join_first(&rendered.random_files, NAMED_FILES)
         );
-        let hint = "Set these values, so that they are the same after a change of other values.";
+        let hint = "Set these values if they have to be the same on all clusters.";
+        findings.push(Finding::warning("G115", message, hint));
+    }
+    if !rendered.generated.objects.is_empty() {
+        let names: Vec<String> = rendered.generated.objects.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "The chart generates the name of {}: a publish with other values or facts deletes it and creates another one.",
+            join_first(&names, NAMED_FILES)
+        );
+        let hint = "Use a chart with fixed names, or set the value that the name is made of.";
         findings.push(Finding::warning("G115", message, hint));
     }
     if !rendered.unchecked_schema_refs.is_empty() {
         let message = format!(
             "The schema of the chart's values refers to {}, which is not fetched: the values are not checked against the schema.",
-            join_first(&rendered.unchecked_schema_refs)
+            join_first(&rendered.unchecked_schema_refs, NAMED_FILES)
         );
         let hint = "Use a chart whose values.schema.json is complete, or check the values by hand.";
         findings.push(Finding::warning("G113", message, hint));
@@ -196,7 +207,7 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     if !rendered.revision_files.is_empty() {
         let message = format!(
             "{} of the chart reads .Release.Revision, which is always 1 here: what depends on it does not change with a publish.",
-            join_first(&rendered.revision_files)
+            join_first(&rendered.revision_files, NAMED_FILES)
         );
         let hint = "Where it shall restart pods, set a value or an annotation with every publish instead.";
         findings.push(Finding::warning("G115", message, hint));
@@ -204,15 +215,8 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     findings
 }
 
-/// The first of these names, and how many more there are.
-fn join_first(names: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
+/// Number of files or objects that a message names.
+const NAMED_FILES: usize = 3;
 
 fn to_failure(failed: RenderFailed) -> RenderingFailure {
     let reason = match failed.kind {

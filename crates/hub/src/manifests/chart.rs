@@ -8,13 +8,15 @@ use domain::chart_hooks::{check_hooks, leave_out_parts};
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::finding::merge_clusters;
+use domain::generated_values::GeneratedFields;
 use domain::manifest;
 use domain::release::{Reason, RenderOutcome};
 use domain::workload::{Policies, SourceFile};
 use domain::{ClusterId, Digest, Finding, WorkloadId};
 use store::chart::ChartRendering;
 
-use super::{ClusterManifests, ManifestSet, SourceManifests};
+use super::generated::ParsedRendering;
+use super::{ClusterManifests, ManifestsQuery, SourceManifests};
 use crate::blocking::{run_blocking, run_blocking_in_place};
 use crate::chart::{RenderingFailure, SharedRendering};
 use crate::render::{findings_reason, to_outcome};
@@ -57,18 +59,18 @@ struct InputsByCluster {
 }
 
 impl Hub {
-    /// The manifests of a chart for these clusters; without clusters, the one set of its common values.
+    /// The manifests of a chart for the clusters of a query; without clusters, the one set of its common values.
     pub(super) async fn load_chart_manifests(
         &self,
         release: &ChartRelease<'_>,
-        clusters: &[Cluster],
+        query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
         let chart = match self.load_source_chart(release.source, wait).await? {
             Ok(chart) => chart,
-            Err(failure) => return Ok(unrendered(clusters, failure)),
+            Err(failure) => return Ok(unrendered(query.clusters, failure)),
         };
-        self.render_chart_manifests(release, &chart, clusters, wait).await
+        self.render_chart_manifests(release, &chart, query, wait).await
     }
 
     /// The same for a chart that is there.
@@ -76,9 +78,10 @@ impl Hub {
         &self,
         release: &ChartRelease<'_>,
         chart: &ChartVersion,
-        clusters: &[Cluster],
+        query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
+        let clusters = query.clusters;
         let inputs = run_blocking_in_place(|| collect_inputs(release, chart, clusters));
         if inputs.distinct.len() > MAX_RENDERINGS {
             let message = format!(
@@ -90,8 +93,7 @@ impl Hub {
             return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
         let renderings = self.load_renderings(&inputs, wait).await?;
-        let policies = &release.spec.policies;
-        let mut manifests = self.collect_manifests(clusters, inputs, renderings, policies).await?;
+        let mut manifests = Box::pin(self.collect_manifests(query, inputs, renderings)).await?;
         // The placer decides by the renderings alone.
         if matches!(wait, RenderWait::Request) {
             manifests.findings.extend(self.find_unknown_values(release, chart).await?);
@@ -159,22 +161,21 @@ impl Hub {
         Ok(())
     }
 
-    /// Reads and parses the rendered files.
+    /// Reads and parses the rendered files. Generated values of objects that clusters have already stay as they are there.
     async fn collect_manifests(
         &self,
-        clusters: &[Cluster],
+        query: ManifestsQuery<'_>,
         inputs: InputsByCluster,
         renderings: BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>,
-        policies: &Policies,
     ) -> Result<SourceManifests, Error> {
-        let InputsByCluster { distinct, missing, mut findings } = inputs;
+        let InputsByCluster { mut distinct, missing, mut findings } = inputs;
         let names: HashMap<ClusterId, &str> =
-            clusters.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
+            query.clusters.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
         let mut by_cluster = missing;
-        let mut texts = Vec::new();
+        let mut rendered = Vec::new();
         let mut tx = self.read().await?;
         for (digest, rendering) in renderings {
-            let clusters = distinct.get(&digest).map(|(_, clusters)| clusters.as_slice()).unwrap_or_default();
+            let clusters = distinct.remove(&digest).map(|(_, clusters)| clusters).unwrap_or_default();
             let named: Vec<String> =
                 clusters.iter().filter_map(|id| names.get(id)).map(|name| (*name).to_owned()).collect();
             let on_clusters = |finding: Finding| match named.is_empty() {
@@ -187,8 +188,8 @@ impl Hub {
                         || store::Error::MissingRow { table: "artifact", id: rendering.files.to_string() };
                     let bytes = store::artifact::get(&mut tx, &rendering.files).await?.ok_or_else(missing)?;
                     findings.extend(rendering.findings.into_iter().map(on_clusters));
-                    by_cluster.extend(clusters.iter().map(|id| (*id, ClusterManifests::Set(texts.len()))));
-                    texts.push((digest, bytes, named));
+                    let generated = rendering.generated;
+                    rendered.push(RenderedFiles { inputs: digest, bytes, generated, clusters, names: named });
                 }
                 Err(failure) => {
                     let outcome = failure.to_outcome();
@@ -199,30 +200,53 @@ impl Hub {
             }
         }
         drop(tx);
-        let policies = policies.clone();
-        let parse = move || {
-            let mut sets = Vec::with_capacity(texts.len());
-            for (inputs, bytes, clusters) in texts {
-                let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
-                let mut parsed = manifest::parse(&files);
-                let left_out = leave_out_parts(&mut parsed, &policies);
-                let of_chart = left_out.into_iter().chain(check_hooks(&parsed));
-                findings.extend(of_chart.map(|found| match clusters.is_empty() {
-                    true => found,
-                    false => found.with_clusters(clusters.clone()),
-                }));
-                if parsed.manifests.is_empty() && !parsed.findings.iter().any(Finding::is_blocking) {
-                    let message = "The chart renders no Kubernetes object with these values.";
-                    let hint = "Change the values, or unpublish the workload if nothing should run.";
-                    findings.push(Finding::error("G109", message, hint).with_clusters(clusters));
-                }
-                sets.push(ManifestSet { parsed, inputs: Some(inputs) });
+        let policies = query.spec.policies.clone();
+        let parse = move || rendered.into_iter().map(|files| files.parse(&policies)).collect();
+        let parsed: Result<Vec<ParsedRendering>, serde_json::Error> = run_blocking(parse).await?;
+        let mut sets = Vec::new();
+        for rendering in parsed.map_err(|error| Error::Internal(Box::new(error)))? {
+            let named = rendering.findings.iter().cloned().map(|found| match rendering.names.is_empty() {
+                true => found,
+                false => found.with_clusters(rendering.names.clone()),
+            });
+            findings.extend(named);
+            let kept = self.keep_generated_values(rendering, query.spec, query.installed).await?;
+            findings.extend(kept.findings);
+            for (set, clusters) in kept.sets {
+                by_cluster.extend(clusters.into_iter().map(|id| (id, ClusterManifests::Set(sets.len()))));
+                sets.push(set);
             }
-            let findings = merge_clusters(findings);
-            Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None })
-        };
-        let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(parse).await?;
-        parsed.map_err(|error| Error::Internal(Box::new(error)))
+            by_cluster.extend(kept.missing.into_iter().map(|(id, why)| (id, ClusterManifests::Missing(why))));
+        }
+        let findings = merge_clusters(findings);
+        Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None })
+    }
+}
+
+/// A stored rendering and the clusters that have its inputs.
+struct RenderedFiles {
+    inputs: Digest,
+    /// JSON of its files.
+    bytes: Vec<u8>,
+    generated: GeneratedFields,
+    clusters: Vec<ClusterId>,
+    /// Their names.
+    names: Vec<String>,
+}
+
+impl RenderedFiles {
+    fn parse(self, policies: &Policies) -> Result<ParsedRendering, serde_json::Error> {
+        let Self { inputs, bytes, generated, clusters, names } = self;
+        let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
+        let mut parsed = manifest::parse(&files);
+        let mut findings = leave_out_parts(&mut parsed, policies);
+        findings.extend(check_hooks(&parsed));
+        if parsed.manifests.is_empty() && !parsed.findings.iter().any(Finding::is_blocking) {
+            let message = "The chart renders no Kubernetes object with these values.";
+            let hint = "Change the values, or unpublish the workload if nothing should run.";
+            findings.push(Finding::error("G109", message, hint));
+        }
+        Ok(ParsedRendering { inputs, parsed, generated, clusters, names, findings })
     }
 }
 

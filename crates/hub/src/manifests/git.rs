@@ -100,9 +100,9 @@ impl Hub {
             source: &chart_source,
             groups: query.groups,
             targets: query.targets,
-            installed: query.installed,
+            installed: &query.installed.revisions,
         };
-        self.render_chart_manifests(&release, &chart, query.clusters, wait).await
+        self.render_chart_manifests(&release, &chart, query, wait).await
     }
 
     /// The text of `values.yaml` of a chart in Git; empty without one.

@@ -45,33 +45,52 @@ pub(crate) fn recorded_facts<'a>(
     releases.filter_map(recorded).collect()
 }
 
-/// Replaces the facts of a cluster by stored ones. Without them it keeps the present ones.
-pub(crate) async fn restore_facts(tx: &mut Tx, cluster: &mut Cluster, facts: &Digest) -> Result<(), Error> {
-    if let Some(stored) = read_facts(tx, facts).await? {
-        cluster.facts = stored.facts.into_facts();
-    }
+/// Replaces the facts of a cluster by those that this revision is rendered with there.
+///
+/// # Errors
+/// They are lost: with the present ones, other content than the published one would be shown.
+pub(crate) async fn restore_facts(
+    tx: &mut Tx,
+    cluster: &mut Cluster,
+    revision: u32,
+    facts: &Digest,
+) -> Result<(), Error> {
+    let Some(found) = find_facts(tx, facts).await? else {
+        let source = store::Error::MissingRow { table: "artifact", id: facts.to_string() };
+        return Err(Error::Unreadable { message: describe_lost_facts(&cluster.name, revision), source });
+    };
+    cluster.facts = found.facts.into_facts();
     Ok(())
 }
 
-/// Facts in the form in which they are stored.
-#[derive(Debug, Clone)]
-pub(crate) struct StoredFacts {
-    /// Their digest.
-    pub digest: Digest,
-    /// Their bytes, which targets with equal facts share.
-    pub bytes: Arc<[u8]>,
+/// Why a revision can't be rendered for a cluster, and what to do.
+fn describe_lost_facts(cluster: &str, revision: u32) -> String {
+    format!(
+        "What r{revision} was rendered with on {cluster} (its version and its kinds) is lost or can't be read, so r{revision} can't be \
+         rendered again as it was published. {cluster} keeps what it runs. Publish the workload again."
+    )
 }
 
-struct ReadFacts {
-    stored: StoredFacts,
+/// The facts of a rendering as an artifact.
+#[derive(Debug, Clone)]
+pub(crate) struct FactsArtifact {
+    /// Their digest.
+    pub digest: Digest,
+    /// Their bytes, which targets with equal facts share; `None` if they are lost.
+    pub bytes: Option<Arc<[u8]>>,
+}
+
+struct FoundFacts {
+    artifact: FactsArtifact,
     facts: RenderFacts,
 }
 
-async fn read_facts(tx: &mut Tx, digest: &Digest) -> Result<Option<ReadFacts>, Error> {
+/// `None` if they are not stored or can't be read.
+async fn find_facts(tx: &mut Tx, digest: &Digest) -> Result<Option<FoundFacts>, Error> {
     let Some(bytes) = store::artifact::get(tx, digest).await? else { return Ok(None) };
     let facts = RenderFacts::from_bytes(&bytes);
-    let stored = StoredFacts { digest: digest.clone(), bytes: bytes.into() };
-    Ok(facts.map(|facts| ReadFacts { stored, facts }))
+    let artifact = FactsArtifact { digest: digest.clone(), bytes: Some(bytes.into()) };
+    Ok(facts.map(|facts| FoundFacts { artifact, facts }))
 }
 
 /// The selected clusters of a revision with the facts that it is rendered with.
@@ -82,54 +101,59 @@ pub(super) struct TargetClusters {
     /// The present facts of those that are rendered with earlier ones.
     pub reported: HashMap<ClusterId, ClusterFacts>,
     /// What each is rendered with; not of those that have reported nothing.
-    stored: HashMap<ClusterId, StoredFacts>,
+    artifacts: HashMap<ClusterId, FactsArtifact>,
     /// Digests of the facts in `reported`.
     present: HashMap<ClusterId, Digest>,
 }
 
 impl TargetClusters {
-    /// Replaces the present facts of clusters by the recorded ones. Recorded facts that are lost are replaced by the present ones:
-    /// nothing else is known.
+    /// Replaces the present facts of clusters by the recorded ones.
     pub async fn load(
         hub: &Hub,
         clusters: Vec<Cluster>,
         recorded: &HashMap<ClusterId, RecordedRendering>,
     ) -> Result<Self, Error> {
-        let stored = run_blocking_in_place(|| store_facts(&clusters));
-        let mut all = Self { clusters, stored, ..Self::default() };
-        let mut read: HashMap<Digest, Option<ReadFacts>> = HashMap::new();
+        let artifacts = run_blocking_in_place(|| to_artifacts(&clusters));
+        let mut all = Self { clusters, artifacts, ..Self::default() };
+        let mut found: HashMap<Digest, Option<FoundFacts>> = HashMap::new();
         let mut tx = None;
         for cluster in &mut all.clusters {
             let Some(earlier) = recorded.get(&cluster.id).map(|one| &one.facts) else { continue };
-            if all.stored.get(&cluster.id).is_some_and(|present| present.digest == *earlier) {
+            if all.artifacts.get(&cluster.id).is_some_and(|present| present.digest == *earlier) {
                 continue;
             }
-            if !read.contains_key(earlier) {
+            if !found.contains_key(earlier) {
                 if tx.is_none() {
                     tx = Some(hub.read().await?);
                 }
                 let Some(tx) = &mut tx else { continue };
-                read.insert(earlier.clone(), read_facts(tx, earlier).await?);
+                found.insert(earlier.clone(), find_facts(tx, earlier).await?);
             }
-            let Some(Some(found)) = read.get(earlier) else {
-                tracing::warn!(cluster = %cluster.id, facts = %earlier, "the facts of an earlier rendering are lost; the present ones are used");
+            let Some(Some(found)) = found.get(earlier) else {
+                tracing::error!(cluster = %cluster.id, facts = %earlier, "the facts of a rendering are lost");
+                let lost = FactsArtifact { digest: earlier.clone(), bytes: None };
+                all.artifacts.insert(cluster.id, lost);
                 continue;
             };
             let present = std::mem::replace(&mut cluster.facts, found.facts.clone().into_facts());
             all.reported.insert(cluster.id, present);
-            let digest = all.stored.insert(cluster.id, found.stored.clone()).map(|present| present.digest);
-            all.present.extend(digest.map(|digest| (cluster.id, digest)));
+            let before = all.artifacts.insert(cluster.id, found.artifact.clone());
+            all.present.extend(before.map(|present| (cluster.id, present.digest)));
         }
         Ok(all)
     }
 
-    /// Records with every target what it was rendered with; one without a bundle keeps what is recorded.
+    /// Records with every target what it was rendered with; one without a bundle keeps what is recorded. A target whose recorded
+    /// facts are lost fails: with the present ones it would change without a publish.
     pub fn record(&self, targets: &mut [ReleaseTarget], recorded: &HashMap<ClusterId, RecordedRendering>) {
         for target in targets {
             let before = recorded.get(&target.cluster);
+            let artifact = self.artifacts.get(&target.cluster);
+            if artifact.is_some_and(|artifact| artifact.bytes.is_none()) {
+                target.fail(describe_lost_facts(&target.name, target.revision));
+            }
             let has_bundle = matches!(target.rendered, RenderOutcome::Bundle(_));
-            target.facts =
-                self.stored.get(&target.cluster).filter(|_| has_bundle || before.is_some()).cloned();
+            target.facts = artifact.filter(|_| has_bundle || before.is_some()).cloned();
             let is_frozen = self.reported.contains_key(&target.cluster);
             target.comparison = before.filter(|_| is_frozen).and_then(|before| before.comparison.clone());
         }
@@ -168,7 +192,8 @@ impl TargetClusters {
             RenderOutcome::Bundle(_) => "would render differently",
             RenderOutcome::Failed(_) => "could not be rendered",
         };
-        let before = RenderFacts::from_bytes(&self.stored.get(&target.cluster)?.bytes)?;
+        let before = self.artifacts.get(&target.cluster)?.bytes.as_deref()?;
+        let before = RenderFacts::from_bytes(before)?;
         let now = RenderFacts::from_reported(self.reported.get(&target.cluster)?);
         let changes = before.describe_changes(&now);
         let notice = format!(
@@ -181,24 +206,24 @@ impl TargetClusters {
 /// How many of the latest distinct facts are compared before others are serialized: most clusters of a fleet report one of a few.
 const COMPARED_FACTS: usize = 8;
 
-/// The facts that clusters have reported as they are stored. Equal ones are in memory once.
-fn store_facts(clusters: &[Cluster]) -> HashMap<ClusterId, StoredFacts> {
+/// The facts that clusters have reported, as artifacts. Equal ones are in memory once.
+fn to_artifacts(clusters: &[Cluster]) -> HashMap<ClusterId, FactsArtifact> {
     let mut distinct: HashMap<Digest, Arc<[u8]>> = HashMap::new();
-    let mut latest: VecDeque<(&ClusterFacts, StoredFacts)> = VecDeque::new();
+    let mut latest: VecDeque<(&ClusterFacts, FactsArtifact)> = VecDeque::new();
     let mut all = HashMap::with_capacity(clusters.len());
     for cluster in clusters.iter().filter(|cluster| cluster.facts.is_reported()) {
         let facts = &cluster.facts;
         let known = latest.iter().find(|(other, _)| renders_equally(facts, other));
-        let stored = known.map(|(_, stored)| stored.clone()).unwrap_or_else(|| {
+        let artifact = known.map(|(_, artifact)| artifact.clone()).unwrap_or_else(|| {
             let bytes = RenderFacts::from_reported(facts).to_bytes();
             let digest = Digest::compute(&bytes);
             let bytes = distinct.entry(digest.clone()).or_insert_with(|| bytes.into()).clone();
-            let stored = StoredFacts { digest, bytes };
+            let artifact = FactsArtifact { digest, bytes: Some(bytes) };
             latest.truncate(COMPARED_FACTS - 1);
-            latest.push_front((facts, stored.clone()));
-            stored
+            latest.push_front((facts, artifact.clone()));
+            artifact
         });
-        all.insert(cluster.id, stored);
+        all.insert(cluster.id, artifact);
     }
     all
 }

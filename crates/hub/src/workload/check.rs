@@ -16,7 +16,7 @@ use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
 use store::Tx;
 
 use super::snapshot::{
-    DraftSnapshot, DraftSource, PublishSnapshot, installed_revisions, load_present_releases,
+    DraftSnapshot, DraftSource, InstalledReleases, PublishSnapshot, load_present_releases,
 };
 use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
@@ -88,7 +88,7 @@ impl Hub {
             None => (HashMap::new(), 1),
         };
         let current: Vec<ClusterId> = releases.keys().copied().collect();
-        let installed = installed_revisions(releases.values());
+        let installed = InstalledReleases::of(releases.values());
         let source = DraftSource {
             name,
             revision,

@@ -9,7 +9,7 @@ use domain::owner::{check_owners, normalize_owners};
 use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
 
-use super::CheckResult;
+use super::{CheckResult, authorize_policies};
 use crate::hub::CommitEffects;
 use crate::overrides::check_limits;
 use crate::{Actor, Error, Hub};
@@ -42,6 +42,7 @@ impl Hub {
             revision: 1,
         };
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        authorize_policies(actor, None, &workload.draft)?;
         // A draft may name a group that does not exist; one that exists is not deleted before this reference is stored.
         store::group::share_referenced(&mut tx, &workload.draft).await?;
         if let Some(taken) = self.find_name_conflict(&mut tx, &workload.name).await? {

@@ -9,7 +9,7 @@ use domain::owner::{check_owners, normalize_owners};
 use domain::workload::Workload;
 use store::Tx;
 
-use super::{WorkloadEdit, check_if_match};
+use super::{WorkloadEdit, authorize_policies, check_if_match};
 use crate::hub::CommitEffects;
 use crate::overrides::check_limits;
 use crate::{Actor, Error, Hub};
@@ -37,7 +37,7 @@ impl Hub {
             self.pin_source(&mut spec.source, before.as_ref()).await?;
         }
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
-        let is_mended = self.replace_unreadable_draft(&mut tx, name, &edit).await?;
+        let is_mended = self.replace_unreadable_draft(&mut tx, actor, name, &edit).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         check_if_match(workload.revision, if_match)?;
         actions::check_edit(&workload)?;
@@ -65,6 +65,7 @@ impl Hub {
     async fn replace_unreadable_draft(
         &self,
         tx: &mut Tx,
+        actor: &Actor,
         name: &str,
         edit: &WorkloadEdit,
     ) -> Result<bool, Error> {
@@ -73,6 +74,7 @@ impl Hub {
             return Ok(false);
         };
         check_limits(&[], &spec.overrides)?;
+        authorize_policies(actor, None, spec)?;
         let head = self.load_workload_head(tx, name).await?;
         store::workload::replace_draft(tx, head.id, spec).await?;
         Ok(true)

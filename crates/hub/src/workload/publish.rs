@@ -13,7 +13,7 @@ use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workl
 
 use super::check::DraftCheck;
 use super::snapshot::PublishSnapshot;
-use super::{PublishContent, PublishOptions, PublishResponse, check_if_match};
+use super::{PublishContent, PublishOptions, PublishResponse, authorize_policies, check_if_match};
 use crate::blocking::run_blocking;
 use crate::deployment::{check_deployments_enabled, started_deployment};
 use crate::failpoint::failpoint;
@@ -70,6 +70,8 @@ impl Hub {
             .map(|(cluster, (key, class))| (cluster, (key.clone(), class.to_owned())));
         let own: BTreeSet<_> = own.collect();
         store::exposure::add(&mut tx, workload.id, own).await?;
+        // An earlier revision may have been allowed more than the draft is.
+        authorize_policies(actor, Some(&workload.draft), &snapshot.draft.spec)?;
         let now = self.clock().now();
         let edited = snapshot.stored.change.map(|change| change.event(actor, &workload, now));
         let restored = snapshot.stored.restored_revision;

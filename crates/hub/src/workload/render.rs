@@ -6,7 +6,7 @@ use domain::release::RenderOutcome;
 use domain::render::{BundleRenderer, RenderError};
 use domain::{ClusterId, Finding};
 
-use super::snapshot::{DraftSource, installed_revisions, load_present_releases};
+use super::snapshot::{DraftSource, InstalledReleases, load_present_releases};
 use crate::blocking::run_blocking;
 use crate::render::recorded_facts;
 use crate::{Error, Hub};
@@ -37,11 +37,14 @@ impl Hub {
         let id = found.ok_or_else(|| Error::not_found("cluster", cluster))?.id;
         let releases = load_present_releases(&mut tx, workload.id).await?;
         let current: Vec<ClusterId> = releases.keys().copied().collect();
-        let installed = installed_revisions(releases.values());
+        let installed = InstalledReleases::of(releases.values());
         let recorded_facts = recorded_facts(releases.values(), number);
         let source =
             DraftSource { name, revision: number, spec, current: &current, installed, recorded_facts };
-        let snapshot = self.load_draft_snapshot(tx, source).await?;
+        let mut snapshot = self.load_draft_snapshot(tx, source).await?;
+        if let Some(error) = snapshot.lost_facts.remove(&id) {
+            return Err(error);
+        }
         let render = move || {
             let Some(target) = snapshot.targets.iter().find(|target| target.id == id) else {
                 return Err(not_selected(&snapshot.name, revision.is_none()).into());

@@ -1,8 +1,8 @@
 //! One revision and its changes against another one.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use domain::Finding;
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::placement::ClusterGroup;
@@ -10,11 +10,10 @@ use domain::plan::{ChangedPart, RevisionView, compare_bundles, list_spec_parts};
 use domain::render::BundleRenderer;
 use domain::rollout::Rollout;
 use domain::workload::{Revision, Workload, WorkloadSpec, WorkloadView};
-use domain::{ClusterId, Finding};
 use similar::TextDiff;
 use store::Tx;
 
-use super::snapshot::{installed_revisions, load_present_releases};
+use super::snapshot::{InstalledReleases, load_present_releases};
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait};
 use crate::render::restore_facts;
@@ -54,8 +53,8 @@ struct RevisionPair {
     cluster: Option<Cluster>,
     /// The revision that runs on the cluster, and the cluster with the facts that it is rendered with.
     running: Option<(u32, Cluster)>,
-    /// The revision that was installed, by cluster.
-    installed: BTreeMap<ClusterId, u32>,
+    /// What the clusters have of the workload.
+    installed: InstalledReleases,
 }
 
 impl RevisionPair {
@@ -194,15 +193,15 @@ async fn load_pair(
         None => None,
     };
     let groups = store::group::list(tx).await?;
-    let (mut installed, mut running) = (BTreeMap::new(), None);
+    let (mut installed, mut running) = (InstalledReleases::default(), None);
     if let Some(cluster) = &cluster {
         let releases = load_present_releases(tx, workload.id).await?;
-        installed = installed_revisions(releases.values());
+        installed = InstalledReleases::of(releases.values());
         if let Some(release) = releases.get(&cluster.id)
             && let (Some(number), Some(facts)) = (release.rendered_facts_revision(), release.rendered_facts())
         {
             let mut cluster = cluster.clone();
-            restore_facts(tx, &mut cluster, facts).await?;
+            restore_facts(tx, &mut cluster, number, facts).await?;
             running = Some((number, cluster));
         }
     }

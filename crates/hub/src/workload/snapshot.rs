@@ -41,6 +41,8 @@ pub(crate) struct DraftSnapshot {
     pub decision: Decision,
     /// The selected clusters with all their facts, by name.
     pub targets: Vec<Cluster>,
+    /// The targets whose recorded facts are lost, so that their present ones stand here, with the error to report for each.
+    pub lost_facts: HashMap<ClusterId, Error>,
     /// The schemas of those of the selected clusters that have reported one.
     pub schemas: HashMap<ClusterId, Arc<Schema>>,
 }
@@ -146,8 +148,8 @@ pub(crate) struct DraftSource<'a> {
     pub spec: WorkloadSpec,
     /// The clusters that have the workload now.
     pub current: &'a [ClusterId],
-    /// The revision that was installed, by cluster.
-    pub installed: BTreeMap<ClusterId, u32>,
+    /// What the clusters have of the workload.
+    pub installed: InstalledReleases,
     /// Digests of the facts that clusters are rendered with instead of their present ones; empty for a draft.
     pub recorded_facts: BTreeMap<ClusterId, Digest>,
 }
@@ -188,7 +190,7 @@ impl Hub {
     ) -> Result<PublishSnapshot, Error> {
         let current: Vec<ClusterId> = stored.releases.keys().copied().collect();
         let revision = stored.latest_revision + 1;
-        let installed = installed_revisions(stored.releases.values());
+        let installed = InstalledReleases::of(stored.releases.values());
         let source = DraftSource {
             name: &stored.workload.name,
             revision,
@@ -213,9 +215,12 @@ impl Hub {
         let decision = decide(&source.spec.placement, &clusters, &groups, source.current);
         let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
         let mut targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
+        let mut lost_facts = HashMap::new();
         for target in &mut targets {
-            if let Some(facts) = source.recorded_facts.get(&target.id) {
-                restore_facts(&mut tx, target, facts).await?;
+            let Some(facts) = source.recorded_facts.get(&target.id) else { continue };
+            match restore_facts(&mut tx, target, source.revision, facts).await {
+                Err(error @ Error::Unreadable { .. }) => drop(lost_facts.insert(target.id, error)),
+                restored => restored?,
             }
         }
         let schemas = self.load_schemas(&mut tx, &selected).await?;
@@ -245,16 +250,32 @@ impl Hub {
             groups,
             decision,
             targets,
+            lost_facts,
         };
         run_blocking(parse).await
     }
 }
 
-/// The revision that was the first to be applied completely, by cluster, of those of these releases that have one.
-pub(crate) fn installed_revisions<'a>(
-    releases: impl Iterator<Item = &'a Release>,
-) -> BTreeMap<ClusterId, u32> {
-    releases.filter_map(|release| Some((release.cluster(), release.installed_revision()?))).collect()
+/// What clusters have of a workload; the renderings of charts depend on it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InstalledReleases {
+    /// The revision that was the first to be applied completely.
+    pub revisions: BTreeMap<ClusterId, u32>,
+    /// Digest of the bundle that the cluster may apply, or else of the one that it is to get.
+    pub bundles: BTreeMap<ClusterId, Digest>,
+}
+
+impl InstalledReleases {
+    pub(crate) fn of<'a>(releases: impl Iterator<Item = &'a Release>) -> Self {
+        let mut all = Self::default();
+        for release in releases {
+            let id = release.cluster();
+            all.revisions.extend(release.installed_revision().map(|revision| (id, revision)));
+            let bundle = release.released().or_else(|| release.desired());
+            all.bundles.extend(bundle.map(|bundle| (id, bundle.clone())));
+        }
+        all
+    }
 }
 
 /// The releases of a workload on the clusters that have it now.

@@ -51,7 +51,7 @@ impl Hub {
         let mut target = target.ok_or_else(|| Error::not_found("cluster", cluster))?;
         let releases = load_present_releases(&mut tx, workload.id).await?;
         if let Some(facts) = releases.get(&id).and_then(|release| release.facts_of_revision(number)) {
-            restore_facts(&mut tx, &mut target, facts).await?;
+            restore_facts(&mut tx, &mut target, number, facts).await?;
         }
         let current: Vec<ClusterId> = releases.into_keys().collect();
         let groups = store::group::list(&mut tx).await?;

@@ -14,6 +14,7 @@ mod desired_state;
 mod draft_changes;
 mod exposures;
 mod facts;
+mod generated_values;
 mod incidents;
 mod override_limits;
 mod overrides;

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::test_hub::{TestAgent, TestHub, everywhere, source, wait_for, wait_until};
 
-/// The version of the cluster without `.Capabilities`: the version is an input of every chart.
+/// Without `.Capabilities`: the version of the cluster is an input nevertheless, and makes a new rendering.
 const RANDOM: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  \
                       password: {{ randAlphaNum 20 | quote }}\n  size: {{ .Values.size | default \"s\" | quote }}\n";
 /// The same with what the templates know of the cluster.
@@ -32,7 +32,7 @@ const CAPABILITIES: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: we
 const RUN_PROGRAM: &str =
     "[ \"$1\" = --probe ] && exit 0; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
 
-async fn set_helm(test: &TestHub) {
+pub async fn set_helm(test: &TestHub) {
     let program = std::env::var_os("FLOTILLA_HELM").map(PathBuf::from);
     let program = program.expect("FLOTILLA_HELM names helm; cargo xtask test sets it");
     let run: Vec<OsString> = ["/bin/sh", "-c", RUN_PROGRAM, "sh"].map(OsString::from).into();
@@ -40,7 +40,7 @@ async fn set_helm(test: &TestHub) {
 }
 
 /// A chart with this template.
-fn chart(template: &str) -> Vec<u8> {
+pub fn chart(template: &str) -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let description = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
     for (path, text) in [("web/Chart.yaml", description), ("web/templates/web.yaml", template)] {
@@ -53,7 +53,7 @@ fn chart(template: &str) -> Vec<u8> {
 }
 
 /// Facts of a cluster that serves ConfigMaps and these kinds of a group of its own.
-fn facts(version: &str, kinds: &[&str]) -> ClusterFacts {
+pub fn facts(version: &str, kinds: &[&str]) -> ClusterFacts {
     let api = |group: &str, kind: &str| ApiResource {
         group: group.into(),
         version: "v1".into(),
@@ -69,7 +69,7 @@ fn facts(version: &str, kinds: &[&str]) -> ClusterFacts {
     }
 }
 
-fn chart_spec(values: &str) -> WorkloadSpec {
+pub fn chart_spec(values: &str) -> WorkloadSpec {
     let source = ChartSource {
         chart: "local/web".into(),
         version: "1.0.0".into(),
@@ -85,24 +85,24 @@ fn chart_spec(values: &str) -> WorkloadSpec {
 }
 
 /// A hub with a published chart that has this template.
-async fn publish_chart(test: &TestHub, template: &str, spec: WorkloadSpec) {
+pub async fn publish_chart(test: &TestHub, template: &str, spec: WorkloadSpec) {
     set_helm(test).await;
     test.hub.upload_chart(&test.actor, chart(template)).await.unwrap();
     publish_spec(test, spec).await;
 }
 
-async fn publish_spec(test: &TestHub, spec: WorkloadSpec) {
+pub async fn publish_spec(test: &TestHub, spec: WorkloadSpec) {
     let new = NewWorkload { name: "web".into(), spec, ..NewWorkload::default() };
     test.hub.create_workload(&test.actor, new).await.unwrap();
     test.publish("web").await;
 }
 
-async fn release(test: &TestHub, cluster: &str) -> Release {
+pub async fn release(test: &TestHub, cluster: &str) -> Release {
     test.hub.get_release("web", cluster).await.unwrap().release
 }
 
 /// Waits until this revision is released to the cluster; returns the digest of its bundle.
-async fn wait_for_bundle(test: &TestHub, cluster: &str, revision: u32) -> Digest {
+pub async fn wait_for_bundle(test: &TestHub, cluster: &str, revision: u32) -> Digest {
     wait_for(&format!("revision {revision} is released to {cluster}"), async || {
         let release = test.hub.get_release("web", cluster).await.ok()?.release;
         (release.released_revision() == Some(revision)).then(|| release.released().cloned()).flatten()
@@ -125,7 +125,7 @@ fn changed(what: &str) -> String {
 }
 
 /// The data of the first object that is released to the cluster.
-async fn data(test: &TestHub, agent: &TestAgent, cluster: &str) -> Value {
+pub async fn data(test: &TestHub, agent: &TestAgent, cluster: &str) -> Value {
     // Another bundle may be released between both reads.
     wait_for("the bundle is served", async || {
         let release = release(test, cluster).await;
@@ -143,7 +143,7 @@ async fn an_upgrade_of_a_cluster_changes_no_random_value_that_was_published_and_
     for agent in [&mut east, &mut west] {
         agent.send_facts(facts("v1.33.4", &[])).await;
     }
-    publish_chart(&test, RANDOM, chart_spec("")).await;
+    publish_chart(&test, CAPABILITIES, chart_spec("")).await;
     let bundle = wait_for_bundle(&test, "east", 1).await;
     let published = east.apply_release().await;
     let password = data(&test, &east, "east").await["password"].clone();
@@ -207,8 +207,7 @@ async fn a_change_of_facts_that_changes_no_bundle_has_no_notice() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
     east.send_facts(facts("v1.33.4", &[])).await;
-    let plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {size: s}\n";
-    publish_chart(&test, plain, chart_spec("")).await;
+    publish_chart(&test, RANDOM, chart_spec("")).await;
     let bundle = wait_for_bundle(&test, "east", 1).await;
     east.send_facts(facts("v1.33.5", &["Widget"])).await;
     wait_for_notice(&test, "east", "").await;
@@ -339,5 +338,43 @@ async fn a_template_keeps_reported_facts_and_an_object_gets_the_scope_of_a_kind_
     )
     .await;
     assert_eq!(objects().await, (json!("v1.33.4"), Value::Null));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revision_whose_facts_are_lost_is_not_rendered_with_others_until_the_next_publish() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("size", "m")]).await;
+    east.send_facts(facts("v1.33.4", &[])).await;
+    publish_chart(&test, CAPABILITIES, chart_spec("size: ${{ cluster.labels.size }}\n")).await;
+    let bundle = wait_for_bundle(&test, "east", 1).await;
+    east.send_facts(facts("v1.33.5", &[])).await;
+    wait_for_notice(&test, "east", &changed("Kubernetes v1.33.4 → v1.33.5")).await;
+
+    test.execute_sql("DELETE FROM artifact WHERE digest IN (SELECT rendered_facts FROM release)").await;
+    let labels = [("size".to_owned(), Some("xl".to_owned()))].into();
+    let edit = ClusterPatch { labels, ..ClusterPatch::default() };
+    test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
+    let lost = wait_for("the release says that its facts are lost", async || {
+        let release = release(&test, "east").await;
+        let reason = release.stages().current()?.state.reason()?.message.clone();
+        reason.contains("lost").then_some((release, reason))
+    });
+    let (release_of_lost, reason) = lost.await;
+    assert!(reason.contains("r1") && reason.contains("east"), "{reason}");
+    assert!(reason.ends_with("Publish the workload again."), "{reason}");
+    assert_eq!(release_of_lost.released(), Some(&bundle), "the cluster keeps what it runs");
+    for shown in [
+        test.hub.render_workload("web", "east", Some(1)).await.map(drop),
+        test.hub.get_values("web", "east", Some(1)).await.map(drop),
+    ] {
+        let error = shown.unwrap_err().to_string();
+        assert!(error.contains("is lost or can't be read"), "{error}");
+    }
+
+    test.publish("web").await;
+    wait_for_bundle(&test, "east", 2).await;
+    let after = data(&test, &east, "east").await;
+    assert_eq!((&after["version"], &after["size"]), (&json!("v1.33.5"), &json!("xl")));
     test.close().await;
 }

@@ -31,7 +31,8 @@ pub(super) fn namespaces(context: &RuleContext<'_>) -> Vec<Finding> {
         if !is_namespace && (object.name.namespace.is_empty() || object.text(path).is_empty()) {
             continue;
         }
-        let found = name_check::check_namespace(object.text(path)).map(|finding| {
+        let allows_system = context.spec.policies.allow_system_namespaces;
+        let found = name_check::check_object_namespace(object.text(path), allows_system).map(|finding| {
             finding
                 .with_object(object.display_name.as_str())
                 .with_path(path)

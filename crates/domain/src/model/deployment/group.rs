@@ -14,8 +14,8 @@ pub struct ClusterGroupRequest {
     pub name: String,
     /// Ids of its members.
     pub members: Vec<ClusterId>,
-    /// Whether its members may be in no other group.
-    pub exclusive: bool,
+    /// Whether its members may be in no other group; without it, an update keeps what it is.
+    pub exclusive: Option<bool>,
 }
 
 /// A group with its members.
@@ -37,6 +37,9 @@ pub struct ClusterGroupView {
     pub exclusive: bool,
     /// Names of the features that are enabled or not completely disabled yet.
     pub enabled_features: Vec<String>,
+    /// Its revision, which is also the ETag of the response.
+    #[serde(default)]
+    pub revision: i64,
 }
 
 /// A member of a group.

@@ -62,6 +62,8 @@ fn every_policy_is_known_by_its_stored_name() {
         skip_crds: true,
         skip_schema_validation: true,
         helm_release: HelmReleasePolicy::Adopt,
+        renew_generated_values: true,
+        allow_system_namespaces: true,
         ..Policies::default()
     };
     let stored = serde_json::to_value(&full).unwrap();

@@ -121,7 +121,8 @@ async fn write_targets(
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     let facts = targets.iter().filter_map(|target| target.facts.as_ref());
-    let facts: BTreeMap<&Digest, &[u8]> = facts.map(|facts| (&facts.digest, &*facts.bytes)).collect();
+    let facts: BTreeMap<&Digest, &[u8]> =
+        facts.filter_map(|facts| Some((&facts.digest, facts.bytes.as_deref()?))).collect();
     for (digest, bytes) in facts {
         store::artifact::put(tx, digest, bytes, hub.clock().now()).await?;
     }

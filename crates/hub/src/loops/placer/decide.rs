@@ -17,7 +17,7 @@ use super::removals::{Removal, RemovalInputs, SelectedRemovals, select_removals}
 use crate::failpoint::panicpoint;
 use crate::operation::evaluate_earlier_operations;
 use crate::render::{CurrentReleases, RecordedRendering, ReleaseTarget, RenderedTargets, render_targets};
-use crate::workload::installed_revisions;
+use crate::workload::InstalledReleases;
 use crate::{Error, Hub};
 
 /// The result of placing one workload, for the writer.
@@ -127,7 +127,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let number = Some(revision.number);
     let waves = releases.iter().filter(|release| release.revision() == number);
     let waves = waves.filter_map(|release| Some((release.cluster(), release.wave()?))).collect();
-    let installed = installed_revisions(present_releases(&releases));
+    let installed = InstalledReleases::of(present_releases(&releases));
     let recorded = RecordedRendering::list(&releases, revision.number);
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
     let RenderedTargets { targets, chart_inputs } = render_targets(

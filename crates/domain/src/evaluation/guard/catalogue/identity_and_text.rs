@@ -51,8 +51,8 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G107",
         title: "Invalid or reserved namespace",
         severities: &[(Static, &[Error]), (Publish, &[Error]), (Verb, &[Error, Warning])],
-        finds: "A namespace is not a valid name, or begins with \"kube-\", which is reserved for Kubernetes; a warning if a deployment names none.",
-        fix: "Use a namespace of your own with lower-case letters, digits and \"-\".",
+        finds: "A namespace is not a valid name, or begins with \"kube-\", which is reserved for Kubernetes unless the policy allowSystemNamespaces is set; a warning if a deployment names none.",
+        fix: "Use a namespace of your own with lower-case letters, digits and \"-\", or ask an admin to set the policy.",
     },
     GuardRail {
         code: "G108",

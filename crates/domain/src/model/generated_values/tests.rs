@@ -1,0 +1,155 @@
+use serde_json::json;
+
+use super::*;
+use crate::text::finding::SourceLocation;
+
+fn parsed(objects: Vec<Value>) -> ParsedManifests {
+    let manifests =
+        objects.into_iter().map(|object| Manifest::new(object, SourceLocation::default())).collect();
+    ParsedManifests { manifests, findings: Vec::new() }
+}
+
+fn secret(data: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web"}, "data": data})
+}
+
+fn deployment(annotations: Value, replicas: u32) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": replicas, "template": {"metadata": {"annotations": annotations}}}})
+}
+
+fn encode(text: &str) -> Value {
+    STANDARD.encode(text).into()
+}
+
+/// The objects of a rendering with what a cluster keeps that has these objects, and the paths of what is lost.
+fn keep(runs: [Vec<Value>; 2], current: Vec<Value>) -> (Vec<Value>, Vec<String>) {
+    let [first, second] = runs.map(parsed);
+    let generated = find_generated_fields(&first, &second);
+    let mut current = current;
+    for object in &mut current {
+        object["metadata"]["namespace"] = "shop".into();
+    }
+    let bundle = Bundle { objects: current, ..Bundle::default() };
+    let kept = keep_generated_values(&generated, &first, "shop", &bundle);
+    let lost = kept.lost(&generated).map(|field| field.path.clone()).collect();
+    let mut rendered = first;
+    kept.apply(&generated, &mut rendered);
+    (rendered.manifests.into_iter().map(|one| one.object).collect(), lost)
+}
+
+#[test]
+fn a_password_stays_what_it_is_on_the_cluster_and_a_new_key_gets_its_own() {
+    let run = |old: &str, new: &str| {
+        vec![secret(json!({"password": encode(old), "token": encode(new), "user": encode("app")}))]
+    };
+    let current = secret(json!({"password": encode("first"), "user": encode("ada")}));
+    let (objects, lost) = keep([run("aa", "bb"), run("cc", "dd")], vec![current]);
+    assert_eq!(
+        objects[0]["data"],
+        json!({"password": encode("first"), "token": encode("bb"), "user": encode("app")})
+    );
+    assert!(lost.is_empty());
+}
+
+#[test]
+fn a_value_that_moves_between_data_and_string_data_is_kept() {
+    let text = |password: &str| {
+        vec![json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web"},
+            "stringData": {"password": password}})]
+    };
+    let (objects, _) = keep([text("aa"), text("cc")], vec![secret(json!({"password": encode("first")}))]);
+    assert_eq!(objects[0]["stringData"]["password"], "first");
+    let run = |password: &str| vec![secret(json!({"password": encode(password)}))];
+    let (objects, _) = keep([run("aa"), run("cc")], text("first"));
+    assert_eq!(objects[0]["data"]["password"], encode("first"));
+}
+
+#[test]
+fn a_new_object_gets_the_certificate_that_an_existing_one_has() {
+    let webhook = |ca: &str| {
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "web"}, "webhooks": [{"clientConfig": {"caBundle": encode(ca)}}]})
+    };
+    let run = |ca: &str| vec![webhook(ca), secret(json!({"ca.crt": encode(ca)}))];
+    let (objects, _) = keep([run("new"), run("other")], vec![secret(json!({"ca.crt": encode("first")}))]);
+    assert_eq!(objects[0]["webhooks"][0]["clientConfig"]["caBundle"], encode("first"));
+}
+
+#[test]
+fn a_digest_in_a_pod_template_is_kept_while_no_configuration_changes() {
+    let digest = |character: &str| character.repeat(64);
+    let run = |password: &str, sum: &str, size: &str| {
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"size": size}});
+        vec![
+            config,
+            secret(json!({"password": encode(password)})),
+            deployment(json!({"checksum/secret": digest(sum)}), 2),
+        ]
+    };
+    let sum = |objects: &[Value]| {
+        objects[2]["spec"]["template"]["metadata"]["annotations"]["checksum/secret"].clone()
+    };
+    let runs = || [run("aa", "a", "s"), run("cc", "c", "s")];
+    let (objects, _) = keep(runs(), run("first", "f", "s"));
+    assert_eq!(sum(&objects), digest("f"));
+    let (objects, _) = keep(runs(), run("first", "f", "xl"));
+    assert_eq!(sum(&objects), digest("a"), "the ConfigMap changes, so the pods restart");
+    assert_eq!(objects[1]["data"]["password"], encode("first"));
+}
+
+#[test]
+fn an_annotation_that_restarts_pods_follows_the_rendering() {
+    let run = |roll: &str| vec![deployment(json!({"rollme": roll}), 2)];
+    let (objects, lost) = keep([run("aXb2c"), run("dYe3f")], run("first"));
+    assert_eq!(objects[0]["spec"]["template"]["metadata"]["annotations"]["rollme"], "aXb2c");
+    assert!(lost.is_empty());
+}
+
+#[test]
+fn a_text_that_changes_around_the_value_names_the_field_that_is_lost() {
+    let run = |password: &str, host: &str| {
+        vec![secret(json!({"url": encode(&format!("db://app:{password}@{host}"))}))]
+    };
+    let (objects, lost) = keep([run("aa", "east"), run("bb", "east")], run("first", "west"));
+    assert_eq!(objects, run("aa", "east"));
+    assert_eq!(lost, ["/data/url"]);
+}
+
+#[test]
+fn numbers_are_kept_and_generated_names_are_found() {
+    let run = |port: u16, name: &str| {
+        vec![
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": port}]}}),
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}}),
+        ]
+    };
+    let generated = find_generated_fields(&parsed(run(81, "a")), &parsed(run(82, "b")));
+    let names: Vec<String> = generated.objects.iter().map(ToString::to_string).collect();
+    assert_eq!((generated.fields.len(), names), (1, vec!["Job a".to_owned()]));
+    let (objects, _) = keep([run(81, "a"), run(82, "b")], run(90, "old"));
+    assert_eq!(objects[0]["spec"]["ports"][0]["port"], 90);
+}
+
+#[test]
+fn a_list_of_another_length_and_a_map_with_other_keys_follow_the_rendering() {
+    let run = |names: &[&str], key: &str, size: &str| {
+        vec![
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "finalizers": names},
+            "data": {key: "x", "size": size}}),
+        ]
+    };
+    let runs = || [run(&["a"], "key-a", "l"), run(&["b", "c"], "key-b", "l")];
+    let (objects, lost) = keep(runs(), run(&["d", "e"], "key-d", "s"));
+    assert_eq!(objects, run(&["a"], "key-a", "l"));
+    assert_eq!(lost, ["/metadata/finalizers"]);
+}
+
+#[test]
+fn hooks_for_tests_generate_nothing() {
+    let run = |name: &str| {
+        vec![json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "annotations": {"helm.sh/hook": "test"}}})]
+    };
+    assert!(find_generated_fields(&parsed(run("a")), &parsed(run("b"))).is_empty());
+}
