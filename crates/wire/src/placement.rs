@@ -1,7 +1,7 @@
 //! Requests about placement.
 
 use domain::labels::LabelSelector;
-use domain::placement::Placement;
+use domain::placement::{ClusterGroup, Placement};
 use serde::{Deserialize, Serialize};
 
 /// A placement to evaluate; nothing is stored.
@@ -33,4 +33,12 @@ pub struct ClusterGroupPut {
     /// Values that charts have on these clusters, whatever a workload or an override sets, as YAML.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub locked_values: String,
+}
+
+impl From<ClusterGroup> for ClusterGroupPut {
+    /// What a client may change of a group.
+    fn from(group: ClusterGroup) -> Self {
+        let ClusterGroup { members, selector, exclusive, locked_values, .. } = group;
+        Self { members, selector, exclusive, locked_values }
+    }
 }

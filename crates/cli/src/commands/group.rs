@@ -44,27 +44,32 @@ pub enum GroupCommand {
     },
 }
 
-/// Create or replace a group; the placement of workloads that refer to it is evaluated again
+/// Create a group, or change what the options name; the placement of workloads that refer to it is evaluated again
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("selection").required(true).multiple(true))]
 pub struct SetGroupArgs {
     /// Name of the group
     group: String,
-    /// These clusters, by name; they may join later
-    #[arg(long, value_delimiter = ',', value_name = "A,B", group = "selection")]
-    clusters: Vec<String>,
+    /// These clusters, by name, in place of those that the group has; they may join later. "" for none
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    clusters: Option<Vec<String>>,
     /// And every cluster with these labels, such as env=prod,region in (eu,us)
-    #[arg(long, value_name = "SELECTOR", group = "selection")]
+    #[arg(long, value_name = "SELECTOR")]
     selector: Option<String>,
+    /// No cluster by its labels
+    #[arg(long, conflicts_with = "selector")]
+    no_selector: bool,
     /// Reject clusters that are named in another group, there and here
-    #[arg(long)]
-    exclusive: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    exclusive: Option<bool>,
     /// Only show which clusters would join and leave, and what that does to workloads
     #[arg(long)]
     dry_run: bool,
     /// File with values that charts have on these clusters, whatever a workload or an override sets
     #[arg(long, value_name = "FILE")]
     locked_values: Option<PathBuf>,
+    /// No locked values
+    #[arg(long, conflicts_with = "locked_values")]
+    no_locked_values: bool,
 }
 
 impl GroupCommand {
@@ -94,16 +99,38 @@ impl GroupCommand {
 
 impl SetGroupArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
-        let put = self.to_request()?;
+        let current = match remote.client.get_group(&self.group).await {
+            Ok(group) => Some(group),
+            Err(error) if error.code() == "NotFound" => None,
+            Err(error) => return Err(error.into()),
+        };
+        let revision = current.as_ref().map(|group| group.revision);
+        let put = self.to_request(current)?;
         if self.dry_run {
             return print_preview(&remote.client.preview_group(&self.group, &put).await?, out);
         }
-        remote.client.put_group(&self.group, &put).await?;
+        // Rejected if the group was created or changed since it was read: what the options do not name would be lost.
+        match revision {
+            Some(revision) => remote.client.put_group(&self.group, &put, Some(revision)).await?,
+            None => {
+                let ClusterGroupPut { members, selector, exclusive, locked_values } = put;
+                let name = self.group.clone();
+                let group =
+                    ClusterGroup { name, members, selector, exclusive, locked_values, ..Default::default() };
+                remote.client.create_group(&group).await?
+            }
+        };
         out.print_line(&format!("group/{} saved", self.group))
     }
 
-    fn to_request(&self) -> Result<ClusterGroupPut, Failure> {
-        let members = self.clusters.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    /// The group as it is, with what the options name.
+    fn to_request(&self, current: Option<ClusterGroup>) -> Result<ClusterGroupPut, Failure> {
+        if current.is_none() && self.clusters.is_none() && self.selector.is_none() {
+            return Err(Failure::usage(
+                format!("There is no group {:?} yet, and nothing says which clusters are in it.", self.group),
+                "Name them with --clusters, --selector or both.",
+            ));
+        }
         let selector =
             self.selector.as_deref().map(str::parse::<LabelSelector>).transpose().map_err(|error| {
                 Failure::usage(format!("{error}."), "Write it as env=prod,region in (eu,us),!legacy.")
@@ -112,11 +139,21 @@ impl SetGroupArgs {
         if selector.as_ref().is_some_and(LabelSelector::is_empty) {
             return Err(Failure::usage("--selector is empty.", "Name a label, or leave it out."));
         }
-        let locked_values = match &self.locked_values {
-            Some(path) => read_values(path)?,
-            None => String::new(),
-        };
-        Ok(ClusterGroupPut { members: members.collect(), selector, exclusive: self.exclusive, locked_values })
+        let mut put = current.map_or_else(ClusterGroupPut::default, ClusterGroupPut::from);
+        if let Some(names) = &self.clusters {
+            let names = names.iter().map(|name| name.trim().to_owned());
+            put.members = names.filter(|name| !name.is_empty()).collect();
+        }
+        if selector.is_some() || self.no_selector {
+            put.selector = selector;
+        }
+        put.exclusive = self.exclusive.unwrap_or(put.exclusive);
+        if let Some(path) = &self.locked_values {
+            put.locked_values = read_values(path)?;
+        } else if self.no_locked_values {
+            put.locked_values.clear();
+        }
+        Ok(put)
     }
 }
 
@@ -155,25 +192,52 @@ fn print_groups(groups: &[ClusterGroup], out: &Printer) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
-    fn set_args(clusters: &[&str], selector: Option<&str>) -> SetGroupArgs {
-        let clusters = clusters.iter().map(|name| (*name).to_owned()).collect();
-        SetGroupArgs {
-            group: "edge".into(),
-            clusters,
-            selector: selector.map(str::to_owned),
-            exclusive: false,
-            dry_run: false,
-            locked_values: None,
+    #[derive(clap::Parser)]
+    struct TestCli {
+        #[command(flatten)]
+        set: SetGroupArgs,
+    }
+
+    fn to_request(options: &[&str], current: Option<ClusterGroup>) -> Result<ClusterGroupPut, Failure> {
+        let words = ["flotilla", "edge"].into_iter().chain(options.iter().copied());
+        TestCli::try_parse_from(words).unwrap().set.to_request(current)
+    }
+
+    fn stored() -> ClusterGroup {
+        ClusterGroup {
+            name: "edge".into(),
+            members: vec!["a".into()],
+            selector: Some("tier=edge".parse().unwrap()),
+            exclusive: true,
+            locked_values: "size: s\n".into(),
+            revision: 7,
+            ..ClusterGroup::default()
         }
     }
 
     #[test]
     fn a_group_has_members_and_a_selector_and_an_empty_selector_is_rejected() {
-        let put = set_args(&["a", " b", ""], Some("tier=edge")).to_request().unwrap();
+        let put = to_request(&["--clusters", "a, b,", "--selector", "tier=edge"], None).unwrap();
         assert_eq!((put.members.len(), put.selector.unwrap().to_string()), (2, "tier=edge".to_owned()));
-        assert!(set_args(&[], Some(" ")).to_request().is_err());
-        assert!(set_args(&[], Some("a in b")).to_request().is_err());
+        for options in [&["--selector", " "][..], &["--selector", "a in b"], &[], &["--exclusive"]] {
+            assert!(to_request(options, None).is_err(), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_option_names_stays() {
+        let put = to_request(&["--clusters", "b,c"], Some(stored())).unwrap();
+        let expected =
+            ClusterGroupPut { members: vec!["b".into(), "c".into()], ..ClusterGroupPut::from(stored()) };
+        assert_eq!(put, expected);
+        let put = to_request(&["--exclusive=false"], Some(stored())).unwrap();
+        assert_eq!(put, ClusterGroupPut { exclusive: false, ..ClusterGroupPut::from(stored()) });
+        let options = ["--clusters", "", "--no-selector", "--no-locked-values"];
+        let put = to_request(&options, Some(stored())).unwrap();
+        assert_eq!(put, ClusterGroupPut { exclusive: true, ..ClusterGroupPut::default() });
     }
 }

@@ -10,6 +10,7 @@ use domain::{ClusterId, Finding};
 use store::Tx;
 
 use super::{GroupChange, Removal};
+use crate::workload::check_if_match;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -49,6 +50,7 @@ impl Hub {
             return Err(Error::Invalid(vec![finding.with_path("/members")]));
         }
         let members = self.load_joining_members(&members, &[]).await?;
+        let exclusive = exclusive.unwrap_or_default();
         let group = ClusterGroup { name, members, exclusive, ..ClusterGroup::default() };
         let tx = self.begin_group_creation(actor, &group).await?;
         let change = GroupChange { group, old: None, removal: Removal::AfterNotice };
@@ -56,7 +58,8 @@ impl Hub {
     }
 
     /// Replaces the members of a group. A cluster that leaves loses the deployments of the group at once (S1-8); one that joins
-    /// gets none before they are edited (S1-9). A group without members is deleted: then the result is `None`.
+    /// gets none before they are edited (S1-9). A group without members is deleted: then the result is `None`. `if_match` is the
+    /// revision that the change is based on.
     ///
     /// # Errors
     /// There is no such group; its members are locked; a new member does not exist, is unreachable, or is in another
@@ -66,6 +69,7 @@ impl Hub {
         actor: &Actor,
         name: &str,
         request: ClusterGroupRequest,
+        if_match: Option<i64>,
     ) -> Result<Option<ClusterGroupView>, Error> {
         actor.authorize(UserAction::ChangeGroups)?;
         let ClusterGroupRequest { name: new_name, members, exclusive } = request;
@@ -76,13 +80,14 @@ impl Hub {
             return Err(Error::Invalid(vec![finding.with_path("/name")]));
         }
         if members.is_empty() {
-            self.delete_group_with_deployments(actor, name).await?;
+            self.delete_group_with_deployments(actor, name, if_match).await?;
             return Ok(None);
         }
         let members = self.load_joining_members(&members, &old.members).await?;
         let mut tx = self.write_groups(actor).await?;
         let old = lock_group(&mut tx, name).await?;
-        let group = ClusterGroup { members, exclusive: exclusive || old.exclusive, ..old.clone() };
+        check_if_match(old.revision, if_match)?;
+        let group = ClusterGroup { members, exclusive: exclusive.unwrap_or(old.exclusive), ..old.clone() };
         let change = GroupChange { group, old: Some(old), removal: Removal::Immediate };
         self.store_group_view(tx, actor, change).await.map(Some)
     }
@@ -105,10 +110,16 @@ impl Hub {
     ///
     /// # Errors
     /// There is no such group; its members are locked; a workload that is no deployment of it references it.
-    pub async fn delete_group_with_deployments(&self, actor: &Actor, name: &str) -> Result<(), Error> {
+    pub async fn delete_group_with_deployments(
+        &self,
+        actor: &Actor,
+        name: &str,
+        if_match: Option<i64>,
+    ) -> Result<(), Error> {
         actor.authorize(UserAction::ChangeGroups)?;
         let mut tx = self.write_groups(actor).await?;
         let group = lock_group(&mut tx, name).await?;
+        check_if_match(group.revision, if_match)?;
         domain::placement::check_membership_change(&group).map_err(domain::actions::ActionUnavailable)?;
         let deployments = self.load_group_deployments(&mut tx, name).await?;
         let names: Vec<&str> = deployments.iter().map(|one| one.workload.name.as_str()).collect();
@@ -144,6 +155,7 @@ impl Hub {
             members: members.into_values().collect(),
             exclusive: group.exclusive,
             enabled_features: enabled.map(|status| status.feature.name.as_str().to_owned()).collect(),
+            revision: group.revision,
         })
     }
 

@@ -4,7 +4,7 @@ use domain::placement::{ClusterGroup, Decision, FeatureProperties, FeatureStatus
 use http::Method;
 
 use super::send::ApiCall;
-use super::{Client, ORGANIZATION};
+use super::{Client, ORGANIZATION, if_match};
 use crate::{ClusterGroupPut, Error, PreviewRequest};
 
 impl Client {
@@ -54,9 +54,20 @@ impl Client {
         self.api_call(method, &path)
     }
 
-    /// Creates or replaces a cluster group.
-    pub async fn put_group(&self, name: &str, put: &ClusterGroupPut) -> Result<ClusterGroup, Error> {
-        self.api_call(Method::PUT, &["cluster-groups", name]).body(put).send_json().await
+    /// Creates a cluster group; rejected if the name exists.
+    pub async fn create_group(&self, group: &ClusterGroup) -> Result<ClusterGroup, Error> {
+        self.api_call(Method::POST, &["cluster-groups"]).body(group).send_json().await
+    }
+
+    /// Creates or replaces a cluster group; `revision` is the one that the change is based on.
+    pub async fn put_group(
+        &self,
+        name: &str,
+        put: &ClusterGroupPut,
+        revision: Option<i64>,
+    ) -> Result<ClusterGroup, Error> {
+        let call = self.api_call(Method::PUT, &["cluster-groups", name]).header(revision.map(if_match));
+        call.body(put).send_json().await
     }
 
     /// What it would do to save this cluster group.

@@ -2,12 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use domain::deployment::{ClusterGroupRequest, ClusterGroupView};
 use hub::Hub;
 use wire::Problem;
 
 use crate::api::deployment::reject;
+use crate::etag::etag_header;
 use crate::input::{Body, Caller, Path, ProjectPath};
 use crate::problem::ApiError;
 
@@ -29,7 +30,7 @@ pub async fn create_cluster_group(
     Caller(actor): Caller,
     Path(_path): Path<ProjectPath>,
     Body(request): Body<ClusterGroupRequest>,
-) -> Result<(StatusCode, Json<ClusterGroupView>), ApiError> {
+) -> Result<(StatusCode, HeaderMap, Json<ClusterGroupView>), ApiError> {
     let group = hub.create_group_of(&actor, request).await.map_err(reject)?;
-    Ok((StatusCode::CREATED, Json(group)))
+    Ok((StatusCode::CREATED, etag_header(group.revision), Json(group)))
 }

@@ -2,14 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use domain::deployment::ClusterGroupView;
 use hub::Hub;
 
 use super::ClusterGroupPath;
+use crate::etag::etag_header;
 use crate::input::Path;
 use crate::problem::ApiError;
 
-/// One cluster group with its members. A member that is no registered cluster has the status `cluster not found`.
+/// One cluster group with its members, and its revision as ETag. A member that is no registered cluster has the status `cluster not found`.
 #[utoipa::path(
     get,
     path = "/api/v1/orgs/{org}/clustergroups/{clustergroup}",
@@ -21,6 +23,7 @@ use crate::problem::ApiError;
 pub async fn get_cluster_group(
     State(hub): State<Hub>,
     Path(path): Path<ClusterGroupPath>,
-) -> Result<Json<ClusterGroupView>, ApiError> {
-    Ok(Json(hub.get_group_view(&path.clustergroup).await?))
+) -> Result<(HeaderMap, Json<ClusterGroupView>), ApiError> {
+    let group = hub.get_group_view(&path.clustergroup).await?;
+    Ok((etag_header(group.revision), Json(group)))
 }

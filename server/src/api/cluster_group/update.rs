@@ -10,6 +10,7 @@ use wire::Problem;
 
 use super::ClusterGroupPath;
 use crate::api::deployment::reject;
+use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, Path};
 use crate::problem::ApiError;
 
@@ -19,6 +20,7 @@ use crate::problem::ApiError;
     put,
     path = "/api/v1/orgs/{org}/clustergroups/{clustergroup}",
     tag = "cluster groups",
+    params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ClusterGroupRequest,
     responses(
         (status = 200, body = ClusterGroupView),
@@ -31,8 +33,12 @@ pub async fn update_cluster_group(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<ClusterGroupPath>,
+    IfMatch(expected): IfMatch,
     Body(request): Body<ClusterGroupRequest>,
 ) -> Result<Response, ApiError> {
-    let group = hub.set_group_members(&actor, &path.clustergroup, request).await.map_err(reject)?;
-    Ok(group.map_or_else(|| StatusCode::NO_CONTENT.into_response(), |group| Json(group).into_response()))
+    let changed = hub.set_group_members(&actor, &path.clustergroup, request, expected).await;
+    Ok(match changed.map_err(reject)? {
+        Some(group) => (etag_header(group.revision), Json(group)).into_response(),
+        None => StatusCode::NO_CONTENT.into_response(),
+    })
 }
