@@ -31,9 +31,6 @@ pub(crate) use served_kind::ServedKind;
 
 use server_time::ServerTime;
 
-/// Time limit of a probe.
-const PROBE_DEADLINE: Duration = Duration::from_secs(5);
-
 /// Largest response that is read, in bytes: above a full list page of objects of etcd's maximum size.
 const RESPONSE_BYTES_MAX: u64 = 512 << 20;
 
@@ -112,7 +109,7 @@ impl ApiClient {
     /// Requests the server's version, to detect a server that accepts connections and sends no response. Two failures in a
     /// row are an outage, so a failed request is repeated once.
     pub(crate) async fn probe(&self) {
-        let prober = Self { deadline: self.deadline.min(PROBE_DEADLINE), ..self.clone() };
+        let prober = Self { deadline: self.deadline.min(self.options.probe_deadline), ..self.clone() };
         for _ in 0..2 {
             match prober.get_bytes("/version").await {
                 Err(error) if error.is_unreachable() => {}

@@ -22,6 +22,8 @@ pub struct Options {
     pub concurrency: usize,
     /// Deadline of one request.
     pub request_deadline: Duration,
+    /// Deadline of a probe of an API server that may be down; at most that of a request.
+    pub probe_deadline: Duration,
     /// First delay before a failed step is retried; doubles up to [`Options::retry_max_delay`], ±20 %.
     pub retry_first: Duration,
     /// Longest delay between retries; also the delay after an error that needs a change by an operator.
@@ -40,6 +42,7 @@ impl Options {
             server_time: true,
             concurrency: 16,
             request_deadline: Duration::from_secs(30),
+            probe_deadline: Duration::from_secs(5),
             retry_first: Duration::from_secs(5),
             retry_max: Duration::from_secs(300),
             heal_first: Duration::from_secs(2),

@@ -36,7 +36,7 @@ impl CanaryFleet {
             TestFleet::start_with_config(&[], |config| HubConfig { incident_delay, ..config }).await;
         server::notifications::set_message_sender(&fleet.hub, RepositoryArg::PrivateHttp);
         for (plane, name) in planes.iter().zip(REAL) {
-            fleet.join_cluster(name, plane.client(), 3).await;
+            fleet.join_cluster(name, plane.client()).await;
         }
         for number in 1..=SIMULATED {
             fleet.add_cluster(&simulated(number)).await;

@@ -12,12 +12,12 @@ pub(super) const EU: &str = "/api/v1/orgs/default/clustergroups/europe";
 pub(super) const DEPLOYMENTS: &str = "/api/v1/orgs/default/clustergroups/europe/deployments";
 pub(super) const WEB: &str = "/api/v1/orgs/default/clustergroups/europe/deployments/web";
 
-/// A fleet of clusters that are offline three seconds after their agent stopped, with charts `local/web` 1.0.0 and 1.1.0.
+/// A fleet with charts `local/web` 1.0.0 and 1.1.0.
 async fn fleet_of(names: &[&str]) -> TestFleet {
     let mut fleet = TestFleet::start_with(&[]).await;
     set_helm(&fleet).await;
     for name in names {
-        fleet.add_cluster_with_lease(name, 1).await;
+        fleet.add_cluster(name).await;
     }
     for version in ["1.0.0", "1.1.0"] {
         fleet.client.upload_chart(chart(version, &[])).await.unwrap();
@@ -26,70 +26,6 @@ async fn fleet_of(names: &[&str]) -> TestFleet {
         fleet.wait_for_connectivity(name, Connectivity::Online).await;
     }
     fleet
-}
-
-impl TestFleet {
-    pub(super) async fn send(&self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
-        let request =
-            reqwest::Client::new().request(method, format!("{}{path}", self.url)).bearer_auth(&self.token);
-        let request = if body.is_null() { request } else { request.json(&body) };
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        let text = response.text().await.unwrap();
-        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
-    }
-
-    pub(super) async fn wait_for_connectivity(&self, name: &str, connectivity: Connectivity) {
-        let mut watch = self.client.watch(None);
-        loop {
-            let cluster = self.client.get_cluster(name).await.unwrap().cluster;
-            // A chart is rendered for the version and the APIs that the agent reports.
-            if cluster.connectivity == connectivity && cluster.facts.is_reported() {
-                return;
-            }
-            watch.next().await.unwrap();
-        }
-    }
-
-    pub(super) async fn stop_agent(&self, index: usize, name: &str) {
-        self.agents[index].stop.cancel();
-        self.wait_for_connectivity(name, Connectivity::Offline).await;
-    }
-
-    pub(super) fn ids(&self, indexes: &[usize]) -> Vec<String> {
-        indexes.iter().map(|index| self.agents[*index].cluster.to_string()).collect()
-    }
-
-    pub(super) async fn create_europe(&self, members: &[usize]) {
-        let body = json!({"name": "europe", "members": self.ids(members)});
-        let (status, group) = self.send(Method::POST, GROUPS, body).await;
-        assert_eq!((status, &group["id"]), (StatusCode::CREATED, &json!("europe")), "{group}");
-    }
-
-    /// The status of a deployment by cluster: `eu-1 DEPLOYED 1.0.0`, with `stale` where it is.
-    pub(super) async fn statuses(&self, path: &str) -> Vec<String> {
-        let (status, view) = self.send(Method::GET, path, Value::Null).await;
-        assert_eq!(status, StatusCode::OK, "{view}");
-        let text = |target: &Value| {
-            let stale = if target["stale"] == true { " stale" } else { "" };
-            let field = |name: &str| target[name].as_str().unwrap().to_owned();
-            format!("{} {} {}{stale}", field("clusterName"), field("status"), field("version"))
-        };
-        view["targetClusters"].as_array().unwrap().iter().map(text).collect()
-    }
-
-    /// Waits until `condition` holds, checked at every change.
-    pub(super) async fn wait_until(&self, condition: impl AsyncFn() -> bool) {
-        let mut watch = self.client.watch(None);
-        while !condition().await {
-            watch.next().await.unwrap();
-        }
-    }
-
-    fn data(&self, cluster: usize, name: &str) -> Value {
-        let found = self.clusters[cluster].get(CONFIG_MAP, ("shop", name));
-        found.map(|object| object["data"].clone()).unwrap_or_default()
-    }
 }
 
 pub(super) fn outcomes(result: &Value) -> Vec<String> {
@@ -242,7 +178,7 @@ async fn s1_7_s1_8_s1_17_s1_28_a_cluster_that_leaves_the_group_loses_its_deploym
 #[tokio::test(flavor = "multi_thread")]
 async fn s1_1_s1_2_groups_have_rules_for_their_members_and_features_with_a_state() {
     with_timeout(async {
-        let fleet = fleet_of(&["eu-1", "eu-2", "eu-3"]).await;
+        let mut fleet = fleet_of(&["eu-1", "eu-2", "eu-3"]).await;
         fleet.stop_agent(2, "eu-3").await;
         let refused = async |body: Value, text: &str| {
             let (status, problem) = fleet.send(Method::POST, GROUPS, body).await;
@@ -278,10 +214,24 @@ async fn s1_1_s1_2_groups_have_rules_for_their_members_and_features_with_a_state
 
         let (_, group) = fleet.send(Method::GET, EU, Value::Null).await;
         assert_eq!(group["enabledFeatures"], json!(["deployment"]));
+        // `exclusive` is applied, and stays without it; a change that is based on an older revision is rejected.
+        let members = fleet.ids(&[0, 1]);
+        let strict = json!({"members": members, "exclusive": true});
+        let (_, group) = fleet.send_if_match(Method::PUT, EU, &group["revision"], &strict).await;
+        assert_eq!(group["exclusive"], true, "{group}");
+        let open = json!({"members": members, "exclusive": false});
+        let (status, changed) = fleet.send_if_match(Method::PUT, EU, &group["revision"], &open).await;
+        assert_eq!((status, &changed["exclusive"]), (StatusCode::OK, &json!(false)), "{changed}");
+        let same = json!({"members": members});
+        let (status, stale) = fleet.send_if_match(Method::PUT, EU, &group["revision"], &same).await;
+        assert_eq!(status, StatusCode::PRECONDITION_FAILED, "{stale}");
+        let (status, stale) = fleet.send_if_match(Method::DELETE, EU, &group["revision"], &Value::Null).await;
+        assert_eq!(status, StatusCode::PRECONDITION_FAILED, "{stale}");
+        let (status, kept) = fleet.send_if_match(Method::PUT, EU, &changed["revision"], &same).await;
+        assert_eq!((status, &kept["exclusive"]), (StatusCode::OK, &json!(false)), "{kept}");
         let member = &group["members"][0];
         assert_eq!((&member["name"], &member["id"]), (&json!("eu-1"), &json!(fleet.ids(&[0])[0])));
-        // With a lease of one second, a cluster may be late at any time.
-        assert!(["RUNNING", "WARNING"].contains(&member["status"].as_str().unwrap()), "{member}");
+        assert_eq!(member["status"], "RUNNING", "{member}");
 
         // A feature rejects a change of the members.
         let lock = format!("{EU}/features/membershipLock");
@@ -428,7 +378,7 @@ async fn s2_8_a_value_that_a_group_locks_is_set_on_its_clusters_and_can_not_be_o
             locked_values: "region: locked # by the platform team\n".to_owned(),
             ..wire::ClusterGroupPut::default()
         };
-        fleet.client.put_group("strict", &put).await.unwrap();
+        fleet.client.put_group("strict", &put, None).await.unwrap();
         let mut body = json!({"name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "web",
             "valueOverrides": {"eu-1": {"region": "own"}, "eu-2": {"region": "own"}}});
         let (status, refused) = fleet.send(Method::POST, DEPLOYMENTS, body.clone()).await;
@@ -446,7 +396,7 @@ async fn s2_8_a_value_that_a_group_locks_is_set_on_its_clusters_and_can_not_be_o
         assert_eq!(region.settings[0].layer.to_string(), "locked by group strict");
         // A changed lock reaches the clusters without a publish.
         let put = wire::ClusterGroupPut { locked_values: "region: moved\n".to_owned(), ..put };
-        fleet.client.put_group("strict", &put).await.unwrap();
+        fleet.client.put_group("strict", &put, None).await.unwrap();
         fleet.wait_until(async || fleet.data(1, "web")["region"] == "moved").await;
         fleet.stop().await;
     })

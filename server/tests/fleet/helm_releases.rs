@@ -123,10 +123,10 @@ async fn read_and_adopt(fleet: &TestFleet, plane: &ControlPlane) {
 async fn a_release_of_a_cluster_that_is_not_online_is_unknown_and_one_that_is_not_installed_is_missing() {
     with_timeout(Box::pin(async {
         let mut fleet = TestFleet::start_with(&[]).await;
-        fleet.add_cluster_with_lease("edge", 1).await;
+        fleet.add_cluster("edge").await;
         fleet.wait_for_connectivity("edge", Connectivity::Online).await;
-        let read =
-            async |cluster: &str| fleet.client.read_helm_release(cluster, "apps", "web").await.unwrap_err();
+        let client = fleet.client.clone();
+        let read = async |cluster: &str| client.read_helm_release(cluster, "apps", "web").await.unwrap_err();
         assert_eq!(read("edge").await.code(), "NotFound");
         assert_eq!(read("none").await.code(), "NotFound");
         fleet.stop_agent(0, "edge").await;
@@ -166,7 +166,7 @@ async fn s1_16_s1_6_g105_a_release_of_helm_blocks_its_name_is_adopted_without_a_
 
         let mut fleet = TestFleet::start_with(&[]).await;
         set_helm(&fleet).await;
-        fleet.join_cluster("eu-1", plane.client(), 3).await;
+        fleet.join_cluster("eu-1", plane.client()).await;
         fleet.client.upload_chart(first).await.unwrap();
         fleet.client.upload_chart(write_chart(folder.path(), "1.1.0").0).await.unwrap();
         let has_release = async || {

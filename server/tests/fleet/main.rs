@@ -1,10 +1,12 @@
 //! End to end: a server, in-process agents, three simulated clusters, and the REST client.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use domain::ClusterId;
 use domain::api_token::NewApiToken;
-use domain::cluster::{ClusterKind, DEFAULT_LEASE_SECONDS};
+use domain::cluster::{ClusterKind, Connectivity, DEFAULT_LEASE_SECONDS};
 use domain::event::EventKind;
 use domain::placement::{Placement, Predicate};
 use domain::release::ReleaseState;
@@ -15,6 +17,7 @@ use kubesim::SimCluster;
 use serde_json::{Value, json};
 use server::link::InProcessLink;
 use server::{Site, SiteOptions};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
 
@@ -34,6 +37,7 @@ mod oci_artifacts;
 mod real_charts;
 mod real_clusters;
 mod repeated_requests;
+mod requests;
 mod revisions;
 mod secrets;
 mod stages;
@@ -70,18 +74,21 @@ struct TestFleet {
     /// The agent of each cluster.
     agents: Vec<TestAgent>,
     hub: Hub,
+    /// What the clock of the hub is ahead of the system's, in milliseconds.
+    clock_offset: Arc<AtomicI64>,
     site: Site,
     loops: Loops,
     stop: CancellationToken,
     _folder: tempfile::TempDir,
 }
 
-/// An agent that can be stopped, which takes its cluster offline after three leases.
+/// An agent that can be stopped, which takes its cluster offline.
 struct TestAgent {
     cluster: ClusterId,
     client: kube::Client,
-    heartbeat_interval: Duration,
     stop: CancellationToken,
+    /// `None` while it is stopped.
+    running: Option<JoinHandle<()>>,
 }
 
 impl TestFleet {
@@ -102,7 +109,9 @@ impl TestFleet {
     async fn start_with_config(names: &[String], change: impl FnOnce(HubConfig) -> HubConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
-        let hub = Hub::open(change(HubConfig::new(database, Clock::system()))).await.unwrap();
+        let clock_offset = Arc::new(AtomicI64::new(0));
+        let clock = clock_with_offset(clock_offset.clone());
+        let hub = Hub::open(change(HubConfig::new(database, clock))).await.unwrap();
         let loops = hub.spawn_loops();
         let stop = CancellationToken::new();
         let site = Site::new(SiteOptions { stop: stop.clone(), ..SiteOptions::bare(hub.clone()) });
@@ -115,8 +124,19 @@ impl TestFleet {
         let serving = axum::serve(listener, server::build_router(&site).router.into_make_service());
         tokio::spawn(serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
         let (clusters, agents) = (Vec::new(), Vec::new());
-        let mut fleet =
-            Self { client, url, token, clusters, agents, hub, site, loops, stop, _folder: folder };
+        let mut fleet = Self {
+            client,
+            url,
+            token,
+            clusters,
+            agents,
+            hub,
+            clock_offset,
+            site,
+            loops,
+            stop,
+            _folder: folder,
+        };
         for name in names {
             fleet.add_cluster(name).await;
         }
@@ -125,25 +145,20 @@ impl TestFleet {
 
     /// Adds a cluster, whose region is the first part of its name.
     async fn add_cluster(&mut self, name: &str) {
-        self.add_cluster_with_lease(name, DEFAULT_LEASE_SECONDS).await;
-    }
-
-    async fn add_cluster_with_lease(&mut self, name: &str, lease_seconds: u32) {
         let cluster =
             SimCluster::new(kubesim::SimOptions { name: name.to_owned(), ..kubesim::SimOptions::default() });
         let client = kube::Client::new(cluster.service(), "default");
         self.clusters.push(cluster);
-        self.join_cluster(name, client, lease_seconds).await;
+        self.join_cluster(name, client).await;
     }
 
     /// Registers a cluster and starts its agent.
-    async fn join_cluster(&mut self, name: &str, client: kube::Client, lease_seconds: u32) {
+    async fn join_cluster(&mut self, name: &str, client: kube::Client) {
         let region = name.split('-').next().unwrap_or_default().to_owned();
         let labels = [("region".to_owned(), region)].into();
-        let new = NewCluster { labels, lease_seconds, ..NewCluster::new(name, ClusterKind::Simulated) };
+        let new = NewCluster { labels, ..NewCluster::new(name, ClusterKind::Simulated) };
         let cluster = self.hub.register_cluster(&Actor::system(), new).await.unwrap().id;
-        let heartbeat_interval = Duration::from_secs(lease_seconds.into()) / 5;
-        self.agents.push(TestAgent { cluster, client, heartbeat_interval, stop: self.stop.child_token() });
+        self.agents.push(TestAgent { cluster, client, stop: self.stop.child_token(), running: None });
         self.start_agent(self.agents.len() - 1);
     }
 
@@ -153,8 +168,29 @@ impl TestFleet {
         agent.stop = self.stop.child_token();
         let link = InProcessLink::new(self.site.clone(), agent.cluster);
         let mut options = server::serve::agent_options(&self.hub);
-        options.heartbeat_interval = agent.heartbeat_interval;
-        tokio::spawn(agent::run(link, agent.client.clone(), options, agent.stop.clone()));
+        // An API server that a busy machine stalls is not down.
+        options.engine.probe_deadline = options.engine.request_deadline;
+        let running = agent::run(link, agent.client.clone(), options, agent.stop.clone());
+        agent.running = Some(tokio::spawn(running));
+    }
+
+    /// Stops the agent of a cluster and moves the clock until the cluster is offline. The other clusters are heard meanwhile: no
+    /// lease depends on how busy the machine is.
+    async fn stop_agent(&mut self, index: usize, name: &str) {
+        let agent = &mut self.agents[index];
+        agent.stop.cancel();
+        if let Some(running) = agent.running.take() {
+            running.await.unwrap();
+        }
+        let step = i64::from(DEFAULT_LEASE_SECONDS) * 1_000 / 3;
+        // Offline is after three leases.
+        for _ in 0..10 {
+            self.clock_offset.fetch_add(step, Ordering::SeqCst);
+            for other in self.agents.iter().filter(|agent| agent.running.is_some()) {
+                self.hub.record_heartbeat(other.cluster).await.unwrap();
+            }
+        }
+        self.wait_for_connectivity(name, Connectivity::Offline).await;
     }
 
     async fn stop(self) {
@@ -186,6 +222,12 @@ impl TestFleet {
     fn deployment(&self, cluster: usize) -> Option<Value> {
         self.clusters[cluster].get(DEPLOYMENT, WEB_KEY)
     }
+}
+
+/// The system's clock with an offset in milliseconds.
+fn clock_with_offset(millis: Arc<AtomicI64>) -> Clock {
+    let system = Clock::system();
+    Clock::from_fn(move || system.now().plus_millis(millis.load(Ordering::SeqCst))).with_counted_leaps()
 }
 
 fn web_workload() -> NewWorkload {

@@ -44,7 +44,7 @@ impl RealFleet {
         let mut fleet = TestFleet::start_with(&[]).await;
         set_helm(&fleet).await;
         for (plane, name) in planes.iter().zip(["eu-1", "eu-2", "eu-3"]) {
-            fleet.join_cluster(name, plane.client(), 3).await;
+            fleet.join_cluster(name, plane.client()).await;
         }
         for name in ["eu-1", "eu-2", "eu-3"] {
             fleet.wait_for_connectivity(name, Connectivity::Online).await;
@@ -65,7 +65,7 @@ impl RealFleet {
         Some((version, deployment?.spec?.replicas?))
     }
 
-    async fn take_down(&self, cluster: usize, name: &str) {
+    async fn take_down(&mut self, cluster: usize, name: &str) {
         self.planes[cluster].kill_api_server();
         self.fleet.stop_agent(cluster, name).await;
     }
