@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use domain::server_status::SandboxMode;
 use hub::KeySource;
 use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
@@ -230,6 +231,9 @@ pub struct ChartArgs {
     /// The kustomize program, 5.4 or newer, which renders kustomizations in Git. Default: the first one on PATH.
     #[arg(long, env = "FLOTILLA_KUSTOMIZE", value_name = "FILE")]
     pub kustomize: Option<PathBuf>,
+    /// What to do if the kernel can't close the sandbox in which charts and kustomizations are rendered.
+    #[arg(long, env = "FLOTILLA_RENDERER_SANDBOX", value_name = "MODE", default_value = "strict")]
+    pub renderer_sandbox: SandboxArg,
     /// Which repositories of charts the server may read.
     #[arg(long, env = "FLOTILLA_CHART_REPOSITORIES", value_name = "HOW", default_value = "https")]
     pub chart_repositories: RepositoryArg,
@@ -239,6 +243,24 @@ pub struct ChartArgs {
     /// Seconds between two checks of a branch that workloads follow.
     #[arg(long, env = "FLOTILLA_GIT_CHECK_SECONDS", value_name = "SECONDS", default_value = "180", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub git_check_seconds: u64,
+}
+
+/// What to do if the kernel can't close the sandbox of renderers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SandboxArg {
+    /// Render nothing
+    Strict,
+    /// Render with the protections that there are: only for charts that are trusted
+    BestEffort,
+}
+
+impl From<SandboxArg> for SandboxMode {
+    fn from(arg: SandboxArg) -> Self {
+        match arg {
+            SandboxArg::Strict => Self::Strict,
+            SandboxArg::BestEffort => Self::BestEffort,
+        }
+    }
 }
 
 /// Arguments for incidents and notifications.
@@ -383,6 +405,7 @@ mod tests {
             parse("flotilla-server serve --trusted-proxy 10.0.0.0/8,::1 --trusted-proxy 192.0.2.1").is_ok()
         );
         assert!(parse("flotilla-server demo --port 4600 --data d --assets s").is_ok());
+        assert!(parse("flotilla-server serve --renderer-sandbox best-effort").is_ok());
         for wrong in [
             "flotilla-server",
             "flotilla-server serve --wings",
@@ -392,6 +415,7 @@ mod tests {
             "flotilla-server serve --agent-listen nowhere",
             "flotilla-server serve --trusted-proxy proxy",
             "flotilla-server serve --max-connections 0",
+            "flotilla-server serve --renderer-sandbox off",
             "flotilla-server serve --data d --database postgres://h/d",
             "flotilla-server serve --key-file f --key-command c",
             "flotilla-server keys",

@@ -37,10 +37,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let hub = open_hub(sqlite_url(&args.data)?, None, Duration::from_secs(delay)).await?;
     let receivers = args.notifications.notifications.unwrap_or(RepositoryArg::PrivateHttp);
     notifications::set_message_sender(&hub, receivers);
-    charts::find_helm(&hub, &args.charts).await;
-    charts::set_repository_client(&hub, &args.charts);
-    charts::set_git_client(&hub, &args.charts);
-    charts::find_kustomize(&hub, &args.charts).await;
+    charts::set_up(&hub, &args.charts, Some(&args.data)).await?;
     let snapshots = SnapshotFolder::open(args.data.join("clusters"), hub.clone())?;
     let clusters = fleet::start_clusters(&snapshots);
     let controls = Arc::new(FaultControls::new(clusters.clone()));

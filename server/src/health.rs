@@ -26,8 +26,14 @@ pub async fn ready(State(site): State<Site>) -> (StatusCode, String) {
         Ok(()) => {
             let mode = site.hub().encryption_mode();
             let is_complete = mode == EncryptionMode::Complete;
-            let note = if is_complete { String::new() } else { format!("encryption: {}\n", mode.as_str()) };
-            (StatusCode::OK, format!("ok\n{note}"))
+            let encryption = (!is_complete).then(|| format!("encryption: {}\n", mode.as_str()));
+            // Everything but charts and kustomizations works.
+            let sandbox = site.hub().renderer_sandbox().filter(|sandbox| !sandbox.is_closed());
+            let sandbox = sandbox.map(|sandbox| {
+                let renders = if sandbox.problem.is_some() { "nothing is rendered" } else { "degraded" };
+                format!("renderer sandbox: {renders} ({})\n", sandbox.describe())
+            });
+            (StatusCode::OK, ["ok\n".to_owned()].into_iter().chain(encryption).chain(sandbox).collect())
         }
         Err(error) => {
             tracing::warn!(error = %crate::problem::error_chain(&error), "the server is not ready: the database does not respond");

@@ -25,9 +25,11 @@ use crate::site::Site;
 
 mod connections;
 mod encryption;
+mod renderers;
 
 use connections::ConnectionMetrics;
 use encryption::EncryptionMetrics;
+use renderers::RendererMetrics;
 
 /// Labels of a request: route, method, status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -91,6 +93,7 @@ pub struct Metrics {
     scrapes: Counter<u64, AtomicU64>,
     connections: ConnectionMetrics,
     encryption: EncryptionMetrics,
+    renderers: RendererMetrics,
 }
 
 impl Default for Metrics {
@@ -115,6 +118,7 @@ impl Default for Metrics {
             scrapes: Counter::default(),
             connections: ConnectionMetrics::register(&mut registry),
             encryption: EncryptionMetrics::register(&mut registry),
+            renderers: RendererMetrics::register(&mut registry),
             registry: Registry::default(),
         };
         registry.register("http_requests", "HTTP requests", metrics.requests.clone());
@@ -248,6 +252,9 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
     }
     metrics.clusters_offline.set(i64::from(fleet.clusters_not_online));
     metrics.encryption.update(&site.hub().encryption_status().await?);
+    if let Some(sandbox) = site.hub().renderer_sandbox() {
+        metrics.renderers.update(&sandbox);
+    }
     metrics.set_retention(&site.hub().retention_statistics());
     metrics.connections.update(site.hub().sign_in_statistics());
     for (task, status) in site.hub().task_statuses() {

@@ -26,11 +26,8 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let delay = args.notifications.incident_delay_seconds.map_or(INCIDENT_DELAY, Duration::from_secs);
     let hub = open_hub(args.database.url()?, args.database.keys.source(), delay).await?;
     notifications::set_message_sender(&hub, args.notifications.notifications.unwrap_or(RepositoryArg::Https));
-    charts::find_helm(&hub, &args.charts).await;
-    charts::set_repository_client(&hub, &args.charts);
-    charts::set_git_client(&hub, &args.charts);
-    charts::find_kustomize(&hub, &args.charts).await;
     let home = args.database.database.is_none().then_some(args.database.data.as_path());
+    charts::set_up(&hub, &args.charts, home).await?;
     let agents = agent_endpoint::listen(&args.agent_endpoint, home, &hub).await?;
     if let Some((_, access)) = &agents {
         print_line(&format!("Agents connect to {}", access.url));

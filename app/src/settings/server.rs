@@ -30,6 +30,10 @@ pub fn AboutSection() -> impl IntoView {
 
 fn show_about(status: ServerStatus) -> AnyView {
     let helm = status.helm.clone().unwrap_or_else(|| "not available: charts can't be rendered".to_owned());
+    let sandbox = status.renderer_sandbox.as_ref().map(|sandbox| {
+        let about = sandbox.describe();
+        view! { <dt>"Sandbox of renderers"</dt> <dd>{about}</dd> }
+    });
     let build = format!("{} ({} build)", status.version, status.build);
     view! {
         <dl class="pairs">
@@ -41,6 +45,7 @@ fn show_about(status: ServerStatus) -> AnyView {
             <dd class="mono">{status.database}</dd>
             <dt>"Helm"</dt>
             <dd class="mono">{helm}</dd>
+            {sandbox}
             <dt>"REST API"</dt>
             // Not pages of the console.
             <dd><a class="link" href="/api/v1/openapi.json" rel="external">"OpenAPI document"</a></dd>

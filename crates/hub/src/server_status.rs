@@ -28,6 +28,7 @@ impl Hub {
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
             database: self.store().describe_engine().await?,
             helm: self.helm_version().map(str::to_owned),
+            renderer_sandbox: self.renderer_sandbox(),
             started_at: self.started_at(),
             read_at: self.clock().now(),
             database_millis,

@@ -14,6 +14,7 @@ use egress::{
 };
 
 use crate::RemoteAccess;
+use crate::scratch::ScratchFolder;
 
 mod artifact;
 mod error;
@@ -45,6 +46,7 @@ const MAX_REDIRECTS: usize = 3;
 pub struct GitClient {
     egress: EgressClient,
     policy: EgressPolicy,
+    scratch: ScratchFolder,
 }
 
 /// A repository, with the credentials for it.
@@ -102,11 +104,11 @@ struct Session<'a> {
 }
 
 impl GitClient {
-    /// A client without connections.
+    /// A client without connections. Fetched objects are below `scratch` until they are read.
     ///
     /// # Errors
     /// There are no trusted root certificates.
-    pub fn new(access: RemoteAccess) -> Result<Self, EgressUnavailable> {
+    pub fn new(access: RemoteAccess, scratch: ScratchFolder) -> Result<Self, EgressUnavailable> {
         let egress = EgressClient::new(EgressOptions {
             // Some servers respond to clients of Git only.
             user_agent: concat!("git/2 (flotilla/", env!("CARGO_PKG_VERSION"), ")"),
@@ -114,7 +116,7 @@ impl GitClient {
             read_timeout: Duration::from_secs(30),
             timeout: Duration::from_secs(120),
         })?;
-        Ok(Self { egress, policy: access.policy() })
+        Ok(Self { egress, policy: access.policy(), scratch })
     }
 
     /// The commit that a branch or a tag refers to now; of the default branch if `reference` is empty. No object is fetched.
@@ -148,11 +150,11 @@ impl GitClient {
         let session = self.open(remote).await?;
         let request = session.capabilities.encode_fetch(commit);
         let body = self.command(&session, &request, MAX_PACK_BYTES).await?;
-        let commit = commit.to_owned();
+        let (commit, scratch) = (commit.to_owned(), self.scratch.clone());
         let read = tokio::task::spawn_blocking(move || {
             let pack = parse_pack(&body)?;
             drop(body);
-            CommitObjects::read(&pack, &commit)
+            CommitObjects::read(&pack, &commit, &scratch)
         });
         read.await.map_err(|error| GitError::from_task(&error))?
     }
@@ -171,11 +173,11 @@ impl GitClient {
         let session = self.open(remote).await?;
         let request = session.capabilities.encode_history(tip);
         let body = self.command(&session, &request, MAX_PACK_BYTES).await?;
-        let (tip, base) = (tip.to_owned(), base.to_owned());
+        let (tip, base, scratch) = (tip.to_owned(), base.to_owned(), self.scratch.clone());
         let read = tokio::task::spawn_blocking(move || {
             let pack = parse_pack(&body)?;
             drop(body);
-            CommitObjects::read(&pack, &tip)?.count_ahead_of(&base)
+            CommitObjects::read(&pack, &tip, &scratch)?.count_ahead_of(&base)
         });
         read.await.map_err(|error| GitError::from_task(&error))?
     }

@@ -3,24 +3,20 @@
 //! Only `helm template` in client mode runs: no cluster, no network, no plugins, no update of dependencies. The output is one file
 //! per template, by `--output-dir`: in one stream, a template could imitate the comments that separate templates.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::chart::ChartInputs;
 use domain::chart_hook::is_test_hook;
 use domain::generated_values::{GeneratedFields, find_generated_fields};
 use domain::manifest;
 use domain::workload::SourceFile;
-use tempfile::TempDir;
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 
 use crate::archive::ChartArchive;
-use crate::sandbox::{self, Protections};
+use crate::sandbox::{RUN_TIMEOUT, RunEnd, Sandbox, run_process};
+use crate::scratch::{create_private_folder, write_private_file};
 
 mod failure;
 mod find;
@@ -29,12 +25,10 @@ mod output;
 pub use failure::{FailureKind, RenderFailed, SchemaViolation};
 pub use find::{HelmUnavailable, MIN_VERSION};
 
-/// Wall-clock time of one run.
-const RUN_TIMEOUT: Duration = Duration::from_secs(30);
 /// What a template contains that reads the number of Helm's revision.
 const RELEASE_REVISION: &str = "Release.Revision";
-/// Bytes of messages that are read from a run; one that prints more is ended.
-const MAX_MESSAGE_BYTES: u64 = 1 << 20;
+/// Most bytes on the standard output: the names of the written files.
+const MAX_PRINTED_BYTES: u64 = 1 << 20;
 
 /// The `helm` program.
 #[derive(Debug, Clone)]
@@ -44,9 +38,7 @@ pub struct Helm(Arc<HelmProgram>);
 struct HelmProgram {
     program: PathBuf,
     version: String,
-    /// The program and first arguments that enter the sandbox.
-    sandbox: Vec<OsString>,
-    protections: Protections,
+    sandbox: Sandbox,
     /// One run per core: more would only make each slower.
     runs: Semaphore,
 }
@@ -72,16 +64,12 @@ impl Helm {
         &self.0.version
     }
 
-    /// The protections of the sandbox that this kernel offers.
-    pub fn protections(&self) -> Protections {
-        self.0.protections
-    }
-
     /// Renders a chart. A chart that uses random values or the clock is rendered twice, to name what differs.
     ///
     /// # Errors
-    /// The chart can't be rendered with these inputs, or exceeds a limit.
+    /// The chart can't be rendered with these inputs, or exceeds a limit, or the sandbox is not closed.
     pub async fn render(&self, archive: &[u8], inputs: &ChartInputs) -> Result<RenderedChart, RenderFailed> {
+        self.0.sandbox.check()?;
         let chart = ChartArchive::read(archive)
             .map_err(|rejected| RenderFailed::new(FailureKind::Archive, rejected.to_string()))?;
         let packed = chart.pack().map_err(RenderFailed::from_io)?;
@@ -111,48 +99,39 @@ impl Helm {
             .acquire()
             .await
             .map_err(|_| RenderFailed::new(FailureKind::Server, "The server is stopping."))?;
-        let folder = TempDir::with_prefix("flotilla-chart-").map_err(RenderFailed::from_io)?;
-        let mut child = self.start(run, folder.path()).map_err(RenderFailed::from_io)?;
-        let finished = tokio::time::timeout(RUN_TIMEOUT, wait_for(&mut child)).await;
-        let (status, messages) = match finished {
-            Ok(finished) => finished.map_err(RenderFailed::from_io)?,
-            Err(_) => {
-                // Dropping the child kills it as well; here its end is awaited before the folder is deleted.
-                let _ = child.kill().await;
-                let seconds = RUN_TIMEOUT.as_secs();
-                return Err(RenderFailed::new(
-                    FailureKind::Limit,
-                    format!("Rendering the chart took longer than {seconds} s."),
-                ));
+        let folder = self.0.sandbox.create_folder("chart-").map_err(RenderFailed::from_io)?;
+        let command = self.prepare(run, folder.path()).map_err(RenderFailed::from_io)?;
+        let finished =
+            run_process(command, folder, MAX_PRINTED_BYTES).await.map_err(RenderFailed::from_io)?;
+        match finished.end {
+            RunEnd::Exited(status) if status.success() => {}
+            RunEnd::Exited(status) => {
+                let folder = finished.folder.path();
+                return Err(RenderFailed::from_helm(status, &finished.messages, folder, run.name));
             }
-        };
-        if !status.success() {
-            return Err(RenderFailed::from_helm(status, &messages, run.name));
+            RunEnd::PrintedTooMuch => return Err(RenderFailed::over_limits()),
+            RunEnd::TimedOut => {
+                let message = format!("Rendering the chart took longer than {} s.", RUN_TIMEOUT.as_secs());
+                return Err(RenderFailed::new(FailureKind::Limit, message));
+            }
         }
-        let output = folder.path().join("output").join(run.name);
+        let output = finished.folder.path().join("output").join(run.name);
         let read = tokio::task::spawn_blocking(move || output::read_files(&output)).await;
         read.map_err(|error| RenderFailed::from_io(error.into()))?
     }
 
-    fn start(&self, run: &HelmRun<'_>, folder: &Path) -> std::io::Result<Child> {
-        for name in ["home", "output", "plugins"] {
-            std::fs::create_dir(folder.join(name))?;
+    /// Writes the inputs into the folder, and builds the command that reads them.
+    fn prepare(&self, run: &HelmRun<'_>, folder: &Path) -> std::io::Result<Command> {
+        for name in ["output", "plugins"] {
+            create_private_folder(&folder.join(name))?;
         }
         let chart = folder.join("chart.tgz");
-        std::fs::write(&chart, run.packed)?;
+        write_private_file(&chart, run.packed)?;
         // Helm 4.2.4 reads a values file of one line and n × 4096 bytes as empty unless a line break follows.
         let values = folder.join("values.yaml");
-        std::fs::write(&values, format!("{}\n", run.inputs.values.trim_end_matches('\n')))?;
+        write_private_file(&values, format!("{}\n", run.inputs.values.trim_end_matches('\n')).as_bytes())?;
         let inputs = run.inputs;
-        let (command, first) =
-            self.0.sandbox.split_first().ok_or_else(|| std::io::Error::other("no sandbox"))?;
-        let mut command = Command::new(command);
-        command.args(first);
-        command.args(sandbox::build_arguments(
-            &[&self.0.program, Path::new("/dev/null")],
-            folder,
-            &self.0.program,
-        ));
+        let mut command = self.0.sandbox.build_command(&self.0.program, folder)?;
         command
             .args(["template", "--output-dir"])
             .arg(folder.join("output"))
@@ -175,20 +154,8 @@ impl Helm {
         }
         // Neither can be read as an option: what follows `--` is not, and names were checked before.
         command.arg("--").arg(&inputs.release_name).arg(chart);
-        command
-            .env_clear()
-            .env("HOME", folder.join("home"))
-            .env("HELM_PLUGINS", folder.join("plugins"))
-            .env("HELM_NO_PLUGINS", "1")
-            .env("TMPDIR", folder)
-            .env("GOMAXPROCS", "2")
-            .env("GOMEMLIMIT", "512MiB")
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
+        command.env("HELM_PLUGINS", folder.join("plugins")).env("HELM_NO_PLUGINS", "1");
+        Ok(command)
     }
 }
 
@@ -206,27 +173,4 @@ struct HelmRun<'a> {
 fn has_only_tests(file: &SourceFile) -> bool {
     let parsed = manifest::parse(std::slice::from_ref(file));
     !parsed.manifests.is_empty() && parsed.manifests.iter().all(|one| is_test_hook(&one.object))
-}
-
-/// Waits for the end of a run and reads its messages. One that prints too much is killed.
-async fn wait_for(child: &mut Child) -> std::io::Result<(std::process::ExitStatus, String)> {
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let (out, err) = tokio::join!(read_messages(out), read_messages(err));
-    let messages = match (out?, err?) {
-        // The names of the written files are on the standard output.
-        (Some(_), Some(messages)) => messages,
-        _ => {
-            child.kill().await?;
-            "Error: the run printed too much".to_owned()
-        }
-    };
-    Ok((child.wait().await?, messages))
-}
-
-/// The text of a stream; `None` if it is too long.
-async fn read_messages(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Option<String>> {
-    let Some(stream) = stream else { return Ok(Some(String::new())) };
-    let mut bytes = Vec::new();
-    stream.take(MAX_MESSAGE_BYTES + 1).read_to_end(&mut bytes).await?;
-    Ok((bytes.len() as u64 <= MAX_MESSAGE_BYTES).then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }

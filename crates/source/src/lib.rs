@@ -5,16 +5,18 @@
 //!
 //! Nothing here reads a database or decides where a workload runs. An archive is read into a bounded map and never unpacked
 //! ([`archive`]); Helm is a process without network, without the environment of the server, and with limits on memory, time and
-//! output ([`helm`], [`sandbox`]).
+//! output ([`helm`], [`sandbox`]). Its files are in a private folder of the server that is deleted after it ([`scratch`]).
 
 pub mod archive;
 pub mod git;
 pub mod helm;
 pub mod kustomize;
+mod messages;
 pub mod readme;
 mod remote_access;
 pub mod repository;
 pub mod sandbox;
+pub mod scratch;
 pub mod unknown_values;
 
 pub use remote_access::RemoteAccess;

@@ -1,178 +1,242 @@
 //! The sandbox of a renderer: a process limits itself and then becomes the program.
 //!
 //! The limits are set by the process itself before it executes the program, because code between fork and exec would need
-//! `unsafe`. Network and files are closed by Landlock and, where the kernel allows it, by a network namespace of its own; memory,
-//! CPU time and file sizes by resource limits. What the kernel does not offer is reported by [`Protections`], never silently left out.
+//! `unsafe`. Landlock closes files and TCP, a namespace of its own the network, seccomp every socket and other processes; memory,
+//! CPU time and file sizes are bounded by resource limits. Layers that the kernel does not offer are left out, and the process
+//! measures what is closed then. In the mode `strict` nothing runs unless files and network are.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
 
-use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus,
-};
-use nix::sched::{CloneFlags, unshare};
-use nix::sys::resource::{Resource, setrlimit};
+use domain::server_status::{RendererSandbox, SandboxMode};
+use tempfile::TempDir;
+
+use crate::scratch::{ScratchFolder, create_private_folder};
+
+mod enter;
+mod process;
+mod system_calls;
+
+pub use enter::run;
+pub(crate) use process::{RUN_TIMEOUT, RunEnd, run as run_process};
 
 /// The name of the command that enters the sandbox, as the first argument of the server.
 pub const COMMAND: &str = "sandbox-exec";
 
-/// Address space in bytes: the runtime of Go reserves most of 1 GiB before it allocates anything.
-const ADDRESS_SPACE_BYTES: u64 = 2 << 30;
-/// CPU time in seconds.
-const CPU_SECONDS: u64 = 20;
 /// Size of one written file in bytes.
 pub const FILE_BYTES: u64 = 32 << 20;
-/// Open files.
-const OPEN_FILES: u64 = 256;
 /// The exit code if the sandbox can't be entered; programs rarely use it.
 pub const SETUP_FAILED: u8 = 125;
 
-/// Which protections of the kernel are in force; limits on resources always are.
+/// What to do if the kernel does not close the sandbox.
+const NOT_CLOSED_HINT: &str = "Run the server on Linux 5.13 or newer with Landlock and seccomp, or start it with \
+                               --renderer-sandbox=best-effort to render without this protection.";
+
+/// The layers of the sandbox that need the kernel. The server uses all of them; tests leave some out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layers {
+    /// Files, and TCP since Linux 6.7.
+    pub landlock: bool,
+    /// A network without interfaces.
+    pub namespaces: bool,
+    /// System calls.
+    pub seccomp: bool,
+}
+
+impl Layers {
+    /// Every layer.
+    pub const ALL: Self = Self { landlock: true, namespaces: true, seccomp: true };
+}
+
+/// What a process in the sandbox has measured; limits on resources are always in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protections {
     /// Files outside of the sandbox can be neither read nor written.
     pub files: bool,
-    /// No connection can be opened.
+    /// No connection can be opened and no packet sent.
     pub network: bool,
 }
 
-/// The arguments that run `program` in the sandbox: it may read and execute `read_only`, and write below `writable`.
-pub fn build_arguments(read_only: &[&Path], writable: &Path, program: &Path) -> Vec<OsString> {
-    let mut arguments = vec![OsString::from("--write"), writable.into()];
-    for path in read_only {
-        arguments.extend([OsString::from("--read"), (*path).into()]);
+impl Protections {
+    /// Whether all of them are in force.
+    pub fn is_closed(self) -> bool {
+        self.files && self.network
     }
-    arguments.extend([OsString::from("--"), program.into()]);
-    arguments
+
+    /// Reads what a probe prints.
+    fn parse(text: &str) -> Option<Self> {
+        let all = [(true, true), (true, false), (false, true), (false, false)];
+        all.into_iter()
+            .map(|(files, network)| Self { files, network })
+            .find(|one| one.to_string() == text.trim())
+    }
 }
 
-/// Enters the sandbox and becomes the program; returns only if that fails. Call it before the process has other threads.
-pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let message = match Arguments::parse(arguments) {
-        Ok(parsed) => match enter(&parsed) {
-            Ok(_) => format!("can't execute {}: {}", parsed.program.display(), exec(&parsed)),
-            Err(error) => format!("can't enter the sandbox: {error}"),
-        },
-        Err(message) => message.to_owned(),
-    };
-    // There is nobody to report a failure of this write to.
-    let _ = writeln!(std::io::stderr(), "flotilla sandbox: {message}");
-    ExitCode::from(SETUP_FAILED)
+impl fmt::Display for Protections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = |is_closed: bool| if is_closed { "closed" } else { "open" };
+        write!(f, "files {}, network {}", state(self.files), state(self.network))
+    }
 }
 
-fn exec(arguments: &Arguments) -> std::io::Error {
-    Command::new(&arguments.program).args(&arguments.rest).exec()
+/// Nothing is rendered, because the sandbox is not closed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SandboxNotClosed {
+    /// What is not closed.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
 }
 
-/// Tests in a process of its own which protections are in force; `command` is the program with [`COMMAND`], if it needs one.
+/// The sandbox of a server. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Sandbox(Arc<SandboxSettings>);
+
+#[derive(Debug)]
+struct SandboxSettings {
+    /// The program and first arguments that enter the sandbox.
+    command: Vec<OsString>,
+    mode: SandboxMode,
+    /// What was measured, or why nothing could be measured.
+    measured: Result<Protections, String>,
+    scratch: ScratchFolder,
+}
+
+impl Sandbox {
+    /// Measures in a process of its own which protections this kernel offers. `command` is the program with its first arguments
+    /// that calls [`run`]. If nothing can be measured, nothing is rendered ([`Self::check`]).
+    pub async fn measure(command: Vec<OsString>, mode: SandboxMode, scratch: ScratchFolder) -> Self {
+        let probed = command.clone();
+        let measured = tokio::task::spawn_blocking(move || probe(&probed)).await;
+        let measured = measured.map_err(std::io::Error::from).flatten().map_err(|error| error.to_string());
+        Self(Arc::new(SandboxSettings { command, mode, measured, scratch }))
+    }
+
+    /// Succeeds if programs may be run in it.
+    ///
+    /// # Errors
+    /// Its protections are unknown, or not all in force and the mode is strict.
+    pub fn check(&self) -> Result<(), SandboxNotClosed> {
+        let found = match &self.0.measured {
+            Ok(found) => found,
+            Err(error) => {
+                return Err(SandboxNotClosed {
+                    message: format!(
+                        "Nothing is rendered: the sandbox of renderers could not be measured at the start of the server ({error})."
+                    ),
+                    hint: "Correct the cause and restart the server.".to_owned(),
+                });
+            }
+        };
+        let open = match (found.files, found.network) {
+            (true, true) => return Ok(()),
+            _ if self.0.mode == SandboxMode::BestEffort => return Ok(()),
+            (false, true) => "a chart could read files of the server",
+            (true, false) => "a chart could open connections",
+            (false, false) => "a chart could read files of the server and open connections",
+        };
+        Err(SandboxNotClosed {
+            message: format!(
+                "Nothing is rendered: the kernel of the server does not close the sandbox of renderers, so {open}."
+            ),
+            hint: NOT_CLOSED_HINT.to_owned(),
+        })
+    }
+
+    /// The mode, and what was measured; what could not be measured counts as open.
+    pub fn status(&self) -> RendererSandbox {
+        let found = self.0.measured.as_ref().ok();
+        let problem = self.check().err().map(|problem| format!("{} {}", problem.message, problem.hint));
+        RendererSandbox {
+            mode: self.0.mode,
+            files_closed: found.is_some_and(|found| found.files),
+            network_closed: found.is_some_and(|found| found.network),
+            problem,
+        }
+    }
+
+    /// Creates the folder of a run.
+    pub(crate) fn create_folder(&self, prefix: &str) -> std::io::Result<TempDir> {
+        self.0.scratch.create_folder(prefix)
+    }
+
+    /// A command that runs `program` in the sandbox. Only the program can be read, and `folder`, which can be written.
+    pub(crate) fn build_command(&self, program: &Path, folder: &Path) -> std::io::Result<Command> {
+        let home = folder.join("home");
+        create_private_folder(&home)?;
+        let (command, first) =
+            self.0.command.split_first().ok_or_else(|| std::io::Error::other("no sandbox command"))?;
+        let mut command = Command::new(command);
+        let arguments = SandboxArguments {
+            read_only: &[program, Path::new("/dev/null")],
+            writable: folder,
+            program,
+            is_strict: self.0.mode == SandboxMode::Strict,
+        };
+        command
+            .args(first)
+            .args(arguments.build())
+            .env_clear()
+            .env("HOME", &home)
+            .env("XDG_CONFIG_HOME", &home)
+            .env("TMPDIR", folder)
+            .env("GOMAXPROCS", "2")
+            .env("GOMEMLIMIT", "512MiB")
+            .current_dir(folder);
+        Ok(command)
+    }
+}
+
+/// What a program may do in the sandbox.
+#[derive(Debug, Clone, Copy)]
+pub struct SandboxArguments<'a> {
+    /// Files and folders that it may read and execute.
+    pub read_only: &'a [&'a Path],
+    /// The folder that it may write.
+    pub writable: &'a Path,
+    /// The program.
+    pub program: &'a Path,
+    /// Whether it runs only if every protection is in force.
+    pub is_strict: bool,
+}
+
+impl SandboxArguments<'_> {
+    /// The arguments of [`run`]; those of the program follow them. The program ends with this process.
+    pub fn build(&self) -> Vec<OsString> {
+        let mut arguments = vec![OsString::from("--server"), std::process::id().to_string().into()];
+        if self.is_strict {
+            arguments.push("--strict".into());
+        }
+        arguments.extend(["--write".into(), self.writable.into()]);
+        for path in self.read_only {
+            arguments.extend([OsString::from("--read"), (*path).into()]);
+        }
+        arguments.extend(["--".into(), self.program.into()]);
+        arguments
+    }
+}
+
+/// Measures in a process of its own which protections are in force; `command` is the program with [`COMMAND`], if it needs one.
+///
+/// # Errors
+/// The process can't be started, or fails, or prints something else.
 pub fn probe(command: &[OsString]) -> std::io::Result<Protections> {
     let Some((program, first)) = command.split_first() else {
         return Err(std::io::Error::other("no sandbox command"));
     };
     let output = Command::new(program).args(first).arg("--probe").env_clear().output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         return Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
-    Ok(Protections { files: text.contains("files"), network: text.contains("network") })
-}
-
-#[derive(Debug, Default)]
-struct Arguments {
-    read_only: Vec<PathBuf>,
-    writable: Option<PathBuf>,
-    program: PathBuf,
-    rest: Vec<OsString>,
-    is_probe: bool,
-}
-
-impl Arguments {
-    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Self, &'static str> {
-        let mut parsed = Self::default();
-        while let Some(argument) = arguments.next() {
-            match argument.to_str() {
-                Some("--read") => {
-                    parsed.read_only.push(arguments.next().ok_or("--read needs a path")?.into())
-                }
-                Some("--write") => {
-                    parsed.writable = Some(arguments.next().ok_or("--write needs a path")?.into())
-                }
-                Some("--probe") => {
-                    parsed.is_probe = true;
-                    return Ok(parsed);
-                }
-                Some("--") => {
-                    parsed.program = arguments.next().ok_or("no program")?.into();
-                    parsed.rest = arguments.collect();
-                    return Ok(parsed);
-                }
-                _ => return Err("unknown argument"),
-            }
-        }
-        Err("no program")
-    }
-}
-
-/// Limits this process.
-fn enter(arguments: &Arguments) -> Result<Protections, Box<dyn std::error::Error>> {
-    for (resource, limit) in [
-        (Resource::RLIMIT_AS, ADDRESS_SPACE_BYTES),
-        (Resource::RLIMIT_CPU, CPU_SECONDS),
-        (Resource::RLIMIT_FSIZE, FILE_BYTES),
-        (Resource::RLIMIT_NOFILE, OPEN_FILES),
-        (Resource::RLIMIT_CORE, 0),
-    ] {
-        setrlimit(resource, limit, limit)?;
-    }
-    // A namespace without interfaces; kernels may forbid it to unprivileged users, then Landlock alone denies connections.
-    let has_namespace = unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).is_ok();
-    let landlock = restrict_with_landlock(arguments)?;
-    let protections = Protections { files: landlock.files, network: has_namespace || landlock.network };
-    if arguments.is_probe {
-        let mut out = std::io::stdout();
-        writeln!(
-            out,
-            "{} {}",
-            if protections.files { "files" } else { "" },
-            if protections.network { "network" } else { "" }
-        )?;
-        std::process::exit(0);
-    }
-    Ok(protections)
-}
-
-/// Denies every file but those of the arguments, and TCP. Sets `no_new_privs`.
-fn restrict_with_landlock(arguments: &Arguments) -> Result<Protections, Box<dyn std::error::Error>> {
-    let abi = ABI::V5;
-    let all = AccessFs::from_all(abi);
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(all)?
-        .handle_access(AccessNet::from_all(abi))?
-        .create()?;
-    for path in &arguments.read_only {
-        let access =
-            if path.is_dir() { AccessFs::from_read(abi) } else { AccessFs::ReadFile | AccessFs::Execute };
-        ruleset = ruleset.add_rule(PathBeneath::new(PathFd::new(path)?, access))?;
-    }
-    if let Some(path) = &arguments.writable {
-        // Everything but the execution of what was written.
-        ruleset = ruleset.add_rule(PathBeneath::new(PathFd::new(path)?, all & !AccessFs::Execute))?;
-    }
-    let status = ruleset.restrict_self()?;
-    let files = status.ruleset != RulesetStatus::NotEnforced;
-    Ok(Protections { files, network: files && denies_connections() })
-}
-
-/// Whether a connection is denied: Landlock restricts TCP only since version 4.
-fn denies_connections() -> bool {
-    let attempt = std::net::TcpStream::connect(("127.0.0.1", 9));
-    attempt.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+    let text = String::from_utf8_lossy(&output.stdout);
+    Protections::parse(&text)
+        .ok_or_else(|| std::io::Error::other(format!("the sandbox command printed {:?}", text.trim())))
 }
 
 /// Reads a file to its end, at most `limit` bytes; `None` if it is larger.

@@ -31,6 +31,7 @@ mod http_server;
 mod kubeconfig;
 mod pki;
 mod pod_fault;
+mod processes;
 mod program;
 mod reserved_port;
 
@@ -44,6 +45,7 @@ pub use control_plane::{ControlPlane, ControlPlaneOptions};
 pub use corpus::{CORPUS_VAR, find_corpus};
 pub use http_server::{HttpRequest, HttpResponse, HttpServer};
 pub use pod_fault::PodFault;
+pub use processes::{RunningProcess, find_processes};
 pub use reserved_port::ReservedPort;
 
 /// Environment variable with the directory of the programs.

@@ -174,7 +174,7 @@ async fn s4_9_an_archive_with_other_content_than_its_digest_is_not_rendered_unti
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
 
         // Another chart in its place, which would render.
-        let url = format!("sqlite://{}", fleet._folder.path().join("flotilla.db").display());
+        let url = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
         let mut database = SqliteConnection::connect(&url).await.unwrap();
         let replace = async |database: &mut SqliteConnection, body: Vec<u8>| {
             let statement = "UPDATE artifact SET body = $1 WHERE digest = $2";

@@ -175,7 +175,7 @@ async fn s4_9_a_workload_waits_for_a_chart_that_is_gone_and_resumes_when_its_rep
 
         // As after a restore of the database without this row: the archive has to be fetched again. A new cluster starts a pass.
         repository.set(IS_DOWN);
-        let database = format!("sqlite://{}", fleet._folder.path().join("flotilla.db").display());
+        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
         let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
         let mut connection = options.connect().await.unwrap();
         connection.execute("DELETE FROM chart WHERE version = '1.0.0'").await.unwrap();

@@ -1,13 +1,12 @@
 //! Charts end to end: uploaded, rendered by the real helm, published to simulated clusters with values that differ.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use domain::chart::ChartSource;
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use source::helm::Helm;
-use source::sandbox;
 use tar::{Builder, Header};
 use wire::{OverridePut, RestoreRevisionRequest, ValidateRequest, ValuesQuery};
 
@@ -67,9 +66,7 @@ pub async fn fleet_with_helm() -> TestFleet {
 }
 
 pub(super) async fn set_helm(fleet: &TestFleet) {
-    let server = Path::new(env!("CARGO_BIN_EXE_flotilla-server"));
-    let command = vec![server.into(), sandbox::COMMAND.into()];
-    fleet.hub.set_helm(Helm::find(Some(&helm_program()), command).await.unwrap());
+    fleet.hub.set_helm(Helm::find(Some(&helm_program()), fleet.sandbox().await).await.unwrap());
 }
 
 pub(crate) fn values_of(fleet: &TestFleet, cluster: usize) -> Value {

@@ -151,7 +151,7 @@ async fn addresses_that_the_server_does_not_allow_and_ssh_are_refused() {
     with_timeout(Box::pin(async {
         let (server, _) = repository().await;
         let fleet = TestFleet::start().await;
-        fleet.hub.set_git_client(GitClient::new(RemoteAccess::Https).unwrap());
+        fleet.hub.set_git_client(GitClient::new(RemoteAccess::Https, fleet.scratch()).unwrap());
         let at = |url: &str| {
             let mut new = git_workload(&server, OnNewCommit::Draft);
             let Source::Git(source) = &mut new.spec.source else { unreachable!() };
@@ -258,8 +258,7 @@ async fn a_kustomization_is_rendered_in_the_sandbox_and_a_change_of_its_base_is_
 async fn set_kustomize(fleet: &TestFleet) {
     let program = std::env::var_os("FLOTILLA_KUSTOMIZE").map(PathBuf::from);
     let program = program.expect("FLOTILLA_KUSTOMIZE names kustomize; cargo xtask test sets it");
-    let command = vec![env!("CARGO_BIN_EXE_flotilla-server").into(), source::sandbox::COMMAND.into()];
-    fleet.hub.set_kustomize(Kustomize::find(Some(&program), command).await.unwrap());
+    fleet.hub.set_kustomize(Kustomize::find(Some(&program), fleet.sandbox().await).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

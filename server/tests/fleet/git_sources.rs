@@ -26,7 +26,7 @@ pub async fn repository() -> (GitServer, String) {
 /// A fleet whose server may read repositories of its own network. Refs are checked when a test requests it.
 pub async fn git_fleet() -> TestFleet {
     let fleet = TestFleet::start().await;
-    fleet.hub.set_git_client(GitClient::new(RemoteAccess::PrivateHttp).unwrap());
+    fleet.hub.set_git_client(GitClient::new(RemoteAccess::PrivateHttp, fleet.scratch()).unwrap());
     fleet.hub.set_git_check_interval(Duration::from_secs(3_600));
     fleet
 }
@@ -96,11 +96,11 @@ async fn a_branch_is_pinned_when_the_draft_is_saved_and_runs_without_its_reposit
         server.set_down(true);
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
-        let database = format!("sqlite://{}", fleet._folder.path().join("flotilla.db").display());
+        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
         fleet.stop.cancel();
         fleet.loops.stop().await;
         fleet.hub.close().await;
-        let (hub, _folder) = (fleet.hub, fleet._folder);
+        let (hub, _folder) = (fleet.hub, fleet.folder);
         drop((hub, fleet.site));
         let restarted = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
         let checked = restarted.check_content("web", &hub::PublishContent::Draft).await.unwrap();
@@ -301,7 +301,7 @@ async fn s4_9_a_commit_that_is_gone_from_the_database_is_waited_for_and_fetched_
         publish(&fleet, &git_workload(&server, OnNewCommit::Draft)).await;
         server.set_down(true);
         // As after a restore of the database without this row. A new cluster starts a pass of the placer.
-        let database = format!("sqlite://{}", fleet._folder.path().join("flotilla.db").display());
+        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
         let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
         options.connect().await.unwrap().execute("DELETE FROM git_snapshot").await.unwrap();
         fleet.client.check_git_source("web").await.unwrap();

@@ -11,12 +11,15 @@ use domain::event::EventKind;
 use domain::placement::{Placement, Predicate};
 use domain::release::ReleaseState;
 use domain::role::Role;
+use domain::server_status::SandboxMode;
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use hub::{Actor, ActorKind, Clock, Hub, HubConfig, Loops, NewCluster};
 use kubesim::SimCluster;
 use serde_json::{Value, json};
 use server::link::InProcessLink;
 use server::{Site, SiteOptions};
+use source::sandbox::Sandbox;
+use source::scratch::ScratchFolder;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
@@ -36,6 +39,7 @@ mod incidents;
 mod oci_artifacts;
 mod real_charts;
 mod real_clusters;
+mod renderer_sandbox;
 mod repeated_requests;
 mod requests;
 mod revisions;
@@ -79,7 +83,7 @@ struct TestFleet {
     site: Site,
     loops: Loops,
     stop: CancellationToken,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// An agent that can be stopped, which takes its cluster offline.
@@ -124,23 +128,23 @@ impl TestFleet {
         let serving = axum::serve(listener, server::build_router(&site).router.into_make_service());
         tokio::spawn(serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
         let (clusters, agents) = (Vec::new(), Vec::new());
-        let mut fleet = Self {
-            client,
-            url,
-            token,
-            clusters,
-            agents,
-            hub,
-            clock_offset,
-            site,
-            loops,
-            stop,
-            _folder: folder,
-        };
+        let mut fleet =
+            Self { client, url, token, clusters, agents, hub, clock_offset, site, loops, stop, folder };
         for name in names {
             fleet.add_cluster(name).await;
         }
         fleet
+    }
+
+    /// A folder for renderings and fetches.
+    fn scratch(&self) -> ScratchFolder {
+        ScratchFolder::open(&self.folder.path().join("scratch")).unwrap()
+    }
+
+    /// The sandbox of the server's program.
+    async fn sandbox(&self) -> Sandbox {
+        let command = vec![env!("CARGO_BIN_EXE_flotilla-server").into(), source::sandbox::COMMAND.into()];
+        Sandbox::measure(command, SandboxMode::Strict, self.scratch()).await
     }
 
     /// Adds a cluster, whose region is the first part of its name.

@@ -276,7 +276,7 @@ async fn values_of_secrets_stand_neither_in_the_data_folder_nor_in_what_is_read_
         for (path, text) in server.read_all().await {
             assert_eq!(server.secrets.find_in(text.as_bytes()), [""; 0], "{path}: {text}");
         }
-        let folder = server.fleet._folder.path();
+        let folder = server.fleet.folder.path();
         let url = format!("sqlite://{}", folder.join("flotilla.db").display());
         let mut database = SqliteConnection::connect(&url).await.unwrap();
         let backup = sqlx::query("VACUUM INTO $1").bind(folder.join("backup.db").display().to_string());

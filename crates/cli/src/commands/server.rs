@@ -43,6 +43,12 @@ async fn print_status(remote: &ServerConnection, output: OutputArgs, out: &Print
     add("database", format!("{}, read in {} ms", status.database, status.database_millis));
     add("outage", status.outage.clone().unwrap_or_else(|| "none".to_owned()));
     add("helm", status.helm.clone().unwrap_or_else(|| "not available".to_owned()));
+    if let Some(sandbox) = &status.renderer_sandbox {
+        add("renderer sandbox", sandbox.describe());
+        if let Some(problem) = &sandbox.problem {
+            add("rendering", problem.clone());
+        }
+    }
     for task in &status.tasks {
         let counts = format!("{} restarts, {} failed passes", task.restarts, task.failed_passes);
         add(&format!("task {}", task.name), format!("{}/{} running, {counts}", task.running, task.expected));

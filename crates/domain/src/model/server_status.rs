@@ -1,6 +1,7 @@
 //! What a server runs on, and whether its loops and its database work.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::time::Timestamp;
 
@@ -18,6 +19,9 @@ pub struct ServerStatus {
     /// The version of Helm; `None` if charts can't be rendered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm: Option<String>,
+    /// The sandbox of Helm and kustomize; `None` before the server has set it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renderer_sandbox: Option<RendererSandbox>,
     /// When it was started.
     pub started_at: Timestamp,
     /// When this was read.
@@ -45,7 +49,66 @@ impl ServerStatus {
                 format!("The queue of the loop {} has had work for {waited}.", queue.name)
             })
         });
-        self.outage.clone().into_iter().chain(stopped).chain(late).collect()
+        let blocked = self.renderer_sandbox.as_ref().and_then(|sandbox| sandbox.problem.clone());
+        self.outage.clone().into_iter().chain(blocked).chain(stopped).chain(late).collect()
+    }
+}
+
+/// What a server does if its kernel can't close the sandbox of a renderer.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum SandboxMode {
+    /// Nothing is rendered.
+    #[default]
+    Strict,
+    /// It renders with the protections that there are.
+    BestEffort,
+}
+
+impl SandboxMode {
+    /// Every mode.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// The name in JSON and in metrics.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The sandbox of the programs that render charts and kustomizations, as measured at the start of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RendererSandbox {
+    /// What happens if a protection is missing.
+    pub mode: SandboxMode,
+    /// Whether files outside of the sandbox can be neither read nor written.
+    pub files_closed: bool,
+    /// Whether no connection can be opened and no packet sent.
+    pub network_closed: bool,
+    /// Why nothing is rendered, and what to do; `None` if charts and kustomizations are rendered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl RendererSandbox {
+    /// Whether every protection is in force.
+    pub fn is_closed(&self) -> bool {
+        self.files_closed && self.network_closed
+    }
+
+    /// The mode and the protections, such as `strict; files closed, network closed`.
+    pub fn describe(&self) -> String {
+        let mode = match self.mode {
+            SandboxMode::Strict => "strict",
+            SandboxMode::BestEffort => "best effort",
+        };
+        let state = |is_closed: bool| if is_closed { "closed" } else { "open" };
+        format!("{mode}; files {}, network {}", state(self.files_closed), state(self.network_closed))
     }
 }
 
@@ -107,6 +170,7 @@ mod tests {
             build: "release".to_owned(),
             database: "SQLite".to_owned(),
             helm: None,
+            renderer_sandbox: None,
             started_at: Timestamp::from_millis(0),
             read_at: at,
             database_millis: 1,
@@ -117,10 +181,17 @@ mod tests {
         assert_eq!(status.problems(), Vec::<String>::new());
         (status.tasks, status.queues) = (vec![task(0)], vec![queue(120_000)]);
         status.outage = Some("The disk of the database is full.".to_owned());
+        status.renderer_sandbox = Some(RendererSandbox {
+            mode: SandboxMode::Strict,
+            files_closed: false,
+            network_closed: true,
+            problem: Some("Nothing is rendered.".to_owned()),
+        });
         assert_eq!(
             status.problems(),
             [
                 "The disk of the database is full.",
+                "Nothing is rendered.",
                 "The task placer does not run; it is restarted.",
                 "The queue of the loop placer has had work for 2 min."
             ]

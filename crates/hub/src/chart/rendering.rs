@@ -9,11 +9,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use domain::chart::ChartInputs;
 use domain::name_list::join_first;
 use domain::release::Reason;
+use domain::server_status::RendererSandbox;
 use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, SchemaViolation};
+use source::sandbox::Sandbox;
 use store::chart::ChartRendering;
 
 use super::values_check::KnownValuesCache;
@@ -57,6 +59,8 @@ impl RenderingFailure {
 pub(crate) struct ChartRenderer {
     /// Helm, once it was found.
     helm: OnceLock<Helm>,
+    /// The sandbox of Helm and kustomize, once it was measured.
+    sandbox: OnceLock<Sandbox>,
     running: Mutex<HashMap<Digest, SharedRendering>>,
     /// Renderings started since the start of the server.
     started: AtomicU64,
@@ -69,6 +73,18 @@ impl Hub {
         if self.chart_renderer().helm.set(helm).is_err() {
             tracing::warn!("Helm was set before; the first one is used");
         }
+    }
+
+    /// Sets the sandbox of Helm and kustomize, to report its state.
+    pub fn set_renderer_sandbox(&self, sandbox: Sandbox) {
+        if self.chart_renderer().sandbox.set(sandbox).is_err() {
+            tracing::warn!("the sandbox of renderers was set before; the first one is reported");
+        }
+    }
+
+    /// The state of the sandbox of Helm and kustomize; `None` before it is set.
+    pub fn renderer_sandbox(&self) -> Option<RendererSandbox> {
+        self.chart_renderer().sandbox.get().map(Sandbox::status)
     }
 
     /// The version of Helm; `None` if it is not available.
@@ -220,7 +236,7 @@ const NAMED_FILES: usize = 3;
 
 fn to_failure(failed: RenderFailed) -> RenderingFailure {
     let reason = match failed.kind {
-        FailureKind::Server => Reason::WaitingForArtifact,
+        FailureKind::Server | FailureKind::Sandbox => Reason::WaitingForArtifact,
         _ => Reason::RenderFailed,
     };
     RenderingFailure { findings: failure_findings(failed), reason }
@@ -239,8 +255,11 @@ pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
         }
         FailureKind::Template => ("G115", "Change the values, or use another version of the chart."),
         FailureKind::Limit => ("G111", "Use a smaller chart, or values that make it render less."),
-        FailureKind::Server => ("G117", "It is tried again; the log of the server has the details."),
+        FailureKind::Server | FailureKind::Sandbox => {
+            ("G117", "It is tried again; the log of the server has the details.")
+        }
     };
+    let hint = failed.hint.as_deref().unwrap_or(hint);
     if failed.violations.is_empty() {
         return vec![Finding::error(code, failed.message, hint)];
     }

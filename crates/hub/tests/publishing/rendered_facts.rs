@@ -9,12 +9,14 @@ use domain::cluster::{ApiResource, ClusterFacts};
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
 use domain::release::Release;
 use domain::request::ClusterPatch;
+use domain::server_status::SandboxMode;
 use domain::workload::{NewWorkload, Source, WorkloadSpec};
 use domain::{Digest, OverrideId};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use source::helm::Helm;
+use source::sandbox::Sandbox;
 use tokio_util::sync::CancellationToken;
 
 use crate::test_hub::{TestAgent, TestHub, everywhere, source, wait_for, wait_until};
@@ -29,14 +31,14 @@ const CAPABILITIES: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: we
                             widgets: {{ .Capabilities.APIVersions.Has \"example.com/v1/Widget\" | quote }}\n";
 
 /// Runs the program without a sandbox: the charts are those of the test.
-const RUN_PROGRAM: &str =
-    "[ \"$1\" = --probe ] && exit 0; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
+const RUN_PROGRAM: &str = "[ \"$1\" = --probe ] && echo files open, network open && exit 0; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
 
 pub async fn set_helm(test: &TestHub) {
     let program = std::env::var_os("FLOTILLA_HELM").map(PathBuf::from);
     let program = program.expect("FLOTILLA_HELM names helm; cargo xtask test sets it");
     let run: Vec<OsString> = ["/bin/sh", "-c", RUN_PROGRAM, "sh"].map(OsString::from).into();
-    test.hub.set_helm(Helm::find(Some(&program), run).await.unwrap());
+    let sandbox = Sandbox::measure(run, SandboxMode::BestEffort, test.scratch()).await;
+    test.hub.set_helm(Helm::find(Some(&program), sandbox).await.unwrap());
 }
 
 /// A chart with this template.

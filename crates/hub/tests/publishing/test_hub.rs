@@ -15,6 +15,7 @@ use domain::report::{
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use domain::{ClusterId, Timestamp};
 use hub::{Actor, Clock, Hub, HubConfig, Loops, NewCluster, PublishOptions, WorkloadEdit};
+use source::scratch::ScratchFolder;
 use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
@@ -61,6 +62,11 @@ impl TestHub {
 
     pub fn advance_clock(&self, seconds: i64) {
         self.time.fetch_add(seconds * 1000, SeqCst);
+    }
+
+    /// A folder for renderings.
+    pub fn scratch(&self) -> ScratchFolder {
+        ScratchFolder::open(&self.dir.path().join("scratch")).unwrap()
     }
 
     async fn connect_to_database(&self) -> SqliteConnection {

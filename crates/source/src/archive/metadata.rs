@@ -109,13 +109,24 @@ fn read_links(value: &Value) -> Vec<String> {
     links
 }
 
-/// Collects every `$ref` in a schema that is not inside it.
+/// Collects the addresses that Helm would read to use a schema: references that are not inside it, and metaschemas that Helm does
+/// not have.
 pub(super) fn collect_remote_refs(schema: &Value, found: &mut Vec<String>) {
+    let is_known = |metaschema: &str| {
+        ["https://json-schema.org/draft", "http://json-schema.org/draft"]
+            .iter()
+            .any(|known| metaschema.starts_with(known))
+    };
     match schema {
         Value::Object(map) => {
             for (key, value) in map {
+                let is_remote = |text: &str| match key.as_str() {
+                    "$ref" | "$dynamicRef" | "$recursiveRef" => !text.starts_with('#'),
+                    "$schema" => !is_known(text),
+                    _ => false,
+                };
                 match value.as_str() {
-                    Some(text) if key == "$ref" && !text.starts_with('#') => found.push(text.to_owned()),
+                    Some(text) if is_remote(text) => found.push(text.to_owned()),
                     _ => collect_remote_refs(value, found),
                 }
             }

@@ -188,4 +188,9 @@ fn addresses_in_a_values_schema_are_listed() {
     let archive = pack(&[file("web/Chart.yaml", CHART), file("web/values.schema.json", schema)]);
     let refs = ChartArchive::read(&archive).unwrap().remote_schema_refs();
     assert_eq!(refs, ["file:///etc/passwd", "https://example.com/a.json"]);
+
+    let schema = r##"{"$schema": "http://127.0.0.1/meta.json", "$defs": {"a": {"$schema": "http://json-schema.org/draft-07/schema#", "$dynamicRef": "http://127.0.0.1/b.json", "$ref": "#/a"}}}"##;
+    let archive = pack(&[file("web/Chart.yaml", CHART), file("web/values.schema.json", schema)]);
+    let refs = ChartArchive::read(&archive).unwrap().remote_schema_refs();
+    assert_eq!(refs, ["http://127.0.0.1/b.json", "http://127.0.0.1/meta.json"]);
 }

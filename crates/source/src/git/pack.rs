@@ -12,6 +12,7 @@ use gix_pack::Bundle;
 use gix_utils::progress::Discard;
 
 use super::error::{GitError, GitErrorKind, shorten};
+use crate::scratch::ScratchFolder;
 
 /// Largest object, in bytes, and the largest allocation for one.
 const MAX_OBJECT_BYTES: usize = 64 << 20;
@@ -59,9 +60,11 @@ fn invalid(error: &gix_error::Error) -> GitError {
 }
 
 fn io_error(error: &std::io::Error) -> GitError {
+    // The error itself may contain a path of the server.
+    tracing::error!(%error, "a pack could not be stored");
     GitError::new(
         GitErrorKind::Unreachable,
-        format!("The pack of the repository could not be stored: {error}."),
+        format!("The pack of the repository could not be stored: {}.", error.kind()),
         "Check the disk of the server.",
     )
 }
@@ -71,8 +74,8 @@ impl CommitObjects {
     ///
     /// # Errors
     /// The pack is damaged or too large, or does not contain the commit.
-    pub(super) fn read(pack: &[u8], commit: &str) -> Result<Self, GitError> {
-        let folder = tempfile::Builder::new().prefix("flotilla-git").tempdir().map_err(|e| io_error(&e))?;
+    pub(super) fn read(pack: &[u8], commit: &str, scratch: &ScratchFolder) -> Result<Self, GitError> {
+        let folder = scratch.create_folder("git-").map_err(|e| io_error(&e))?;
         let interrupt = Arc::new(AtomicBool::new(false));
         let _timer = InterruptTimer::start(interrupt.clone());
         let options = gix_pack::bundle::write::Options {

@@ -1,9 +1,11 @@
 //! Why a chart was not rendered, from the messages of Helm.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::ExitStatus;
 
-use crate::sandbox::SETUP_FAILED;
+use crate::messages::redact;
+use crate::sandbox::{SETUP_FAILED, SandboxNotClosed};
 
 /// Most characters of a message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -25,6 +27,8 @@ pub enum FailureKind {
     Limit,
     /// The server could not run Helm; the same inputs may succeed later.
     Server,
+    /// The server renders nothing, because its kernel does not close the sandbox.
+    Sandbox,
 }
 
 /// A value that violates a schema.
@@ -48,38 +52,47 @@ pub struct RenderFailed {
     pub message: String,
     /// The values that violate a schema, in the order of Helm; empty for any other kind.
     pub violations: Vec<SchemaViolation>,
+    /// What to do, where that does not follow from the kind.
+    pub hint: Option<String>,
+}
+
+impl From<SandboxNotClosed> for RenderFailed {
+    fn from(found: SandboxNotClosed) -> Self {
+        Self { hint: Some(found.hint), ..Self::new(FailureKind::Sandbox, found.message) }
+    }
 }
 
 impl RenderFailed {
     pub(super) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), violations: Vec::new() }
+        Self { kind, message: message.into(), violations: Vec::new(), hint: None }
+    }
+
+    pub(super) fn over_limits() -> Self {
+        Self::new(
+            FailureKind::Limit,
+            "Rendering the chart exceeded the limits on CPU time (20 s), memory (2 GiB of address space) or output.",
+        )
     }
 
     pub(super) fn from_io(error: std::io::Error) -> Self {
-        Self::new(FailureKind::Server, format!("The server could not run helm: {error}."))
+        // The error itself may contain a path of the server.
+        tracing::error!(%error, "helm could not be run");
+        Self::new(FailureKind::Server, format!("The server could not run helm: {}.", error.kind()))
     }
 
-    /// From the end of a run.
-    pub(super) fn from_helm(status: ExitStatus, messages: &str, chart: &str) -> Self {
+    /// From the end of a run in this folder.
+    pub(super) fn from_helm(status: ExitStatus, messages: &str, folder: &Path, chart: &str) -> Self {
         if status.code() == Some(i32::from(SETUP_FAILED)) {
-            return Self::new(
-                FailureKind::Server,
-                format!("The server could not run helm: {}", messages.trim()),
-            );
+            // With paths of the server.
+            tracing::error!(messages = messages.trim(), "helm could not be started");
+            return Self::new(FailureKind::Server, "The server could not start helm in its sandbox.");
         }
+        let messages = &redact(messages, folder);
         let is_killed = status.signal().is_some();
         let text = clean(messages, chart);
         let has = |part: &str| messages.contains(part);
-        if is_killed
-            || has("out of memory")
-            || has("cannot allocate memory")
-            || has("printed too much")
-            || has("file too large")
-        {
-            return Self::new(
-                FailureKind::Limit,
-                "Rendering the chart exceeded the limits on CPU time (20 s), memory (2 GiB of address space) or output.",
-            );
+        if is_killed || has("out of memory") || has("cannot allocate memory") || has("file too large") {
+            return Self::over_limits();
         }
         let kind = if has("don't meet the specifications of the schema") {
             FailureKind::Schema

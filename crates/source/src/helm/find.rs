@@ -1,6 +1,5 @@
 //! Finds the `helm` program and checks its version.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use super::{Helm, HelmProgram};
-use crate::sandbox;
+use crate::sandbox::Sandbox;
 
 /// The oldest version that is accepted: security support of Helm 3 ended in November 2026.
 pub const MIN_VERSION: Version = Version::new(4, 2, 4);
@@ -31,15 +30,11 @@ fn unavailable(message: impl Into<String>) -> HelmUnavailable {
 }
 
 impl Helm {
-    /// The program at `setting`, or the first `helm` in the folders of PATH. `sandbox_command` is the program with its first arguments
-    /// that runs [`crate::sandbox::run`].
+    /// The program at `setting`, or the first `helm` in the folders of PATH, run in this sandbox.
     ///
     /// # Errors
-    /// There is no such program, it is too old, or the sandbox can't be entered.
-    pub async fn find(
-        setting: Option<&Path>,
-        sandbox_command: Vec<OsString>,
-    ) -> Result<Self, HelmUnavailable> {
+    /// There is no such program, or it is too old.
+    pub async fn find(setting: Option<&Path>, sandbox: Sandbox) -> Result<Self, HelmUnavailable> {
         let program = match setting {
             Some(path) => path.to_owned(),
             None => find_in_path().ok_or_else(|| {
@@ -52,20 +47,8 @@ impl Helm {
         let program = std::fs::canonicalize(&program)
             .map_err(|error| unavailable(format!("{} can't be used as helm: {error}.", program.display())))?;
         let version = read_version(&program).await?;
-        let command = sandbox_command.clone();
-        let protections = tokio::task::spawn_blocking(move || sandbox::probe(&command)).await;
-        let protections = protections
-            .map_err(std::io::Error::from)
-            .flatten()
-            .map_err(|error| unavailable(format!("The sandbox of helm can't be entered: {error}.")))?;
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Ok(Self(Arc::new(HelmProgram {
-            program,
-            version,
-            sandbox: sandbox_command,
-            protections,
-            runs: Semaphore::new(cores),
-        })))
+        Ok(Self(Arc::new(HelmProgram { program, version, sandbox, runs: Semaphore::new(cores) })))
     }
 }
 

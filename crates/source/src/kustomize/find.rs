@@ -1,6 +1,5 @@
 //! Finds the `kustomize` program and checks its version.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use super::{Kustomize, KustomizeProgram};
+use crate::sandbox::Sandbox;
 
 /// The oldest version that is accepted.
 pub const MIN_VERSION: Version = Version::new(5, 4, 0);
@@ -26,15 +26,11 @@ pub struct KustomizeUnavailable {
 }
 
 impl Kustomize {
-    /// The program at `setting`, or the first `kustomize` in the folders of PATH. `sandbox_command` is the program with its first
-    /// arguments that runs [`crate::sandbox::run`].
+    /// The program at `setting`, or the first `kustomize` in the folders of PATH, run in this sandbox.
     ///
     /// # Errors
     /// There is no such program, or it is too old.
-    pub async fn find(
-        setting: Option<&Path>,
-        sandbox_command: Vec<OsString>,
-    ) -> Result<Self, KustomizeUnavailable> {
+    pub async fn find(setting: Option<&Path>, sandbox: Sandbox) -> Result<Self, KustomizeUnavailable> {
         let unavailable = |message: String| KustomizeUnavailable { message };
         let program = setting.map(Path::to_owned).or_else(find_in_path).ok_or_else(|| {
             unavailable(format!(
@@ -52,7 +48,7 @@ impl Kustomize {
         Ok(Self(Arc::new(KustomizeProgram {
             program,
             version: format!("v{version}"),
-            sandbox: sandbox_command,
+            sandbox,
             runs: Semaphore::new(cores),
         })))
     }

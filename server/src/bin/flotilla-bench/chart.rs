@@ -10,10 +10,12 @@ use domain::OverrideId;
 use domain::chart::ChartSource;
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
 use domain::placement::{Placement, Predicate};
+use domain::server_status::SandboxMode;
 use domain::workload::{NewWorkload, Source, WorkloadSpec};
 use hub::{PublishOptions, WorkloadEdit};
 use source::helm::Helm;
-use source::sandbox;
+use source::sandbox::{self, Sandbox};
+use source::scratch::ScratchFolder;
 
 use crate::fleet::BenchFleet;
 
@@ -26,7 +28,9 @@ pub async fn run(chart: &Path, helm: &Path, clusters: usize) -> anyhow::Result<(
     let archive = std::fs::read(chart).with_context(|| format!("can't read {}", chart.display()))?;
     let fleet = BenchFleet::start(clusters, false).await?;
     let command = vec![std::env::current_exe()?.into(), sandbox::COMMAND.into()];
-    fleet.hub.set_helm(Helm::find(Some(helm), command).await?);
+    let scratch = ScratchFolder::open(&ScratchFolder::default_parent())?;
+    let sandbox = Sandbox::measure(command, SandboxMode::Strict, scratch).await;
+    fleet.hub.set_helm(Helm::find(Some(helm), sandbox).await?);
     let uploaded = fleet.hub.upload_chart(&fleet.actor, archive).await?;
     let reference = uploaded.reference();
     let source =

@@ -1,67 +1,18 @@
 //! Charts rendered by the real helm, in the sandbox: as `helm template` does, and within the limits.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::Command;
 
-use domain::Digest;
 use domain::chart::ChartInputs;
 use domain::chart_hook::is_test_hook;
 use domain::manifest;
 use domain::workload::SourceFile;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::Value;
-use source::helm::{FailureKind, Helm, RenderedChart};
-use tar::{Builder, Header};
+use source::helm::{FailureKind, RenderedChart};
 
-fn helm_program() -> PathBuf {
-    std::env::var_os("FLOTILLA_HELM")
-        .map(PathBuf::from)
-        .expect("FLOTILLA_HELM names helm; cargo xtask test sets it")
-}
+use super::{chart, helm, helm_program, inputs, pack_chart};
 
-fn sandbox() -> Vec<OsString> {
-    vec![env!("CARGO_BIN_EXE_flotilla-sandbox").into()]
-}
-
-async fn helm() -> Helm {
-    Helm::find(Some(&helm_program()), sandbox()).await.unwrap()
-}
-
-fn inputs(values: &str) -> ChartInputs {
-    ChartInputs {
-        chart: Digest::compute(b""),
-        release_name: "web".into(),
-        namespace: "shop".into(),
-        values: values.into(),
-        kubernetes_version: "v1.36.3".into(),
-        api_versions: Vec::new(),
-        is_upgrade: false,
-        skip_schema_validation: false,
-    }
-}
-
-/// A chart named `web` with these files beside Chart.yaml.
-fn chart(files: &[(&str, &str)]) -> Vec<u8> {
-    let files: Vec<(&str, &[u8])> = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
-    pack_chart("web", &files)
-}
-
-fn pack_chart(name: &str, files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    let description = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
-    for (path, bytes) in [("Chart.yaml", description.as_bytes())].iter().chain(files) {
-        let mut header = Header::new_gnu();
-        header.set_size(bytes.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, format!("{name}/{path}"), *bytes).unwrap();
-    }
-    builder.into_inner().unwrap().finish().unwrap()
-}
-
-const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n";
+pub const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n";
 
 async fn render(template: &str, values: &str) -> Result<RenderedChart, source::helm::RenderFailed> {
     let template = format!("{CONFIG}{template}");
@@ -264,29 +215,4 @@ async fn a_hostile_template_reads_no_file_resolves_no_name_and_stays_within_the_
     let large = render("  a: \"{{ range until 60000000 }}xxxxxxxxxx{{ end }}\"\n", "").await.unwrap_err();
     assert_eq!(large.kind, FailureKind::Limit, "{large}");
     assert!(render("  a: b\n", "").await.is_ok(), "other renderings go on");
-}
-
-#[test]
-fn the_sandbox_denies_files_connections_and_execution() {
-    let folder = tempfile::tempdir().unwrap();
-    let probe = source::sandbox::probe(&sandbox()).unwrap();
-    // A kernel without Landlock is reported by the server; here it would make this test meaningless.
-    assert!(probe.files && probe.network, "{probe:?}");
-    let shell = std::fs::canonicalize("/bin/sh").unwrap();
-    let run = |script: &str| {
-        let libraries = [PathBuf::from("/lib"), PathBuf::from("/lib64"), PathBuf::from("/usr/lib")];
-        let mut readable: Vec<&std::path::Path> =
-            libraries.iter().filter(|path| path.exists()).map(PathBuf::as_path).collect();
-        readable.push(&shell);
-        let arguments = source::sandbox::build_arguments(&readable, folder.path(), &shell);
-        let output = Command::new(&sandbox()[0]).args(arguments).args(["-c", script]).output().unwrap();
-        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
-    };
-    let inside = folder.path().join("a");
-    assert!(run(&format!("echo x > {}", inside.display())).0);
-    assert!(run(&format!("read line < {}", inside.display())).0);
-    for denied in ["read line < /etc/passwd", "echo x > /tmp/flotilla-outside", "/bin/ls /"] {
-        let (succeeded, error) = run(denied);
-        assert!(!succeeded && error.contains("denied"), "{denied}: {error}");
-    }
 }
