@@ -14,6 +14,7 @@ use egress::{
 };
 
 use crate::RemoteAccess;
+use crate::identity::{authority_identity, path_identity};
 
 mod artifact;
 mod error;
@@ -81,9 +82,15 @@ impl GitRemote {
         Ok(Self { url, credentials })
     }
 
-    /// The URL in the form that all spellings of a repository share: scheme and host in lower case, without the usual port and `.git`.
+    /// The URL in the form that all spellings of a repository share, for comparisons only: that of every URL, without `.git` at its end
+    /// and in lower case, because many Git servers accept their paths in any.
     pub fn identity(&self) -> String {
-        self.url.as_str().to_ascii_lowercase().trim_end_matches('/').trim_end_matches(".git").to_owned()
+        let path = path_identity(&self.url).to_ascii_lowercase();
+        let mut path = path.as_str();
+        while let Some(rest) = path.strip_suffix(".git").or_else(|| path.strip_suffix('/')) {
+            path = rest;
+        }
+        format!("{}://{}{path}", self.url.scheme(), authority_identity(&self.url))
     }
 
     /// Whether another repository has the same scheme, host and port, so that the same credentials are for it.
@@ -279,4 +286,34 @@ fn missing_ref(reference: &str) -> GitError {
         ),
     };
     GitError::new(GitErrorKind::NotFound, message, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_git_repository_have_one_identity() {
+        let identity = |url: &str| GitRemote::new(url, None).unwrap().identity();
+        let one = identity("https://git.example.com/acme/deploy");
+        for spelling in [
+            "https://git.example.com/acme/deploy.git",
+            "https://git.example.com/acme/deploy.git/",
+            "https://git.example.com/acme/deploy/.git",
+            "https://git.example.com:443/acme/deploy/",
+            "https://GIT.example.com./Acme/Deploy.GIT",
+            "https://git.example.com/acme/%64eploy%2egit",
+        ] {
+            assert_eq!(identity(spelling), one, "{spelling}");
+        }
+        for other in [
+            "http://git.example.com/acme/deploy",
+            "https://git.example.com/acme/deploy2",
+            "https://git.example.com:8443/acme/deploy",
+        ] {
+            assert_ne!(identity(other), one, "{other}");
+        }
+        // Credentials of one host are never those of another.
+        assert_ne!(identity("https://example.git"), identity("https://example"));
+    }
 }

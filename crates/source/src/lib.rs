@@ -10,6 +10,7 @@
 pub mod archive;
 pub mod git;
 pub mod helm;
+mod identity;
 pub mod kustomize;
 pub mod readme;
 mod remote_access;

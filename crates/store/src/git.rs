@@ -138,6 +138,15 @@ pub async fn update_ref(tx: &mut Tx, row: &GitRefRow) -> Result<(), Error> {
         .map(drop)
 }
 
+/// The URLs of the repositories whose refs drafts follow, as they are spelled in the drafts; sorted.
+pub async fn list_ref_urls(tx: &mut Tx, project: ProjectId) -> Result<Vec<String>, Error> {
+    let rows = sql("SELECT DISTINCT url FROM git_ref WHERE project_id = $1 ORDER BY url")
+        .bind_text(project)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, REF, |row| row.text("url"))
+}
+
 /// Makes all refs of a repository due; returns how many there are.
 pub async fn make_due(tx: &mut Tx, project: ProjectId, url: &str, now: Timestamp) -> Result<u64, Error> {
     sql("UPDATE git_ref SET next_check_at = $1 WHERE project_id = $2 AND url = $3")

@@ -34,6 +34,7 @@ mod oci_artifacts;
 mod real_charts;
 mod real_clusters;
 mod repeated_requests;
+mod repository_urls;
 mod revisions;
 mod secrets;
 mod stages;
