@@ -132,10 +132,8 @@ impl GitClient {
         let session = self.open(remote).await?;
         let names = list_candidates(reference);
         let request = session.capabilities.encode_ls_refs(&names);
-        let body = self.command(&session, &request, MAX_REFS_BYTES).await?;
-        let mut found = parse_refs(&body)?;
-        // A prefix also matches longer names.
-        found.retain(|one| names.contains(&one.name));
+        let listed = self.command(&session, &request, MAX_REFS_BYTES).await;
+        let mut found = parse_refs(&listed.map_err(explain_long_list)?, &names)?;
         match found.len() {
             0 => Err(missing_ref(reference)),
             1 => Ok(found.remove(0)),
@@ -267,6 +265,19 @@ fn list_candidates(reference: &str) -> Vec<String> {
         full if full.starts_with("refs/") => vec![full.to_owned()],
         short => vec![format!("refs/heads/{short}"), format!("refs/tags/{short}")],
     }
+}
+
+/// Whether a repository has a ref is unknown if its list of refs was not read to its end.
+fn explain_long_list(error: GitError) -> GitError {
+    if error.kind != GitErrorKind::TooLarge {
+        return error;
+    }
+    let message = format!(
+        "The list of its refs could not be read: the Git server lists more than {} MiB, because it lists other refs than the requested ones.",
+        MAX_REFS_BYTES >> 20
+    );
+    let hint = "Name a commit with all 40 digits, remove refs that nobody needs, or update the Git server.";
+    GitError::new(GitErrorKind::TooLarge, message, hint)
 }
 
 fn missing_ref(reference: &str) -> GitError {
