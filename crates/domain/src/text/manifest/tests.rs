@@ -288,6 +288,40 @@ fn g111_yaml_bombs_and_large_sources_are_limited_and_named() {
 }
 
 #[test]
+fn g111_the_objects_of_envelopes_count_as_documents() {
+    let objects = |count: usize| -> Vec<Value> {
+        let object =
+            |n| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c-{n}")}});
+        (0..count).map(object).collect()
+    };
+    let list = |items: Vec<Value>| json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let work = |manifests: Vec<Value>| {
+        json!({"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": {"name": "w"},
+            "spec": {"workload": {"manifests": manifests}}})
+    };
+    let nested = |count: usize| {
+        let lists = objects(count).into_iter().map(|object| list(vec![object]));
+        work(vec![list(lists.collect())])
+    };
+    let config_maps =
+        |count: usize| json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": objects(count)});
+    let envelopes: [&dyn Fn(usize) -> Value; 4] =
+        [&|count| list(objects(count)), &|count| work(objects(count)), &nested, &config_maps];
+    for envelope in envelopes {
+        let allowed = read(&envelope(MAX_DOCUMENTS).to_string());
+        assert_eq!((allowed.manifests.len(), allowed.findings), (MAX_DOCUMENTS, Vec::new()));
+        let more = read(&envelope(5_000).to_string());
+        assert_eq!(more.manifests.len(), MAX_DOCUMENTS);
+        let [finding] = more.findings.as_slice() else { panic!("{:?}", more.findings) };
+        assert_eq!(finding.code, "G111");
+        assert!(finding.message.contains("more than 500 documents"), "{finding:?}");
+    }
+    // Documents and objects of envelopes count together.
+    let text = format!("{}\n---\n{}", list(objects(MAX_DOCUMENTS)), objects(1)[0]);
+    assert!(read(&text).findings.iter().any(|finding| finding.code == "G111"));
+}
+
+#[test]
 fn the_deepest_objects_that_are_parsed_fit_a_small_stack() {
     let list = format!("{}1{}", "[".repeat(62), "]".repeat(62));
     let map = format!("{}1{}", "{a: ".repeat(62), "}".repeat(62));
