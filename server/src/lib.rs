@@ -18,6 +18,7 @@ pub mod client_address;
 pub mod console;
 mod custom_verb;
 pub mod demo;
+mod encoded_text;
 mod etag;
 mod form_error;
 mod headers;

@@ -23,8 +23,8 @@ use utoipa::openapi::OpenApi;
 use crate::access::RouteActions;
 use crate::site::Site;
 use crate::{
-    access, api, assets, console, custom_verb, form_error, headers, health, idempotency, install, metrics,
-    problem, session,
+    access, api, assets, console, custom_verb, encoded_text, form_error, headers, health, idempotency,
+    install, metrics, problem, session,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -102,7 +102,8 @@ fn apply_layers(
         .layer(from_fn_with_state(site.clone(), access::authenticate))
         .layer(session::session_layer(site))
         .layer(from_fn_with_state(site.clone(), form_error::remove_foreign_error))
-        .layer(from_fn_with_state(site.clone(), access::answer_unstored_session));
+        .layer(from_fn_with_state(site.clone(), access::answer_unstored_session))
+        .layer(from_fn(encoded_text::reject_null_characters));
     let bounded = guarded
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
         .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))

@@ -44,4 +44,4 @@ pub use model::{
     values_form, workload,
 };
 pub use text::finding::{Finding, Severity};
-pub use text::{finding, manifest, name_check, schema, strict_input, template, yaml_edit};
+pub use text::{finding, manifest, name_check, null_character, schema, strict_input, template, yaml_edit};

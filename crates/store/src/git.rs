@@ -6,7 +6,7 @@ use domain::workload::Workload;
 use domain::{ProjectId, Timestamp, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
-use crate::sql::{sql, to_json};
+use crate::sql::{check_key_length, sql, to_json};
 use crate::{Error, Tx};
 
 /// A path of a repository.
@@ -233,6 +233,8 @@ pub(crate) async fn track_draft(tx: &mut Tx, workload: &Workload) -> Result<(), 
             .await
             .map(drop);
     };
+    check_key_length("the URL of the repository", &source.repository)?;
+    check_key_length("the name of the ref", &source.reference)?;
     sql("INSERT INTO git_source (workload_id, project_id, url, ref, path, follow_status) VALUES ($1, $2, $3, $4, $5, $6) \
          ON CONFLICT (workload_id) DO UPDATE SET url = excluded.url, ref = excluded.ref, path = excluded.path, \
          follow_status = CASE WHEN git_source.url = excluded.url AND git_source.ref = excluded.ref AND git_source.path = excluded.path \

@@ -9,7 +9,9 @@ use super::location::{LocatedValue, TextPosition};
 use super::{
     MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES, Manifest, ParsedManifests, explain, foreign, identity, parser,
 };
+use crate::kubernetes::object::object_ref;
 use crate::text::finding::Finding;
+use crate::text::null_character;
 use crate::text::source_file::SourceFile;
 
 /// Parses every document of every file.
@@ -26,6 +28,16 @@ pub(super) fn parse_files(files: &[SourceFile]) -> ParsedManifests {
         }
     }
     reader.parsed
+}
+
+/// G109: a text or a name with the character U+0000.
+fn check_characters(located: &LocatedValue, file: &SourceFile) -> Option<Finding> {
+    let found = null_character::find_in(&located.value)?;
+    let position = located.tree.position_of(&found.path).unwrap_or(located.tree.position);
+    let mut message = format!("{}: {}.", object_ref(&located.value), found.describe());
+    null_character::replace(&mut message);
+    let finding = Finding::error("G109", message, null_character::HINT).with_path(found.path);
+    Some(finding.with_location(Some(position.in_file(&file.name))))
 }
 
 /// The result so far, and the remaining limits.
@@ -117,7 +129,7 @@ impl SourceReader {
             }
             return ReadFlow::Continue;
         }
-        match identity::check(&located, file) {
+        match identity::check(&located, file).or_else(|| check_characters(&located, file)) {
             None => {
                 let place = located.tree.position.in_file(&file.name);
                 self.parsed.manifests.push(Manifest {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::text::null_character;
 
 fn file(name: &str, text: &str) -> SourceFile {
     SourceFile { name: name.into(), text: text.into() }
@@ -322,6 +323,21 @@ fn g111_the_objects_of_envelopes_count_as_documents() {
 }
 
 #[test]
+fn g109_a_text_with_the_character_u_0000_is_rejected_with_its_field() {
+    let found = single_finding(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  annotations:\n    a: \"b\\0\"\ndata: {a: b}\n",
+    );
+    assert_eq!((&*found.code, &*found.path, position_of(&found).0), ("G109", "/metadata/annotations/a", 6));
+    assert!(found.message.contains("U+0000") && !found.message.contains('\0'), "{found:?}");
+    let named =
+        single_finding("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {\"a\\x00\": b}\n");
+    assert_eq!((&*named.code, &*named.path), ("G109", "/data"));
+    let own = single_finding("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"c\\0\"}\n");
+    assert_eq!((&*own.code, &*own.path), ("G109", "/metadata/name"));
+    assert!(!own.message.contains('\0'), "{own:?}");
+}
+
+#[test]
 fn the_deepest_objects_that_are_parsed_fit_a_small_stack() {
     let list = format!("{}1{}", "[".repeat(62), "]".repeat(62));
     let map = format!("{}1{}", "{a: ".repeat(62), "}".repeat(62));
@@ -344,6 +360,7 @@ proptest! {
     fn an_object_written_as_json_reads_back_the_same(fields in prop::collection::btree_map("\\PC{0,12}|(?s).{0,6}", json_value(), 0..6)) {
         let mut object = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}});
         object["spec"] = Value::Object(fields.into_iter().collect());
+        prop_assume!(null_character::find_in(&object).is_none());
         for text in [object.to_string(), serde_json::to_string_pretty(&object).unwrap()] {
             let parsed = read(&text);
             prop_assert_eq!(&parsed.findings, &[]);
