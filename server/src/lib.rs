@@ -36,6 +36,7 @@ mod migrate;
 pub mod notifications;
 mod page_renderer;
 pub mod problem;
+mod query_parameters;
 pub mod router;
 pub mod serve;
 pub mod session;

@@ -198,3 +198,34 @@ async fn g111_a_draft_with_a_name_that_no_index_of_postgresql_can_have_is_refuse
         server.create_workload("web").await;
     }
 }
+
+#[tokio::test]
+async fn an_unknown_query_parameter_is_a_bad_request_of_every_operation_which_names_the_known_ones() {
+    let server = TestServer::start().await;
+    for operation in list_operations(&server).await {
+        let what = format!("{} {}", operation.method, operation.path);
+        let target = format!("{}?unknownParameter=1", operation.path);
+        let response = send(&server, &operation, &target, "{}").await;
+        assert_eq!(response.problem(), (400, "BadRequest".to_owned()), "{what}: {}", response.text);
+        let detail = response.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains("There is no query parameter \"unknownParameter\"."), "{what}: {detail}");
+        for known in &operation.query_parameters {
+            assert!(detail.contains(known.as_str()), "{what}: {detail}");
+        }
+    }
+    for (target, near) in [
+        ("/api/v1/clusters?limti=1", "Did you mean \"limit\"?"),
+        ("/api/v1/clusters?labelselector=env%3Dprod", "Did you mean \"labelSelector\"?"),
+        ("/api/v1/projects/default/workloads?label_selector=a", "Did you mean \"labelSelector\"?"),
+        ("/api/v1/orgs/default/clustergroups?limit=1", "This operation has no query parameters."),
+        ("/api/v1/openapi.json?pretty", "This operation has no query parameters."),
+    ] {
+        let response = server.get(target).await;
+        assert_eq!(response.problem().0, 400, "{target}");
+        assert!(response.json()["detail"].as_str().unwrap().contains(near), "{target}: {}", response.text);
+    }
+    // Nothing is stored by a request that says wrongly that it is a dry run.
+    let wrong = server.post(&format!("{WORKLOADS}?dryrun=true"), &new_workload("web")).await;
+    assert_eq!(wrong.problem().0, 400);
+    assert_eq!(server.get(&format!("{WORKLOADS}/web")).await.problem().0, 404);
+}
