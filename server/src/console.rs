@@ -20,12 +20,12 @@ use tower_sessions::Session;
 use tower_sessions::cookie::{Cookie, SameSite};
 
 use crate::client_address::{client_network, read_client_address};
-use crate::form_error;
 use crate::page_renderer::render_page;
 use crate::problem::ApiError;
-use crate::router::DEFAULT_BODY_BYTES;
+use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
 use crate::session::{self, SignInDevice};
 use crate::site::Site;
+use crate::{encoded_text, form_error};
 
 /// Server functions without authentication: sign-in, sign-out and what the holder of a link to set a password calls.
 pub const PUBLIC_SERVER_FNS: [&str; 6] = [
@@ -150,12 +150,13 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     let Some(session) = request.extensions().get::<Session>().cloned() else {
         return ApiError::from_status(StatusCode::INTERNAL_SERVER_ERROR).into_response();
     };
-    if PUBLIC_SERVER_FNS.contains(&request.uri().path()) {
-        request = match bound_body(request).await {
-            Ok(request) => request,
-            Err(refusal) => return refusal.into_response(),
-        };
-    }
+    // Nobody has to be signed in to send a body to a public one, so that it is limited further.
+    let is_public = PUBLIC_SERVER_FNS.contains(&request.uri().path());
+    let max_bytes = if is_public { DEFAULT_BODY_BYTES } else { MAX_BODY_BYTES };
+    request = match read_form(request, max_bytes).await {
+        Ok(request) => request,
+        Err(refusal) => return refusal.into_response(),
+    };
     let client = read_client(&site, request.headers(), request.extensions());
     let actions = Arc::new(RequestSession::new(&site, session, client, request.headers()));
     request.extensions_mut().insert(actions.clone());
@@ -168,11 +169,10 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     response
 }
 
-/// The same request with its body in memory: nobody has to be signed in to send it, so that it is limited further than
-/// others.
-async fn bound_body(request: Request) -> Result<Request, ApiError> {
+/// The same request with its form in memory, which has no field that can't be stored.
+async fn read_form(request: Request, max_bytes: usize) -> Result<Request, ApiError> {
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, DEFAULT_BODY_BYTES).await.map_err(|error| {
+    let body = to_bytes(body, max_bytes).await.map_err(|error| {
         let is_too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
         if is_too_large {
             ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
@@ -184,6 +184,7 @@ async fn bound_body(request: Request) -> Result<Request, ApiError> {
             )
         }
     })?;
+    encoded_text::check_pairs("field", &String::from_utf8_lossy(&body))?;
     Ok(Request::from_parts(parts, Body::from(body)))
 }
 

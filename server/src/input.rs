@@ -1,11 +1,14 @@
 //! Extractors for bodies, queries and path parameters. Invalid input is rejected as a problem.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use domain::null_character;
 use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
@@ -37,7 +40,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// A JSON message of an agent. A field that the type does not have is ignored: the agent may be of a later version (P23).
+/// A JSON message of an agent. A field that the type does not have is ignored: the agent may be of a later version (P23). The character
+/// U+0000, which can't be stored, is replaced: it is a text of an object of the cluster, and what else the agent reports is recorded.
 #[derive(Debug)]
 pub struct AgentMessage<T>(pub T);
 
@@ -45,7 +49,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for AgentMessage<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let message = axum::Json::from_request(request, state).await;
+        let (parts, body) = request.into_parts();
+        let limited = Request::from_parts(parts.clone(), body);
+        let bytes = Bytes::from_request(limited, state).await;
+        let bytes = bytes.map_err(|rejection| ApiError::from_status(rejection.status()))?;
+        let replaced = match std::str::from_utf8(&bytes).map(null_character::replace_in_json) {
+            Ok(Cow::Owned(json)) => Some(json),
+            Ok(Cow::Borrowed(_)) | Err(_) => None,
+        };
+        let bytes = replaced.map_or(bytes, Bytes::from);
+        let message = axum::Json::from_request(Request::from_parts(parts, bytes.into()), state).await;
         message.map(|axum::Json(value)| Self(value)).map_err(|rejection| reject_body(&rejection))
     }
 }

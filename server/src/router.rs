@@ -21,10 +21,11 @@ use tower_http::trace::TraceLayer;
 use utoipa::openapi::OpenApi;
 
 use crate::access::RouteActions;
+use crate::query_parameters::QueryParameters;
 use crate::site::Site;
 use crate::{
-    access, api, assets, console, custom_verb, form_error, headers, health, idempotency, install, metrics,
-    problem, session,
+    access, api, assets, console, custom_verb, encoded_text, form_error, headers, health, idempotency,
+    install, metrics, problem, query_parameters, session,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -83,26 +84,39 @@ pub fn build_router(site: &Site) -> ServerRouter {
         router = router.route(listing.path(), get(page.clone()));
     }
     let actions = Arc::new(RouteActions::new(site, &routes, &openapi));
-    ServerRouter { router: apply_layers(site, router, verbs, actions.clone()), routes, openapi, actions }
+    let operations = Operations {
+        verbs,
+        actions: actions.clone(),
+        query_parameters: Arc::new(QueryParameters::new(&openapi)),
+    };
+    ServerRouter { router: apply_layers(site, router, operations), routes, openapi, actions }
+}
+
+/// What layers know of the operations of the API.
+struct Operations {
+    /// The custom verbs.
+    verbs: BTreeSet<String>,
+    /// The action of every route that needs one.
+    actions: Arc<RouteActions>,
+    /// The query parameters of every operation.
+    query_parameters: Arc<QueryParameters>,
 }
 
 /// Adds the layers, innermost first: the last one added receives a request first. The custom verb is split off before
 /// routing.
-fn apply_layers(
-    site: &Site,
-    router: Router<Site>,
-    verbs: BTreeSet<String>,
-    actions: Arc<RouteActions>,
-) -> Router {
+fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Router {
+    let Operations { verbs, actions, query_parameters } = operations;
     let guarded = router
         .fallback(console::not_found)
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
+        .layer(from_fn_with_state(query_parameters, query_parameters::reject_unknown))
         .layer(from_fn_with_state((site.clone(), actions), access::authorize))
         .layer(from_fn_with_state(site.clone(), access::authenticate))
         .layer(session::session_layer(site))
         .layer(from_fn_with_state(site.clone(), form_error::remove_foreign_error))
-        .layer(from_fn_with_state(site.clone(), access::answer_unstored_session));
+        .layer(from_fn_with_state(site.clone(), access::answer_unstored_session))
+        .layer(from_fn(encoded_text::reject_null_characters));
     let bounded = guarded
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
         .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))

@@ -44,4 +44,6 @@ pub use model::{
     session, user, values, values_form, workload,
 };
 pub use text::finding::{Finding, Severity};
-pub use text::{finding, manifest, name_check, name_list, schema, strict_input, template, yaml_edit};
+pub use text::{
+    finding, manifest, name_check, name_list, null_character, schema, strict_input, template, yaml_edit,
+};

@@ -4,6 +4,7 @@ pub mod finding;
 pub mod manifest;
 pub mod name_check;
 pub mod name_list;
+pub mod null_character;
 pub(crate) mod object_name;
 pub mod schema;
 pub mod secret_text;

@@ -15,8 +15,8 @@ use crate::error::AddressRefused;
 pub enum ReachableNetwork {
     /// Public addresses.
     Public,
-    /// Private addresses, and this host itself: for servers of a closed network. Never link-local addresses, such as that of the
-    /// metadata service of a cloud.
+    /// Private addresses, and this host itself: for servers of a closed network. Never link-local addresses, and never those of the
+    /// metadata services of clouds, which give credentials of this host to whoever can reach them.
     Private,
     /// Public and private addresses.
     PublicAndPrivate,
@@ -76,7 +76,7 @@ enum AddressScope {
     Public,
     /// On this host or in a closed network.
     Private,
-    /// On one link, for groups, for examples, or reserved.
+    /// On one link, for groups, for examples, reserved, or that of a metadata service.
     Special,
 }
 
@@ -90,6 +90,8 @@ impl AddressScope {
 
     fn from_v4(address: Ipv4Addr) -> Self {
         match address.octets() {
+            // Metadata services in other ranges than the link-local one: Alibaba Cloud, and the host of a virtual machine of Azure.
+            [100, 100, 100, 200] | [168, 63, 129, 16] => Self::Special,
             [10 | 127, ..] | [100, 64..=127, ..] | [172, 16..=31, ..] | [192, 168, ..] => Self::Private,
             [0 | 224.., ..]
             | [169, 254, ..]
@@ -103,10 +105,10 @@ impl AddressScope {
     }
 
     fn from_v6(address: Ipv6Addr) -> Self {
-        if address.is_loopback() || address.is_unique_local() {
-            return Self::Private;
-        }
         match address.segments() {
+            // Services of the host of a virtual machine, such as metadata: Amazon EC2 and Google Compute Engine.
+            [0xfd00, 0xec2, ..] | [0xfd20, 0xce, ..] => Self::Special,
+            _ if address.is_loopback() || address.is_unique_local() => Self::Private,
             // A translator of the network forwards to the IPv4 address in it.
             [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
                 Self::from_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
@@ -170,6 +172,40 @@ mod tests {
             "64:ff9b::a9fe:a9fe",
         ] {
             assert_eq!(scope(special), AddressScope::Special, "{special}");
+        }
+    }
+
+    #[test]
+    fn g204_no_network_contains_the_metadata_service_of_a_cloud_in_any_form_of_its_address() {
+        let v4 = ["169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "168.63.129.16"];
+        let mut addresses: Vec<IpAddr> = v4.iter().map(|text| text.parse().unwrap()).collect();
+        for address in v4.map(|text| text.parse::<Ipv4Addr>().unwrap()) {
+            let (high, low) = ((address.to_bits() >> 16) as u16, address.to_bits() as u16);
+            addresses.extend([
+                IpAddr::V6(address.to_ipv6_mapped()),
+                Ipv6Addr::new(0, 0, 0, 0, 0, 0, high, low).into(),
+                Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, high, low).into(),
+                Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low).into(),
+                Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, high, low).into(),
+                Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1).into(),
+            ]);
+        }
+        let v6 =
+            ["fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fe80::a9fe:a9fe", "febf::1", "169.254.0.1"];
+        addresses.extend(v6.iter().map(|text| text.parse::<IpAddr>().unwrap()));
+        for network in
+            [ReachableNetwork::Public, ReachableNetwork::Private, ReachableNetwork::PublicAndPrivate]
+        {
+            for address in &addresses {
+                assert!(!network.contains(*address), "{network:?} {address}");
+            }
+        }
+        for private in ["100.100.100.201", "fd00:ec3::254", "fd20:cf::254", "fd00::1"] {
+            assert!(ReachableNetwork::Private.contains(private.parse().unwrap()), "{private}");
+        }
+        for host in ["100.100.100.200", "0x646464c8", "1684301000", "[fd00:ec2::254]", "[::ffff:6464:64c8]"] {
+            let url = Url::parse(&format!("http://{host}/latest")).unwrap();
+            assert!(!ReachableNetwork::PublicAndPrivate.allows_host(&url), "{host}");
         }
     }
 

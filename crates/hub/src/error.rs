@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use domain::Finding;
 use domain::actions::ActionUnavailable;
 use domain::authorization::RoleRequired;
 use domain::workload::UNREADABLE_WORKLOAD_HINT;
+use domain::{Finding, null_character};
 use store::Outage;
 
 use crate::supervise::Panicked;
@@ -223,6 +223,14 @@ impl From<store::Error> for Error {
                 Self::AlreadyExists(format!("This {what} already exists."))
             }
             store::Error::TooDeep { .. } => Self::Invalid(vec![too_deep_finding(&error)]),
+            store::Error::TooLong { .. } => {
+                let message = format!("This can't be stored: {error}.");
+                Self::Invalid(vec![Finding::error("G111", message, "Write a shorter one.")])
+            }
+            store::Error::NullCharacter => {
+                let message = format!("A text {}.", null_character::REJECTION);
+                Self::Invalid(vec![Finding::error("Text", message, null_character::HINT)])
+            }
             store::Error::InvalidRow { .. } | store::Error::MissingRow { .. } => Self::Unreadable {
                 message: format!(
                     "The stored data can't be read: {error}. Nothing was changed. Restore the database from a backup, or \

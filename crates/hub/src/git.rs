@@ -94,10 +94,9 @@ impl Hub {
             Ok(client) => client,
             Err(failure) => return Ok(Err(failure)),
         };
-        let repository = self.find_git_repository(url).await?;
-        let remote = match to_remote(url, repository.as_ref()) {
-            Ok(remote) => remote,
-            Err(finding) => return Ok(Err(rejected(finding))),
+        let remote = match self.find_git_remote(url).await? {
+            Ok((remote, _)) => remote,
+            Err(failure) => return Ok(Err(failure)),
         };
         let counted = client.count_commits_ahead(&remote, tip, base).await;
         Ok(counted.map_err(|error| to_failure(error, url)))
@@ -139,12 +138,16 @@ impl Hub {
         })
     }
 
-    /// The repository of the project with this URL, which has its credentials; with or without `.git` at the end.
-    async fn find_git_repository(&self, url: &str) -> Result<Option<GitRepositoryRow>, Error> {
+    /// The repository with this URL in any spelling, with its credentials and settings if the project has it.
+    async fn find_git_remote(
+        &self,
+        url: &str,
+    ) -> Result<Result<(GitRemote, Option<GitRepositoryRow>), RenderingFailure>, Error> {
         let mut tx = self.read().await?;
         let rows = store::git_repository::list(&mut tx, self.project()).await?;
-        let key = identity(url);
-        Ok(rows.into_iter().find(|row| key.is_some() && identity(&row.url) == key))
+        drop(tx);
+        let found = choose_repository(rows, url).and_then(|row| Ok((to_remote(url, row.as_ref())?, row)));
+        Ok(found.map_err(rejected))
     }
 
     /// The commit of a ref now; for an OCI artifact the digest of the manifest of a tag.
@@ -160,10 +163,9 @@ impl Hub {
             Ok(client) => client,
             Err(failure) => return Ok(Err(failure)),
         };
-        let repository = self.find_git_repository(url).await?;
-        let remote = match to_remote(url, repository.as_ref()) {
-            Ok(remote) => remote,
-            Err(finding) => return Ok(Err(rejected(finding))),
+        let remote = match self.find_git_remote(url).await? {
+            Ok((remote, _)) => remote,
+            Err(failure) => return Ok(Err(failure)),
         };
         let resolved = tokio::time::timeout(RESOLVE_WAIT, client.resolve_ref(&remote, reference)).await;
         Ok(match resolved {
@@ -177,8 +179,26 @@ impl Hub {
     }
 }
 
+/// The repository with this URL in any spelling. Earlier releases accepted several: none of them decides which credentials are sent and
+/// which signatures are required.
+fn choose_repository(rows: Vec<GitRepositoryRow>, url: &str) -> Result<Option<GitRepositoryRow>, Finding> {
+    let key = identity(url);
+    let mut matching = rows.into_iter().filter(|row| key.is_some() && identity(&row.url) == key);
+    match (matching.next(), matching.next()) {
+        (Some(first), Some(second)) => {
+            let message = format!(
+                "Git repositories {:?} and {:?} both have the URL {url}, so its credentials and allowed signers are not known.",
+                first.name, second.name
+            );
+            let hint = "Remove one of them: flotilla git repo remove NAME, or page Charts.";
+            Err(Finding::error("G121", message, hint).with_path("/source/repository"))
+        }
+        (found, _) => Ok(found),
+    }
+}
+
 /// The URL without what two spellings of the same repository may differ in; `None` if it is not valid.
-fn identity(url: &str) -> Option<String> {
+pub(crate) fn identity(url: &str) -> Option<String> {
     GitRemote::new(url, None).ok().map(|remote| remote.identity())
 }
 

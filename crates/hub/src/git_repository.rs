@@ -8,7 +8,7 @@ use domain::remote::normalize_url;
 use source::git::AllowedSigners;
 use store::git_repository::GitRepositoryRow;
 
-use crate::git::{invalid_signers, to_remote};
+use crate::git::{identity, invalid_signers, to_remote};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -40,7 +40,7 @@ impl Hub {
     /// Adds a repository, or changes it. With `expected` it must have that revision.
     ///
     /// # Errors
-    /// The name, the URL or the credentials are not valid, another repository has the URL, or secrets are omitted although the URL
+    /// The name, the URL or the credentials are not valid, another repository has the URL in any spelling, or secrets are omitted although the URL
     /// leads to another server: they must be entered for it, so that nobody can direct them elsewhere.
     pub async fn save_git_repository(
         &self,
@@ -61,32 +61,49 @@ impl Hub {
         if expected.is_some_and(|expected| expected != current) {
             return Err(Error::RevisionConflict { current });
         }
-        let url = normalize_url(&put.url);
-        if let Some(other) = rows.iter().find(|row| row.name != name && row.url == url) {
-            let message = format!("Git repository {:?} has the same URL.", other.name);
-            return Err(Error::AlreadyExists(message));
-        }
         if before.is_none() && rows.len() >= MAX_REPOSITORIES {
             let message = format!("The project has {MAX_REPOSITORIES} Git repositories, the most possible.");
             return Err(invalid(message, "Remove one that is not used.", "/name"));
         }
-        let row = self.build_row(actor, name, put, before)?;
-        match before {
-            Some(before) => {
-                if !store::git_repository::update(&mut tx, &row, before.revision).await? {
-                    return Err(Error::RevisionConflict { current });
-                }
+        let mut row = self.build_row(actor, name, put, before)?;
+        row.url_identity = choose_identity(&rows, &row, before)?;
+        let written = match before {
+            Some(before) => store::git_repository::update(&mut tx, &row, before.revision).await,
+            None => store::git_repository::insert(&mut tx, &row).await.map(|()| true),
+        };
+        match written {
+            Ok(true) => {}
+            Ok(false) => return Err(Error::RevisionConflict { current }),
+            Err(store::Error::AlreadyExists { .. }) => {
+                drop(tx);
+                return Err(self.find_taken_git_repository(&row).await?);
             }
-            None => store::git_repository::insert(&mut tx, &row).await?,
+            Err(error) => return Err(error.into()),
         }
         // What could not be read may be readable now.
-        store::git::make_due(&mut tx, self.project(), &row.url, self.clock().now()).await?;
+        self.make_refs_due(&mut tx, &row.url).await?;
         let public = to_public(row);
         let message = format!("Git repository {} ({}) was saved.", public.name, public.url);
         let event = NewEvent::new(EventKind::GitRepositorySaved, &actor.name, message);
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &public)).await?;
         self.signals().git.notify_one();
         Ok(public)
+    }
+
+    /// Why a row could not be written: another request has added a repository with its name or URL meanwhile.
+    async fn find_taken_git_repository(&self, row: &GitRepositoryRow) -> Result<Error, Error> {
+        let mut tx = self.read().await?;
+        let rows = store::git_repository::list(&mut tx, self.project()).await?;
+        let is_other = |other: &&GitRepositoryRow| {
+            other.name != row.name && (other.url_identity == row.url_identity || has_same_url(other, row))
+        };
+        Ok(match rows.iter().find(is_other) {
+            Some(other) => same_url("Git", &other.name, &other.url),
+            None => Error::AlreadyExists(format!(
+                "Git repository {:?} was added by another request at the same time. Read it and try again.",
+                row.name
+            )),
+        })
     }
 
     fn build_row(
@@ -104,6 +121,7 @@ impl Hub {
             project: self.project(),
             name: name.to_owned(),
             url: normalize_url(&put.url).to_owned(),
+            url_identity: None,
             credentials,
             webhook_secret: put.webhook_secret,
             allowed_signers: String::new(),
@@ -143,6 +161,33 @@ impl Hub {
         let event = NewEvent::new(EventKind::GitRepositoryRemoved, &actor.name, message);
         self.commit(tx, CommitEffects::with_event(event)).await
     }
+}
+
+fn has_same_url(one: &GitRepositoryRow, other: &GitRepositoryRow) -> bool {
+    identity(&one.url).is_some_and(|one| identity(&other.url) == Some(one))
+}
+
+/// The form of the URL that only this repository has. `None` while another one has it that an earlier release accepted, so that this one
+/// can still be changed; with a URL that is new to it, it is refused.
+fn choose_identity(
+    rows: &[GitRepositoryRow],
+    row: &GitRepositoryRow,
+    before: Option<&GitRepositoryRow>,
+) -> Result<Option<String>, Error> {
+    let other = rows.iter().find(|other| other.name != row.name && has_same_url(other, row));
+    match other {
+        None => Ok(identity(&row.url)),
+        Some(_) if before.is_some_and(|before| has_same_url(before, row)) => Ok(None),
+        Some(other) => Err(same_url("Git", &other.name, &other.url)),
+    }
+}
+
+/// Another repository has the same URL, perhaps in another spelling.
+pub(crate) fn same_url(kind: &str, name: &str, url: &str) -> Error {
+    Error::AlreadyExists(format!(
+        "{kind} repository {name:?} has the same URL, {url}: spellings that differ in case, the usual port, a slash or .git at the end name \
+         one repository. Change {name:?}, or remove it first."
+    ))
 }
 
 fn invalid(message: String, hint: &str, path: &str) -> Error {

@@ -14,6 +14,7 @@ use egress::{
 };
 
 use crate::RemoteAccess;
+use crate::identity::{authority_identity, path_identity};
 use crate::scratch::ScratchFolder;
 
 mod artifact;
@@ -83,9 +84,15 @@ impl GitRemote {
         Ok(Self { url, credentials })
     }
 
-    /// The URL in the form that all spellings of a repository share: scheme and host in lower case, without the usual port and `.git`.
+    /// The URL in the form that all spellings of a repository share, for comparisons only: that of every URL, without `.git` at its end
+    /// and in lower case, because many Git servers accept their paths in any.
     pub fn identity(&self) -> String {
-        self.url.as_str().to_ascii_lowercase().trim_end_matches('/').trim_end_matches(".git").to_owned()
+        let path = path_identity(&self.url).to_ascii_lowercase();
+        let mut path = path.as_str();
+        while let Some(rest) = path.strip_suffix(".git").or_else(|| path.strip_suffix('/')) {
+            path = rest;
+        }
+        format!("{}://{}{path}", self.url.scheme(), authority_identity(&self.url))
     }
 
     /// Whether another repository has the same scheme, host and port, so that the same credentials are for it.
@@ -127,10 +134,8 @@ impl GitClient {
         let session = self.open(remote).await?;
         let names = list_candidates(reference);
         let request = session.capabilities.encode_ls_refs(&names);
-        let body = self.command(&session, &request, MAX_REFS_BYTES).await?;
-        let mut found = parse_refs(&body)?;
-        // A prefix also matches longer names.
-        found.retain(|one| names.contains(&one.name));
+        let listed = self.command(&session, &request, MAX_REFS_BYTES).await;
+        let mut found = parse_refs(&listed.map_err(explain_long_list)?, &names)?;
         match found.len() {
             0 => Err(missing_ref(reference)),
             1 => Ok(found.remove(0)),
@@ -264,6 +269,19 @@ fn list_candidates(reference: &str) -> Vec<String> {
     }
 }
 
+/// Whether a repository has a ref is unknown if its list of refs was not read to its end.
+fn explain_long_list(error: GitError) -> GitError {
+    if error.kind != GitErrorKind::TooLarge {
+        return error;
+    }
+    let message = format!(
+        "The list of its refs could not be read: the Git server lists more than {} MiB, because it lists other refs than the requested ones.",
+        MAX_REFS_BYTES >> 20
+    );
+    let hint = "Name a commit with all 40 digits, remove refs that nobody needs, or update the Git server.";
+    GitError::new(GitErrorKind::TooLarge, message, hint)
+}
+
 fn missing_ref(reference: &str) -> GitError {
     let is_short_commit =
         (7..40).contains(&reference.len()) && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -281,4 +299,34 @@ fn missing_ref(reference: &str) -> GitError {
         ),
     };
     GitError::new(GitErrorKind::NotFound, message, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_git_repository_have_one_identity() {
+        let identity = |url: &str| GitRemote::new(url, None).unwrap().identity();
+        let one = identity("https://git.example.com/acme/deploy");
+        for spelling in [
+            "https://git.example.com/acme/deploy.git",
+            "https://git.example.com/acme/deploy.git/",
+            "https://git.example.com/acme/deploy/.git",
+            "https://git.example.com:443/acme/deploy/",
+            "https://GIT.example.com./Acme/Deploy.GIT",
+            "https://git.example.com/acme/%64eploy%2egit",
+        ] {
+            assert_eq!(identity(spelling), one, "{spelling}");
+        }
+        for other in [
+            "http://git.example.com/acme/deploy",
+            "https://git.example.com/acme/deploy2",
+            "https://git.example.com:8443/acme/deploy",
+        ] {
+            assert_ne!(identity(other), one, "{other}");
+        }
+        // Credentials of one host are never those of another.
+        assert_ne!(identity("https://example.git"), identity("https://example"));
+    }
 }

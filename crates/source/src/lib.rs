@@ -10,6 +10,7 @@
 pub mod archive;
 pub mod git;
 pub mod helm;
+mod identity;
 pub mod kustomize;
 mod messages;
 pub mod readme;

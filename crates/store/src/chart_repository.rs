@@ -25,6 +25,8 @@ pub struct ChartRepositoryRow {
     pub name: String,
     /// Its URL.
     pub url: String,
+    /// The URL in the form that all its spellings share, which only one row of a project has; `None` if an earlier release wrote the row.
+    pub url_identity: Option<String>,
     /// Whether an OCI registry is requested over plain HTTP.
     pub plain_http: bool,
     /// The credentials; `None` for a public repository.
@@ -50,6 +52,7 @@ table_row! {
     Key project_id = row.project.to_string() => project: parse;
     Key name = &row.name => name: text;
     Mutable url = &row.url => url: text;
+    Mutable url_identity = row.url_identity.clone() => url_identity: opt_parse;
     Mutable plain_http = row.plain_http => plain_http: flag;
     Mutable credentials = row.credentials.as_ref().map(to_json).transpose()? => credentials: opt_json;
     Mutable credentials_format = SECRETS_FORMAT;
@@ -62,12 +65,12 @@ table_row! {
     Mutable status = to_json(&row.status)? => status: json;
 }
 
-/// Adds a repository. [`Error::AlreadyExists`] if its name is taken in its project.
+/// Adds a repository. [`Error::AlreadyExists`] if its name or its URL is taken in its project.
 pub async fn insert(tx: &mut Tx, row: &ChartRepositoryRow) -> Result<(), Error> {
     table::insert(tx, std::slice::from_ref(row))?.execute(tx).await.map(drop)
 }
 
-/// Writes a repository, if it still has `expected_version`; returns whether it had.
+/// Writes a repository, if it still has `expected_version`; returns whether it had. [`Error::AlreadyExists`] if its URL is taken.
 pub async fn update(tx: &mut Tx, row: &ChartRepositoryRow, expected_version: i64) -> Result<bool, Error> {
     let changed = table::update(tx, row)?
         .push(" WHERE project_id = ")

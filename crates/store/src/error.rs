@@ -91,6 +91,19 @@ pub enum Error {
         /// The most that can be read.
         max: usize,
     },
+    /// A text by which rows are found is too long. PostgreSQL has no index entries of more than 2 704 bytes, so SQLite gets none either.
+    #[error("{what} has {bytes} bytes; at most {max} can be stored")]
+    TooLong {
+        /// What is too long.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The most that can be stored.
+        max: usize,
+    },
+    /// A text contains the character U+0000. PostgreSQL can't store it, so SQLite does not either.
+    #[error("a text {}", domain::null_character::REJECTION)]
+    NullCharacter,
     /// A value cannot be encoded as JSON.
     #[error("a value cannot be encoded as JSON: {0}")]
     Encode(#[source] serde_json::Error),

@@ -6,7 +6,7 @@ use domain::workload::Workload;
 use domain::{ProjectId, Timestamp, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
-use crate::sql::{sql, to_json};
+use crate::sql::{check_key_length, sql, to_json};
 use crate::{Error, Tx};
 
 /// A path of a repository.
@@ -138,6 +138,15 @@ pub async fn update_ref(tx: &mut Tx, row: &GitRefRow) -> Result<(), Error> {
         .map(drop)
 }
 
+/// The URLs of the repositories whose refs drafts follow, as they are spelled in the drafts; sorted.
+pub async fn list_ref_urls(tx: &mut Tx, project: ProjectId) -> Result<Vec<String>, Error> {
+    let rows = sql("SELECT DISTINCT url FROM git_ref WHERE project_id = $1 ORDER BY url")
+        .bind_text(project)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, REF, |row| row.text("url"))
+}
+
 /// Makes all refs of a repository due; returns how many there are.
 pub async fn make_due(tx: &mut Tx, project: ProjectId, url: &str, now: Timestamp) -> Result<u64, Error> {
     sql("UPDATE git_ref SET next_check_at = $1 WHERE project_id = $2 AND url = $3")
@@ -224,6 +233,8 @@ pub(crate) async fn track_draft(tx: &mut Tx, workload: &Workload) -> Result<(), 
             .await
             .map(drop);
     };
+    check_key_length("the URL of the repository", &source.repository)?;
+    check_key_length("the name of the ref", &source.reference)?;
     sql("INSERT INTO git_source (workload_id, project_id, url, ref, path, follow_status) VALUES ($1, $2, $3, $4, $5, $6) \
          ON CONFLICT (workload_id) DO UPDATE SET url = excluded.url, ref = excluded.ref, path = excluded.path, \
          follow_status = CASE WHEN git_source.url = excluded.url AND git_source.ref = excluded.ref AND git_source.path = excluded.path \

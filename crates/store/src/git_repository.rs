@@ -22,6 +22,8 @@ pub struct GitRepositoryRow {
     pub name: String,
     /// Its URL.
     pub url: String,
+    /// The URL in the form that all its spellings share, which only one row of a project has; `None` if an earlier release wrote the row.
+    pub url_identity: Option<String>,
     /// The credentials; `None` for a public repository.
     pub credentials: Option<GitCredentials>,
     /// The secret of its webhook.
@@ -41,6 +43,7 @@ table_row! {
     Key project_id = row.project.to_string() => project: parse;
     Key name = &row.name => name: text;
     Mutable url = &row.url => url: text;
+    Mutable url_identity = row.url_identity.clone() => url_identity: opt_parse;
     Mutable credentials = row.credentials.as_ref().map(to_json).transpose()? => credentials: opt_json;
     Mutable credentials_format = SECRETS_FORMAT;
     Mutable webhook_secret = row.webhook_secret.as_ref().map(to_json).transpose()? => webhook_secret: opt_json;
@@ -50,12 +53,12 @@ table_row! {
     Mutable resource_version = row.revision => revision: int;
 }
 
-/// Adds a repository. [`Error::AlreadyExists`] if its name is taken in its project.
+/// Adds a repository. [`Error::AlreadyExists`] if its name or its URL is taken in its project.
 pub async fn insert(tx: &mut Tx, row: &GitRepositoryRow) -> Result<(), Error> {
     table::insert(tx, std::slice::from_ref(row))?.execute(tx).await.map(drop)
 }
 
-/// Writes a repository, if it still has `expected_version`; returns whether it had.
+/// Writes a repository, if it still has `expected_version`; returns whether it had. [`Error::AlreadyExists`] if its URL is taken.
 pub async fn update(tx: &mut Tx, row: &GitRepositoryRow, expected_version: i64) -> Result<bool, Error> {
     let changed = table::update(tx, row)?
         .push(" WHERE project_id = ")

@@ -38,6 +38,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 15, text: include_str!("../../../migrations/0015_incident.sql") },
     Migration { version: 16, text: include_str!("../../../migrations/0016_rendered_facts.sql") },
     Migration { version: 17, text: include_str!("../../../migrations/0017_generated_values.sql") },
+    Migration { version: 18, text: include_str!("../../../migrations/0018_repository_identity.sql") },
 ];
 
 /// The migration since which columns are encrypted.
@@ -269,6 +270,41 @@ mod tests {
             let cluster = crate::cluster::get_by_name(&mut tx, "eu").await.unwrap().unwrap();
             assert_eq!(cluster.confirmed_facts, domain::cluster::ConfirmedFacts::from_reported(&cluster.facts));
             assert_eq!((cluster.confirmed_facts.region.as_str(), cluster.pending_facts().len()), ("eu-west-1", 0));
+            drop(tx);
+            store.close().await;
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn repositories_with_one_url_that_were_added_before_the_upgrade_do_not_stop_it() {
+        databases::for_each_address(|url| async move {
+            migrate_to(&url, &MIGRATIONS[..16]).await.unwrap();
+            let project = ProjectId::from_parts(1, 1);
+            let mut inserts =
+                vec![format!("INSERT INTO project (id, name, created_at) VALUES ('{project}', 'default', 0)")];
+            for (name, at) in [("a", "https://git.test/x"), ("b", "https://git.test/x.git")] {
+                inserts.push(format!(
+                    "INSERT INTO git_repository (project_id, name, url, credentials_format, allowed_signers, created_by, created_at, \
+                     resource_version) VALUES ('{project}', '{name}', '{at}', 'plain', '', 'ada', 0, 1)"
+                ));
+                inserts.push(format!(
+                    "INSERT INTO chart_repository (project_id, name, url, plain_http, credentials_format, created_by, created_at, \
+                     resource_version, status) VALUES ('{project}', '{name}', '{at}', 0, 'plain', 'ada', 0, 1, '{{}}')"
+                ));
+            }
+            databases::execute_directly(&url, &inserts.join(";")).await;
+            let store = Store::open_for_test(&url).await.unwrap();
+            let mut tx = store.write().await.unwrap();
+            let mut rows = crate::git_repository::list(&mut tx, project).await.unwrap();
+            assert_eq!((rows.len(), &rows[0].url_identity), (2, &None));
+            assert_eq!(crate::chart_repository::list(&mut tx, project).await.unwrap().len(), 2);
+            for row in &mut rows {
+                row.url_identity = Some("https://git.test/x".to_owned());
+            }
+            assert!(crate::git_repository::update(&mut tx, &rows[0], 1).await.unwrap());
+            let taken = crate::git_repository::update(&mut tx, &rows[1], 1).await;
+            assert!(matches!(taken, Err(Error::AlreadyExists { .. })), "{taken:?}");
             drop(tx);
             store.close().await;
         })

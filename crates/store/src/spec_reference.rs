@@ -10,7 +10,7 @@ use domain::workload::{Source, WorkloadSpec};
 
 use crate::sealed::columns::{REVISION_SPEC, WORKLOAD_DRAFT};
 use crate::sealed::{RowKey, SealedColumn};
-use crate::sql::sql;
+use crate::sql::{check_key_length, sql};
 use crate::{Error, Tx};
 
 /// The revision of references of a draft.
@@ -60,7 +60,21 @@ pub(crate) async fn replace(
     revision: u32,
     spec: &WorkloadSpec,
 ) -> Result<(), Error> {
-    write(tx, &workload.to_string(), revision, list_references(spec)).await
+    let references = list_references(spec);
+    check_lengths(&references)?;
+    write(tx, &workload.to_string(), revision, references).await
+}
+
+/// [`Error::TooLong`] for a reference that no index can have.
+fn check_lengths(references: &BTreeSet<Reference>) -> Result<(), Error> {
+    references.iter().try_for_each(|(kind, name, detail)| {
+        let (name_of, detail_of) = match *kind {
+            GROUP => ("the name of a cluster group", "its detail"),
+            CHART => ("the name of the chart", "the version of the chart"),
+            _ => ("the commit", "its detail"),
+        };
+        check_key_length(name_of, name).and_then(|()| check_key_length(detail_of, detail))
+    })
 }
 
 /// Replaces the references of a spec that is encrypted now, by the text that is stored in this column.
@@ -76,7 +90,9 @@ pub(crate) async fn replace_for_text(
         _ => return Ok(()),
     };
     let unknown = || BTreeSet::from([(UNKNOWN, String::new(), String::new())]);
-    let references = serde_json::from_str(text).map_or_else(|_| unknown(), |spec| list_references(&spec));
+    let references = serde_json::from_str(text).ok().map(|spec| list_references(&spec));
+    // A spec of an earlier release may have references that are too long.
+    let references = references.filter(|found| check_lengths(found).is_ok()).unwrap_or_else(unknown);
     write(tx, &key[0], revision, references).await
 }
 

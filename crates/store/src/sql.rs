@@ -18,6 +18,33 @@ pub(crate) struct Sql {
     args: AnyArguments,
     placeholder_count: usize,
     encode_error: Option<sqlx::error::BoxDynError>,
+    has_null_character: bool,
+}
+
+/// A type whose values can be bound.
+pub(crate) trait BindValue: for<'q> Encode<'q, Any> + Type<Any> {
+    /// Whether it is a text with the character U+0000: PostgreSQL rejects the statement with it, and functions of SQLite cut the text
+    /// there, so it is left to neither.
+    fn has_null_character(&self) -> bool {
+        false
+    }
+}
+
+impl BindValue for i64 {}
+impl BindValue for Option<i64> {}
+impl BindValue for Vec<u8> {}
+impl BindValue for Option<Vec<u8>> {}
+
+impl BindValue for String {
+    fn has_null_character(&self) -> bool {
+        self.contains('\0')
+    }
+}
+
+impl BindValue for Option<String> {
+    fn has_null_character(&self) -> bool {
+        self.as_ref().is_some_and(BindValue::has_null_character)
+    }
 }
 
 /// A row as it is stored, with the keys for its encrypted columns.
@@ -28,7 +55,13 @@ pub(crate) struct StoredRow {
 
 /// A statement whose text may contain `$n` placeholders; values follow with [`Sql::bind`].
 pub(crate) fn sql(text: &'static str) -> Sql {
-    Sql { text: Cow::Borrowed(text), args: AnyArguments::default(), placeholder_count: 0, encode_error: None }
+    Sql {
+        text: Cow::Borrowed(text),
+        args: AnyArguments::default(),
+        placeholder_count: 0,
+        encode_error: None,
+        has_null_character: false,
+    }
 }
 
 impl Sql {
@@ -39,11 +72,9 @@ impl Sql {
     }
 
     /// Binds a value to the next placeholder.
-    pub(crate) fn bind<T>(mut self, value: T) -> Self
-    where
-        T: for<'q> Encode<'q, Any> + Type<Any>,
-    {
+    pub(crate) fn bind<T: BindValue>(mut self, value: T) -> Self {
         self.placeholder_count += 1;
+        self.has_null_character |= value.has_null_character();
         if let Err(error) = self.args.add(value) {
             self.encode_error = self.encode_error.or(Some(error));
         }
@@ -61,10 +92,7 @@ impl Sql {
     }
 
     /// Adds a placeholder to the text and binds its value.
-    pub(crate) fn push_bind<T>(self, value: T) -> Self
-    where
-        T: for<'q> Encode<'q, Any> + Type<Any>,
-    {
+    pub(crate) fn push_bind<T: BindValue>(self, value: T) -> Self {
         let place = format!("${}", self.placeholder_count + 1);
         self.push(&place).bind(value)
     }
@@ -117,6 +145,9 @@ impl Sql {
         if let Some(error) = self.encode_error {
             return Err(Error::Database(sqlx::Error::Encode(error)));
         }
+        if self.has_null_character {
+            return Err(Error::NullCharacter);
+        }
         Ok(match self.text {
             Cow::Borrowed(text) => sqlx::query_with(text, self.args),
             Cow::Owned(text) => sqlx::query_with(AssertSqlSafe(text), self.args),
@@ -126,6 +157,17 @@ impl Sql {
 
 /// The most maps and lists around a value that `decode_json` reads: the recursion limit of `serde_json` (128) less one.
 pub(crate) const MAX_JSON_DEPTH: usize = 127;
+
+/// The most bytes of each of up to two texts of one index entry, of which PostgreSQL stores 2 704 bytes.
+const MAX_KEY_BYTES: usize = 1_024;
+
+/// [`Error::TooLong`] for a text that is too long for an index.
+pub(crate) fn check_key_length(what: &'static str, text: &str) -> Result<(), Error> {
+    match text.len() {
+        bytes if bytes > MAX_KEY_BYTES => Err(Error::TooLong { what, bytes, max: MAX_KEY_BYTES }),
+        _ => Ok(()),
+    }
+}
 
 /// `value` as JSON text: the only way into a JSON column. Errors: [`Error::TooDeep`] for text that `RowReader` could not read.
 pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, Error> {

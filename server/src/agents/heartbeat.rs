@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use super::AgentApiState;
 use super::authenticate::AgentConnection;
+use crate::input::AgentMessage;
 use crate::problem::ApiError;
 
 /// Renews the cluster's lease, or records that its API server does not respond.
 pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
-    Json(heartbeat): Json<Heartbeat>,
+    AgentMessage(heartbeat): AgentMessage<Heartbeat>,
 ) -> Result<Json<Value>, ApiError> {
     match heartbeat.api_server_error {
         None => agents.site.hub().record_heartbeat(agent.cluster).await?,

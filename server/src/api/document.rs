@@ -130,6 +130,23 @@ pub fn list_operation_ids(openapi: &OpenApi) -> impl Iterator<Item = ((Method, S
     })
 }
 
+/// The names of the query parameters of every operation of the document that has any, by method and path.
+pub fn list_query_parameters(openapi: &OpenApi) -> impl Iterator<Item = ((Method, String), Vec<String>)> {
+    openapi.paths.paths.iter().flat_map(|(path, item)| {
+        let mut item = item.clone();
+        let names = |operation: &Operation| -> Vec<String> {
+            let parameters = operation.parameters.iter().flatten().filter_map(as_parameter);
+            let query = parameters.filter(|parameter| parameter.parameter_in == ParameterIn::Query);
+            query.map(|parameter| parameter.name.clone()).collect()
+        };
+        let listed: Vec<_> = operations_mut(&mut item)
+            .map(|(method, operation)| ((method, path.clone()), names(operation)))
+            .filter(|(_, names)| !names.is_empty())
+            .collect();
+        listed
+    })
+}
+
 /// The custom verbs in the internal paths of a document, before [`complete_document`]. A verb that is a parameter is one of
 /// the values of its schema.
 pub fn list_verbs(openapi: &OpenApi) -> BTreeSet<String> {

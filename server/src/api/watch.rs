@@ -46,8 +46,9 @@ const CLIENT_RETRY_DELAY: Duration = Duration::from_secs(2);
 #[into_params(parameter_in = Query)]
 pub struct WatchQuery {
     /// Resume after this position, for clients that can't send `Last-Event-ID`. The header takes precedence.
-    #[serde(alias = "since")]
     pub after: Option<i64>,
+    /// The same as `after`, which takes precedence.
+    pub since: Option<i64>,
 }
 
 /// Streams changes as server-sent events.
@@ -79,7 +80,7 @@ pub async fn watch_changes(
     let follower = EventStreamer { seq: 0, sender, site, actor };
     tokio::spawn(async move {
         let _permit = permit;
-        follower.run(header.or(params.after)).await;
+        follower.run(header.or(params.after).or(params.since)).await;
     });
     let ping = Event::default().event("ping").data("{}");
     let keep_alive = KeepAlive::new().interval(PING_INTERVAL).event(ping);

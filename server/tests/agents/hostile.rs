@@ -158,3 +158,30 @@ async fn p20_an_agent_that_reports_without_pause_is_slowed_down_and_others_are_n
     assert!(refused.retry_after.is_some_and(|seconds| seconds >= 1), "{refused:?}");
     assert_eq!(other.post("reports", &batch(others, 1, &[])).await["accepted"], true);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_of_a_cluster_with_the_character_u_0000_are_recorded_without_it_and_keep_no_other_report_from_being_recorded()
+ {
+    let server = TestServer::open().await;
+    let (agent, mut report) = join_with_release(&server).await;
+    let incarnation = agent.start_session().await;
+    let text = "a\0b";
+    let facts = json!({"kubernetesVersion": text, "region": text, "zones": [text], "apis": [], "storageClasses": [text],
+        "ingressClasses": [], "nodePools": []});
+    report["health"] = json!({"status": "Degraded", "reason": text, "message": text});
+    report["drift"] = json!([{"object": {"version": "v1", "kind": "ConfigMap", "namespace": "default", "name": text},
+        "fields": [text], "manager": text, "outcome": "healed", "at": "2026-01-01T00:00:00Z"}]);
+    report["resources"][0]["causes"] = json!([text]);
+    report["resources"][0]["health"] = json!({"status": "Degraded", "reason": text, "message": text});
+    let mut all = batch(incarnation, 1, &[report]);
+    all["facts"] = facts;
+    assert_eq!(agent.post("reports", &all).await["accepted"], true);
+    server.wait_for_state("web", "eu", domain::release::ReleaseState::Degraded).await;
+    let events = list_drift_events(&server).await;
+    assert_eq!(events.len(), 1);
+    assert!(events[0].message.contains("a\u{fffd}b") && events[0].actor == "a\u{fffd}b", "{events:?}");
+    let cluster = server.hub.get_cluster("eu").await.unwrap().cluster;
+    assert_eq!(cluster.facts.region, "a\u{fffd}b");
+    let outage = agent.send("heartbeat", &json!({"apiServerError": text})).await;
+    assert_eq!(outage.status, 200, "{outage:?}");
+}

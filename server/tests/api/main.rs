@@ -7,6 +7,7 @@ mod clusters;
 mod evaluation_budgets;
 mod groups;
 mod idempotency;
+mod inputs;
 mod openapi;
 mod outages;
 mod overrides;

@@ -55,6 +55,11 @@ impl TestDatabase {
         format!("postgres://{user}@{}/{}?sslmode=disable", self.proxy.address, self.name)
     }
 
+    /// The address of the database without the proxy.
+    pub fn direct_url(&self) -> String {
+        format!("{}/{}?sslmode=disable", self.server.rsplit_once('/').unwrap().0, self.name)
+    }
+
     /// What happens to messages and connections from now on.
     pub fn set_fault(&self, fault: ProxyFault) {
         self.proxy.fault.send_replace(fault);

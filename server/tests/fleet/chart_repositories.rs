@@ -336,3 +336,41 @@ async fn repositories_and_charts_that_workloads_name_are_not_deleted() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_may_read_private_addresses_never_requests_the_metadata_service_of_a_cloud() {
+    with_timeout(async {
+        let fleet = fleet_with_repositories().await;
+        fleet.hub.set_git_client(source::git::GitClient::new(RemoteAccess::PrivateHttp).unwrap());
+        let hosts = [
+            "169.254.169.254",
+            "169.254.170.2",
+            "100.100.100.200",
+            "192.0.0.192",
+            "[fd00:ec2::254]",
+            "[fd20:ce::254]",
+            "[::ffff:100.100.100.200]",
+            "[64:ff9b::6464:64c8]",
+            "[2002:a9fe:a9fe::1]",
+            "[fe80::1]",
+        ];
+        for scheme in ["http", "https"] {
+            for host in hosts {
+                let url = format!("{scheme}://{host}/latest");
+                let added = fleet.client.create_chart_repository(&new_repository(&url)).await.unwrap();
+                let failure = added.status.failure.unwrap();
+                assert!(failure.message.contains("its address is"), "{url}: {failure:?}");
+                fleet.client.remove_chart_repository("acme").await.unwrap();
+                let mut new = web_workload();
+                let remote = domain::remote::RemoteSource { repository: url.clone(), ..Default::default() };
+                new.spec.source = Source::Git(Box::new(remote));
+                let problems = find_problems(&fleet, &new).await;
+                let is_refused =
+                    |(code, text): &(String, String)| code == "G122" && text.contains("its address is");
+                assert!(problems.iter().any(is_refused), "{url}: {problems:?}");
+            }
+        }
+        fleet.stop().await;
+    })
+    .await;
+}

@@ -43,3 +43,26 @@ async fn s3_2_g120_the_manifests_of_a_manifest_work_are_published_with_its_optio
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_g111_a_manifest_work_with_more_objects_than_documents_are_allowed_is_refused() {
+    with_timeout(async {
+        let fleet = TestFleet::start().await;
+        let object = |n: u32| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c-{n}"), "namespace": "apps"}});
+        let work = json!({
+            "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": {"name": "web"},
+            "spec": {"workload": {"manifests": (0..5_000).map(object).collect::<Vec<_>>()}},
+        });
+        let mut new = web_workload();
+        new.spec.source =
+            Source::Yaml { files: vec![SourceFile { name: "work.yaml".to_owned(), text: work.to_string() }] };
+        fleet.client.create_workload(&new).await.unwrap();
+        let refused =
+            fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap_err();
+        let is_limit =
+            |finding: &domain::Finding| finding.code == "G111" && finding.message.contains("500 documents");
+        assert!(refused.findings().iter().any(is_limit), "{refused:?}");
+        fleet.stop().await;
+    })
+    .await;
+}

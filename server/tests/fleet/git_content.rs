@@ -147,6 +147,27 @@ async fn what_helmignore_leaves_out_of_a_chart_in_a_repository_is_not_published(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_branch_is_found_after_any_number_of_others_and_a_list_that_is_not_read_to_its_end_is_no_missing_branch()
+ {
+    with_timeout(Box::pin(async {
+        let (server, _) = repository().await;
+        let fleet = git_fleet().await;
+        let new = git_workload(&server, OnNewCommit::Draft);
+        server.list_all_refs(40_000);
+        let problems = find_problems(&fleet, &new).await;
+        let is_unknown = |(code, text): &(String, String)| {
+            code == "G121" && text.contains("could not be read") && text.contains("more than 2 MiB")
+        };
+        assert!(problems.iter().any(is_unknown), "{problems:?}");
+        assert!(!problems.iter().any(|(_, text)| text.contains("no branch")), "{problems:?}");
+        server.list_all_refs(5_000);
+        publish(&fleet, &new).await;
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn addresses_that_the_server_does_not_allow_and_ssh_are_refused() {
     with_timeout(Box::pin(async {
         let (server, _) = repository().await;

@@ -24,6 +24,8 @@ pub struct GitServer {
 struct ServerState {
     root: PathBuf,
     is_down: AtomicBool,
+    /// Whether all refs are listed, whatever prefixes are requested: version 2 of the protocol allows it.
+    lists_all_refs: AtomicBool,
     /// The `Authorization` that is required; empty for a public repository.
     authorization: parking_lot::Mutex<String>,
     /// Number of fetched packs.
@@ -39,6 +41,7 @@ impl GitServer {
         let state = Arc::new(ServerState {
             root,
             is_down: AtomicBool::new(false),
+            lists_all_refs: AtomicBool::new(false),
             authorization: parking_lot::Mutex::default(),
             fetches: std::sync::atomic::AtomicUsize::new(0),
         });
@@ -69,6 +72,15 @@ impl GitServer {
 
     pub fn set_down(&self, is_down: bool) {
         self.state.is_down.store(is_down, SeqCst);
+    }
+
+    /// Lists all refs from now on, with this many branches of the current commit before `main`.
+    pub fn list_all_refs(&self, count: usize) {
+        self.state.lists_all_refs.store(true, SeqCst);
+        let commit = self.git(&["rev-parse", "HEAD"]);
+        let mut packed = "# pack-refs with: peeled fully-peeled sorted \n".to_owned();
+        packed.extend((0..count).map(|n| format!("{commit} refs/heads/change-{n:06}-of-another-team\n")));
+        std::fs::write(self.state.root.join("deploy.git/packed-refs"), packed).unwrap();
     }
 
     /// Requires user name and password.
@@ -128,7 +140,10 @@ async fn serve(State(state): State<Arc<ServerState>>, request: Request) -> Respo
     }
     let (method, uri) = (parts.method.to_string(), parts.uri.clone());
     let (content_type, protocol) = (header("content-type"), header("git-protocol"));
-    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let mut body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    if state.lists_all_refs.load(SeqCst) {
+        body = without_prefixes(&body);
+    }
     if body.windows(13).any(|part| part == b"command=fetch") {
         state.fetches.fetch_add(1, SeqCst);
     }
@@ -159,6 +174,20 @@ async fn serve(State(state): State<Arc<ServerState>>, request: Request) -> Respo
         };
     }
     response.body(Body::from(output.slice(end + 4..))).unwrap()
+}
+
+/// A request without its lines `ref-prefix`.
+fn without_prefixes(body: &[u8]) -> Bytes {
+    let (mut kept, mut rest) = (Vec::new(), body);
+    while let Some((length, _)) = rest.split_first_chunk::<4>() {
+        let length = usize::from_str_radix(std::str::from_utf8(length).unwrap(), 16).unwrap().max(4);
+        let (line, after) = rest.split_at(length);
+        if !line[4..].starts_with(b"ref-prefix ") {
+            kept.extend_from_slice(line);
+        }
+        rest = after;
+    }
+    kept.into()
 }
 
 /// Whether a path is a link, so that a test is sure of what it commits.

@@ -41,6 +41,7 @@ mod real_charts;
 mod real_clusters;
 mod renderer_sandbox;
 mod repeated_requests;
+mod repository_urls;
 mod requests;
 mod revisions;
 mod secrets;

@@ -13,6 +13,7 @@ use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::{Map, Value};
 
 use crate::kubernetes::nearest::find_nearest;
+use crate::text::null_character;
 
 /// The most fields that one error lists.
 const MAX_LISTED: usize = 5;
@@ -52,8 +53,13 @@ fn format_fields(fields: &[InvalidField]) -> String {
 /// Reads a value that was sent.
 ///
 /// # Errors
-/// All unknown fields; without any, the first field that is missing or of another type.
+/// The first text or name with the character U+0000; without any, all unknown fields; without any, the first field that is missing or of
+/// another type.
 pub fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidInput> {
+    if let Some(found) = null_character::find_in(value) {
+        let message = found.describe();
+        return Err(InvalidInput(vec![InvalidField { path: found.path, message }]));
+    }
     let unknown = RefCell::new(Vec::new());
     let parsed = T::deserialize(FieldReader { value, path: &ValuePath::Root, unknown: &unknown });
     let unknown = unknown.into_inner();

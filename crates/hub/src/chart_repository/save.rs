@@ -10,6 +10,7 @@ use domain::event::{EventKind, NewEvent};
 use store::chart_repository::ChartRepositoryRow;
 
 use super::{to_public, to_source};
+use crate::git_repository::same_url;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -22,17 +23,18 @@ impl Hub {
     /// Adds a repository and reads its index. A repository that can't be read now is added, and its status says why.
     ///
     /// # Errors
-    /// The name, the URL or the credentials are not valid, or the name is taken.
+    /// The name, the URL or the credentials are not valid, or the name or the URL in any spelling is taken.
     pub async fn create_chart_repository(
         &self,
         actor: &Actor,
         new: NewChartRepository,
     ) -> Result<ChartRepository, Error> {
         actor.authorize(UserAction::ManageRepositories)?;
-        let row = ChartRepositoryRow {
+        let mut row = ChartRepositoryRow {
             project: self.project(),
             name: new.name,
             url: new.url.trim().to_owned(),
+            url_identity: None,
             plain_http: new.plain_http,
             credentials: to_stored(new.credentials),
             created_by: actor.name.clone(),
@@ -58,7 +60,14 @@ impl Hub {
                 "Remove one that is not used.",
             )]));
         }
-        store::chart_repository::insert(&mut tx, &row).await?;
+        row.url_identity = choose_identity(&existing, &row, None)?;
+        match store::chart_repository::insert(&mut tx, &row).await {
+            Err(store::Error::AlreadyExists { .. }) => {
+                drop(tx);
+                return Err(self.find_taken_repository(&row).await?);
+            }
+            inserted => inserted?,
+        }
         // A workload may name the repository already.
         store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
         let public = to_public(row.clone());
@@ -70,7 +79,8 @@ impl Hub {
     /// Changes a repository and reads its index. With `expected` it must have that revision.
     ///
     /// # Errors
-    /// There is no such repository, the URL or the credentials are not valid, or the credentials are omitted although the
+    /// There is no such repository, the URL or the credentials are not valid, another repository has the URL in any spelling, or the
+    /// credentials are omitted although the
     /// URL leads to another server: they must be entered for it, so that nobody can direct them elsewhere.
     pub async fn change_chart_repository(
         &self,
@@ -103,14 +113,35 @@ impl Hub {
             (row.index, row.etag, row.last_modified) = (None, None, None);
             row.status = RepositoryStatus::default();
         }
-        if !store::chart_repository::update(&mut tx, &row, before.revision).await? {
-            return Err(Error::RevisionConflict { current: before.revision });
+        let existing = store::chart_repository::list(&mut tx, self.project()).await?;
+        row.url_identity = choose_identity(&existing, &row, Some(&before))?;
+        match store::chart_repository::update(&mut tx, &row, before.revision).await {
+            Ok(true) => {}
+            Ok(false) => return Err(Error::RevisionConflict { current: before.revision }),
+            Err(store::Error::AlreadyExists { .. }) => {
+                drop(tx);
+                return Err(self.find_taken_repository(&row).await?);
+            }
+            Err(error) => return Err(error.into()),
         }
         store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
         let public = to_public(row.clone());
         let effects = CommitEffects::with_event_for_placer(saved_event(actor, &row, "changed"));
         self.commit(tx, effects.with_response(actor, 200, &public)).await?;
         self.refresh_saved(&row, public).await
+    }
+
+    /// Why a row could not be written: another request has added a repository with its name or URL meanwhile.
+    async fn find_taken_repository(&self, row: &ChartRepositoryRow) -> Result<Error, Error> {
+        let mut tx = self.read().await?;
+        let rows = store::chart_repository::list(&mut tx, self.project()).await?;
+        let is_other = |other: &&ChartRepositoryRow| {
+            other.name != row.name && (other.url_identity == row.url_identity || has_same_url(other, row))
+        };
+        Ok(match rows.iter().find(is_other) {
+            Some(other) => same_url("Chart", &other.name, &other.url),
+            None => Error::AlreadyExists(format!("Chart repository {:?} already exists.", row.name)),
+        })
     }
 
     /// The repository after its first refresh; without an index, as it was saved.
@@ -122,6 +153,31 @@ impl Hub {
         self.refresh_within_request(row).await;
         let found = self.find_repository(&row.name).await?;
         Ok(found.map_or(saved, to_public))
+    }
+}
+
+/// The URL in the form that all its spellings share; `None` if it is not valid.
+fn identity(row: &ChartRepositoryRow) -> Option<String> {
+    let public = ChartRepositoryRow { credentials: None, ..row.clone() };
+    Some(to_source(&public).ok()?.identity())
+}
+
+fn has_same_url(one: &ChartRepositoryRow, other: &ChartRepositoryRow) -> bool {
+    identity(one).is_some_and(|one| identity(other) == Some(one))
+}
+
+/// The form of the URL that only this repository has. `None` while another one has it that an earlier release accepted, so that this one
+/// can still be changed; with a URL that is new to it, it is refused.
+fn choose_identity(
+    rows: &[ChartRepositoryRow],
+    row: &ChartRepositoryRow,
+    before: Option<&ChartRepositoryRow>,
+) -> Result<Option<String>, Error> {
+    let other = rows.iter().find(|other| other.name != row.name && has_same_url(other, row));
+    match other {
+        None => Ok(identity(row)),
+        Some(_) if before.is_some_and(|before| has_same_url(before, row)) => Ok(None),
+        Some(other) => Err(same_url("Chart", &other.name, &other.url)),
     }
 }
 

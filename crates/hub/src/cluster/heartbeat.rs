@@ -1,8 +1,8 @@
 //! Heartbeats: renew a cluster's lease and mark its releases as reachable.
 
-use domain::ClusterId;
 use domain::cluster::Connectivity;
 use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::{ClusterId, null_character};
 use store::Tx;
 
 use crate::hub::CommitEffects;
@@ -32,7 +32,8 @@ impl Hub {
     pub async fn record_api_server_outage(&self, cluster: ClusterId, error: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let mut effects = CommitEffects::default();
-        let error: String = error.chars().take(MAX_ERROR_LENGTH).collect();
+        let mut error: String = error.chars().take(MAX_ERROR_LENGTH).collect();
+        null_character::replace(&mut error);
         let now = self.clock().now();
         if store::cluster::begin_api_server_outage(&mut tx, cluster, &error, now).await? {
             if let Some(found) = store::cluster::get_by_id(&mut tx, cluster).await? {

@@ -1,6 +1,8 @@
 //! OCI artifacts as a source. They are read with the settings and credentials of the registries that charts come from, and from then on
 //! are handled as commits: the digest of the manifest is pinned, and its content is stored.
 
+use std::cmp::Reverse;
+
 use domain::Finding;
 use source::git::ArtifactFiles;
 use source::repository::{Repository, RepositoryError, RepositoryErrorKind, RepositoryOptions};
@@ -74,10 +76,17 @@ impl Hub {
         let mut tx = self.read().await?;
         let mut rows = store::chart_repository::list(&mut tx, self.project()).await?;
         drop(tx);
-        rows.sort_by_key(|row| std::cmp::Reverse(row.url.len()));
-        let known = rows.iter().filter_map(|row| to_source(row).ok()?.at_path_below(url)).next();
-        if let Some(repository) = known {
-            return Ok(Ok(repository));
+        rows.sort_by_key(|row| Reverse(row.url.len()));
+        let mut known = rows.iter().filter_map(|row| {
+            let repository = to_source(row).ok()?;
+            Some((row, repository.identity(), repository.at_path_below(url)?))
+        });
+        if let Some((row, identity, repository)) = known.next() {
+            let same_url = known.find(|(_, other, _)| *other == identity);
+            return Ok(match same_url {
+                Some((other, ..)) => Err(ambiguous(&row.name, &other.name, &row.url)),
+                None => Ok(repository),
+            });
         }
         let options = RepositoryOptions { url, ..RepositoryOptions::default() };
         Ok(Repository::new(options).map_err(|error| {
@@ -85,6 +94,15 @@ impl Hub {
             rejected(Finding::error("G121", error.to_string(), hint).with_path("/source/repository"))
         }))
     }
+}
+
+/// Earlier releases accepted several repositories with one URL: none of them decides which credentials are sent.
+fn ambiguous(one: &str, other: &str, url: &str) -> RenderingFailure {
+    let message = format!(
+        "Chart repositories {one:?} and {other:?} both have the URL {url}, so its credentials are not known."
+    );
+    let hint = "Remove one of them: flotilla chart repo remove NAME, or page Charts.";
+    rejected(Finding::error("G121", message, hint).with_path("/source/repository"))
 }
 
 fn to_failure(error: RepositoryError) -> RenderingFailure {

@@ -14,7 +14,7 @@ use source::git::{AllowedSigners, CommitDetails, FileTree, GitError, GitSnapshot
 use source::kustomize::KustomizeFailed;
 use store::git::GitPath;
 
-use super::{FetchKey, invalid_signers, rejected, to_failure, to_remote, waiting};
+use super::{FetchKey, invalid_signers, rejected, to_failure, waiting};
 use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
 use crate::manifests::RenderWait;
@@ -148,10 +148,9 @@ impl Hub {
             Ok(client) => client,
             Err(failure) => return Ok(Err(failure)),
         };
-        let repository = self.find_git_repository(url).await?;
-        let remote = match to_remote(url, repository.as_ref()) {
-            Ok(remote) => remote,
-            Err(finding) => return Ok(Err(rejected(finding))),
+        let (remote, repository) = match self.find_git_remote(url).await? {
+            Ok(found) => found,
+            Err(failure) => return Ok(Err(failure)),
         };
         let objects = match client.fetch_commit(&remote, commit).await {
             Ok(objects) => objects,

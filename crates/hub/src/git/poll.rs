@@ -7,10 +7,11 @@ use domain::Timestamp;
 use domain::git_status::{GitFailure, GitRefStatus};
 use domain::remote::PinnedCommit;
 use rand::Rng;
+use store::Tx;
 use store::git::{GitFollower, GitRefRow};
 
-use super::describe;
 use super::follow::NewCommit;
+use super::{describe, identity};
 use crate::chart::RenderingFailure;
 use crate::{Error, Hub};
 
@@ -58,14 +59,22 @@ impl Hub {
 
     /// Makes the refs of a repository due, because it reported a push.
     pub(crate) async fn make_git_refs_due(&self, url: &str) -> Result<(), Error> {
-        let now = self.clock().now();
         let mut tx = self.write().await?;
-        let bare = url.trim_end_matches(".git").to_owned();
-        for spelling in [bare.clone(), format!("{bare}.git")] {
-            store::git::make_due(&mut tx, self.project(), &spelling, now).await?;
-        }
+        self.make_refs_due(&mut tx, url).await?;
         tx.commit().await?;
         self.signals().git.notify_one();
+        Ok(())
+    }
+
+    /// Makes the refs of a repository due, in whatever spelling of its URL drafts follow them.
+    pub(crate) async fn make_refs_due(&self, tx: &mut Tx, url: &str) -> Result<(), Error> {
+        let now = self.clock().now();
+        let key = identity(url);
+        for spelling in store::git::list_ref_urls(tx, self.project()).await? {
+            if spelling == url || (key.is_some() && identity(&spelling) == key) {
+                store::git::make_due(tx, self.project(), &spelling, now).await?;
+            }
+        }
         Ok(())
     }
 

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use domain::chart_repository::NewChartRepository;
 use domain::cluster::{ClusterKind, Connectivity};
 use domain::event::EventKind;
+use domain::git_repository::GitRepositoryPut;
 use domain::placement::{ClusterGroup, Placement, Predicate};
 use domain::rollout::{RolloutStrategy, Wave};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
@@ -172,6 +174,43 @@ async fn p9_of_two_exclusive_groups_that_are_created_at_once_with_one_member_one
             [Error::Invalid(findings)] => assert_eq!(findings[0].code, "G502"),
             other => panic!("round {round}: {other:?}"),
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p9_of_two_repositories_that_are_added_at_once_with_one_url_one_is_refused_and_names_the_other() {
+    let Some(database) = create_database("repository_urls").await else { return };
+    let (one, other) = (open_server(&database, 0).await, open_server(&database, 0).await);
+    let actor = Actor::system();
+    let check = |round: usize, first: Result<String, Error>, second: Result<String, Error>| {
+        let (added, refused) = match (first, second) {
+            (Ok(added), Err(refused)) | (Err(refused), Ok(added)) => (added, refused),
+            both => panic!("round {round}: {both:?}"),
+        };
+        match refused {
+            Error::AlreadyExists(message) => {
+                assert!(message.contains(&format!("{added:?} has the same URL")), "{message}");
+            }
+            refused => panic!("round {round}: {refused:?}"),
+        }
+    };
+    for round in 0..RACE_ROUNDS {
+        let url = format!("https://git.test/acme/deploy-{round}");
+        let put = async |hub: &Hub, name: &str, end: &str| {
+            let put = GitRepositoryPut { url: format!("{url}{end}"), ..GitRepositoryPut::default() };
+            let saved = hub.save_git_repository(&actor, &format!("{name}-{round}"), put, None).await;
+            saved.map(|repository| repository.name)
+        };
+        let (first, second) = tokio::join!(put(&one, "a", ""), put(&other, "b", ".git"));
+        check(round, first, second);
+        let add = async |hub: &Hub, name: &str, end: &str| {
+            let name = format!("{name}-{round}");
+            let new =
+                NewChartRepository { name, url: format!("{url}{end}"), ..NewChartRepository::default() };
+            hub.create_chart_repository(&actor, new).await.map(|repository| repository.name)
+        };
+        let (first, second) = tokio::join!(add(&one, "a", ""), add(&other, "b", "/"));
+        check(round, first, second);
     }
 }
 

@@ -14,8 +14,6 @@ const MAX_BLOB_BYTES: u64 = 10 << 20;
 const MAX_HISTORY: u32 = 250;
 /// Ancestors that are looked at, if the server sends all their files.
 const MAX_UNFILTERED_HISTORY: u32 = 20;
-/// Most refs that are read of a response.
-const MAX_REFS: usize = 1_000;
 
 /// What a server can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,13 +52,13 @@ impl<'a> Lines<'a> {
                     None => Ok(Some(line)),
                 }
             }
-            Stream::Incomplete { .. } => Err(GitError::new(
-                GitErrorKind::Unreachable,
-                "The response of the Git server broke off.",
-                "Try again later.",
-            )),
+            Stream::Incomplete { .. } => Err(broken_off()),
         }
     }
+}
+
+fn broken_off() -> GitError {
+    GitError::new(GitErrorKind::Unreachable, "The response of the Git server broke off.", "Try again later.")
 }
 
 /// What the server says in place of a result.
@@ -159,23 +157,27 @@ impl Capabilities {
     }
 }
 
-/// Reads the response to `ls-refs`.
-pub(super) fn parse_refs(body: &[u8]) -> Result<Vec<GitRef>, GitError> {
+/// Reads the refs with one of these names from the response to `ls-refs`, which may list any others: a server can ignore the prefixes of
+/// the request.
+///
+/// # Errors
+/// The response is not one, or it broke off: then it is unknown whether the repository has the refs.
+pub(super) fn parse_refs(body: &[u8], names: &[String]) -> Result<Vec<GitRef>, GitError> {
     let mut lines = Lines { rest: body };
     let mut refs = Vec::new();
-    while let Some(line) = lines.next()? {
-        let Some(text) = line.as_text() else { break };
+    loop {
+        let Some(line) = lines.next()? else { return Err(broken_off()) };
+        let Some(text) = line.as_text() else { return Ok(refs) };
         let text = String::from_utf8_lossy(text.as_slice());
         let mut words = text.split(' ');
         let (Some(id), Some(name)) = (words.next(), words.next()) else { continue };
         let peeled = words.find_map(|word| word.strip_prefix("peeled:"));
         let commit = peeled.unwrap_or(id);
         // An unborn branch has no commit.
-        if domain::remote::is_commit_id(commit) && refs.len() < MAX_REFS {
+        if domain::remote::is_commit_id(commit) && names.iter().any(|wanted| wanted == name) {
             refs.push(GitRef { name: name.to_owned(), commit: commit.to_owned() });
         }
     }
-    Ok(refs)
 }
 
 /// Reads the pack from the response to `fetch`.
@@ -237,7 +239,25 @@ mod tests {
             b"0000".to_vec(),
         ]
         .concat();
-        assert_eq!(parse_refs(&body).unwrap(), [GitRef { name: "refs/tags/v1".into(), commit }]);
+        let names = ["refs/tags/v1".to_owned()];
+        assert_eq!(parse_refs(&body, &names).unwrap(), [GitRef { name: "refs/tags/v1".into(), commit }]);
+    }
+
+    #[test]
+    fn a_named_ref_is_found_after_any_number_of_others_and_a_list_that_breaks_off_is_no_list() {
+        let commit = "b".repeat(40);
+        let others: Vec<String> = (0..5_000).map(|n| format!("{commit} refs/heads/other-{n}\n")).collect();
+        let mut all: Vec<&str> = others.iter().map(String::as_str).collect();
+        let last = format!("{commit} refs/heads/main\n");
+        all.push(&last);
+        let listed = lines(&all);
+        let names = ["refs/heads/main".to_owned(), "refs/tags/main".to_owned()];
+        let complete = [listed.clone(), b"0000".to_vec()].concat();
+        let found = parse_refs(&complete, &names).unwrap();
+        assert_eq!(found, [GitRef { name: "refs/heads/main".into(), commit }]);
+        assert_eq!(parse_refs(&listed, &names).unwrap_err().kind, GitErrorKind::Unreachable);
+        let first = lines(&all[..100]);
+        assert_eq!(parse_refs(&first, &names).unwrap_err().kind, GitErrorKind::Unreachable);
     }
 
     #[test]

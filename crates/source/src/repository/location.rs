@@ -7,6 +7,7 @@ use domain::image::ImageReference;
 use egress::{Credentials, Url, registry_host};
 
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
+use crate::identity::{authority_identity, url_identity};
 
 /// Longest URL of a repository, in bytes.
 const MAX_URL_BYTES: usize = 500;
@@ -107,7 +108,7 @@ impl Repository {
                 .path
                 .strip_prefix(&registry.path)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        (is_below && below.host == registry.host)
+        (is_below && below.authority() == registry.authority())
             .then(|| Self { location: Location::Oci(below), credentials: self.credentials.clone() })
     }
 
@@ -115,8 +116,18 @@ impl Repository {
     pub fn has_same_origin(&self, other: &Self) -> bool {
         match (&self.location, &other.location) {
             (Location::Http(a), Location::Http(b)) => a.origin() == b.origin(),
-            (Location::Oci(a), Location::Oci(b)) => a.host == b.host && a.plain_http == b.plain_http,
+            (Location::Oci(a), Location::Oci(b)) => {
+                a.authority() == b.authority() && a.plain_http == b.plain_http
+            }
             _ => false,
+        }
+    }
+
+    /// The URL in the form that all spellings of a repository share, for comparisons only. A registry is the same with and without TLS.
+    pub fn identity(&self) -> String {
+        match &self.location {
+            Location::Http(url) => url_identity(url),
+            Location::Oci(registry) => format!("oci://{}/{}", registry.authority(), registry.path),
         }
     }
 }
@@ -228,6 +239,11 @@ impl OciRegistry {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
     }
 
+    /// Host and port that are connected to, in the form that all spellings share: without the usual port, and one for Docker Hub.
+    fn authority(&self) -> String {
+        self.base().map_or_else(|_| self.host.clone(), |base| authority_identity(&base))
+    }
+
     /// The URL of the registry's API.
     fn base(&self) -> Result<Url, InvalidRepository> {
         let scheme = if self.plain_http { "http" } else { "https" };
@@ -291,6 +307,23 @@ mod tests {
         ] {
             assert_eq!(parse(url).map(|repository| repository.to_string()), Ok(shown.to_owned()), "{url}");
         }
+    }
+
+    #[test]
+    fn spellings_of_one_repository_have_one_identity() {
+        let identity = |url: &str| parse(url).map(|repository| repository.identity()).unwrap();
+        for (one, other) in [
+            ("https://charts.example.com/team", "https://Charts.Example.com:443/%74eam/"),
+            ("oci://ghcr.io/charts", "oci://ghcr.io:443/charts/"),
+            ("oci://docker.io/acme", "oci://registry-1.docker.io/acme"),
+        ] {
+            assert_eq!(identity(one), identity(other), "{one} {other}");
+        }
+        assert_ne!(identity("https://charts.example.com/a"), identity("https://charts.example.com/A"));
+        assert_ne!(identity("oci://ghcr.io/charts"), identity("oci://ghcr.io/charts/web"));
+        let registry = parse("oci://ghcr.io/acme").unwrap();
+        assert!(registry.at_path_below("oci://ghcr.io:443/acme/deploy").is_some());
+        assert!(registry.at_path_below("oci://ghcr.io/acme-2/deploy").is_none());
     }
 
     #[test]

@@ -178,6 +178,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.version",
             "*.repository",
             "*.url",
+            "*.url_identity",
             "*.path",
             "*.ref",
             "*.commit_id",

@@ -105,6 +105,21 @@ fn labels_and_texts_with_brackets_have_no_depth_of_their_own() {
     assert_eq!(decode_json::<Labels>("labels", &stored), Ok(labels));
 }
 
+#[tokio::test]
+async fn a_text_that_postgresql_cannot_store_is_rejected_by_both_engines() {
+    for_each_engine(|store| async move {
+        for name in ["\0", "web\0", "\u{fffd}"] {
+            let mut tx = store.write().await.unwrap();
+            let found = workload::get_by_name(&mut tx, project_id(), name).await;
+            match name.contains('\0') {
+                true => assert!(matches!(found, Err(Error::NullCharacter)), "{name:?}: {found:?}"),
+                false => assert_eq!(found.unwrap(), None),
+            }
+        }
+    })
+    .await;
+}
+
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());

@@ -13,6 +13,7 @@ use crate::problem::ApiError;
 /// Query parameters.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct RolloutQuery {
     /// Number of the revision; by default the published one.
     revision: Option<u32>,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kubernetes::digest::Digest;
 use crate::kubernetes::object::ObjectRef;
 use crate::model::failure_cause::FailureCause;
 use crate::model::health::HealthStatus;
@@ -11,6 +12,8 @@ use crate::model::report::ResourceStatus;
 
 /// Longest sentence of a cause, in characters.
 const MAX_MESSAGE_CHARS: usize = 400;
+/// Longest key that is stored as it is, in bytes: names of Kubernetes give less, and an index has at most 2 704 bytes of it.
+const MAX_KEY_BYTES: usize = 1_024;
 
 /// The cause of an incident.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +40,9 @@ impl IncidentCause {
         let object = self.object.as_ref().map(|object| {
             [&object.group, &object.kind, &object.namespace, &object.name].map(String::as_str).join("/")
         });
-        format!("{}|{}|{}", self.reason, object.unwrap_or_default(), self.container)
+        let key = format!("{}|{}|{}", self.reason, object.unwrap_or_default(), self.container);
+        // Names from a cluster: a digest stands for those that are too long for an index.
+        if key.len() > MAX_KEY_BYTES { Digest::compute(key.as_bytes()).to_string() } else { key }
     }
 
     /// The object, as messages name it.

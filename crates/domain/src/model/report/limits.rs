@@ -11,6 +11,7 @@ use crate::model::policy::{Feedback, MAX_FEEDBACK_BYTES};
 use crate::model::release::{Reason, StageState};
 use crate::model::report::{DriftReport, DriftedField, ReleaseReport, ReportBatch, ResourceStatus};
 use crate::text::finding::Finding;
+use crate::text::null_character;
 
 /// The most batches that may be missing before one; an agent sends them one by one.
 pub const MAX_SEQ_STEP: i64 = 1_000;
@@ -307,9 +308,10 @@ fn truncate_texts(texts: &mut Vec<String>, max: usize, max_bytes: usize) {
     texts.iter_mut().for_each(|text| truncate_text(text, max_bytes));
 }
 
-/// Truncates a text to `max` bytes, with `…` at its end.
+/// Truncates a text to `max` bytes, with `…` at its end, and replaces what can't be stored.
 pub fn truncate_text(text: &mut String, max: usize) {
     const MARK: char = '…';
+    null_character::replace(text);
     if text.len() > max {
         let end = text.floor_char_boundary(max.saturating_sub(MARK.len_utf8()));
         text.truncate(end);

@@ -9,7 +9,9 @@ use super::location::{LocatedValue, TextPosition};
 use super::{
     MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES, Manifest, ParsedManifests, explain, foreign, identity, parser,
 };
+use crate::kubernetes::object::object_ref;
 use crate::text::finding::Finding;
+use crate::text::null_character;
 use crate::text::source_file::SourceFile;
 
 /// Parses every document of every file.
@@ -26,6 +28,16 @@ pub(super) fn parse_files(files: &[SourceFile]) -> ParsedManifests {
         }
     }
     reader.parsed
+}
+
+/// G109: a text or a name with the character U+0000.
+fn check_characters(located: &LocatedValue, file: &SourceFile) -> Option<Finding> {
+    let found = null_character::find_in(&located.value)?;
+    let position = located.tree.position_of(&found.path).unwrap_or(located.tree.position);
+    let mut message = format!("{}: {}.", object_ref(&located.value), found.describe());
+    null_character::replace(&mut message);
+    let finding = Finding::error("G109", message, null_character::HINT).with_path(found.path);
+    Some(finding.with_location(Some(position.in_file(&file.name))))
 }
 
 /// The result so far, and the remaining limits.
@@ -67,12 +79,7 @@ impl SourceReader {
 
     fn read_document(&mut self, file: &SourceFile, document: &YamlDocument<'_>) -> ReadFlow {
         if self.documents_left == 0 {
-            self.report_limit(
-                file,
-                document.first_line,
-                &format!("There are more than {MAX_DOCUMENTS} documents"),
-            );
-            return ReadFlow::Stop;
+            return self.stop_at_document_limit(file, document.first_line);
         }
         if self.nodes_left == 0 {
             self.report_limit(file, document.first_line, &format!("There are more than {MAX_NODES} values"));
@@ -101,21 +108,28 @@ impl SourceReader {
         if !located.value.is_object() {
             return self.reject_non_object(file, &located);
         }
-        self.add_object(file, &DocumentText::from_document(document), located);
-        ReadFlow::Continue
+        self.add_object(file, &DocumentText::from_document(document), located)
     }
 
-    /// Adds a map: an object, or an envelope of objects.
-    fn add_object(&mut self, file: &SourceFile, text: &DocumentText, mut located: LocatedValue) {
+    /// Adds a map: an object, or an envelope of objects, each of which counts as a document in place of the envelope.
+    fn add_object(&mut self, file: &SourceFile, text: &DocumentText, mut located: LocatedValue) -> ReadFlow {
         if let Some(Contents { items, path }) = envelope::take_contents(&mut located.value) {
+            self.documents_left += 1;
             let trees = located.tree.take_items(path);
             let text = text.to_shared();
             for (value, tree) in items.into_iter().zip(trees) {
-                self.add_object(file, &text, LocatedValue { value, tree, nodes: 0, duplicates: Vec::new() });
+                if self.documents_left == 0 {
+                    return self.stop_at_document_limit(file, tree.position.line.max(1));
+                }
+                self.documents_left -= 1;
+                let item = LocatedValue { value, tree, nodes: 0, duplicates: Vec::new() };
+                if let ReadFlow::Stop = self.add_object(file, &text, item) {
+                    return ReadFlow::Stop;
+                }
             }
-            return;
+            return ReadFlow::Continue;
         }
-        match identity::check(&located, file) {
+        match identity::check(&located, file).or_else(|| check_characters(&located, file)) {
             None => {
                 let place = located.tree.position.in_file(&file.name);
                 self.parsed.manifests.push(Manifest {
@@ -127,6 +141,12 @@ impl SourceReader {
             }
             Some(finding) => self.parsed.findings.push(finding),
         }
+        ReadFlow::Continue
+    }
+
+    fn stop_at_document_limit(&mut self, file: &SourceFile, line: u32) -> ReadFlow {
+        self.report_limit(file, line, &format!("There are more than {MAX_DOCUMENTS} documents"));
+        ReadFlow::Stop
     }
 
     fn reject_non_object(&mut self, file: &SourceFile, located: &LocatedValue) -> ReadFlow {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::text::null_character;
 
 fn file(name: &str, text: &str) -> SourceFile {
     SourceFile { name: name.into(), text: text.into() }
@@ -288,6 +289,55 @@ fn g111_yaml_bombs_and_large_sources_are_limited_and_named() {
 }
 
 #[test]
+fn g111_the_objects_of_envelopes_count_as_documents() {
+    let objects = |count: usize| -> Vec<Value> {
+        let object =
+            |n| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c-{n}")}});
+        (0..count).map(object).collect()
+    };
+    let list = |items: Vec<Value>| json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let work = |manifests: Vec<Value>| {
+        json!({"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": {"name": "w"},
+            "spec": {"workload": {"manifests": manifests}}})
+    };
+    let nested = |count: usize| {
+        let lists = objects(count).into_iter().map(|object| list(vec![object]));
+        work(vec![list(lists.collect())])
+    };
+    let config_maps =
+        |count: usize| json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": objects(count)});
+    let envelopes: [&dyn Fn(usize) -> Value; 4] =
+        [&|count| list(objects(count)), &|count| work(objects(count)), &nested, &config_maps];
+    for envelope in envelopes {
+        let allowed = read(&envelope(MAX_DOCUMENTS).to_string());
+        assert_eq!((allowed.manifests.len(), allowed.findings), (MAX_DOCUMENTS, Vec::new()));
+        let more = read(&envelope(5_000).to_string());
+        assert_eq!(more.manifests.len(), MAX_DOCUMENTS);
+        let [finding] = more.findings.as_slice() else { panic!("{:?}", more.findings) };
+        assert_eq!(finding.code, "G111");
+        assert!(finding.message.contains("more than 500 documents"), "{finding:?}");
+    }
+    // Documents and objects of envelopes count together.
+    let text = format!("{}\n---\n{}", list(objects(MAX_DOCUMENTS)), objects(1)[0]);
+    assert!(read(&text).findings.iter().any(|finding| finding.code == "G111"));
+}
+
+#[test]
+fn g109_a_text_with_the_character_u_0000_is_rejected_with_its_field() {
+    let found = single_finding(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  annotations:\n    a: \"b\\0\"\ndata: {a: b}\n",
+    );
+    assert_eq!((&*found.code, &*found.path, position_of(&found).0), ("G109", "/metadata/annotations/a", 6));
+    assert!(found.message.contains("U+0000") && !found.message.contains('\0'), "{found:?}");
+    let named =
+        single_finding("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {\"a\\x00\": b}\n");
+    assert_eq!((&*named.code, &*named.path), ("G109", "/data"));
+    let own = single_finding("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"c\\0\"}\n");
+    assert_eq!((&*own.code, &*own.path), ("G109", "/metadata/name"));
+    assert!(!own.message.contains('\0'), "{own:?}");
+}
+
+#[test]
 fn the_deepest_objects_that_are_parsed_fit_a_small_stack() {
     let list = format!("{}1{}", "[".repeat(62), "]".repeat(62));
     let map = format!("{}1{}", "{a: ".repeat(62), "}".repeat(62));
@@ -310,6 +360,7 @@ proptest! {
     fn an_object_written_as_json_reads_back_the_same(fields in prop::collection::btree_map("\\PC{0,12}|(?s).{0,6}", json_value(), 0..6)) {
         let mut object = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}});
         object["spec"] = Value::Object(fields.into_iter().collect());
+        prop_assume!(null_character::find_in(&object).is_none());
         for text in [object.to_string(), serde_json::to_string_pretty(&object).unwrap()] {
             let parsed = read(&text);
             prop_assert_eq!(&parsed.findings, &[]);
