@@ -341,7 +341,8 @@ async fn repositories_and_charts_that_workloads_name_are_not_deleted() {
 async fn a_server_that_may_read_private_addresses_never_requests_the_metadata_service_of_a_cloud() {
     with_timeout(async {
         let fleet = fleet_with_repositories().await;
-        fleet.hub.set_git_client(source::git::GitClient::new(RemoteAccess::PrivateHttp).unwrap());
+        let git = source::git::GitClient::new(RemoteAccess::PrivateHttp, fleet.scratch()).unwrap();
+        fleet.hub.set_git_client(git);
         let hosts = [
             "169.254.169.254",
             "169.254.170.2",

@@ -38,7 +38,7 @@ fn workload_at(server: &GitServer, url: &str) -> NewWorkload {
 }
 
 async fn execute(fleet: &TestFleet, statement: String) {
-    let database = format!("sqlite://{}", fleet._folder.path().join("flotilla.db").display());
+    let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
     let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
     options.connect().await.unwrap().execute(sqlx::raw_sql(AssertSqlSafe(statement))).await.unwrap();
 }
