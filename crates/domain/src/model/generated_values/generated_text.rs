@@ -10,22 +10,57 @@ pub(super) struct TextRange {
 }
 
 /// The parts in which two texts differ, of the first one. They are compared line by line if both have as many lines. A part is
-/// extended to whole words: two random values may begin or end with equal characters.
+/// extended to whole words and to lines of base64: two random values may begin or end with equal characters.
 pub(super) fn find_ranges(first: &str, second: &str) -> Vec<TextRange> {
     let lines = first.split('\n').count();
     if lines != second.split('\n').count() {
-        return vec![difference(first, second)];
+        return whole_pem_blocks(first, vec![difference(first, second)]);
     }
-    let mut ranges = Vec::new();
+    let mut ranges: Vec<TextRange> = Vec::new();
     let mut start = 0;
     for (one, other) in first.split('\n').zip(second.split('\n')) {
         if one != other {
             let TextRange { start: from, end } = difference(one, other);
-            ranges.push(TextRange { start: start + from, end: start + end });
+            let (from, end) = (start + from, start + end);
+            match ranges.last_mut() {
+                // Whole lines in sequence are one part: another certificate may have more of them.
+                Some(before) if before.end + 1 == from => before.end = end,
+                _ => ranges.push(TextRange { start: from, end }),
+            }
         }
         start += one.len() + 1;
     }
-    ranges
+    whole_pem_blocks(first, ranges)
+}
+
+/// Extends every part to the whole of the PEM blocks that it is in: lines that two certificates have in common are elsewhere in a
+/// third one.
+fn whole_pem_blocks(text: &str, ranges: Vec<TextRange>) -> Vec<TextRange> {
+    let mut blocks = Vec::new();
+    let (mut at, mut begun) = (0, None);
+    for line in text.split('\n') {
+        let next = at + line.len() + 1;
+        if line.trim_start().starts_with("-----BEGIN ") {
+            begun = Some(next);
+        } else if line.trim_start().starts_with("-----END ") {
+            let body = begun.take().filter(|begun| *begun < at);
+            blocks.extend(body.map(|begun| TextRange { start: begun, end: at - 1 }));
+        }
+        at = next;
+    }
+    let mut whole: Vec<TextRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let inside = blocks.iter().filter(|block| block.start < range.end && range.start < block.end);
+        let TextRange { start, end } = inside.fold(range, |range, block| TextRange {
+            start: range.start.min(block.start),
+            end: range.end.max(block.end),
+        });
+        match whole.last_mut() {
+            Some(before) if start <= before.end => before.end = before.end.max(end),
+            _ => whole.push(TextRange { start, end }),
+        }
+    }
+    whole
 }
 
 /// The one part in which two different texts differ.
@@ -39,7 +74,28 @@ fn difference(first: &str, second: &str) -> TextRange {
     let before: usize = first[..prefix].chars().rev().take_while(is_word).map(char::len_utf8).sum();
     let end = first.len() - suffix;
     let after: usize = first[end..].chars().take_while(is_word).map(char::len_utf8).sum();
-    TextRange { start: prefix - before, end: end + after }
+    whole_base64_lines(first, TextRange { start: prefix - before, end: end + after })
+}
+
+/// Shortest line that is taken for one of base64, as keys and certificates are written: such a line has 64 characters.
+const BASE64_LINE: usize = 60;
+
+/// Extends a part to the lines of base64 in which it begins and ends, and over the padding at an end: two values may have it in
+/// common, and a third one not.
+fn whole_base64_lines(text: &str, TextRange { start, end }: TextRange) -> TextRange {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let line_of = |at: usize| {
+        let from = text[..at].rfind('\n').map_or(0, |line| line + 1);
+        let to = text[at..].find('\n').map_or(text.len(), |line| at + line);
+        (from, to, to - from >= BASE64_LINE && text[from..to].bytes().all(is_base64))
+    };
+    let (first_line, _, begins_in_base64) = line_of(start);
+    let (_, last_line, ends_in_base64) = line_of(end);
+    let is_padding = text[end..last_line].bytes().all(|byte| byte == b'=');
+    TextRange {
+        start: if begins_in_base64 { first_line } else { start },
+        end: if ends_in_base64 || is_padding { last_line } else { end },
+    }
 }
 
 /// The values that `current` has in place of the generated parts of `fresh`; `None` if they can't be told.
@@ -126,11 +182,36 @@ mod tests {
     fn a_certificate_of_several_lines_is_kept_whole_and_beside_other_changes_not_at_all() {
         let pem = |body: &str| format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n");
         let (first, second) = (pem("MIIa\nbcd"), pem("MIIx\nyzw"));
-        assert_eq!(keep(&first, &second, &first, &pem("MIIo\nold")), Some(pem("MIIo\nold")));
+        for current in [pem("MIIo\nold"), pem("MIIo"), pem("MIIo\nold\nmore")] {
+            assert_eq!(keep(&first, &second, &first, &current), Some(current));
+        }
         let (longer, current) = (pem("MIIx\nyzw\nv"), pem("MIIo\nold\nolder\nstill"));
         assert_eq!(keep(&first, &longer, &first, &current), Some(current));
         let ranges = find_ranges(&first, &second);
         assert_eq!(extract_values(&first, &ranges, "other: text"), None);
+    }
+
+    #[test]
+    fn lines_that_two_certificates_have_in_common_are_no_part_of_the_form() {
+        let pem = |lines: [&str; 3]| {
+            format!(
+                "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\nname: web\n",
+                lines.join("\n")
+            )
+        };
+        let (first, second) = (pem(["a1", "same", "b1"]), pem(["a2", "same", "b2"]));
+        let current = pem(["a3", "sam", "eb3"]);
+        assert_eq!(keep(&first, &second, &first, &current), Some(current));
+    }
+
+    #[test]
+    fn padding_and_symbols_that_two_keys_have_in_common_are_no_part_of_the_form() {
+        let key =
+            |line: &str, last: &str| format!("-----BEGIN KEY-----\n{line}\n{last}\n-----END KEY-----\n");
+        let line = |from: &str, to: &str| format!("{from}{}{to}", "a".repeat(56));
+        let (first, second) = (key(&line("+/xx", "+yyy"), "M20="), key(&line("+/zz", "+yyy"), "Q2l="));
+        let current = key(&line("abcd", "efgh"), "x7");
+        assert_eq!(keep(&first, &second, &first, &current), Some(current));
     }
 
     #[test]
