@@ -233,8 +233,7 @@ async fn g107_only_an_admin_lets_a_workload_write_to_the_namespaces_of_kubernete
     let plain = in_kube_system(false).to_string();
     assert_eq!(editor.send(&server, &Method::POST, WORKLOADS, &plain).await.status, StatusCode::CREATED);
     let put = async |user: &RoleUser, allowed: bool, label: &str| {
-        let mut body = json!({"spec": in_kube_system(allowed)["spec"], "labels": {"a": label}});
-        body["name"] = "web".into();
+        let body = json!({"spec": in_kube_system(allowed)["spec"], "labels": {"a": label}});
         let mut request = user.request(&Method::PUT, &format!("{WORKLOADS}/web"), &body.to_string());
         request.headers_mut().insert("if-match", "*".parse().unwrap());
         server.send_raw(request).await
