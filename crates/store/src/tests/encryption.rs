@@ -319,6 +319,10 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
     ("settings: the hash of the setup token, the mode of encryption", &["setting.value"]),
     ("keys that are encrypted by the wrapping key", &["data_key.wrapped", "encryption_pass.position"]),
     ("names of groups and charts, ids of commits", &["spec_reference.detail"]),
+    (
+        "which fields a chart generates: objects, paths and positions, no values",
+        &["chart_rendering.generated"],
+    ),
 ];
 
 #[tokio::test]
