@@ -1,3 +1,5 @@
+//! Renderings of charts beside what clusters have.
+
 use serde_json::json;
 
 use super::*;
