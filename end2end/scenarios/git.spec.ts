@@ -39,6 +39,7 @@ test("a path of a repository is read, published, and a new commit changes the dr
     await page.getByLabel("Path", { exact: true }).fill("production");
     await page.getByRole("button", { name: "Read repository" }).click();
     await expect(page.getByText(`${git.tip()} Add settings`)).toBeVisible();
+    await expect(page.getByText("No repository is named."), "the findings are those of the repository").toHaveCount(0);
     await accessible(page, "the source of a Git workload");
 
     await toStep(page, "Placement");
