@@ -84,9 +84,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(row(page, "eu-west-1")).toContainText("Degraded");
   await expect(page.getByText("The container starts and exits.")).toBeVisible();
   await open(page, "/clusters/eu-west-1");
-  await page.getByRole("button", { name: "Break it" }).click();
-  await page.getByLabel("Workload", { exact: true }).selectOption("gale");
-  await page.getByRole("button", { name: "Restore the image" }).click();
+  await injectFault(page, "Restore the image", "gale");
   await expect(page.getByText("nginx:1.29 runs again")).toBeVisible();
   await open(page, "/workloads/gale");
   await expect(row(page, "eu-west-1")).toContainText("Healthy");

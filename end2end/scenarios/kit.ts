@@ -291,8 +291,8 @@ export async function notListed(page: Page, workload: string): Promise<void> {
   await expect(page.getByRole("rowheader", { name: workload, exact: true })).toHaveCount(0);
 }
 
-/** Injects a fault into the cluster of the current page, with the demo's menu. */
-export async function injectFault(page: Page, what: string): Promise<void> {
+/** Injects a fault into the cluster of the current page, or into a workload there, with the demo's menu. */
+export async function injectFault(page: Page, what: string, workload?: string): Promise<void> {
   // The next step may leave the page, which aborts a request.
   const injected = page.waitForResponse((response) => response.url().includes("/api/fn/inject_demo_fault"), { timeout: PATIENCE });
   let isInjected = false;
@@ -302,6 +302,7 @@ export async function injectFault(page: Page, what: string): Promise<void> {
   await expect(async () => {
     if (isInjected) return;
     if (!(await item.isVisible())) await page.getByRole("button", { name: "Break it" }).click({ timeout: 10_000 });
+    if (workload) await page.getByLabel("Workload", { exact: true }).selectOption(workload, { timeout: 3_000 });
     await item.click({ timeout: 3_000 });
   }).toPass({ timeout: PATIENCE });
   await injected;
