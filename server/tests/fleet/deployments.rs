@@ -1,6 +1,7 @@
 //! The multi-cluster deployment API: groups, deployments and operations, in requests as its clients send them (S1).
 
 use domain::cluster::Connectivity;
+use domain::placement::ClusterGroup;
 use reqwest::{Method, StatusCode};
 use wire::OverridePut;
 
@@ -373,12 +374,13 @@ async fn s2_8_a_value_that_a_group_locks_is_set_on_its_clusters_and_can_not_be_o
     with_timeout(async {
         let fleet = fleet_of(&["eu-1", "eu-2"]).await;
         fleet.create_europe(&[0, 1]).await;
-        let put = wire::ClusterGroupPut {
+        let strict = ClusterGroup {
+            name: "strict".to_owned(),
             members: vec!["eu-2".to_owned()],
             locked_values: "region: locked # by the platform team\n".to_owned(),
-            ..wire::ClusterGroupPut::default()
+            ..ClusterGroup::default()
         };
-        fleet.client.put_group("strict", &put, None).await.unwrap();
+        let strict = fleet.client.create_group(&strict).await.unwrap();
         let mut body = json!({"name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "web",
             "valueOverrides": {"eu-1": {"region": "own"}, "eu-2": {"region": "own"}}});
         let (status, refused) = fleet.send(Method::POST, DEPLOYMENTS, body.clone()).await;
@@ -395,8 +397,9 @@ async fn s2_8_a_value_that_a_group_locks_is_set_on_its_clusters_and_can_not_be_o
         let region = values.provenance.iter().find(|leaf| leaf.path == "/region").unwrap();
         assert_eq!(region.settings[0].layer.to_string(), "locked by group strict");
         // A changed lock reaches the clusters without a publish.
-        let put = wire::ClusterGroupPut { locked_values: "region: moved\n".to_owned(), ..put };
-        fleet.client.put_group("strict", &put, None).await.unwrap();
+        let revision = strict.revision;
+        let moved = ClusterGroup { locked_values: "region: moved\n".to_owned(), ..strict };
+        fleet.client.put_group("strict", &moved.into(), revision).await.unwrap();
         fleet.wait_until(async || fleet.data(1, "web")["region"] == "moved").await;
         fleet.stop().await;
     })

@@ -111,7 +111,7 @@ impl SetGroupArgs {
         }
         // Rejected if the group was created or changed since it was read: what the options do not name would be lost.
         match revision {
-            Some(revision) => remote.client.put_group(&self.group, &put, Some(revision)).await?,
+            Some(revision) => remote.client.put_group(&self.group, &put, revision).await?,
             None => {
                 let ClusterGroupPut { members, selector, exclusive, locked_values } = put;
                 let name = self.group.clone();

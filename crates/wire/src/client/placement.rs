@@ -59,14 +59,14 @@ impl Client {
         self.api_call(Method::POST, &["cluster-groups"]).body(group).send_json().await
     }
 
-    /// Creates or replaces a cluster group; `revision` is the one that the change is based on.
+    /// Replaces a cluster group; rejected if it has not this revision any more.
     pub async fn put_group(
         &self,
         name: &str,
         put: &ClusterGroupPut,
-        revision: Option<i64>,
+        revision: i64,
     ) -> Result<ClusterGroup, Error> {
-        let call = self.api_call(Method::PUT, &["cluster-groups", name]).header(revision.map(if_match));
+        let call = self.api_call(Method::PUT, &["cluster-groups", name]).header(Some(if_match(revision)));
         call.body(put).send_json().await
     }
 
