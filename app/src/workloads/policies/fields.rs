@@ -81,7 +81,7 @@ fn chart_fields(policies: &Policies) -> AnyView {
             {tick("skip_crds", "Skip CRDs", "The crds folder is left out.", policies.skip_crds)}
             {tick("skip_hooks", "Skip hooks", "Hooks are left out.", policies.skip_hooks)}
             {tick("skip_schema_validation", "Skip schema validation", "Values are not checked against values.schema.json.", policies.skip_schema_validation)}
-            {tick("renew_generated_values", "Renew generated values", "Passwords, certificates and dates that the chart generates are replaced whenever it is rendered with other values. Otherwise every cluster keeps what it has.", policies.renew_generated_values)}
+            {tick("renew_generated_values", "Renew generated values", "Passwords, certificates and dates that the chart generates are replaced whenever it is rendered with other values. Otherwise every cluster retains its values.", policies.renew_generated_values)}
             {select_field("helm_release", "Helm release", "Whether Helm lists the release on the clusters.", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
         </div>
     }

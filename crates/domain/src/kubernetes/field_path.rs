@@ -155,7 +155,11 @@ fn escape(text: &str) -> String {
     text.replace('~', "~0").replace('[', "~2").replace(']', "~3")
 }
 
-fn unescape(text: &str) -> Result<String, String> {
+/// The text of a token: the escapes of a JSON pointer, and those of conditions.
+///
+/// # Errors
+/// A `~` is followed by anything else.
+pub(crate) fn unescape_token(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -201,7 +205,7 @@ fn parse_token<'a>(text: &'a str, segments: &mut Vec<PathSegment>) -> Result<&'a
     let end = text.find(['/', '[']).unwrap_or(text.len());
     let (key, mut rest) = text.split_at(end);
     if !key.is_empty() || !rest.starts_with('[') {
-        segments.push(PathSegment::Key(unescape(key)?));
+        segments.push(PathSegment::Key(unescape_token(key)?));
     }
     let mut conditions = Vec::new();
     while let Some(after) = rest.strip_prefix('[') {
@@ -215,7 +219,7 @@ fn parse_token<'a>(text: &'a str, segments: &mut Vec<PathSegment>) -> Result<&'a
         if field.is_empty() {
             return Err(format!("[{condition}] names no field"));
         }
-        conditions.push((unescape(field)?, unescape(value)?));
+        conditions.push((unescape_token(field)?, unescape_token(value)?));
         rest = left;
     }
     if !conditions.is_empty() {

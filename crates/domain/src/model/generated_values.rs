@@ -1,10 +1,10 @@
 //! Values that a chart generates: random passwords, certificates, dates.
 //!
 //! Two runs of a chart with the same inputs tell which fields it generates ([`find_generated_fields`]). Other inputs generate them
-//! anew; an object that a cluster has already keeps the values that it has there ([`keep_generated_values`]), as a chart does
+//! anew; an object that a cluster has already retains the values that it has there ([`retain_generated_values`]), as a chart does
 //! that reads them with `lookup`: charts are rendered without access to a cluster.
 //!
-//! Annotations of pod templates are not kept, because they are there to restart the pods. One that holds a digest is kept while
+//! Annotations of pod templates follow the rendering, because they are there to restart the pods. One that holds a digest is retained while
 //! no ConfigMap and no Secret changes.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use self::generated_text::{TextRange, extract_values, find_ranges, insert_values};
 use super::bundle::Bundle;
 use super::chart_hook::is_test_hook;
-use crate::kubernetes::field_path::escape_pointer_token;
+use crate::kubernetes::field_path::{escape_pointer_token, unescape_token};
 use crate::kubernetes::object::{ObjectRef, object_ref};
 use crate::text::manifest::{Manifest, ParsedManifests};
 
@@ -47,13 +47,6 @@ pub struct GeneratedFields {
     pub fields: Vec<GeneratedField>,
     /// The objects that only the first run has: their names are generated.
     pub objects: Vec<ObjectRef>,
-}
-
-impl GeneratedFields {
-    /// Whether both runs are the same.
-    pub fn is_empty(&self) -> bool {
-        self.fields.is_empty() && self.objects.is_empty()
-    }
 }
 
 /// Compares two runs of a chart with the same inputs. Hooks for tests do not count: they are never applied.
@@ -114,27 +107,28 @@ impl Comparison<'_> {
     }
 }
 
-/// The generated values that a cluster has, in the order of the fields: what the field is set to, or why it is not.
+/// The generated values of one cluster, in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct KeptValues(Vec<KeptValue>);
+pub struct GeneratedValues(Vec<FieldValue>);
 
+/// The value of a generated field on one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum KeptValue {
-    /// The field keeps this value.
-    Kept(Value),
-    /// The cluster has no such object or field, or it follows the rendering.
+enum FieldValue {
+    /// The cluster has it, and retains it.
+    Existing(Value),
+    /// That of the rendering: the cluster has no such object or field, or the field follows the rendering.
     New,
-    /// The cluster has the field with other text around its generated parts.
-    Lost,
+    /// That of the rendering, although the cluster has another one: which part of it is generated can't be told.
+    Replaced,
 }
 
-impl KeptValues {
+impl GeneratedValues {
     /// Sets the fields of the chart's output.
     pub fn apply(&self, generated: &GeneratedFields, parsed: &mut ParsedManifests) {
         let at: HashMap<ObjectRef, usize> =
             parsed.manifests.iter().enumerate().map(|(at, one)| (one.object_ref(), at)).collect();
-        for (field, kept) in generated.fields.iter().zip(&self.0) {
-            let KeptValue::Kept(value) = kept else { continue };
+        for (field, value) in generated.fields.iter().zip(&self.0) {
+            let FieldValue::Existing(value) = value else { continue };
             let manifest = at.get(&field.object).and_then(|at| parsed.manifests.get_mut(*at));
             if let Some(target) = manifest.and_then(|one| one.object.pointer_mut(&field.path)) {
                 *target = value.clone();
@@ -142,63 +136,62 @@ impl KeptValues {
         }
     }
 
-    /// Whether every field is as the chart generated it, and none replaces a value of the cluster.
-    pub fn is_fresh(&self) -> bool {
-        self.0.iter().all(|value| *value == KeptValue::New)
+    /// Whether all values are new, so that nothing is set and nothing is replaced.
+    pub fn is_new(&self) -> bool {
+        self.0.iter().all(|value| *value == FieldValue::New)
     }
 
-    /// The fields that the cluster has and that get new values, because the text around their generated parts changed.
-    pub fn lost<'f>(&self, generated: &'f GeneratedFields) -> impl Iterator<Item = &'f GeneratedField> {
-        let lost = generated.fields.iter().zip(&self.0).filter(|(_, kept)| **kept == KeptValue::Lost);
-        lost.map(|(field, _)| field).collect::<Vec<_>>().into_iter()
+    /// The fields whose values on the cluster are replaced.
+    pub fn replaced<'f>(&self, generated: &'f GeneratedFields) -> Vec<&'f GeneratedField> {
+        let fields = generated.fields.iter().zip(&self.0);
+        fields.filter(|(_, value)| **value == FieldValue::Replaced).map(|(field, _)| field).collect()
     }
 }
 
-/// The values that a cluster with this bundle keeps. `namespace` is that of the workload, which objects without one get.
-pub fn keep_generated_values(
+/// The generated values of a cluster with this bundle. `namespace` is that of the workload, which objects without one get.
+pub fn retain_generated_values(
     generated: &GeneratedFields,
-    fresh: &ParsedManifests,
+    rendered: &ParsedManifests,
     namespace: &str,
     bundle: &Bundle,
-) -> KeptValues {
+) -> GeneratedValues {
     let existing = ExistingObjects::new(bundle, namespace);
-    let rendered: HashMap<ObjectRef, &Manifest> =
-        fresh.manifests.iter().map(|one| (one.object_ref(), one)).collect();
-    let fresh_value = |field: &GeneratedField| rendered.get(&field.object)?.object.pointer(&field.path);
+    let objects: HashMap<ObjectRef, &Value> =
+        rendered.manifests.iter().map(|one| (one.object_ref(), &one.object)).collect();
+    let rendered_value = |field: &GeneratedField| objects.get(&field.object)?.pointer(&field.path);
+    let mut values: Vec<FieldValue> = Vec::with_capacity(generated.fields.len());
     // A certificate authority that a new webhook needs is the one that an existing Secret has.
-    let mut replaced: HashMap<&Value, Value> = HashMap::new();
-    let mut kept: Vec<KeptValue> = Vec::with_capacity(generated.fields.len());
+    let mut replacements: HashMap<&Value, Value> = HashMap::new();
     for field in &generated.fields {
-        let value = match fresh_value(field) {
-            Some(_) if is_pod_annotation(&field.path) => KeptValue::New,
-            Some(value) => existing.keep(field, value),
-            None => KeptValue::New,
+        let value = match objects.get(&field.object) {
+            Some(object) if !is_pod_annotation(&field.path) => existing.retain(field, object),
+            _ => FieldValue::New,
         };
-        if let (KeptValue::Kept(value), Some(fresh)) = (&value, fresh_value(field)) {
-            replaced.entry(fresh).or_insert_with(|| value.clone());
+        if let (FieldValue::Existing(value), Some(rendered)) = (&value, rendered_value(field)) {
+            replacements.entry(rendered).or_insert_with(|| value.clone());
         }
-        kept.push(value);
+        values.push(value);
     }
-    for (field, value) in generated.fields.iter().zip(&mut kept) {
-        if let (KeptValue::New, Some(fresh)) = (&*value, fresh_value(field))
-            && let Some(known) = replaced.get(fresh)
+    for (field, value) in generated.fields.iter().zip(&mut values) {
+        if let (FieldValue::New, Some(rendered)) = (&*value, rendered_value(field))
+            && let Some(known) = replacements.get(rendered)
         {
-            *value = KeptValue::Kept(known.clone());
+            *value = FieldValue::Existing(known.clone());
         }
     }
-    let mut kept = KeptValues(kept);
-    let mut settled = fresh.clone();
-    kept.apply(generated, &mut settled);
+    let mut values = GeneratedValues(values);
+    let mut settled = rendered.clone();
+    values.apply(generated, &mut settled);
     if existing.has_equal_configuration(&settled) {
-        for (field, value) in generated.fields.iter().zip(&mut kept.0) {
+        for (field, value) in generated.fields.iter().zip(&mut values.0) {
             let current = existing.get(&field.object).and_then(|object| object.pointer(&field.path));
             if let Some(current) = current.filter(|value| is_pod_annotation(&field.path) && is_digest(value))
             {
-                *value = KeptValue::Kept(current.clone());
+                *value = FieldValue::Existing(current.clone());
             }
         }
     }
-    kept
+    values
 }
 
 /// The objects and hooks of a cluster's bundle.
@@ -223,37 +216,43 @@ impl<'a> ExistingObjects<'a> {
 
     /// The value of a field on the cluster, and whether it is base64. A chart may write a value of a Secret in `data` or in
     /// `stringData`.
-    fn value(&self, field: &GeneratedField) -> Option<(&'a Value, bool)> {
-        let object = self.get(&field.object)?;
+    fn find(&self, field: &GeneratedField, rendered: &Value) -> (CurrentValue<'a>, bool) {
+        let Some(object) = self.get(&field.object) else { return (CurrentValue::Missing, false) };
         let is_encoded = is_encoded(&field.object, &field.path);
-        let other = || {
-            let key = secret_key(&field.object, &field.path)?;
-            let (name, is_encoded) = if is_encoded { ("stringData", false) } else { ("data", true) };
-            Some((object.pointer(&format!("/{name}/{key}"))?, is_encoded))
-        };
-        object.pointer(&field.path).map(|value| (value, is_encoded)).or_else(other)
+        let found = find_current(rendered, object, &field.path);
+        if let (CurrentValue::Missing, Some(key)) = (&found, secret_key(&field.object, &field.path)) {
+            let other = if is_encoded { "stringData" } else { "data" };
+            let moved = object.pointer(&format!("/{other}/{key}"));
+            return (moved.map_or(CurrentValue::Missing, CurrentValue::Found), !is_encoded);
+        }
+        (found, is_encoded)
     }
 
-    fn keep(&self, field: &GeneratedField, fresh: &Value) -> KeptValue {
-        let Some((current, is_current_encoded)) = self.value(field) else { return KeptValue::New };
+    /// The value of a field of this rendered object.
+    fn retain(&self, field: &GeneratedField, object: &Value) -> FieldValue {
+        let Some(rendered) = object.pointer(&field.path) else { return FieldValue::New };
+        let (current, is_current_encoded) = match self.find(field, object) {
+            (CurrentValue::Found(current), is_encoded) => (current, is_encoded),
+            (CurrentValue::Missing, _) => return FieldValue::New,
+            (CurrentValue::Ambiguous, _) => return FieldValue::Replaced,
+        };
         // Nothing tells which part of a list or map is generated: the other parts have to follow the rendering.
-        if is_container(fresh) || is_container(current) {
-            return if current == fresh { KeptValue::New } else { KeptValue::Lost };
+        if is_container(rendered) || is_container(current) {
+            return if current == rendered { FieldValue::New } else { FieldValue::Replaced };
         }
         let is_encoded = is_encoded(&field.object, &field.path);
-        let texts = decode_text(current, is_current_encoded).zip(decode_text(fresh, is_encoded));
-        let Some((current_text, fresh_text)) = texts.filter(|_| !field.ranges.is_empty()) else {
-            return if is_encoded == is_current_encoded {
-                KeptValue::Kept(current.clone())
-            } else {
-                KeptValue::Lost
+        let texts = decode_text(current, is_current_encoded).zip(decode_text(rendered, is_encoded));
+        let Some((current_text, rendered_text)) = texts.filter(|_| !field.ranges.is_empty()) else {
+            return match is_encoded == is_current_encoded {
+                true => FieldValue::Existing(current.clone()),
+                false => FieldValue::Replaced,
             };
         };
-        let values = extract_values(&fresh_text, &field.ranges, &current_text);
-        match values.and_then(|values| insert_values(&fresh_text, &field.ranges, &values)) {
-            Some(text) if is_encoded => KeptValue::Kept(STANDARD.encode(text).into()),
-            Some(text) => KeptValue::Kept(text.into()),
-            None => KeptValue::Lost,
+        let values = extract_values(&rendered_text, &field.ranges, &current_text);
+        match values.and_then(|values| insert_values(&rendered_text, &field.ranges, &values)) {
+            Some(text) if is_encoded => FieldValue::Existing(STANDARD.encode(text).into()),
+            Some(text) => FieldValue::Existing(text.into()),
+            None => FieldValue::Replaced,
         }
     }
 
@@ -275,6 +274,54 @@ impl<'a> ExistingObjects<'a> {
 
 fn is_container(value: &Value) -> bool {
     value.is_array() || value.is_object()
+}
+
+/// What a cluster has at the path of a generated field.
+enum CurrentValue<'a> {
+    Found(&'a Value),
+    Missing,
+    /// The path leads through a list whose items can't be told apart.
+    Ambiguous,
+}
+
+/// The value of `current` at the path of a value of `rendered`. An item of a list is found by its name: its position may change
+/// with a revision. One without a name is found by its position if nothing else in the list differs.
+fn find_current<'a>(rendered: &Value, current: &'a Value, path: &str) -> CurrentValue<'a> {
+    let (mut rendered, mut current) = (rendered, current);
+    for token in path.split('/').skip(1) {
+        let Ok(token) = unescape_token(token) else { return CurrentValue::Missing };
+        let next = match (rendered, current) {
+            (Value::Object(one), Value::Object(other)) => one.get(&token).zip(other.get(&token)),
+            (Value::Array(items), Value::Array(others)) => {
+                let at: Option<usize> = token.parse().ok();
+                let Some((at, item)) = at.and_then(|at| Some((at, items.get(at)?))) else {
+                    return CurrentValue::Missing;
+                };
+                match item.get("name").filter(|name| name.is_string()) {
+                    Some(name) => {
+                        others.iter().find(|other| other.get("name") == Some(name)).map(|other| (item, other))
+                    }
+                    None => {
+                        let is_same = |(other, (one, current)): (usize, (&Value, &Value))| {
+                            other == at || one == current
+                        };
+                        let is_told =
+                            items.len() == others.len() && items.iter().zip(others).enumerate().all(is_same);
+                        if !is_told {
+                            return CurrentValue::Ambiguous;
+                        }
+                        others.get(at).map(|other| (item, other))
+                    }
+                }
+            }
+            _ => None,
+        };
+        match next {
+            Some(next) => (rendered, current) = next,
+            None => return CurrentValue::Missing,
+        }
+    }
+    CurrentValue::Found(current)
 }
 
 /// The key of a value of a Secret, as a token of a JSON pointer; `None` for other fields.

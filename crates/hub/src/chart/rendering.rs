@@ -197,7 +197,7 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !rendered.random_files.is_empty() {
         let message = format!(
-            "{} of the chart has content that differs with every rendering, such as a random password or a date. Every cluster keeps the values that it has; a new cluster gets new ones.",
+            "{} of the chart has content that differs with every rendering, such as a random password or a date. Every cluster retains its values; a new cluster gets new ones.",
             join_first(&rendered.random_files, NAMED_FILES)
         );
         let hint = "Set these values if they have to be the same on all clusters.";

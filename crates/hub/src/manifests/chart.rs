@@ -210,13 +210,14 @@ impl Hub {
                 false => found.with_clusters(rendering.names.clone()),
             });
             findings.extend(named);
-            let kept = self.keep_generated_values(rendering, query.spec, query.installed).await?;
-            findings.extend(kept.findings);
-            for (set, clusters) in kept.sets {
+            let rendered = self.retain_generated_values(rendering, query.spec, query.installed).await?;
+            findings.extend(rendered.findings);
+            for (set, clusters) in rendered.sets {
                 by_cluster.extend(clusters.into_iter().map(|id| (id, ClusterManifests::Set(sets.len()))));
                 sets.push(set);
             }
-            by_cluster.extend(kept.missing.into_iter().map(|(id, why)| (id, ClusterManifests::Missing(why))));
+            by_cluster
+                .extend(rendered.missing.into_iter().map(|(id, why)| (id, ClusterManifests::Missing(why))));
         }
         let findings = merge_clusters(findings);
         Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None })

@@ -1,10 +1,10 @@
-//! Generated values of charts: those that a cluster has are kept when the chart is rendered with other inputs.
+//! Generated values of charts: those that a cluster has are retained when the chart is rendered with other inputs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
-use domain::generated_values::{GeneratedFields, KeptValues, keep_generated_values};
+use domain::generated_values::{GeneratedFields, GeneratedValues, retain_generated_values};
 use domain::manifest::ParsedManifests;
 use domain::name_list::join_first;
 use domain::release::stage::StageReason;
@@ -32,9 +32,9 @@ pub(super) struct ParsedRendering {
     pub findings: Vec<Finding>,
 }
 
-/// The manifests of one rendering, by what the clusters keep.
+/// The manifests of one rendering, by the generated values of the clusters.
 #[derive(Default)]
-pub(super) struct KeptRendering {
+pub(super) struct RenderingSets {
     pub sets: Vec<(ManifestSet, Vec<ClusterId>)>,
     /// The clusters whose generated values are lost.
     pub missing: Vec<(ClusterId, RenderOutcome)>,
@@ -43,59 +43,63 @@ pub(super) struct KeptRendering {
 
 impl Hub {
     /// Gives every cluster the generated values that it has. Clusters with equal ones share a set.
-    pub(super) async fn keep_generated_values(
+    pub(super) async fn retain_generated_values(
         &self,
         rendering: ParsedRendering,
         spec: &WorkloadSpec,
         installed: &InstalledReleases,
-    ) -> Result<KeptRendering, Error> {
+    ) -> Result<RenderingSets, Error> {
         let ParsedRendering { inputs, parsed, generated, clusters, names, .. } = rendering;
         if generated.fields.is_empty() || spec.policies.renew_generated_values {
             let set = ManifestSet { parsed, inputs: Some(inputs) };
-            return Ok(KeptRendering { sets: vec![(set, clusters)], ..KeptRendering::default() });
+            return Ok(RenderingSets { sets: vec![(set, clusters)], ..RenderingSets::default() });
         }
         let names: HashMap<ClusterId, String> = clusters.iter().copied().zip(names).collect();
         let mut by_bundle: BTreeMap<Option<&Digest>, Vec<ClusterId>> = BTreeMap::new();
         for id in clusters {
             by_bundle.entry(installed.bundles.get(&id)).or_default().push(id);
         }
-        let (fresh, generated) = (Arc::new(parsed), Arc::new(generated));
-        let mut by_values: HashMap<Option<KeptValues>, Vec<ClusterId>> = HashMap::new();
-        let mut kept = KeptRendering::default();
+        let (rendered, generated) = (Arc::new(parsed), Arc::new(generated));
+        let mut by_values: HashMap<Option<GeneratedValues>, Vec<ClusterId>> = HashMap::new();
+        let mut result = RenderingSets::default();
         for (digest, clusters) in by_bundle {
             let Some(digest) = digest else {
                 by_values.entry(None).or_default().extend(clusters);
                 continue;
             };
             let bytes = store::artifact::get(&mut self.read().await?, digest).await?;
-            let (fresh, generated, namespace) = (fresh.clone(), generated.clone(), spec.namespace.clone());
+            let (rendered, generated, namespace) =
+                (rendered.clone(), generated.clone(), spec.namespace.clone());
             let of_bundle = run_blocking(move || {
                 let bundle = Bundle::from_bytes(&bytes?).ok()?;
-                Some(keep_generated_values(&generated, &fresh, &namespace, &bundle))
+                Some(retain_generated_values(&generated, &rendered, &namespace, &bundle))
             });
             match of_bundle.await? {
                 Some(values) => {
-                    let values = Some(values).filter(|values| !values.is_fresh());
+                    let values = Some(values).filter(|values| !values.is_new());
                     by_values.entry(values).or_default().extend(clusters);
                 }
-                None => kept.missing.extend(clusters.into_iter().map(|id| (id, lost_bundle(&names[&id])))),
+                None => {
+                    let lost = |id: ClusterId| (id, lost_bundle(names.get(&id).map_or("", String::as_str)));
+                    result.missing.extend(clusters.into_iter().map(lost));
+                }
             }
         }
-        if by_values.is_empty() && kept.missing.is_empty() {
+        if by_values.is_empty() && result.missing.is_empty() {
             by_values.insert(None, Vec::new());
         }
-        let mut by_values: Vec<(Option<KeptValues>, Vec<ClusterId>)> = by_values.into_iter().collect();
+        let mut by_values: Vec<(Option<GeneratedValues>, Vec<ClusterId>)> = by_values.into_iter().collect();
         by_values.sort_by(|(_, clusters), (_, others)| clusters.cmp(others));
         for (values, clusters) in by_values {
-            let mut parsed = ParsedManifests::clone(&fresh);
+            let mut parsed = ParsedManifests::clone(&rendered);
             if let Some(values) = &values {
                 values.apply(&generated, &mut parsed);
                 let names = clusters.iter().filter_map(|id| names.get(id)).cloned().collect();
-                kept.findings.extend(lost_values(values, &generated, names));
+                result.findings.extend(check_replaced(values, &generated, names));
             }
-            kept.sets.push((ManifestSet { parsed, inputs: Some(inputs.clone()) }, clusters));
+            result.sets.push((ManifestSet { parsed, inputs: Some(inputs.clone()) }, clusters));
         }
-        Ok(kept)
+        Ok(result)
     }
 }
 
@@ -104,23 +108,27 @@ fn lost_bundle(cluster: &str) -> RenderOutcome {
     RenderOutcome::Failed(StageReason::new(
         Reason::RenderFailed,
         format!(
-            "The chart generates values, such as passwords, and the bundle with those that {cluster} has is lost or can't be read: \
-             they would be replaced. {cluster} keeps what it runs. Set these values in the workload, or restore the table artifact \
+            "The chart generates values, such as passwords, and the bundle with those of {cluster} is lost or can't be read: \
+             they would be replaced. What runs there stays as it is. Set these values in the workload, or restore the table artifact \
              from a backup."
         ),
     ))
 }
 
 /// G115: values that these clusters have and that are replaced.
-fn lost_values(values: &KeptValues, generated: &GeneratedFields, clusters: Vec<String>) -> Option<Finding> {
-    let lost: Vec<String> =
-        values.lost(generated).map(|field| format!("{} of {}", field.path, field.object)).collect();
-    if lost.is_empty() {
+fn check_replaced(
+    values: &GeneratedValues,
+    generated: &GeneratedFields,
+    clusters: Vec<String>,
+) -> Option<Finding> {
+    let replaced = values.replaced(generated).into_iter();
+    let names: Vec<String> = replaced.map(|field| format!("{} of {}", field.path, field.object)).collect();
+    if names.is_empty() {
         return None;
     }
     let message = format!(
-        "The chart generates {} anew: the text around the generated part changed, so the value that is on the clusters can't be kept.",
-        join_first(&lost, NAMED_FIELDS)
+        "The chart generates {} anew: what stands around the generated part changed, so the value that is on the clusters can't be retained.",
+        join_first(&names, NAMED_FIELDS)
     );
     let hint = "Set the value in the workload if it has to stay.";
     Some(Finding::warning("G115", message, hint).with_clusters(clusters))

@@ -67,7 +67,7 @@ pub(crate) async fn restore_facts(
 fn describe_lost_facts(cluster: &str, revision: u32) -> String {
     format!(
         "What r{revision} was rendered with on {cluster} (its version and its kinds) is lost or can't be read, so r{revision} can't be \
-         rendered again as it was published. {cluster} keeps what it runs. Publish the workload again."
+         rendered again as it was published. What runs there stays as it is. Publish the workload again."
     )
 }
 

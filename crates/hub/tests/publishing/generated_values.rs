@@ -52,20 +52,30 @@ async fn set_values(test: &TestHub, values: &str) {
     test.edit_draft("web", |spec: &mut WorkloadSpec| spec.source = source).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_generated_password_is_kept_over_publishes_labels_and_new_facts() {
+/// A hub with a cluster that has this chart; with the data of its Secret there.
+async fn publish_on_east(template: &str, values: &str) -> (TestHub, TestAgent, Value) {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[("size", "m")]).await;
     east.send_facts(facts("v1.33.4")).await;
-    publish_chart(&test, PASSWORD, chart_spec("size: ${{ cluster.labels.size }}\n")).await;
+    publish_chart(&test, template, chart_spec(values)).await;
     wait_for_bundle(&test, "east", 1).await;
-    let first = data_of(&test, &east, "east", SECRET).await;
-    assert_eq!(data_of(&test, &east, "east", CONFIG).await["size"], "m");
+    let data = data_of(&test, &east, "east", SECRET).await;
+    (test, east, data)
+}
 
-    // A label that is a value of the chart: it is rendered again without a publish.
+/// Changes a label that is a value of the chart, which renders it again without a publish.
+async fn change_label(test: &TestHub) {
     let labels = [("size".to_owned(), Some("xl".to_owned()))].into();
     let edit = ClusterPatch { labels, ..ClusterPatch::default() };
     test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_generated_password_stays_over_publishes_labels_and_new_facts() {
+    let (test, mut east, first) = publish_on_east(PASSWORD, "size: ${{ cluster.labels.size }}\n").await;
+    assert_eq!(data_of(&test, &east, "east", CONFIG).await["size"], "m");
+
+    change_label(&test).await;
     wait_until("the label is rendered", async || data_of(&test, &east, "east", CONFIG).await["size"] == "xl")
         .await;
     assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
@@ -81,7 +91,7 @@ async fn a_generated_password_is_kept_over_publishes_labels_and_new_facts() {
     assert_eq!(data_of(&test, &east, "east", CONFIG).await["size"], "l");
     assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
 
-    // A cluster that joins has nothing to keep.
+    // A cluster that joins has no values yet.
     let mut west = test.register_cluster("west", &[]).await;
     west.send_facts(facts("v1.34.0")).await;
     test.publish("web").await;
@@ -94,12 +104,7 @@ async fn a_generated_password_is_kept_over_publishes_labels_and_new_facts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn generated_certificates_stay_with_the_authority_that_signed_them() {
-    let test = TestHub::open().await;
-    let mut east = test.register_cluster("east", &[]).await;
-    east.send_facts(facts("v1.33.4")).await;
-    publish_chart(&test, CERTIFICATE, chart_spec("")).await;
-    wait_for_bundle(&test, "east", 1).await;
-    let first = data_of(&test, &east, "east", SECRET).await;
+    let (test, east, first) = publish_on_east(CERTIFICATE, "").await;
     let trusted = data_of(&test, &east, "east", ("ConfigMap", "trust")).await["bundle"].clone();
     assert!(trusted.as_str().unwrap().contains("BEGIN CERTIFICATE"), "{trusted}");
 
@@ -115,13 +120,8 @@ async fn generated_certificates_stay_with_the_authority_that_signed_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g115_the_plan_names_a_generated_value_that_can_not_be_kept() {
-    let test = TestHub::open().await;
-    let mut east = test.register_cluster("east", &[]).await;
-    east.send_facts(facts("v1.33.4")).await;
-    publish_chart(&test, PASSWORD, chart_spec("")).await;
-    wait_for_bundle(&test, "east", 1).await;
-    let first = data_of(&test, &east, "east", SECRET).await;
+async fn g115_the_plan_names_a_generated_value_that_can_not_be_retained() {
+    let (test, east, first) = publish_on_east(PASSWORD, "").await;
     set_values(&test, "host: west\n").await;
     let plan = test.hub.create_plan(&test.actor, "web", &PublishOptions::default()).await.unwrap();
     let lost = plan.findings.iter().find(|finding| finding.message.contains("anew")).expect("a finding");
@@ -137,21 +137,16 @@ async fn g115_the_plan_names_a_generated_value_that_can_not_be_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn generated_values_are_not_replaced_when_the_bundle_that_has_them_is_lost() {
-    let test = TestHub::open().await;
-    let mut east = test.register_cluster("east", &[("size", "m")]).await;
-    east.send_facts(facts("v1.33.4")).await;
-    publish_chart(&test, PASSWORD, chart_spec("size: ${{ cluster.labels.size }}\n")).await;
-    let bundle = wait_for_bundle(&test, "east", 1).await;
+    let (test, _east, _) = publish_on_east(PASSWORD, "size: ${{ cluster.labels.size }}\n").await;
+    let bundle = release(&test, "east").await.released().cloned();
     test.execute_sql("DELETE FROM artifact WHERE digest IN (SELECT released FROM release)").await;
-    let labels = [("size".to_owned(), Some("xl".to_owned()))].into();
-    let edit = ClusterPatch { labels, ..ClusterPatch::default() };
-    test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
+    change_label(&test).await;
     wait_until("the release says that its values are lost", async || {
         let release = release(&test, "east").await;
         let reason = release.stages().current().and_then(|stage| stage.state.reason());
         reason.is_some_and(|reason| reason.message.contains("is lost or can't be read"))
     })
     .await;
-    assert_eq!(release(&test, "east").await.released(), Some(&bundle), "the cluster keeps what it runs");
+    assert_eq!(release(&test, "east").await.released().cloned(), bundle, "the cluster keeps what it runs");
     test.close().await;
 }

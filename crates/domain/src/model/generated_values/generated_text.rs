@@ -98,38 +98,38 @@ fn whole_base64_lines(text: &str, TextRange { start, end }: TextRange) -> TextRa
     }
 }
 
-/// The values that `current` has in place of the generated parts of `fresh`; `None` if they can't be told.
+/// The values that `current` has in place of the generated parts of `rendered`; `None` if they can't be told.
 ///
 /// The texts may have the same form, or other lines: then each generated part is found by what stands before and behind it in
 /// its line, if exactly one line of `current` has that.
 pub(super) fn extract_values<'t>(
-    fresh: &str,
+    rendered: &str,
     ranges: &[TextRange],
     current: &'t str,
 ) -> Option<Vec<&'t str>> {
-    same_form(fresh, ranges, current)
-        .or_else(|| ranges.iter().map(|range| by_line(fresh, *range, current)).collect())
+    same_form(rendered, ranges, current)
+        .or_else(|| ranges.iter().map(|range| by_line(rendered, *range, current)).collect())
 }
 
 /// The values if `current` differs in nothing but the generated parts.
-fn same_form<'t>(fresh: &str, ranges: &[TextRange], current: &'t str) -> Option<Vec<&'t str>> {
+fn same_form<'t>(rendered: &str, ranges: &[TextRange], current: &'t str) -> Option<Vec<&'t str>> {
     let (first, last) = (ranges.first()?, ranges.last()?);
-    let mut rest = current.strip_prefix(fresh.get(..first.start)?)?;
+    let mut rest = current.strip_prefix(rendered.get(..first.start)?)?;
     let mut values = Vec::with_capacity(ranges.len());
     for pair in ranges.windows(2) {
-        let (value, behind) = rest.split_once(fresh.get(pair[0].end..pair[1].start)?)?;
+        let (value, behind) = rest.split_once(rendered.get(pair[0].end..pair[1].start)?)?;
         values.push(value);
         rest = behind;
     }
-    values.push(rest.strip_suffix(fresh.get(last.end..)?)?);
+    values.push(rest.strip_suffix(rendered.get(last.end..)?)?);
     Some(values)
 }
 
-fn by_line<'t>(fresh: &str, range: TextRange, current: &'t str) -> Option<&'t str> {
-    let before = fresh.get(..range.start)?.rsplit('\n').next().unwrap_or_default();
-    let behind = fresh.get(range.end..)?.split('\n').next().unwrap_or_default();
+fn by_line<'t>(rendered: &str, range: TextRange, current: &'t str) -> Option<&'t str> {
+    let before = rendered.get(..range.start)?.rsplit('\n').next().unwrap_or_default();
+    let behind = rendered.get(range.end..)?.split('\n').next().unwrap_or_default();
     if before.trim().is_empty() && behind.trim().is_empty()
-        || fresh.get(range.start..range.end)?.contains('\n')
+        || rendered.get(range.start..range.end)?.contains('\n')
     {
         return None;
     }
@@ -138,16 +138,16 @@ fn by_line<'t>(fresh: &str, range: TextRange, current: &'t str) -> Option<&'t st
     found.next().filter(|_| found.next().is_none())
 }
 
-/// `fresh` with these values in place of its generated parts.
-pub(super) fn insert_values(fresh: &str, ranges: &[TextRange], values: &[&str]) -> Option<String> {
-    let mut text = String::with_capacity(fresh.len());
+/// `rendered` with these values in place of its generated parts.
+pub(super) fn insert_values(rendered: &str, ranges: &[TextRange], values: &[&str]) -> Option<String> {
+    let mut text = String::with_capacity(rendered.len());
     let mut at = 0;
     for (range, value) in ranges.iter().zip(values) {
-        text.push_str(fresh.get(at..range.start)?);
+        text.push_str(rendered.get(at..range.start)?);
         text.push_str(value);
         at = range.end;
     }
-    text.push_str(fresh.get(at..)?);
+    text.push_str(rendered.get(at..)?);
     Some(text)
 }
 
@@ -155,38 +155,38 @@ pub(super) fn insert_values(fresh: &str, ranges: &[TextRange], values: &[&str]) 
 mod tests {
     use super::*;
 
-    fn keep(first: &str, second: &str, fresh: &str, current: &str) -> Option<String> {
+    fn retain(first: &str, second: &str, rendered: &str, current: &str) -> Option<String> {
         let ranges = find_ranges(first, second);
         // The form of a later run is that of the first one.
-        assert_eq!(first.len(), fresh.len());
-        insert_values(fresh, &ranges, &extract_values(fresh, &ranges, current)?)
+        assert_eq!(first.len(), rendered.len());
+        insert_values(rendered, &ranges, &extract_values(rendered, &ranges, current)?)
     }
 
     #[test]
-    fn a_value_that_is_random_as_a_whole_is_kept() {
-        assert_eq!(keep("aXk2", "aYq2", "bZZ9", "old-1").as_deref(), Some("old-1"));
+    fn a_value_that_is_random_as_a_whole_stays() {
+        assert_eq!(retain("aXk2", "aYq2", "bZZ9", "old-1").as_deref(), Some("old-1"));
     }
 
     #[test]
     fn the_text_around_a_random_value_follows_the_rendering() {
         let run = |password: &str| format!("size: l\npassword: {password}\nport: 80\n");
-        let kept = keep(&run("aab"), &run("abb"), &run("xyz"), "size: s\npassword: old\n");
-        assert_eq!(kept.as_deref(), Some("size: l\npassword: old\nport: 80\n"));
+        let retained = retain(&run("aab"), &run("abb"), &run("xyz"), "size: s\npassword: old\n");
+        assert_eq!(retained.as_deref(), Some("size: l\npassword: old\nport: 80\n"));
         let address = |password: &str, host: &str| format!("db://app:{password}@{host}/shop");
         let (first, second) = (address("aab", "east"), address("abb", "east"));
-        assert_eq!(keep(&first, &second, &first, &address("old", "east")), Some(address("old", "east")));
-        assert_eq!(keep(&first, &second, &first, &address("old", "west")), None, "the host changed");
+        assert_eq!(retain(&first, &second, &first, &address("old", "east")), Some(address("old", "east")));
+        assert_eq!(retain(&first, &second, &first, &address("old", "west")), None, "the host changed");
     }
 
     #[test]
-    fn a_certificate_of_several_lines_is_kept_whole_and_beside_other_changes_not_at_all() {
+    fn a_certificate_of_several_lines_stays_whole_and_beside_other_changes_not_at_all() {
         let pem = |body: &str| format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n");
         let (first, second) = (pem("MIIa\nbcd"), pem("MIIx\nyzw"));
         for current in [pem("MIIo\nold"), pem("MIIo"), pem("MIIo\nold\nmore")] {
-            assert_eq!(keep(&first, &second, &first, &current), Some(current));
+            assert_eq!(retain(&first, &second, &first, &current), Some(current));
         }
         let (longer, current) = (pem("MIIx\nyzw\nv"), pem("MIIo\nold\nolder\nstill"));
-        assert_eq!(keep(&first, &longer, &first, &current), Some(current));
+        assert_eq!(retain(&first, &longer, &first, &current), Some(current));
         let ranges = find_ranges(&first, &second);
         assert_eq!(extract_values(&first, &ranges, "other: text"), None);
     }
@@ -201,7 +201,7 @@ mod tests {
         };
         let (first, second) = (pem(["a1", "same", "b1"]), pem(["a2", "same", "b2"]));
         let current = pem(["a3", "sam", "eb3"]);
-        assert_eq!(keep(&first, &second, &first, &current), Some(current));
+        assert_eq!(retain(&first, &second, &first, &current), Some(current));
     }
 
     #[test]
@@ -211,12 +211,12 @@ mod tests {
         let line = |from: &str, to: &str| format!("{from}{}{to}", "a".repeat(56));
         let (first, second) = (key(&line("+/xx", "+yyy"), "M20="), key(&line("+/zz", "+yyy"), "Q2l="));
         let current = key(&line("abcd", "efgh"), "x7");
-        assert_eq!(keep(&first, &second, &first, &current), Some(current));
+        assert_eq!(retain(&first, &second, &first, &current), Some(current));
     }
 
     #[test]
     fn two_lines_that_could_hold_the_value_are_ambiguous() {
         let (first, second) = ("key=aab\nmode: x", "key=abb\nmode: x");
-        assert_eq!(keep(first, second, first, "key=one\nkey=two"), None);
+        assert_eq!(retain(first, second, first, "key=one\nkey=two"), None);
     }
 }

@@ -24,8 +24,8 @@ fn encode(text: &str) -> Value {
     STANDARD.encode(text).into()
 }
 
-/// The objects of a rendering with what a cluster keeps that has these objects, and the paths of what is lost.
-fn keep(runs: [Vec<Value>; 2], current: Vec<Value>) -> (Vec<Value>, Vec<String>) {
+/// The objects of a rendering with what a cluster retains that has these objects, and the paths of what is replaced.
+fn retain(runs: [Vec<Value>; 2], current: Vec<Value>) -> (Vec<Value>, Vec<String>) {
     let [first, second] = runs.map(parsed);
     let generated = find_generated_fields(&first, &second);
     let mut current = current;
@@ -33,11 +33,11 @@ fn keep(runs: [Vec<Value>; 2], current: Vec<Value>) -> (Vec<Value>, Vec<String>)
         object["metadata"]["namespace"] = "shop".into();
     }
     let bundle = Bundle { objects: current, ..Bundle::default() };
-    let kept = keep_generated_values(&generated, &first, "shop", &bundle);
-    let lost = kept.lost(&generated).map(|field| field.path.clone()).collect();
+    let values = retain_generated_values(&generated, &first, "shop", &bundle);
+    let replaced = values.replaced(&generated).into_iter().map(|field| field.path.clone()).collect();
     let mut rendered = first;
-    kept.apply(&generated, &mut rendered);
-    (rendered.manifests.into_iter().map(|one| one.object).collect(), lost)
+    values.apply(&generated, &mut rendered);
+    (rendered.manifests.into_iter().map(|one| one.object).collect(), replaced)
 }
 
 #[test]
@@ -46,24 +46,24 @@ fn a_password_stays_what_it_is_on_the_cluster_and_a_new_key_gets_its_own() {
         vec![secret(json!({"password": encode(old), "token": encode(new), "user": encode("app")}))]
     };
     let current = secret(json!({"password": encode("first"), "user": encode("ada")}));
-    let (objects, lost) = keep([run("aa", "bb"), run("cc", "dd")], vec![current]);
+    let (objects, replaced) = retain([run("aa", "bb"), run("cc", "dd")], vec![current]);
     assert_eq!(
         objects[0]["data"],
         json!({"password": encode("first"), "token": encode("bb"), "user": encode("app")})
     );
-    assert!(lost.is_empty());
+    assert!(replaced.is_empty());
 }
 
 #[test]
-fn a_value_that_moves_between_data_and_string_data_is_kept() {
+fn a_value_that_moves_between_data_and_string_data_stays() {
     let text = |password: &str| {
         vec![json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web"},
             "stringData": {"password": password}})]
     };
-    let (objects, _) = keep([text("aa"), text("cc")], vec![secret(json!({"password": encode("first")}))]);
+    let (objects, _) = retain([text("aa"), text("cc")], vec![secret(json!({"password": encode("first")}))]);
     assert_eq!(objects[0]["stringData"]["password"], "first");
     let run = |password: &str| vec![secret(json!({"password": encode(password)}))];
-    let (objects, _) = keep([run("aa"), run("cc")], text("first"));
+    let (objects, _) = retain([run("aa"), run("cc")], text("first"));
     assert_eq!(objects[0]["data"]["password"], encode("first"));
 }
 
@@ -74,12 +74,12 @@ fn a_new_object_gets_the_certificate_that_an_existing_one_has() {
             "metadata": {"name": "web"}, "webhooks": [{"clientConfig": {"caBundle": encode(ca)}}]})
     };
     let run = |ca: &str| vec![webhook(ca), secret(json!({"ca.crt": encode(ca)}))];
-    let (objects, _) = keep([run("new"), run("other")], vec![secret(json!({"ca.crt": encode("first")}))]);
+    let (objects, _) = retain([run("new"), run("other")], vec![secret(json!({"ca.crt": encode("first")}))]);
     assert_eq!(objects[0]["webhooks"][0]["clientConfig"]["caBundle"], encode("first"));
 }
 
 #[test]
-fn a_digest_in_a_pod_template_is_kept_while_no_configuration_changes() {
+fn a_digest_in_a_pod_template_stays_while_no_configuration_changes() {
     let digest = |character: &str| character.repeat(64);
     let run = |password: &str, sum: &str, size: &str| {
         let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"size": size}});
@@ -93,9 +93,9 @@ fn a_digest_in_a_pod_template_is_kept_while_no_configuration_changes() {
         objects[2]["spec"]["template"]["metadata"]["annotations"]["checksum/secret"].clone()
     };
     let runs = || [run("aa", "a", "s"), run("cc", "c", "s")];
-    let (objects, _) = keep(runs(), run("first", "f", "s"));
+    let (objects, _) = retain(runs(), run("first", "f", "s"));
     assert_eq!(sum(&objects), digest("f"));
-    let (objects, _) = keep(runs(), run("first", "f", "xl"));
+    let (objects, _) = retain(runs(), run("first", "f", "xl"));
     assert_eq!(sum(&objects), digest("a"), "the ConfigMap changes, so the pods restart");
     assert_eq!(objects[1]["data"]["password"], encode("first"));
 }
@@ -103,23 +103,23 @@ fn a_digest_in_a_pod_template_is_kept_while_no_configuration_changes() {
 #[test]
 fn an_annotation_that_restarts_pods_follows_the_rendering() {
     let run = |roll: &str| vec![deployment(json!({"rollme": roll}), 2)];
-    let (objects, lost) = keep([run("aXb2c"), run("dYe3f")], run("first"));
+    let (objects, replaced) = retain([run("aXb2c"), run("dYe3f")], run("first"));
     assert_eq!(objects[0]["spec"]["template"]["metadata"]["annotations"]["rollme"], "aXb2c");
-    assert!(lost.is_empty());
+    assert!(replaced.is_empty());
 }
 
 #[test]
-fn a_text_that_changes_around_the_value_names_the_field_that_is_lost() {
+fn a_text_that_changes_around_the_value_names_the_field_that_is_replaced() {
     let run = |password: &str, host: &str| {
         vec![secret(json!({"url": encode(&format!("db://app:{password}@{host}"))}))]
     };
-    let (objects, lost) = keep([run("aa", "east"), run("bb", "east")], run("first", "west"));
+    let (objects, replaced) = retain([run("aa", "east"), run("bb", "east")], run("first", "west"));
     assert_eq!(objects, run("aa", "east"));
-    assert_eq!(lost, ["/data/url"]);
+    assert_eq!(replaced, ["/data/url"]);
 }
 
 #[test]
-fn numbers_are_kept_and_generated_names_are_found() {
+fn numbers_stay_and_generated_names_are_found() {
     let run = |port: u16, name: &str| {
         vec![
             json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": port}]}}),
@@ -129,7 +129,7 @@ fn numbers_are_kept_and_generated_names_are_found() {
     let generated = find_generated_fields(&parsed(run(81, "a")), &parsed(run(82, "b")));
     let names: Vec<String> = generated.objects.iter().map(ToString::to_string).collect();
     assert_eq!((generated.fields.len(), names), (1, vec!["Job a".to_owned()]));
-    let (objects, _) = keep([run(81, "a"), run(82, "b")], run(90, "old"));
+    let (objects, _) = retain([run(81, "a"), run(82, "b")], run(90, "old"));
     assert_eq!(objects[0]["spec"]["ports"][0]["port"], 90);
 }
 
@@ -142,9 +142,41 @@ fn a_list_of_another_length_and_a_map_with_other_keys_follow_the_rendering() {
         ]
     };
     let runs = || [run(&["a"], "key-a", "l"), run(&["b", "c"], "key-b", "l")];
-    let (objects, lost) = keep(runs(), run(&["d", "e"], "key-d", "s"));
+    let (objects, replaced) = retain(runs(), run(&["d", "e"], "key-d", "s"));
     assert_eq!(objects, run(&["a"], "key-a", "l"));
-    assert_eq!(lost, ["/metadata/finalizers"]);
+    assert_eq!(replaced, ["/metadata/finalizers"]);
+}
+
+#[test]
+fn an_item_of_a_list_is_found_by_its_name_and_never_by_a_position_that_may_have_changed() {
+    let named = |env: Value| {
+        vec![json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "web", "env": env}]}}}})]
+    };
+    let run = |password: &str| {
+        named(
+            json!([{"name": "LEVEL", "value": "info"}, {"name": "PASSWORD", "value": password}, {"name": "TOKEN", "value": password}]),
+        )
+    };
+    let current = named(json!([{"name": "PASSWORD", "value": "first"}, {"name": "LEVEL", "value": "debug"}]));
+    let (objects, replaced) = retain([run("aa"), run("cc")], current);
+    let env = &objects[0]["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert_eq!((&env[0]["value"], &env[1]["value"]), (&json!("info"), &json!("first")));
+    assert!(replaced.is_empty(), "{replaced:?}");
+
+    let plain = |args: [&str; 2]| {
+        vec![
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [{"name": "web", "args": args}]}}),
+        ]
+    };
+    let runs = || [plain(["-t", "aa"]), plain(["-t", "cc"])];
+    let args = |objects: &[Value]| objects[0]["spec"]["containers"][0]["args"].clone();
+    assert_eq!(args(&retain(runs(), plain(["-t", "first"])).0), json!(["-t", "first"]));
+    let (objects, replaced) = retain(runs(), plain(["first", "-v"]));
+    assert_eq!(
+        (args(&objects), replaced),
+        (json!(["-t", "aa"]), vec!["/spec/containers/0/args/1".to_owned()])
+    );
 }
 
 #[test]
@@ -153,5 +185,5 @@ fn hooks_for_tests_generate_nothing() {
         vec![json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": name, "annotations": {"helm.sh/hook": "test"}}})]
     };
-    assert!(find_generated_fields(&parsed(run("a")), &parsed(run("b"))).is_empty());
+    assert_eq!(find_generated_fields(&parsed(run("a")), &parsed(run("b"))), GeneratedFields::default());
 }
