@@ -56,7 +56,7 @@ pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     cargo.args(args);
     cargo.env("FLOTILLA_ASSETS", paths.site());
     if name == "chart" {
-        setup::renderer::set_all(paths, &mut cargo)?;
+        cargo.envs(setup::renderer::ensure_all(paths)?);
     }
     let status = cargo.status()?;
     ensure!(status.success(), "the benchmark {name} failed ({status})");

@@ -90,7 +90,7 @@ fn playwright_command(paths: &Paths, database: &PostgresServer, data: &str) -> R
     playwright.env("FLOTILLA_ASSETS", paths.site());
     playwright.env("FLOTILLA_DATA", data);
     playwright.env("FLOTILLA_TEST_POSTGRES", &database.url);
-    setup::renderer::set_all(paths, &mut playwright)?;
+    playwright.envs(setup::renderer::ensure_all(paths)?);
     playwright.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
     playwright.env("FLOTILLA_AGENT", paths.binary("flotilla-agent", false));
     playwright.env("FLOTILLA_CONTROL_PLANES", paths.binary("control-planes", false));

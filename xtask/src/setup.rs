@@ -40,7 +40,7 @@ pub fn ensure_test_tools(paths: &Paths) -> Result<()> {
     chromium::ensure(paths)?;
     postgres::ensure(paths)?;
     deny::ensure(paths)?;
-    renderer::ensure_all(paths)
+    renderer::ensure_all(paths).map(drop)
 }
 
 /// Installs rustfmt and clippy, which the minimal profile of rustup lacks.

@@ -4,7 +4,8 @@
 //! all steps; the last lines of the output name what failed.
 
 mod busy;
-mod cargo_output;
+mod program_output;
+mod programs;
 mod report;
 mod scenarios;
 mod unit;

@@ -6,7 +6,6 @@
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Result, bail};
 
@@ -48,29 +47,18 @@ const KUSTOMIZE: Renderer = Renderer {
 
 const ALL: [Renderer; 2] = [HELM, KUSTOMIZE];
 
-/// Finds or builds all of them and lets a command find them.
+/// Finds or builds all of them: environment variables with their paths.
 ///
 /// # Errors
 /// When a variable names no file, Go is missing, or a module cannot be fetched or built.
-pub fn set_all(paths: &Paths, command: &mut Command) -> Result<()> {
-    for renderer in ALL {
-        command.env(renderer.path_var, renderer.ensure(paths)?);
-    }
-    Ok(())
+pub fn ensure_all(paths: &Paths) -> Result<Vec<(&'static str, PathBuf)>> {
+    ALL.into_iter().map(|renderer| Ok((renderer.path_var, renderer.ensure(paths)?))).collect()
 }
 
 /// Finds or builds all of them, for commands that work without: prints why one may not be available.
 pub fn find_or_build_all(paths: &Paths) -> Vec<(&'static str, PathBuf)> {
     let find = |renderer: Renderer| Some((renderer.path_var, renderer.find_or_build(paths)?));
     ALL.into_iter().filter_map(find).collect()
-}
-
-/// Builds all of them.
-///
-/// # Errors
-/// As [`set_all`].
-pub fn ensure_all(paths: &Paths) -> Result<()> {
-    ALL.iter().try_for_each(|renderer| renderer.ensure(paths).map(drop))
 }
 
 /// Names and versions, as the programs print them.

@@ -24,8 +24,6 @@ pub struct TestFailure {
     pub name: String,
     /// The first lines of the reason, at most [`MAX_MESSAGE_LINES`].
     pub message: Vec<String>,
-    /// Cargo's arguments that select the program, such as `--test fleet`; empty for scenarios.
-    pub selection: Vec<String>,
     /// Whether a pass in the second run excuses it. Not for random inputs and faults: what failed once is a counterexample.
     pub may_be_flaky: bool,
     /// The load of the machine (runnable processes, mean of a minute) when it failed; `None` where the system does not tell.
@@ -127,7 +125,6 @@ mod tests {
             program: "tests/a.rs".to_owned(),
             name: name.to_owned(),
             message: Vec::new(),
-            selection: Vec::new(),
             may_be_flaky,
             load: None,
         }

@@ -94,7 +94,6 @@ fn read_suite(suite: Suite, run: &mut TestRun) {
                 program,
                 name: spec.title,
                 message,
-                selection: Vec::new(),
                 may_be_flaky: true,
                 load: machine_load(),
             });

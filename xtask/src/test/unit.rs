@@ -1,22 +1,18 @@
-//! The tests of the workspace by cargo, on SQLite, a temporary PostgreSQL and real control planes.
+//! The tests of the workspace, on SQLite, a temporary PostgreSQL and real control planes.
 
 use std::collections::BTreeMap;
 use std::env;
-use std::process::Command;
+use std::ffi::OsString;
+use std::fs;
 use std::thread::available_parallelism;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::cargo_output::CargoOutput;
+use super::programs::{FinishedProgram, TestProgram, TestRunner};
 use super::report::{TestFailure, TestRun, WHOLE_PROGRAM};
 use crate::paths::Paths;
-use crate::step::{self, StepOptions};
-use crate::{postgres, program, setup};
+use crate::{postgres, program, setup, step};
 
-/// A test program without a line of output for this long hangs and is ended. Single tests take up to two minutes on an idle
-/// machine.
-const SILENCE_LIMIT: Duration = Duration::from_mins(10);
 /// The value with which tests on real manifests are told to go without.
 const WITHOUT_CORPUS: &str = "none";
 /// What a test prints that goes without real manifests.
@@ -25,16 +21,19 @@ const WITHOUT_CORPUS_LINE: &str = "did not run, no corpus: ";
 /// Runs all tests. `used` receives versions and counts.
 ///
 /// # Errors
-/// When the tests cannot be compiled or started, and when one did not run for want of a control plane. Failed tests are in
-/// the result.
+/// When the tests cannot be compiled or started, when one did not run for want of a control plane, and when an example in the
+/// documentation does not compile. Failed tests are in the result.
 pub fn run(paths: &Paths, used: &mut Vec<String>) -> Result<TestRun> {
     let server = postgres::start(paths, &setup::postgres::ensure(paths)?)?;
     used.push(server.version.clone());
-    let mut cargo = tests_command(paths, &server.url)?;
-    cargo.arg("--no-fail-fast");
     used.extend(setup::kube::program_versions(paths));
     used.extend(setup::renderer::program_versions(paths)?);
-    let (run, output) = run_cargo(paths, "tests", &mut cargo, test_threads())?;
+    let programs = TestProgram::build_all(paths, &mut program::tests_command(paths)?)?;
+    let runner = TestRunner { paths, variables: &find_variables(paths, &server.url)? };
+    let finished = runner.run_all(programs, test_threads())?;
+    step::run(paths, "doc tests", program::tests_command(paths)?.arg("--doc"))?;
+    let run = summarize(paths, &finished)?;
+    let output: String = finished.into_iter().map(|program| program.text).collect();
     let (passed, ignored) = count_tests(&output);
     used.push(format!("{passed} tests passed, {ignored} ignored"));
     let (planes, without) = count_control_planes(&output);
@@ -51,86 +50,76 @@ pub fn run(paths: &Paths, used: &mut Vec<String>) -> Result<TestRun> {
     Ok(run)
 }
 
+/// The results of all programs, whose outputs are written into one log.
+fn summarize(paths: &Paths, finished: &[FinishedProgram]) -> Result<TestRun> {
+    let log = paths.xtask_folder().join("tests.log");
+    let outputs = finished.iter().map(|program| format!("Running {}\n{}\n", program.name, program.text));
+    fs::write(&log, outputs.collect::<String>())
+        .with_context(|| format!("cannot write {}", log.display()))?;
+    let mut run = TestRun { log, ..TestRun::default() };
+    for FinishedProgram { results, .. } in finished {
+        run.failures.extend_from_slice(&results.failures);
+        run.times.extend_from_slice(&results.times);
+    }
+    Ok(run)
+}
+
 /// Repeats failed tests, each alone. For each failure, whether it passed.
+///
+/// # Errors
+/// When the tests cannot be compiled or started.
 pub fn repeat(paths: &Paths, failures: &[TestFailure]) -> Result<Vec<bool>> {
     let server = postgres::start(paths, &setup::postgres::ensure(paths)?)?;
-    repeat_with(paths, failures, || tests_command(paths, &server.url))
+    let programs = TestProgram::build_all(paths, &mut program::tests_command(paths)?)?;
+    repeat_with(&TestRunner { paths, variables: &find_variables(paths, &server.url)? }, &programs, failures)
 }
 
 fn repeat_with(
-    paths: &Paths,
+    runner: &TestRunner<'_>,
+    programs: &[TestProgram],
     failures: &[TestFailure],
-    command: impl Fn() -> Result<Command>,
 ) -> Result<Vec<bool>> {
-    let mut programs: BTreeMap<(&str, &[String]), Vec<&str>> = BTreeMap::new();
+    let mut failed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for failure in failures {
-        programs.entry((&failure.program, &failure.selection)).or_default().push(&failure.name);
+        failed.entry(&failure.program).or_default().push(&failure.name);
     }
     let mut passed = BTreeMap::new();
-    for ((program, selection), names) in programs {
-        let whole = names.contains(&WHOLE_PROGRAM);
-        let mut cargo = command()?;
-        cargo.args(selection).args(["--no-fail-fast", "--", "--test-threads=1"]);
-        if !whole {
-            cargo.arg("--exact").args(&names);
-        }
-        let step = format!("second run of {}", program.split(' ').next().unwrap_or(program));
-        let (run, output) = read_cargo(paths, &step, &mut cargo, 1)?;
-        let has_failed =
-            |name: &str| run.failures.iter().any(|again| again.program == program && again.name == name);
-        for name in names {
+    for (name, tests) in failed {
+        let program = programs.iter().find(|program| program.name == name);
+        let program = program.with_context(|| format!("there is no test program {name}"))?;
+        let is_whole = tests.contains(&WHOLE_PROGRAM);
+        let step = format!("second run of {}", program.short_name());
+        let again = runner.run(&step, program, 1, if is_whole { &[] } else { &tests })?;
+        for test in tests {
             // A test that did not run again has no result and did not pass.
-            let is_passed = match whole {
-                true => output.status.success() && run.passed.iter().any(|(of, _)| of == program),
-                false => run.passed.contains(&(program.to_owned(), name.to_owned())) && !has_failed(name),
+            let has_passed = match is_whole {
+                true => again.is_success && !again.results.passed.is_empty(),
+                false => again.results.passed.contains(test),
             };
-            passed.insert((program, name), is_passed);
+            passed.insert((name, test), has_passed);
         }
     }
     Ok(failures.iter().map(|failure| passed[&(failure.program.as_str(), failure.name.as_str())]).collect())
 }
 
-/// The command with everything that the tests need.
-fn tests_command(paths: &Paths, postgres: &str) -> Result<Command> {
-    let mut cargo = program::tests_command(paths)?;
-    cargo.env("FLOTILLA_TEST_POSTGRES", postgres);
-    let corpus = env::var_os("FLOTILLA_CORPUS").filter(|corpus| corpus != WITHOUT_CORPUS);
-    match corpus {
-        Some(corpus) => {
-            let corpus =
-                env::current_dir()?.join(corpus).canonicalize().context("FLOTILLA_CORPUS does not exist")?;
-            cargo.env("FLOTILLA_CORPUS", corpus);
-        }
-        None => {
-            cargo.env("FLOTILLA_CORPUS", WITHOUT_CORPUS);
-        }
-    }
-    cargo.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
-    setup::renderer::set_all(paths, &mut cargo)?;
-    Ok(cargo)
-}
-
-/// Runs cargo to the end and reads the results; a failure without a failed test is an error.
-fn run_cargo(paths: &Paths, step: &str, cargo: &mut Command, threads: usize) -> Result<(TestRun, String)> {
-    let (read, output) = read_cargo(paths, step, cargo, threads)?;
-    if !output.status.success() && read.failures.is_empty() {
-        step::print_failed_output(&output.text);
-        bail!("{step} failed ({}); the complete output is in {}", output.status, output.log.display());
-    }
-    Ok((TestRun { failures: read.failures, times: read.times, log: output.log }, output.text))
-}
-
-fn read_cargo(
-    paths: &Paths,
-    step: &str,
-    cargo: &mut Command,
-    threads: usize,
-) -> Result<(CargoOutput, step::StepOutput)> {
-    let mut read = CargoOutput::new(threads);
-    let mut on_line = |line: &str| read.read_line(line, Instant::now());
-    let options = StepOptions { silence_limit: Some(SILENCE_LIMIT), on_line: Some(&mut on_line) };
-    let output = step::run_observed(paths, step, cargo, options)?;
-    Ok((read.finish(), output))
+/// The environment variables that the tests read, with everything installed that they name.
+fn find_variables(paths: &Paths, postgres: &str) -> Result<Vec<(&'static str, OsString)>> {
+    let corpus = match env::var_os("FLOTILLA_CORPUS").filter(|corpus| corpus != WITHOUT_CORPUS) {
+        Some(corpus) => env::current_dir()?
+            .join(corpus)
+            .canonicalize()
+            .context("FLOTILLA_CORPUS does not exist")?
+            .into_os_string(),
+        None => WITHOUT_CORPUS.into(),
+    };
+    let mut variables = vec![
+        ("FLOTILLA_TEST_POSTGRES", postgres.into()),
+        ("FLOTILLA_CORPUS", corpus),
+        ("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?.into_os_string()),
+    ];
+    let renderers = setup::renderer::ensure_all(paths)?;
+    variables.extend(renderers.into_iter().map(|(name, path)| (name, path.into_os_string())));
+    Ok(variables)
 }
 
 /// How many tests a program runs at a time.
@@ -212,27 +201,30 @@ fn passes() {}
         fs::write(root.join("src/lib.rs"), "").unwrap();
         fs::write(root.join("tests/planted.rs"), PLANTED).unwrap();
         let paths = Paths::below(&root, &root.join("target"));
-        let command = || {
-            let mut cargo = paths.cargo();
-            cargo.args(["test", "--offline"]).env("CARGO_TARGET_DIR", &paths.target);
-            cargo.env("PLANTED_MARKER", &marker).env_remove("RUSTC_WORKSPACE_WRAPPER");
-            Ok(cargo)
-        };
-        let (run, _) = run_cargo(&paths, "planted", command().unwrap().arg("--no-fail-fast"), 2).unwrap();
+        let mut cargo = paths.cargo();
+        cargo.args(["test", "--offline"]).env("CARGO_TARGET_DIR", &paths.target);
+        cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
+        let programs = TestProgram::build_all(&paths, &mut cargo).unwrap();
+        let variables = [("PLANTED_MARKER", OsString::from(&marker))];
+        let runner = TestRunner { paths: &paths, variables: &variables };
+        let of_tests = programs.iter().find(|program| program.name == "tests/planted.rs").unwrap();
+        let first = runner.run("planted", of_tests, 2, &[]).unwrap();
+        let run = summarize(&paths, &[first]).unwrap();
+        assert!(fs::read_to_string(&run.log).unwrap().contains("Running tests/planted.rs\n"));
         let names = |failures: &[TestFailure]| {
             let mut names: Vec<String> = failures.iter().map(|failure| failure.name.clone()).collect();
             names.sort_unstable();
             names
         };
         assert_eq!(names(&run.failures), ["fails_once", "fails_twice"]);
-        let verified =
-            Verification::of(run.failures, |failures| repeat_with(&paths, failures, command).unwrap());
+        let repeat = |failures: &[TestFailure]| repeat_with(&runner, &programs, failures).unwrap();
+        let verified = Verification::of(run.failures, repeat);
         fs::remove_dir_all(&root).unwrap();
         fs::remove_file(env::temp_dir().join(&marker)).unwrap();
         assert_eq!(names(&verified.failed), ["fails_twice"]);
         assert_eq!(names(&verified.flaky), ["fails_once"]);
         let [failed] = verified.failed.as_slice() else { unreachable!() };
-        assert_eq!(failed.program, "planted (tests/planted.rs)");
+        assert_eq!(failed.program, "tests/planted.rs");
         assert!(failed.message.iter().any(|line| line.contains("planted")), "{:?}", failed.message);
         assert_eq!(run.times.len(), 3);
     }

@@ -1,4 +1,4 @@
-//! Reads the output of `cargo test`: failures with their messages, and the time of each test.
+//! Reads the output of a test program: failures with their messages, and the time of each test.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -7,32 +7,33 @@ use super::report::{TestFailure, TestTime, WHOLE_PROGRAM, machine_load, shorten_
 use crate::step::SILENCE_ENDED;
 
 /// Test programs with random inputs or random faults; their failures are counterexamples and never flaky.
-const RANDOM_PROGRAMS: [&str; 2] = ["chaos", "fuzz"];
+const RANDOM_PROGRAMS: [&str; 2] = ["tests/chaos", "tests/fuzz"];
 /// What proptest prints for a counterexample.
 const COUNTEREXAMPLE: &str = "minimal failing input";
 /// Lines shown of a program that ended without the result of a test.
 const MAX_LAST_LINES: usize = 8;
 
-/// Collects the results while cargo runs.
-#[derive(Default)]
-pub struct CargoOutput {
-    /// All failures so far.
+/// The results of a test program.
+#[derive(Debug, Default)]
+pub struct TestResults {
+    /// What failed.
     pub failures: Vec<TestFailure>,
-    /// The times of all tests that ran so far.
+    /// The times of all tests that ran.
     pub times: Vec<TestTime>,
-    /// The names of all passed tests, with their programs.
-    pub passed: BTreeSet<(String, String)>,
-    threads: usize,
-    program: Program,
+    /// The names of all passed tests.
+    pub passed: BTreeSet<String>,
 }
 
-/// The running test program.
+/// Collects the results while a program runs.
 #[derive(Default)]
-struct Program {
-    name: String,
+pub struct ProgramOutput {
+    /// The path of its source.
+    program: String,
+    threads: usize,
     began: Option<Instant>,
     /// Names in the order of their results, with the time since the start.
     results: Vec<(String, Duration)>,
+    passed: BTreeSet<String>,
     /// Tests that are not run.
     ignored: BTreeSet<String>,
     /// Tests that run for more than a minute without a result.
@@ -45,78 +46,14 @@ struct Program {
     last_lines: Vec<String>,
 }
 
-impl CargoOutput {
-    /// For programs that run this many tests at a time.
-    pub fn new(threads: usize) -> Self {
-        Self { threads: threads.max(1), ..Self::default() }
+impl ProgramOutput {
+    /// For a program that runs this many tests at a time.
+    pub fn new(program: &str, threads: usize) -> Self {
+        Self { program: program.to_owned(), threads: threads.max(1), ..Self::default() }
     }
 
     /// Reads the next line.
     pub fn read_line(&mut self, line: &str, now: Instant) {
-        if let Some(name) = parse_program(line) {
-            self.end_program();
-            self.program = Program { name, ..Program::default() };
-            return;
-        }
-        if let Some(selection) = parse_selection(line) {
-            self.add_failures(&selection);
-            return;
-        }
-        self.program.read_line(line, now);
-        if let Some((name, "ok")) = parse_result(line) {
-            self.passed.insert((self.program.name.clone(), name.to_owned()));
-        }
-    }
-
-    /// Ends the last program.
-    pub fn finish(mut self) -> Self {
-        self.end_program();
-        self
-    }
-
-    fn end_program(&mut self) {
-        let program = std::mem::take(&mut self.program);
-        let times = derive_times(&program.results, self.threads);
-        let ran = times.into_iter().filter(|(name, _)| !program.ignored.contains(name));
-        self.times.extend(ran.map(|(name, time)| TestTime { program: program.name.clone(), name, time }));
-    }
-
-    /// Adds the failures of the program that cargo reports as failed.
-    fn add_failures(&mut self, selection: &[String]) {
-        let program = &mut self.program;
-        let is_random = RANDOM_PROGRAMS.iter().any(|name| program.name.contains(name));
-        let failed = |name: &str, lines: &[String], load: Option<f64>| TestFailure {
-            program: program.name.clone(),
-            name: name.to_owned(),
-            message: select_message(name, lines),
-            selection: selection.to_vec(),
-            may_be_flaky: !is_random && !lines.iter().any(|line| line.contains(COUNTEREXAMPLE)),
-            load,
-        };
-        let mut failures: Vec<TestFailure> = Vec::new();
-        for (name, lines) in &program.blocks {
-            failures.push(failed(name, lines, program.loads.get(name).copied().flatten()));
-        }
-        // A test without captured output has a result and no block.
-        for (name, load) in &program.loads {
-            if !program.blocks.iter().any(|(with_block, _)| with_block == name) {
-                failures.push(failed(name, &[], *load));
-            }
-        }
-        if failures.is_empty() {
-            let running = program.slow.iter().map(|name| format!("still running: {name}"));
-            let lines: Vec<String> = running.chain(program.last_lines.iter().cloned()).collect();
-            failures.push(TestFailure {
-                message: shorten_message(lines.iter().map(String::as_str)),
-                ..failed(WHOLE_PROGRAM, &[], machine_load())
-            });
-        }
-        self.failures.extend(failures);
-    }
-}
-
-impl Program {
-    fn read_line(&mut self, line: &str, now: Instant) {
         if line.starts_with("running ") && self.began.is_none() {
             self.began = Some(now);
         } else if let Some((name, result)) = parse_result(line) {
@@ -124,7 +61,7 @@ impl Program {
             match result {
                 "FAILED" => drop(self.loads.insert(name.to_owned(), machine_load())),
                 "ignored" => drop(self.ignored.insert(name.to_owned())),
-                _ => {}
+                _ => drop(self.passed.insert(name.to_owned())),
             }
             let time = self.began.map(|began| now.saturating_duration_since(began)).unwrap_or_default();
             self.results.push((name.to_owned(), time));
@@ -145,39 +82,45 @@ impl Program {
             }
         }
     }
-}
 
-/// `     Running tests/fleet/main.rs (target/debug/deps/fleet-0123)` or `   Doc-tests domain`. Unit tests of all crates are in
-/// `unittests src/lib.rs`: the name of the program tells them apart.
-fn parse_program(line: &str) -> Option<String> {
-    let trimmed = line.trim_start();
-    if let Some(of) = trimmed.strip_prefix("Doc-tests ").filter(|_| line.starts_with(' ')) {
-        return Some(format!("doc tests of {of}"));
+    /// The results of the program, which has ended with this success.
+    pub fn finish(self, is_success: bool) -> TestResults {
+        let failures = if is_success { Vec::new() } else { self.list_failures() };
+        let times = derive_times(&self.results, self.threads);
+        let ran = times.into_iter().filter(|(name, _)| !self.ignored.contains(name));
+        let times = ran.map(|(name, time)| TestTime { program: self.program.clone(), name, time }).collect();
+        TestResults { failures, times, passed: self.passed }
     }
-    let (source, program) = trimmed.strip_prefix("Running ")?.strip_suffix(')')?.split_once(" (")?;
-    let file = program.rsplit('/').next()?;
-    let name = file.rsplit_once('-').map_or(file, |(name, _hash)| name);
-    Some(format!("{name} ({source})"))
-}
 
-/// ``error: test failed, to rerun pass `-p server --test fleet` ``; without the package, because the features of all packages are
-/// unified in a build of the workspace.
-fn parse_selection(line: &str) -> Option<Vec<String>> {
-    let line = line.trim_start();
-    let arguments = line
-        .strip_prefix("error: test failed, to rerun pass `")
-        .or_else(|| line.strip_prefix("error: doctest failed, to rerun pass `"))?
-        .strip_suffix('`')?;
-    let mut words = arguments.split(' ');
-    let mut selection = Vec::new();
-    while let Some(word) = words.next() {
-        if word == "-p" {
-            words.next();
-        } else {
-            selection.push(word.to_owned());
+    fn list_failures(&self) -> Vec<TestFailure> {
+        let is_random = RANDOM_PROGRAMS.iter().any(|path| self.program.contains(path));
+        let failed = |name: &str, lines: &[String], load: Option<f64>| TestFailure {
+            program: self.program.clone(),
+            name: name.to_owned(),
+            message: select_message(name, lines),
+            may_be_flaky: !is_random && !lines.iter().any(|line| line.contains(COUNTEREXAMPLE)),
+            load,
+        };
+        let mut failures: Vec<TestFailure> = Vec::new();
+        for (name, lines) in &self.blocks {
+            failures.push(failed(name, lines, self.loads.get(name).copied().flatten()));
         }
+        // A test without captured output has a result and no block.
+        for (name, load) in &self.loads {
+            if !self.blocks.iter().any(|(with_block, _)| with_block == name) {
+                failures.push(failed(name, &[], *load));
+            }
+        }
+        if failures.is_empty() {
+            let running = self.slow.iter().map(|name| format!("still running: {name}"));
+            let lines: Vec<String> = running.chain(self.last_lines.iter().cloned()).collect();
+            failures.push(TestFailure {
+                message: shorten_message(lines.iter().map(String::as_str)),
+                ..failed(WHOLE_PROGRAM, &[], machine_load())
+            });
+        }
+        failures
     }
-    Some(selection)
 }
 
 /// `test stages::a_test ... ok`, with the result.
@@ -233,25 +176,18 @@ fn derive_times(results: &[(String, Duration)], threads: usize) -> Vec<(String, 
 mod tests {
     use super::*;
 
-    fn read(output: &str) -> CargoOutput {
-        let mut read = CargoOutput::new(2);
+    const FLEET: &str = "server/tests/fleet/main.rs";
+
+    fn read(program: &str, output: &str) -> TestResults {
+        let mut read = ProgramOutput::new(program, 2);
         let now = Instant::now();
         for line in output.lines() {
             read.read_line(line, now);
         }
-        read.finish()
+        read.finish(false)
     }
 
     const OUTPUT: &str = "\
-     Running unittests src/lib.rs (target/debug/deps/agent-dadb7ea5311d5a36)
-
-running 1 test
-test cache::tests::a_bundle_is_stored ... ok
-
-test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
-
-     Running tests/fleet/main.rs (target/debug/deps/fleet-0123)
-
 running 2 tests
 test stages::a_release_has_stages ... FAILED
 test charts::a_chart ... ok
@@ -271,40 +207,40 @@ failures:
     stages::a_release_has_stages
 
 test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 6.21s
-
-error: test failed, to rerun pass `-p server --test fleet`
 ";
 
     #[test]
-    fn a_failure_has_its_program_the_panic_of_its_own_thread_and_the_arguments_to_repeat_it() {
-        let output = read(OUTPUT);
-        let [failure] = output.failures.as_slice() else { panic!("{:?}", output.failures) };
-        assert_eq!(failure.program, "fleet (tests/fleet/main.rs)");
-        assert_eq!(failure.name, "stages::a_release_has_stages");
+    fn a_failure_has_its_program_and_the_panic_of_its_own_thread() {
+        let results = read(FLEET, OUTPUT);
+        let [failure] = results.failures.as_slice() else { panic!("{:?}", results.failures) };
+        assert_eq!(
+            (failure.program.as_str(), failure.name.as_str()),
+            (FLEET, "stages::a_release_has_stages")
+        );
         let panic = "thread 'stages::a_release_has_stages' (8) panicked at tests/fleet/stages.rs:19:9:";
         assert_eq!(failure.message, [panic, "assertion failed: 404"]);
-        assert_eq!(failure.selection, ["--test", "fleet"]);
         assert!(failure.may_be_flaky);
-        assert_eq!(output.passed.len(), 2);
+        assert_eq!(results.passed, BTreeSet::from(["charts::a_chart".to_owned()]));
+        assert_eq!(results.times.len(), 2);
     }
 
     #[test]
     fn counterexamples_of_random_tests_are_not_excused() {
         let property = OUTPUT.replace("assertion failed: 404", "Test failed; minimal failing input: 3");
-        assert!(!read(&property).failures[0].may_be_flaky);
-        let fuzz = OUTPUT.replace("(target/debug/deps/fleet-", "(target/debug/deps/fuzz-");
-        assert!(!read(&fuzz).failures[0].may_be_flaky);
+        assert!(!read(FLEET, &property).failures[0].may_be_flaky);
+        for program in ["server/tests/chaos.rs", "crates/domain/tests/fuzz/main.rs"] {
+            assert!(!read(program, OUTPUT).failures[0].may_be_flaky);
+        }
     }
 
     #[test]
     fn a_program_that_ends_without_results_is_a_failure_with_the_tests_that_ran() {
-        let output = read(
-            "     Running tests/slow.rs (target/debug/deps/slow-0123)\n\nrunning 2 tests\n\
-             test a ... ok\ntest hangs has been running for over 60 seconds\n\
-             xtask ended the running program after silence of 10 min 00 s\n\
-             error: test failed, to rerun pass `-p server --test slow`\n",
+        let results = read(
+            "server/tests/slow.rs",
+            "\nrunning 2 tests\ntest a ... ok\ntest hangs has been running for over 60 seconds\n\
+             xtask ended the running program after silence of 10 min 00 s\n",
         );
-        let [failure] = output.failures.as_slice() else { panic!("{:?}", output.failures) };
+        let [failure] = results.failures.as_slice() else { panic!("{:?}", results.failures) };
         assert_eq!(failure.name, WHOLE_PROGRAM);
         assert_eq!(failure.message[0], "still running: hangs");
         assert!(failure.message.iter().any(|line| line.starts_with(SILENCE_ENDED)), "{:?}", failure.message);
