@@ -31,6 +31,7 @@ mod chart_values;
 mod charts;
 mod deployments;
 mod envelopes;
+mod evaluation_budgets;
 mod git_content;
 mod git_server;
 mod git_sources;
