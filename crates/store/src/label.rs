@@ -1,5 +1,7 @@
 //! Labels as rows, in addition to the JSON of their owner, so that the database evaluates selectors.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use domain::labels::{LabelSelector, LabelTerm, Labels};
 
 use crate::sql::{Sql, sql};
@@ -50,23 +52,55 @@ pub(crate) fn parse_selector(text: &str) -> Result<LabelSelector, Error> {
     text.parse().map_err(|error| Error::InvalidQuery(format!("{error}")))
 }
 
-/// Adds `AND …` for every term of the selector; `id` is the column with the owner's id.
+/// Adds `AND …` for the selector; `id` is the column with the owner's id. Two subqueries for any number of terms: a database
+/// limits the depth of an expression, and plans every subquery.
 pub(crate) fn push_selector(statement: Sql, owner: LabelOwner, id: &str, selector: &LabelSelector) -> Sql {
-    selector.terms.iter().fold(statement, |statement, term| {
-        let not = match term {
-            LabelTerm::In(..) | LabelTerm::Exists(_) => "",
-            LabelTerm::NotIn(..) | LabelTerm::DoesNotExist(_) => "NOT ",
-        };
-        let head = format!(
-            " AND {not}EXISTS (SELECT 1 FROM {} l WHERE l.owner_id = {id} AND l.name = ",
-            owner.table()
-        );
-        let statement = statement.push(&head).push_bind(term.key().to_owned());
+    // Per key, the values of which the label must have one; `None` allows every value.
+    let mut required: BTreeMap<&str, Option<BTreeSet<&str>>> = BTreeMap::new();
+    let mut excluded = Vec::new();
+    for term in &selector.terms {
         match term {
-            LabelTerm::In(_, values) | LabelTerm::NotIn(_, values) => {
-                statement.push(" AND l.value IN ").push_list(values).push(")")
+            LabelTerm::Exists(key) => drop(required.entry(key).or_default()),
+            LabelTerm::In(key, values) => {
+                let values: BTreeSet<&str> = values.iter().map(String::as_str).collect();
+                let allowed = required.entry(key).or_default();
+                *allowed = Some(match allowed.take() {
+                    Some(before) => &before & &values,
+                    None => values,
+                });
             }
-            LabelTerm::Exists(_) | LabelTerm::DoesNotExist(_) => statement.push(")"),
+            LabelTerm::NotIn(key, values) => {
+                excluded.push((key.as_str(), Some(values.iter().map(String::as_str).collect())));
+            }
+            LabelTerm::DoesNotExist(key) => excluded.push((key.as_str(), None)),
+        }
+    }
+    let labels = format!("FROM {} l WHERE l.owner_id = {id} AND (", owner.table());
+    let mut statement = statement;
+    if !required.is_empty() {
+        // A label has one row, so the owner has all required labels if as many rows match.
+        let count = required.len();
+        statement = push_alternatives(statement.push(" AND (SELECT COUNT(*) ").push(&labels), required);
+        statement = statement.push(&format!(")) = {count}"));
+    }
+    if !excluded.is_empty() {
+        statement = push_alternatives(statement.push(" AND NOT EXISTS (SELECT 1 ").push(&labels), excluded);
+        statement = statement.push("))");
+    }
+    statement
+}
+
+/// Adds `l.name = $1 AND l.value IN ($2, …) OR …`.
+fn push_alternatives<'a>(
+    statement: Sql,
+    labels: impl IntoIterator<Item = (&'a str, Option<BTreeSet<&'a str>>)>,
+) -> Sql {
+    labels.into_iter().enumerate().fold(statement, |statement, (n, (key, values))| {
+        let head = if n == 0 { "l.name = " } else { " OR l.name = " };
+        let statement = statement.push(head).push_bind(key.to_owned());
+        match values {
+            Some(values) => statement.push(" AND l.value IN ").push_list(values),
+            None => statement,
         }
     })
 }

@@ -56,3 +56,32 @@ async fn g115_an_expression_that_doubles_its_value_is_a_finding_on_every_way_in(
     let health = server.send(Method::GET, "/healthz", &[], Body::empty()).await;
     assert_eq!(health.status, 200, "the server lives on");
 }
+
+#[tokio::test]
+async fn g502_a_selector_with_too_many_terms_is_rejected_in_placements_groups_and_lists() {
+    let server = TestServer::start().await;
+    let selector = (0..2_000).map(|n| format!("k{n}=v")).collect::<Vec<_>>().join(",");
+    let message = "at most 500 are allowed";
+    let mut new = new_workload("web");
+    new["spec"]["placement"] = json!({ "predicates": [{ "labelSelector": selector }] });
+    let validated = server.post(&format!("{WORKLOADS}:validate"), &new).await;
+    assert!(validated.text.contains(message), "{}", validated.text);
+    let created = server.post(WORKLOADS, &new).await;
+    assert!(matches!(created.status, 400 | 422) && created.text.contains(message), "{}", created.text);
+    let group = json!({ "name": "wide", "selector": selector });
+    let created = server.post("/api/v1/cluster-groups", &group).await;
+    assert!(matches!(created.status, 400 | 422) && created.text.contains(message), "{}", created.text);
+    for list in ["/api/v1/clusters", WORKLOADS] {
+        let response = server.get(&format!("{list}?labelSelector={selector}")).await;
+        assert_eq!(response.status, 400, "{list}: {}", response.text);
+        assert!(response.text.contains(message), "{list}: {}", response.text);
+        let allowed = (0..500).map(|n| format!("k{n}=v")).collect::<Vec<_>>().join(",");
+        let response = server.get(&format!("{list}?labelSelector={allowed}")).await;
+        assert_eq!(
+            (response.status, response.json()["items"].clone()),
+            (200, json!([])),
+            "{}",
+            response.text
+        );
+    }
+}

@@ -8,6 +8,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// Most terms of a selector. It is evaluated for every cluster, workload or object of a list.
+const MAX_TERMS: usize = 500;
+/// Most values of a selector, in all of its terms together.
+const MAX_VALUES: usize = 5_000;
+
 /// Key and value labels of a cluster, workload or object.
 pub type Labels = BTreeMap<String, String>;
 
@@ -117,14 +122,16 @@ impl TryFrom<String> for LabelSelector {
 impl FromStr for LabelSelector {
     type Err = InvalidSelector;
     fn from_str(text: &str) -> Result<Self, InvalidSelector> {
-        let terms = split_terms(text)
-            .into_iter()
-            .filter(|part| !part.trim().is_empty())
-            .map(|part| {
-                parse_term(part.trim())
-                    .map_err(|why| InvalidSelector { text: text.chars().take(120).collect(), why })
-            })
-            .collect::<Result<_, _>>()?;
+        let invalid = |why: String| InvalidSelector { text: text.chars().take(120).collect(), why };
+        let parts: Vec<&str> =
+            split_terms(text).into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
+        let checks = [("terms", parts.len(), MAX_TERMS), ("values", text.split(',').count(), MAX_VALUES)];
+        for (what, count, limit) in checks {
+            if count > limit {
+                return Err(invalid(format!("it has {count} {what}, at most {limit} are allowed")));
+            }
+        }
+        let terms = parts.into_iter().map(parse_term).collect::<Result<_, _>>().map_err(invalid)?;
         Ok(Self { terms })
     }
 }
@@ -236,6 +243,23 @@ mod tests {
         for bad in ["env=pro d", "a in b", "in (x)", "-a=b", "a ~ b"] {
             let error = bad.parse::<LabelSelector>().unwrap_err().to_string();
             assert!(error.contains(bad), "{error}");
+        }
+    }
+
+    #[test]
+    fn g502_a_selector_with_too_many_terms_or_values_is_rejected_with_the_limit() {
+        let terms = |count: usize| (0..count).map(|n| format!("k{n}=v")).collect::<Vec<_>>().join(",");
+        let values = |count: usize| {
+            format!("k in ({})", (0..count).map(|n| format!("v{n}")).collect::<Vec<_>>().join(","))
+        };
+        assert_eq!(terms(MAX_TERMS).parse::<LabelSelector>().unwrap().terms.len(), MAX_TERMS);
+        assert_eq!(values(MAX_VALUES).parse::<LabelSelector>().unwrap().terms.len(), 1);
+        for (text, why) in [
+            (terms(MAX_TERMS + 1), "it has 501 terms, at most 500 are allowed"),
+            (values(MAX_VALUES + 1), "it has 5001 values, at most 5000 are allowed"),
+        ] {
+            let error = text.parse::<LabelSelector>().unwrap_err().to_string();
+            assert!(error.ends_with(why) && error.len() < 300, "{error}");
         }
     }
 }

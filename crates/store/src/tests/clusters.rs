@@ -109,6 +109,8 @@ async fn clusters_are_found_by_part_of_their_name_and_by_labels() {
             }
             cluster::insert(&mut tx, &cluster).await.unwrap();
         }
+        let absent: Vec<String> = (0..499).map(|n| format!("!absent-{n}")).collect();
+        let most_terms = format!("{},!env", absent.join(","));
         for (q, selector, expected) in [
             ("eu", "", "eu-1 eu-2"),
             ("EU", "", "eu-1 eu-2"),
@@ -121,6 +123,11 @@ async fn clusters_are_found_by_part_of_their_name_and_by_labels() {
             ("", "env", "eu-1 eu-2 us-1"),
             ("", "!env", "lab"),
             ("1", "region", "eu-1 us-1"),
+            ("", "env,env in (prod,dev),env!=dev", "eu-1 us-1"),
+            ("", "env=prod,env=dev", ""),
+            ("", "env=prod,!region", ""),
+            ("", &most_terms, "lab"),
+            ("", &most_terms.replace('!', ""), ""),
         ] {
             let query =
                 ListQuery { q: q.to_owned(), label_selector: selector.to_owned(), ..ListQuery::default() };
