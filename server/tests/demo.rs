@@ -1,11 +1,10 @@
 //! The demo of the real binary: startup, fault injection, restart.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use domain::release::ReleaseState;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use testkit::StartedServer;
 use tokio::process::{Child, Command};
 use wire::{Client, ClusterFault, FaultRequest};
 
@@ -16,22 +15,11 @@ struct DemoServer {
 
 impl DemoServer {
     async fn start(folder: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
-            .args(["--log", "error", "demo", "--no-outages", "--port", "0", "--data"])
-            .arg(folder)
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut output = Vec::new();
-        loop {
-            let line = lines.next_line().await.unwrap().expect("the server prints that it is ready");
-            if line.starts_with("Flotilla is ready at http://127.0.0.1:") {
-                break;
-            }
-            output.push(line);
-        }
+        let mut server = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
+        server.args(["--log", "error", "demo", "--no-outages", "--port", "0", "--data"]).arg(folder);
+        let StartedServer { child, url, output, .. } =
+            StartedServer::spawn(&mut server).await.expect("the server starts");
+        assert!(url.starts_with("http://127.0.0.1:"), "{url}");
         let output = output.join("\n");
         assert!(output.contains("Sign in as \"demo\"") && output.contains("cli.env"), "{output}");
         let env = std::fs::read_to_string(folder.join("cli.env")).unwrap();

@@ -1,7 +1,6 @@
 //! The real server, killed at every failpoint between the publish call and the last report (P1, P2).
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use domain::api_token::NewApiToken;
@@ -10,7 +9,7 @@ use hub::{Actor, ActorKind, Clock, Hub, HubConfig, KeySource};
 use kubesim::SimCluster;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use testkit::StartedServer;
 use tokio::process::{Child, Command};
 
 const CLUSTERS: [&str; 2] = ["eu-1", "us-1"];
@@ -87,26 +86,16 @@ impl TestEnvironment {
 
     /// Starts the server; without a URL if it died before it was ready.
     async fn serve(&self, failpoint: &str) -> ServerProcess {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
-            .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--database", &self.database])
-            .arg("--kubeconfig")
-            .arg(self.kubeconfig_path())
-            .env("FLOTILLA_FAILPOINT", failpoint)
-            .env("FLOTILLA_KEY", KEY)
-            .env("FLOTILLA_STOP_FILE", self.stop_file())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut url = None;
-        while let Ok(Some(line)) = lines.next_line().await {
-            if let Some(ready) = line.strip_prefix("Flotilla is ready at ") {
-                url = Some(ready.to_owned());
-                break;
-            }
-        }
+        let mut server = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
+        server.args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--database", &self.database]);
+        server.arg("--kubeconfig").arg(self.kubeconfig_path());
+        server.env("FLOTILLA_FAILPOINT", failpoint).env("FLOTILLA_KEY", KEY);
+        server.env("FLOTILLA_STOP_FILE", self.stop_file());
         wire::tls::install_crypto_provider();
+        let (child, url) = match StartedServer::spawn(&mut server).await {
+            Ok(started) => (started.child, Some(started.url)),
+            Err(ended) => (ended, None),
+        };
         ServerProcess { child, url, http: reqwest::Client::new(), token: self.token.clone() }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use domain::api_token::NewApiToken;
@@ -12,8 +11,7 @@ use domain::workload::{Source, WorkloadSpec};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hub::{Actor, ActorKind, Clock, Hub, HubConfig};
-use testkit::{RunningProcess, find_processes};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use testkit::{RunningProcess, StartedServer, find_processes};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use wire::{Client, ValidateRequest, ValidationResult};
@@ -41,23 +39,11 @@ async fn prepare_database(folder: &Path) -> String {
 /// Starts a server and returns it with its URL.
 async fn start_server(folder: &Path) -> (Child, String) {
     let helm = std::env::var_os("FLOTILLA_HELM");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
-        .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--data"])
-        .arg(folder)
-        .arg("--helm")
-        .arg(helm.expect("FLOTILLA_HELM names helm; cargo xtask test sets it"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    loop {
-        let line = lines.next_line().await.unwrap().expect("the server starts");
-        if let Some(url) = line.strip_prefix("Flotilla is ready at ") {
-            return (child, url.to_owned());
-        }
-    }
+    let mut server = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
+    server.args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder);
+    server.arg("--helm").arg(helm.expect("FLOTILLA_HELM names helm; cargo xtask test sets it"));
+    let started = StartedServer::spawn(&mut server).await.expect("the server starts");
+    (started.child, started.url)
 }
 
 /// A chart whose rendering takes longer than it may.

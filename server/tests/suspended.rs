@@ -1,7 +1,6 @@
 //! A server that is suspended while it holds a claim, and continues after another server has taken the work over (P9).
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use domain::cluster::ClusterKind;
@@ -9,7 +8,7 @@ use domain::placement::{Placement, Predicate};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use hub::{Actor, Clock, Hub, HubConfig, KeySource, NewCluster, PublishOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection, Row as _};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use testkit::StartedServer;
 use tokio::process::{Child, Command};
 
 /// More clusters than the placer writes in one transaction.
@@ -72,23 +71,10 @@ async fn open_hub(url: &str) -> Hub {
 }
 
 async fn start_server(url: &str, stop_file: &Path) -> Child {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
-        .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--database", url])
-        .env("FLOTILLA_STOP_FILE", stop_file)
-        .env("FLOTILLA_KEY", KEY)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    while let Some(line) = lines.next_line().await.unwrap() {
-        if line.starts_with("Flotilla is ready at ") {
-            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-            return child;
-        }
-    }
-    panic!("the server ended");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
+    server.args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--database", url]);
+    server.env("FLOTILLA_STOP_FILE", stop_file).env("FLOTILLA_KEY", KEY);
+    StartedServer::spawn(&mut server).await.expect("the server starts").child
 }
 
 fn is_stopped(child: &Child) -> bool {

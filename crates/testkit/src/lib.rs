@@ -1,5 +1,5 @@
-//! Real control planes for tests, the checker of histories of runs under faults ([`history`]), and an HTTP server whose responses
-//! a test decides ([`HttpServer`]).
+//! Real control planes for tests, the checker of histories of runs under faults ([`history`]), an HTTP server whose responses
+//! a test decides ([`HttpServer`]), and processes of the own server program ([`StartedServer`]).
 //!
 //! Control planes: etcd and kube-apiserver, and for tests that run workloads also the controller manager,
 //! the scheduler and kwok, which simulates the kubelets of any number of nodes.
@@ -34,6 +34,7 @@ mod pod_fault;
 mod processes;
 mod program;
 mod reserved_port;
+mod started_server;
 
 use std::env;
 use std::io::Write;
@@ -47,6 +48,7 @@ pub use http_server::{HttpRequest, HttpResponse, HttpServer};
 pub use pod_fault::PodFault;
 pub use processes::{RunningProcess, find_processes};
 pub use reserved_port::ReservedPort;
+pub use started_server::StartedServer;
 
 /// Environment variable with the directory of the programs.
 pub const BIN_DIR_VAR: &str = "FLOTILLA_KUBE_BIN";

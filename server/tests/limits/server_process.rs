@@ -1,10 +1,10 @@
 //! The server as a process of its own, and connections to it byte by byte.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use testkit::StartedServer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::process::{Child, Command};
 
@@ -26,26 +26,18 @@ impl ServerProcess {
     /// Starts a server that may open this many files and sockets.
     pub async fn start(descriptors: u32, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new("sh")
-            .args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()])
-            .args([env!("CARGO_BIN_EXE_flotilla-server"), "--log", "error", "serve"])
-            .args(["--listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0", "--data"])
-            .arg(folder.path())
-            .args(options)
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut agents = None;
-        loop {
-            let line = lines.next_line().await.unwrap().expect("the server starts");
-            if let Some(url) = line.strip_prefix("Agents connect to https://") {
-                agents = Some(url.parse().unwrap());
-            } else if let Some(url) = line.strip_prefix("Flotilla is ready at http://") {
-                let console = url.parse().unwrap();
-                return Self { console, agents: agents.unwrap(), _child: child, _folder: folder };
-            }
+        let mut server = Command::new("sh");
+        server.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()]);
+        server.args([env!("CARGO_BIN_EXE_flotilla-server"), "--log", "error", "serve"]);
+        server.args(["--listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0", "--data"]);
+        server.arg(folder.path()).args(options);
+        let started = StartedServer::spawn(&mut server).await.expect("the server starts");
+        let address = |url: &str| url.rsplit('/').next().unwrap().parse().unwrap();
+        Self {
+            console: address(&started.url),
+            agents: address(&started.agents_url),
+            _child: started.child,
+            _folder: folder,
         }
     }
 }

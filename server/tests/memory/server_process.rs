@@ -1,7 +1,6 @@
 //! The server as a process of its own, its REST client, an agent with a certificate, and what the process uses.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use agent::cache::{DiskCache, SharedCache};
@@ -13,7 +12,7 @@ use domain::placement::{Placement, Predicate};
 use domain::role::Role;
 use domain::workload::{Source, SourceFile, WorkloadSpec};
 use hub::{Actor, ActorKind, Authority, Clock, Hub, HubConfig, NewCluster};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use testkit::StartedServer;
 use tokio::process::{Child, Command};
 use wire::agent::JoinTokenParts;
 use wire::{AgentClient, Client};
@@ -61,28 +60,14 @@ impl ServerProcess {
         let alone = ALONE.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let (token, join_token) = prepare_database(folder.path(), clusters).await;
-        let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
-            .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0"])
-            .arg("--data")
-            .arg(folder.path())
-            // Arenas of threads grow without a leak.
-            .env("MALLOC_ARENA_MAX", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut agents_url = String::new();
-        loop {
-            let line = lines.next_line().await.unwrap().expect("the server starts");
-            if let Some(url) = line.strip_prefix("Agents connect to ") {
-                url.clone_into(&mut agents_url);
-            } else if let Some(url) = line.strip_prefix("Flotilla is ready at ") {
-                let client = Client::new(url, &token).unwrap();
-                return Self { child, client, agents_url, join_token, folder, _alone: alone };
-            }
-        }
+        let mut server = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
+        server.args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0"]);
+        // Arenas of threads grow without a leak.
+        server.arg("--data").arg(folder.path()).env("MALLOC_ARENA_MAX", "1");
+        let started = StartedServer::spawn(&mut server).await.expect("the server starts");
+        let StartedServer { child, url, agents_url, .. } = started;
+        let client = Client::new(&url, &token).unwrap();
+        Self { child, client, agents_url, join_token, folder, _alone: alone }
     }
 
     /// Joins a cluster; its agent sends what the test sends.

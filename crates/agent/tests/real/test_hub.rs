@@ -8,8 +8,7 @@ use std::time::Duration;
 use domain::release::ReleaseState;
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use serde_json::{Value, json};
-use testkit::ReservedPort;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use testkit::{ReservedPort, StartedServer};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, TargetCluster, WorkloadPut};
@@ -180,25 +179,13 @@ fn built_binary(name: &str) -> PathBuf {
 /// Starts a server and waits until it is ready. Returns it with its setup token, which is empty after the first start.
 async fn start_server(folder: &Path, ports: &ListenerPorts, failpoint: &str) -> (Child, String) {
     let (people, agents) = (ports.people.address().to_string(), ports.agents.address().to_string());
-    let mut child = Command::new(built_binary("flotilla-server"))
-        .args(["--log", "error", "serve", "--listen", &people, "--agent-listen", &agents, "--data"])
-        .arg(folder)
-        .env("FLOTILLA_FAILPOINT", failpoint)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut setup_token = String::new();
-    loop {
-        let line = lines.next_line().await.unwrap().expect("the server prints that it is ready");
-        if let Some((_, token)) = line.split_once("/setup?token=") {
-            setup_token = token.to_owned();
-        } else if line.starts_with("Flotilla is ready at http://") {
-            return (child, setup_token);
-        }
-    }
+    let mut server = Command::new(built_binary("flotilla-server"));
+    server.args(["--log", "error", "serve", "--listen", &people, "--agent-listen", &agents, "--data"]);
+    server.arg(folder).env("FLOTILLA_FAILPOINT", failpoint);
+    let StartedServer { child, output, .. } =
+        StartedServer::spawn(&mut server).await.expect("the server starts");
+    let token = output.iter().find_map(|line| line.split_once("/setup?token="));
+    (child, token.map(|(_, token)| token.to_owned()).unwrap_or_default())
 }
 
 /// Signs up the first user and creates an API token, as the console does.
