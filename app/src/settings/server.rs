@@ -152,10 +152,24 @@ fn describe_task(name: &str) -> &'static str {
         "retention" => "Deletes old events, plans and sessions",
         "encryption" => "Encrypts what is stored, and re-encrypts it after a rotation of keys",
         "git" => "Reads the Git refs that workloads follow",
+        "incidents" => "Opens incidents of failures that last, and closes them",
+        "deliveries" => "Sends messages about incidents to channels",
         "tail" => "Receives the changes of other servers",
         "consoleListener" => "Accepts connections of browsers and clients",
         "agents" => "Serves the clusters that this server connects to itself",
         "agentsListener" => "Accepts connections of agents",
         _ => "",
+    }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::describe_task;
+
+    #[test]
+    fn every_loop_of_the_hub_is_described() {
+        for name in hub::LOOPS {
+            assert!(!describe_task(name).is_empty(), "{name}");
+        }
     }
 }

@@ -62,7 +62,7 @@ pub use join::{
     read_certificate_cluster,
 };
 pub use live::EventPositions;
-pub use loops::{Loops, TableStatistics};
+pub use loops::{LOOPS, Loops, TableStatistics};
 pub use notification::{MessageRequest, MessageSender};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;

@@ -91,7 +91,7 @@ impl Hub {
 }
 
 /// Names of the loops.
-const LOOPS: [&str; 9] =
+pub const LOOPS: [&str; 9] =
     ["placer", "rollouts", "staleness", "retention", "git", "incidents", "deliveries", "encryption", "tail"];
 
 impl Loops {
