@@ -18,6 +18,7 @@ mod error;
 mod event;
 mod failpoint;
 mod fair_queue;
+mod fetch_queues;
 mod fleet;
 mod git;
 mod git_repository;
