@@ -253,6 +253,17 @@ mod tests {
         );
         assert_eq!(refusal.problem.code, "RevisionConflict");
     }
+
+    #[test]
+    fn p20_a_request_beyond_the_bound_of_waiting_work_is_told_when_to_try_again() {
+        let error = hub::Error::Overloaded { message: "Too much waits.".into(), retry_after_seconds: 30 };
+        let refusal = ApiError::from(error);
+        assert!(refusal.detail().starts_with("Too much waits. Nothing was stored."), "{}", refusal.detail());
+        let response = refusal.into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers().get(RETRY_AFTER), Some(&HeaderValue::from_static("30")));
+    }
+
     #[test]
     fn every_error_is_counted_under_its_own_code() {
         let finding = Box::new(domain::Finding::error("G505", "m", "h"));

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_have_their_turns_one_after_the_other_whatever_one_of_them_requests() {
+    fn p20_groups_have_their_turns_one_after_the_other_whatever_one_of_them_requests() {
         let queue = FairQueue::new(LIMITS);
         let waiting = enqueue(&queue, &["ada/web", "ada/web", "ada/web", "bob/api", "bob/api"]);
         assert_eq!(serve(waiting), ["ada/web", "bob/api", "ada/web", "bob/api", "ada/web"]);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_leaves_the_queue_and_gives_its_place_to_the_next() {
+    fn p20_what_is_dropped_leaves_the_queue_and_gives_its_place_to_the_next() {
         let queue = FairQueue::new(LIMITS);
         let mut waiting = enqueue(&queue, &["ada/web", "ada/web", "bob/api"]);
         drop(waiting.remove(1));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_per_key_and_group_and_in_all() {
+    fn p20_what_waits_is_bounded_per_key_and_group_and_in_all() {
         let queue = FairQueue::new(LIMITS);
         let _waiting = enqueue(&queue, &["ada/web", "ada/web", "ada/web", "ada/web", "ada/web"]);
         assert_eq!(queue.enqueue(&key("ada", "web")).unwrap_err(), QueueFull::OfKey(4));

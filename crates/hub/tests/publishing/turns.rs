@@ -33,7 +33,7 @@ fn shop_group(members: &[&str]) -> ClusterGroup {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_publish_is_placed_before_an_earlier_edit_of_a_group_has_reached_the_other_workloads() {
+async fn p20_a_publish_is_placed_before_an_earlier_edit_of_a_group_has_reached_the_other_workloads() {
     let mut test = TestHub::open().await;
     test.register_cluster("eu", &[]).await;
     test.register_cluster("us", &[]).await;

@@ -241,7 +241,7 @@ async fn p28_a_mark_during_a_claim_repeats_the_pass_and_without_a_claim_starts_n
 }
 
 #[tokio::test]
-async fn what_users_requested_is_claimed_before_a_change_of_the_fleet_and_in_their_order() {
+async fn p20_what_users_requested_is_claimed_before_a_change_of_the_fleet_and_in_their_order() {
     for_each_engine(|store| async move {
         insert_fleet(&store, 0, 6).await;
         mark_all(&store, 10).await;
@@ -298,7 +298,7 @@ async fn a_released_claim_is_due_as_before_and_a_lost_one_is_left() {
 }
 
 #[tokio::test]
-async fn a_turn_of_the_longest_due_takes_what_requests_of_users_delay() {
+async fn p20_a_turn_of_the_longest_due_takes_what_requests_of_users_delay() {
     for_each_engine(|store| async move {
         insert_fleet(&store, 0, 3).await;
         mark(&store, &[workload_id(1)], 10).await;
