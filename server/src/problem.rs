@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn p20_a_request_beyond_the_bound_of_waiting_work_is_told_when_to_try_again() {
+    fn p20_a_request_beyond_the_bound_of_waiting_work_gets_a_503_with_retry_after() {
         let error = hub::Error::Overloaded { message: "Too much waits.".into(), retry_after_seconds: 30 };
         let refusal = ApiError::from(error);
         assert!(refusal.detail().starts_with("Too much waits. Nothing was stored."), "{}", refusal.detail());
