@@ -184,6 +184,7 @@ impl From<hub::Error> for AppError {
             hub::Error::TooManyAttempts { retry_after_seconds } => {
                 Self::TooManyAttempts { message: error.to_string(), retry_after_seconds }
             }
+            hub::Error::Overloaded { .. } => Self::FailedPrecondition(error.to_string()),
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
             hub::Error::Forbidden(_) | hub::Error::TokenLimited(_) => Self::Forbidden(error.to_string()),
             hub::Error::DatabaseUnavailable(..) => Self::DatabaseUnavailable(error.to_string()),

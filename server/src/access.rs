@@ -93,7 +93,9 @@ pub async fn authenticate(
     match resolve_actor(&site, &session, bearer.as_deref()).await {
         Ok(Some(actor)) => {
             let origin = read_request_origin(&site, &request);
+            let requester = actor.name.clone();
             request.extensions_mut().insert(actor.with_origin(origin));
+            return hub::run_for_requester(requester, next.run(request)).await;
         }
         // Public routes need nobody: `/livez` must not depend on the database.
         Ok(None) | Err(_) if kind == RouteKind::Public => {}

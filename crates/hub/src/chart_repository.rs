@@ -9,7 +9,6 @@ use domain::{Digest, Finding};
 use parking_lot::Mutex;
 use source::repository::{Login, Repository, RepositoryClient, RepositoryError, RepositoryOptions};
 use store::chart_repository::ChartRepositoryRow;
-use tokio::sync::Semaphore;
 
 use crate::{Error, Hub};
 
@@ -20,16 +19,13 @@ mod save;
 
 use refresh::SharedRefresh;
 
-/// Indexes that are read and parsed at the same time; each may have 32 MiB as text.
-const CONCURRENT_REFRESHES: usize = 2;
-
 /// Reads repositories on this server.
+#[derive(Default)]
 pub(crate) struct RepositoryReader {
     /// The client, once it is set.
     client: OnceLock<RepositoryClient>,
     /// Refreshes that run, by repository and its revision.
     refreshes: Mutex<HashMap<(String, i64), SharedRefresh>>,
-    refresh_slots: Arc<Semaphore>,
     /// The parsed list of each repository, by its name.
     indexes: Mutex<HashMap<String, ParsedIndex>>,
 }
@@ -39,17 +35,6 @@ struct ParsedIndex {
     /// Digest of the stored list.
     digest: Digest,
     charts: Arc<Vec<IndexedChart>>,
-}
-
-impl Default for RepositoryReader {
-    fn default() -> Self {
-        Self {
-            client: OnceLock::new(),
-            refreshes: Mutex::default(),
-            refresh_slots: Arc::new(Semaphore::new(CONCURRENT_REFRESHES)),
-            indexes: Mutex::default(),
-        }
-    }
 }
 
 impl Hub {

@@ -77,6 +77,14 @@ pub enum Error {
         /// When the next attempt is allowed, in seconds.
         retry_after_seconds: u32,
     },
+    /// So much work of this kind waits already that this request is not accepted; nothing was stored.
+    #[error("{message} Nothing was stored. Try again in {}.", format_wait(*.retry_after_seconds))]
+    Overloaded {
+        /// What waits, as a sentence.
+        message: String,
+        /// When it may be tried again, in seconds.
+        retry_after_seconds: u32,
+    },
     /// The database executes nothing now; nothing was stored.
     #[error("{}", describe_outage(*.0))]
     DatabaseUnavailable(Outage, #[source] store::Error),
@@ -125,6 +133,7 @@ impl Error {
             Self::Unauthenticated(_) => "Unauthenticated",
             Self::Forbidden(_) | Self::TokenLimited(_) => "Forbidden",
             Self::TooManyAttempts { .. } => "TooManyAttempts",
+            Self::Overloaded { .. } => "Overloaded",
             Self::DatabaseUnavailable(..) => "DatabaseUnavailable",
             Self::CommitOutcomeUnknown(_) => "CommitOutcomeUnknown",
             Self::Unreadable { .. } => "Unreadable",

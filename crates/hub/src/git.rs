@@ -12,9 +12,10 @@ use source::git::{GitClient, GitError, GitRemote, InvalidSigner};
 use source::kustomize::Kustomize;
 use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
-use tokio::sync::Semaphore;
 
 use crate::chart::RenderingFailure;
+use crate::fair_queue::QueueFull;
+use crate::fetch_queues::{describe_full, host_key};
 use crate::{Error, Hub};
 
 mod artifact;
@@ -27,10 +28,9 @@ mod status;
 use fetch::SharedFetch;
 pub(crate) use fetch::mismatch;
 pub(crate) use pin::{adopt_pin, keep_pin};
+pub(crate) use poll::RefChecks;
 
-/// Repositories that are read at the same time; each may have a pack of 64 MiB in memory.
-const CONCURRENT_FETCHES: usize = 4;
-/// How long a list of refs may take within a request.
+/// How long a list of refs may take within a request, and how long it may wait for its turn before that.
 const RESOLVE_WAIT: Duration = Duration::from_secs(20);
 
 /// A commit at a path of a repository.
@@ -42,13 +42,13 @@ struct FetchKey {
 }
 
 /// Reads Git repositories on this server.
+#[derive(Default)]
 pub(crate) struct GitReader {
     /// The client, once it is set.
     client: OnceLock<GitClient>,
     /// The program that renders kustomizations, once it was found.
     kustomize: OnceLock<Kustomize>,
     fetches: Mutex<HashMap<FetchKey, SharedFetch>>,
-    slots: Arc<Semaphore>,
     /// Pause between two checks of a ref, in milliseconds, if it is not the usual one.
     check_millis: OnceLock<i64>,
     /// Held while a ref is checked.
@@ -57,19 +57,6 @@ pub(crate) struct GitReader {
 
 /// URL and name of a ref.
 type RefKey = (String, String);
-
-impl Default for GitReader {
-    fn default() -> Self {
-        Self {
-            client: OnceLock::new(),
-            kustomize: OnceLock::new(),
-            fetches: Mutex::default(),
-            slots: Arc::new(Semaphore::new(CONCURRENT_FETCHES)),
-            check_millis: OnceLock::new(),
-            ref_locks: Mutex::default(),
-        }
-    }
-}
 
 impl GitReader {
     fn ref_lock(&self, row: &GitRefRow) -> Arc<tokio::sync::Mutex<()>> {
@@ -97,6 +84,11 @@ impl Hub {
         let remote = match self.find_git_remote(url).await? {
             Ok((remote, _)) => remote,
             Err(failure) => return Ok(Err(failure)),
+        };
+        let place = self.fetch_queues().commits.acquire(&host_key(url)).await;
+        let _place = match place {
+            Ok(place) => place,
+            Err(full) => return Ok(Err(not_read(url, full))),
         };
         let counted = client.count_commits_ahead(&remote, tip, base).await;
         Ok(counted.map_err(|error| to_failure(error, url)))
@@ -167,14 +159,38 @@ impl Hub {
             Ok((remote, _)) => remote,
             Err(failure) => return Ok(Err(failure)),
         };
-        let resolved = tokio::time::timeout(RESOLVE_WAIT, client.resolve_ref(&remote, reference)).await;
-        Ok(match resolved {
-            Ok(Ok(found)) => Ok(found.commit),
-            Ok(Err(error)) => Err(to_failure(error, url)),
-            Err(_) => Err(waiting(
+        let resolved = self.read_refs(url, Box::pin(client.resolve_ref(&remote, reference))).await;
+        Ok(resolved.and_then(|resolved| match resolved {
+            Ok(found) => Ok(found.commit),
+            Err(error) => Err(to_failure(error, url)),
+        }))
+    }
+
+    /// Reads refs or tags in the turn of their host, and no longer than a request may take.
+    async fn read_refs<T>(
+        &self,
+        url: &str,
+        request: impl Future<Output = T> + Send,
+    ) -> Result<T, RenderingFailure> {
+        let key = host_key(url);
+        let place = tokio::time::timeout(RESOLVE_WAIT, self.fetch_queues().refs.acquire(&key)).await;
+        let _place = match place {
+            Ok(Ok(place)) => place,
+            Ok(Err(full)) => return Err(not_read(url, full)),
+            Err(_) => {
+                let message = format!(
+                    "{url} was not read, because other requests to {} took more than {} s.",
+                    key.group,
+                    RESOLVE_WAIT.as_secs()
+                );
+                return Err(waiting(message, "It is tried again."));
+            }
+        };
+        tokio::time::timeout(RESOLVE_WAIT, request).await.map_err(|_| {
+            waiting(
                 format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
                 "Check the address of the repository. It is tried again.",
-            )),
+            )
         })
     }
 }
@@ -222,6 +238,11 @@ pub(crate) fn to_remote(url: &str, row: Option<&GitRepositoryRow>) -> Result<Git
 fn waiting(message: impl Into<String>, hint: impl Into<String>) -> RenderingFailure {
     let finding = Finding::error("G122", message, hint).with_path("/source/repository");
     RenderingFailure { findings: vec![finding], reason: Reason::WaitingForArtifact }
+}
+
+/// Too much of its host waits already.
+fn not_read(url: &str, full: QueueFull) -> RenderingFailure {
+    waiting(describe_full(url, full), "It is tried again.")
 }
 
 /// The commit of a draft is not known.

@@ -21,6 +21,7 @@ use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
 use crate::encryption::resolve_key_source;
 use crate::error::Error;
+use crate::fetch_queues::FetchQueues;
 use crate::git::GitReader;
 use crate::live::LiveNotices;
 use crate::loops::{LoopSignals, RetentionStatistics};
@@ -90,6 +91,7 @@ struct Inner {
     chart_fetcher: ChartFetcher,
     repository_reader: RepositoryReader,
     git_reader: GitReader,
+    fetch_queues: FetchQueues,
     pause_detector: PauseDetector,
     tasks: TaskRegistry,
     retention: RetentionStatistics,
@@ -132,6 +134,7 @@ impl Hub {
             chart_fetcher: ChartFetcher::default(),
             repository_reader: RepositoryReader::default(),
             git_reader: GitReader::default(),
+            fetch_queues: FetchQueues::default(),
             pause_detector,
             tasks: TaskRegistry::default(),
             retention: RetentionStatistics::default(),
@@ -246,6 +249,10 @@ impl Hub {
 
     pub(crate) fn git_reader(&self) -> &GitReader {
         &self.0.git_reader
+    }
+
+    pub(crate) fn fetch_queues(&self) -> &FetchQueues {
+        &self.0.fetch_queues
     }
 
     pub(crate) fn tasks(&self) -> &TaskRegistry {

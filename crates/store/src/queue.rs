@@ -3,12 +3,54 @@
 //! `due_at` is also the end of a claim's lease: a claimed row that is not settled by then is due again. `dirty_epoch`
 //! counts marks: a workload that is marked while it is claimed stays due. `claim_epoch` counts claims and fences them
 //! (P9): a lost claim cannot be settled, so its result cannot be committed.
+//!
+//! What a user requests for one workload comes before what a change of the fleet requires for all of them: its mark has a time before
+//! 1970 ([`WorkloadQueue::mark_requested`]), so the order by `due_at` is also that of the priorities.
 
 use domain::{Timestamp, WorkloadId};
 
 use crate::decode::{decode_readable_rows, decode_row};
 use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
+
+/// Milliseconds between the time of a mark and the stored time of one that a user requested. No clock shows a time before 1970, so that
+/// the sign of a stored time is its priority.
+const REQUESTED_OFFSET: i64 = 1 << 52;
+
+/// Which due workloads are claimed first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimOrder {
+    /// Those that users requested, each by how long it is due; then the others.
+    RequestedFirst,
+    /// Those that are due longest, whoever marked them: with a turn of these now and then, no workload waits for ever.
+    LongestDueFirst,
+}
+
+impl ClaimOrder {
+    /// The columns to order by.
+    const fn columns(self) -> &'static str {
+        match self {
+            Self::RequestedFirst => "due_at, workload_id",
+            // Without the offset: 4503599627370496 is REQUESTED_OFFSET.
+            Self::LongestDueFirst => {
+                "CASE WHEN due_at < 0 THEN due_at + 4503599627370496 ELSE due_at END, workload_id"
+            }
+        }
+    }
+}
+
+/// The stored time of a mark that a user requested.
+fn requested_millis(at: Timestamp) -> i64 {
+    at.millis() - REQUESTED_OFFSET
+}
+
+/// The time that is stored, whatever its priority.
+fn without_priority(stored: Timestamp) -> Timestamp {
+    match stored.millis() {
+        ..0 => stored.plus_millis(REQUESTED_OFFSET),
+        _ => stored,
+    }
+}
 
 /// One queue: a table with one row per workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +78,10 @@ pub const INCIDENTS: WorkloadQueue = WorkloadQueue {
     all_workloads: "(SELECT workload_id FROM incident_queue WHERE tracked = 1)",
 };
 
+/// The time of the first mark that no claim has seen yet; `$1` is that of the new mark. An earlier one, and with it its priority, stays.
+const EARLIEST_MARK: &str = "CASE WHEN marked_at < $1 AND (CASE WHEN claimed = 1 THEN dirty_epoch > claimed_dirty_epoch \
+                             ELSE due_at IS NOT NULL END) THEN marked_at ELSE $1 END";
+
 impl WorkloadQueue {
     /// Inserts the row of a workload, not due, if there is none.
     pub(crate) async fn insert_row(self, tx: &mut Tx, id: WorkloadId, at: Timestamp) -> Result<(), Error> {
@@ -54,6 +100,16 @@ impl WorkloadQueue {
 
     /// Marks these workloads as due from `at` on.
     pub async fn mark(self, tx: &mut Tx, ids: &[WorkloadId], at: Timestamp) -> Result<(), Error> {
+        self.mark_at(tx, ids, at.millis()).await
+    }
+
+    /// Marks a workload as due now because a user requested that for this workload: it comes before those that are due for another
+    /// reason.
+    pub async fn mark_requested(self, tx: &mut Tx, id: WorkloadId, now: Timestamp) -> Result<(), Error> {
+        self.mark_at(tx, &[id], requested_millis(now)).await
+    }
+
+    async fn mark_at(self, tx: &mut Tx, ids: &[WorkloadId], at: i64) -> Result<(), Error> {
         for ids in ids.chunks(500) {
             self.select_rows()
                 .push_list(ids)
@@ -71,7 +127,7 @@ impl WorkloadQueue {
     pub async fn mark_all(self, tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
         let rows = self.select_rows().push(self.all_workloads).push(" ORDER BY workload_id");
         rows.push_locking_clause(tx).fetch_all(tx).await?;
-        self.update_marks(at).push(self.all_workloads).execute(tx).await
+        self.update_marks(at.millis()).push(self.all_workloads).execute(tx).await
     }
 
     /// Marks a workload whose claim is worked on now: the pass may have read what this transaction changes before it changed.
@@ -79,7 +135,9 @@ impl WorkloadQueue {
     pub async fn mark_claimed(self, tx: &mut Tx, id: WorkloadId, at: Timestamp) -> Result<bool, Error> {
         let marked = sql("UPDATE ")
             .push(self.table)
-            .push(" SET dirty_epoch = dirty_epoch + 1, marked_at = $1 WHERE workload_id = $2 AND claimed = 1")
+            .push(" SET dirty_epoch = dirty_epoch + 1, marked_at = ")
+            .push(EARLIEST_MARK)
+            .push(" WHERE workload_id = $2 AND claimed = 1")
             .bind(at.millis())
             .bind_text(id)
             .execute(tx)
@@ -92,15 +150,16 @@ impl WorkloadQueue {
     }
 
     /// A claimed row stays claimed; an unclaimed one is due at the earliest time for which it was marked.
-    fn update_marks(self, at: Timestamp) -> Sql {
+    fn update_marks(self, at: i64) -> Sql {
         sql("UPDATE ")
             .push(self.table)
+            .push(" SET dirty_epoch = dirty_epoch + 1, marked_at = ")
+            .push(EARLIEST_MARK)
             .push(
-                " SET dirty_epoch = dirty_epoch + 1, marked_at = $1, \
-                 due_at = CASE WHEN due_at IS NULL OR (claimed = 0 AND due_at > $1) THEN $1 ELSE due_at END \
+                ", due_at = CASE WHEN due_at IS NULL OR (claimed = 0 AND due_at > $1) THEN $1 ELSE due_at END \
                  WHERE workload_id IN ",
             )
-            .bind(at.millis())
+            .bind(at)
     }
 
     /// Whether anything is due.
@@ -113,18 +172,20 @@ impl WorkloadQueue {
 
     /// How many workloads are due, and since when the oldest of them.
     pub async fn count_due(self, tx: &mut Tx, now: Timestamp) -> Result<(u32, Option<Timestamp>), Error> {
-        let row = sql("SELECT COUNT(*) AS due, MIN(due_at) AS oldest FROM ")
+        let row = sql("SELECT COUNT(*) AS due, MIN(CASE WHEN due_at < 0 THEN due_at + $2 ELSE due_at END) AS oldest FROM ")
             .push(self.table)
             .push(" WHERE due_at IS NOT NULL AND due_at <= $1")
             .bind(now.millis())
+            .bind(REQUESTED_OFFSET)
             .fetch_optional(tx)
             .await?;
         let read = decode_row(row, self.table, |row| Ok((row.count("due")?, row.opt_timestamp("oldest")?)))?;
         Ok(read.unwrap_or_default())
     }
 
-    /// Claims up to `limit` due workloads until `lease_until`, longest due first. Concurrent claims never return the
-    /// same one. The number is the claim's epoch, for [`WorkloadQueue::settle`]. Commit before working on them.
+    /// Claims up to `limit` due workloads until `lease_until`, those that users requested first, then by how long they are due.
+    /// Concurrent claims never return the same one. The number is the claim's epoch, for [`WorkloadQueue::settle`]. Commit before
+    /// working on them.
     pub async fn claim(
         self,
         tx: &mut Tx,
@@ -132,10 +193,23 @@ impl WorkloadQueue {
         now: Timestamp,
         lease_until: Timestamp,
     ) -> Result<Vec<(WorkloadId, i64)>, Error> {
+        self.claim_in_order(tx, ClaimOrder::RequestedFirst, limit, (now, lease_until)).await
+    }
+
+    /// Like [`WorkloadQueue::claim`], in this order, from a time until the end of the lease.
+    pub async fn claim_in_order(
+        self,
+        tx: &mut Tx,
+        order: ClaimOrder,
+        limit: u32,
+        (now, lease_until): (Timestamp, Timestamp),
+    ) -> Result<Vec<(WorkloadId, i64)>, Error> {
         // MATERIALIZED: PostgreSQL must not evaluate the limited part more than once.
         let rows = sql("WITH due AS MATERIALIZED (SELECT workload_id FROM ")
             .push(self.table)
-            .push(" WHERE due_at IS NOT NULL AND due_at <= $1 ORDER BY due_at, workload_id LIMIT $2")
+            .push(" WHERE due_at IS NOT NULL AND due_at <= $1 ORDER BY ")
+            .push(order.columns())
+            .push(" LIMIT $2")
             .bind(now.millis())
             .bind(i64::from(limit))
             .push(tx.claiming_clause())
@@ -184,6 +258,24 @@ impl WorkloadQueue {
             0 => Err(Error::ClaimLost { what: format!("workload {id}") }),
             _ => Ok(()),
         }
+    }
+
+    /// Ends claims without a result: the workloads are due as they were when they were marked. A claim that is lost already is left as it
+    /// is.
+    pub async fn release_claims(self, tx: &mut Tx, claims: &[(WorkloadId, i64)]) -> Result<(), Error> {
+        for (id, epoch) in claims {
+            sql("UPDATE ")
+                .push(self.table)
+                .push(
+                    " SET claimed = 0, due_at = marked_at \
+                     WHERE workload_id = $1 AND claim_epoch = $2 AND claimed = 1",
+                )
+                .bind_text(id)
+                .bind(*epoch)
+                .execute(tx)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Settles a claim; call it in the transaction that writes the result. True if the workload is clean, false if it
@@ -243,7 +335,7 @@ impl WorkloadQueue {
             Ok(QueueFailure {
                 message: row.text("failure")?,
                 attempts: row.count("attempts")?,
-                retry_at: row.opt_timestamp("due_at")?,
+                retry_at: row.opt_timestamp("due_at")?.map(without_priority),
             })
         })
     }

@@ -375,3 +375,27 @@ async fn a_server_that_may_read_private_addresses_never_requests_the_metadata_se
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_an_index_is_read_while_more_repositories_of_a_slow_host_wait_than_are_read_at_once() {
+    with_timeout(Box::pin(async {
+        let repository = TestRepository::start().await;
+        let fleet = fleet_with_repositories().await;
+        let slow = HttpServer::start(|_, _| HttpResponse::unfinished()).await;
+        let mut waiting = tokio::task::JoinSet::new();
+        for n in 0..12 {
+            let new = NewChartRepository {
+                name: format!("slow-{n}"),
+                ..new_repository(&slow.url(&format!("/charts-{n}")))
+            };
+            let client = fleet.client.clone();
+            waiting.spawn(async move { client.create_chart_repository(&new).await });
+        }
+        while fleet.client.list_chart_repositories().await.unwrap().len() < 12 || slow.requests().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let added = fleet.client.create_chart_repository(&new_repository(&repository.url())).await.unwrap();
+        assert_eq!((added.status.chart_count, added.status.failure), (Some(1), None));
+    }))
+    .await;
+}

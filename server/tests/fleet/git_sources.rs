@@ -7,6 +7,7 @@ use domain::rollout::{RolloutAction, RolloutStrategy, Wave};
 use source::RemoteAccess;
 use source::git::GitClient;
 use sqlx::{ConnectOptions as _, Executor as _};
+use testkit::{HttpResponse, HttpServer};
 use wire::{RevisionQuery, ValidateRequest};
 
 use super::git_server::GitServer;
@@ -388,6 +389,51 @@ async fn g122_credentials_are_bound_to_their_server_and_never_shown_again() {
         let status = fleet.client.check_git_source("web").await.unwrap();
         assert!(status.status.failure.unwrap().message.contains("401"));
         fleet.stop().await;
+    }))
+    .await;
+}
+
+/// A host with repositories that are down, and whose responses never end from then on that the flag is set.
+async fn slow_host() -> (HttpServer, Arc<std::sync::atomic::AtomicBool>) {
+    let is_slow = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let state = is_slow.clone();
+    let server = HttpServer::start(move |_, _| match state.load(Ordering::SeqCst) {
+        true => HttpResponse::unfinished(),
+        false => HttpResponse::status(503),
+    });
+    (server.await, is_slow)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_a_branch_is_followed_while_more_refs_of_a_slow_host_are_due_than_are_checked_at_once() {
+    const SLOW_REFS: usize = 40;
+    with_timeout(Box::pin(async {
+        let (server, _) = repository().await;
+        let fleet = git_fleet().await;
+        let (slow, is_slow) = slow_host().await;
+        for n in 0..SLOW_REFS {
+            let mut new = git_workload(&server, OnNewCommit::Draft);
+            new.name = format!("slow-{n}");
+            if let Source::Git(source) = &mut new.spec.source {
+                source.repository = slow.url(&format!("/team/deploy-{n}.git"));
+            }
+            fleet.client.create_workload(&new).await.unwrap();
+        }
+        publish(&fleet, &git_workload(&server, OnNewCommit::Publish)).await;
+        server.commit("deploy/web.yaml", &manifest(3), "Run three replicas");
+        is_slow.store(true, Ordering::SeqCst);
+        let before = slow.requests().len();
+        // All are due, the slow ones first.
+        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
+        let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
+        let make_due = format!(
+            "UPDATE git_ref SET next_check_at = CASE WHEN url = '{}' THEN 1 ELSE 0 END",
+            server.url()
+        );
+        options.connect().await.unwrap().execute(sqlx::raw_sql(sqlx::AssertSqlSafe(make_due))).await.unwrap();
+        wait_for_replicas(&fleet, &[0, 1, 2], 3).await;
+        let requested = slow.requests().len() - before;
+        assert!(requested < SLOW_REFS, "it waited for {requested} refs of the slow host");
     }))
     .await;
 }

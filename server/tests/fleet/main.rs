@@ -47,6 +47,7 @@ mod requests;
 mod revisions;
 mod secrets;
 mod stages;
+mod turns;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB_KEY: (&str, &str) = ("apps", "web");

@@ -19,6 +19,7 @@ use super::rendering::RenderingFailure;
 use super::upload::read_chart;
 use crate::blocking::run_blocking;
 use crate::chart_repository::to_source;
+use crate::fetch_queues::{describe_full, host_key};
 use crate::hub::CommitEffects;
 use crate::manifests::RenderWait;
 use crate::{Actor, Error, Hub};
@@ -153,10 +154,18 @@ async fn fetch(
     let chart = index.as_ref().and_then(|index| index.iter().find(|chart| chart.name == key.name));
     let expected = chart.and_then(|chart| chart.find(&key.version)).and_then(|found| found.digest.clone());
     let request = ChartRequest { name: &key.name, version: &key.version, expected: expected.as_ref() };
+    let place = match hub.fetch_queues().charts.acquire(&host_key(&row.url)).await {
+        Ok(place) => place,
+        Err(full) => {
+            let message = describe_full(&row.url, full);
+            return Ok(Err(RenderingFailure::retried(message, "It is tried again.")));
+        }
+    };
     let archive = match client.fetch_chart(&repository, request).await {
         Ok(fetched) => fetched.archive,
         Err(error) => return Ok(Err(to_failure(error, key))),
     };
+    drop(place);
     store_fetched(hub, row, archive).await
 }
 

@@ -1,7 +1,9 @@
 //! Renderings: one run of Helm for each distinct set of inputs, whoever requests it and however often.
+//!
+//! They are done in turns ([`crate::fair_queue`]), so that no user waits for all renderings of another one. A rendering that nobody awaits
+//! any more leaves the queue, and its process is killed.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,17 +14,50 @@ use domain::release::Reason;
 use domain::server_status::RendererSandbox;
 use domain::{Digest, Finding};
 use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, SchemaViolation};
 use source::sandbox::Sandbox;
 use store::chart::ChartRendering;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::values_check::KnownValuesCache;
+use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePosition};
 use crate::{Error, Hub};
 
-/// A rendering that runs; every requester awaits the same one.
-pub(crate) type SharedRendering = Shared<BoxFuture<'static, Result<ChartRendering, RenderingFailure>>>;
+/// What a rendering results in.
+type RenderingFuture = BoxFuture<'static, Result<ChartRendering, RenderingFailure>>;
+
+/// A rendering that waits or runs; every requester awaits the same one. It starts when it is awaited, and ends when all of them are
+/// dropped.
+pub(crate) type SharedRendering = Shared<RenderingFuture>;
+
+/// Renderings that wait for a process.
+const MAX_WAITING: usize = 10_000;
+/// Those of one user.
+const MAX_WAITING_OF_USER: usize = 4_000;
+/// Those of one workload: twice what one publish may need.
+const MAX_WAITING_OF_WORKLOAD: usize = 2_000;
+/// When a request that was refused because too many renderings wait may be repeated, in seconds.
+const RETRY_AFTER_SECONDS: u32 = 30;
+
+/// The limits on a machine with this number of cores: one process per core, because more would only make each slower, of which one user
+/// has three quarters.
+fn limits(cores: usize) -> QueueLimits {
+    QueueLimits {
+        running: cores,
+        running_of_group: cores.saturating_sub(cores.div_ceil(4)).max(1),
+        waiting: MAX_WAITING,
+        waiting_of_group: MAX_WAITING_OF_USER,
+        waiting_of_key: MAX_WAITING_OF_WORKLOAD,
+    }
+}
+
+/// The error of a request whose renderings are not accepted.
+pub(crate) fn too_many_renderings(full: QueueFull) -> Error {
+    let message = format!("The renderings of this request are not accepted, because {full}.");
+    Error::Overloaded { message, retry_after_seconds: RETRY_AFTER_SECONDS }
+}
 
 /// Why there is no rendering.
 #[derive(Debug, Clone)]
@@ -41,6 +76,12 @@ impl RenderingFailure {
         Self::retried(message, "Wait a moment and try again; the rendering goes on.")
     }
 
+    /// Too many wait.
+    pub(crate) fn not_accepted(full: QueueFull) -> Self {
+        let message = format!("The chart is not rendered now, because {full}.");
+        Self::retried(message, "Wait a moment; it is tried again.")
+    }
+
     /// The server has no Helm.
     pub(super) fn without_helm() -> Self {
         Self::retried(
@@ -55,16 +96,64 @@ impl RenderingFailure {
 }
 
 /// Renders charts on this server.
-#[derive(Default)]
 pub(crate) struct ChartRenderer {
     /// Helm, once it was found.
     helm: OnceLock<Helm>,
     /// The sandbox of Helm and kustomize, once it was measured.
     sandbox: OnceLock<Sandbox>,
-    running: Mutex<HashMap<Digest, SharedRendering>>,
+    /// Who waits for a process of Helm or kustomize.
+    queue: FairQueue,
+    /// The renderings that somebody awaits, by their inputs.
+    requested: Mutex<HashMap<Digest, RequestedRendering>>,
+    last_id: AtomicU64,
     /// Renderings started since the start of the server.
     started: AtomicU64,
     pub(super) known_values: KnownValuesCache,
+}
+
+impl Default for ChartRenderer {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            helm: OnceLock::new(),
+            sandbox: OnceLock::new(),
+            queue: FairQueue::new(limits(cores)),
+            requested: Mutex::default(),
+            last_id: AtomicU64::new(0),
+            started: AtomicU64::new(0),
+            known_values: KnownValuesCache::default(),
+        }
+    }
+}
+
+impl ChartRenderer {
+    /// The queue for a process of Helm or kustomize.
+    pub fn queue(&self) -> &FairQueue {
+        &self.queue
+    }
+}
+
+/// A rendering that somebody awaits. Only those who do keep it alive.
+struct RequestedRendering {
+    id: u64,
+    rendering: WeakShared<RenderingFuture>,
+}
+
+/// Removes a rendering from the requested ones when it has ended or is dropped.
+struct RequestedEntry {
+    hub: Hub,
+    inputs: Digest,
+    id: u64,
+}
+
+impl Drop for RequestedEntry {
+    fn drop(&mut self) {
+        let mut requested = self.hub.chart_renderer().requested.lock();
+        // Another one may have been requested since everybody dropped this one.
+        if requested.get(&self.inputs).is_some_and(|one| one.id == self.id) {
+            requested.remove(&self.inputs);
+        }
+    }
 }
 
 impl Hub {
@@ -102,33 +191,51 @@ impl Hub {
         self.chart_renderer().started.load(Relaxed)
     }
 
-    /// Starts the rendering of these inputs, or joins the one that runs.
-    pub(crate) fn start_rendering(&self, digest: &Digest, inputs: &ChartInputs) -> SharedRendering {
-        let mut running = self.chart_renderer().running.lock();
-        match running.entry(digest.clone()) {
-            Entry::Occupied(entry) => entry.get().clone(),
-            Entry::Vacant(entry) => {
-                self.chart_renderer().started.fetch_add(1, Relaxed);
-                let (hub, digest, inputs) = (self.clone(), digest.clone(), inputs.clone());
-                // A task of its own: a rendering goes on when its requester is gone.
-                let task = tokio::spawn(async move {
-                    let result = render(&hub, &digest, inputs).await;
-                    hub.chart_renderer().running.lock().remove(&digest);
-                    result
-                });
-                let shared = async move {
-                    task.await.unwrap_or_else(|error| {
-                        tracing::error!(%error, "a rendering ended unexpectedly");
-                        Err(RenderingFailure::retried(
-                            "The rendering of the chart ended unexpectedly.",
-                            "It is tried again; the log has the details.",
-                        ))
-                    })
-                };
-                entry.insert(shared.boxed().shared()).clone()
-            }
+    /// Requests the rendering of these inputs in the turn of this key, or joins the one that is requested already. It goes on as long as
+    /// somebody awaits it.
+    ///
+    /// # Errors
+    /// Too many renderings wait already.
+    pub(crate) fn request_rendering(
+        &self,
+        digest: &Digest,
+        inputs: &ChartInputs,
+        key: &QueueKey,
+    ) -> Result<SharedRendering, QueueFull> {
+        let renderer = self.chart_renderer();
+        let mut requested = renderer.requested.lock();
+        if let Some(found) = requested.get(digest).and_then(|one| one.rendering.upgrade()) {
+            return Ok(found);
         }
+        let position = renderer.queue.enqueue(key)?;
+        let id = renderer.last_id.fetch_add(1, Relaxed);
+        let entry = RequestedEntry { hub: self.clone(), inputs: digest.clone(), id };
+        let rendering = render_in_turn(entry, inputs.clone(), position).boxed().shared();
+        if let Some(weak) = rendering.downgrade() {
+            requested.insert(digest.clone(), RequestedRendering { id, rendering: weak });
+        }
+        Ok(rendering)
     }
+}
+
+/// Renders in a task of its own, so that each goes on whatever else its requesters await; dropped, it ends the task and with it the process.
+async fn render_in_turn(
+    entry: RequestedEntry,
+    inputs: ChartInputs,
+    position: QueuePosition,
+) -> Result<ChartRendering, RenderingFailure> {
+    let task = AbortOnDropHandle::new(tokio::spawn(async move {
+        let _place = position.wait().await;
+        entry.hub.chart_renderer().started.fetch_add(1, Relaxed);
+        render(&entry.hub, &entry.inputs, inputs).await
+    }));
+    task.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a rendering ended unexpectedly");
+        Err(RenderingFailure::retried(
+            "The rendering of the chart ended unexpectedly.",
+            "It is tried again; the log has the details.",
+        ))
+    })
 }
 
 async fn render(hub: &Hub, digest: &Digest, inputs: ChartInputs) -> Result<ChartRendering, RenderingFailure> {
@@ -272,4 +379,18 @@ pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
             .with_path(format!("/source/values{path}"))
     });
     violations.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p20_one_user_never_has_every_process_if_there_are_several() {
+        for cores in 1..=128 {
+            let QueueLimits { running, running_of_group, .. } = limits(cores);
+            assert!(running_of_group >= 1);
+            assert!(running_of_group < running || cores == 1, "{cores} cores");
+        }
+    }
 }

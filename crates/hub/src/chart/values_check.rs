@@ -14,7 +14,7 @@ use source::archive::ChartArchive;
 use source::helm::FailureKind;
 use source::unknown_values::KnownValues;
 
-use super::rendering::{RenderingFailure, failure_findings};
+use super::rendering::{RenderingFailure, failure_findings, too_many_renderings};
 use super::upload::rejected_archive;
 use crate::blocking::run_blocking;
 use crate::manifests::RenderWait;
@@ -65,6 +65,9 @@ impl Hub {
         match self.helm() {
             None => findings.extend(RenderingFailure::without_helm().findings),
             Some(helm) => {
+                let key = RenderWait::Request.queue_key(workload);
+                let place = self.chart_renderer().queue().acquire(&key).await;
+                let _place = place.map_err(too_many_renderings)?;
                 let archive = self.load_archive(&chart.digest).await?;
                 // The version of Kubernetes is a sample too, so whether the chart supports it says nothing.
                 if let Err(failed) = helm.render(&archive, &inputs).await

@@ -12,6 +12,7 @@ use store::chart_repository::ChartRepositoryRow;
 
 use super::{ReadFailure, to_public, to_source};
 use crate::blocking::run_blocking;
+use crate::fetch_queues::{describe_full, host_key};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -103,10 +104,12 @@ impl Hub {
 }
 
 async fn refresh(hub: &Hub, row: ChartRepositoryRow) -> Result<(), Error> {
-    let slots = hub.repository_reader().refresh_slots.clone();
-    // The semaphore is never closed.
-    let Ok(_slot) = slots.acquire_owned().await else { return Ok(()) };
-    let fetched = fetch(hub, &row).await;
+    let fetched = match hub.fetch_queues().indexes.acquire(&host_key(&row.url)).await {
+        Ok(_place) => fetch(hub, &row).await,
+        Err(full) => {
+            Err(ReadFailure { message: describe_full(&row.url, full), hint: "It is tried again.".to_owned() })
+        }
+    };
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
     let found = store::chart_repository::get(&mut tx, row.project, &row.name).await?;

@@ -8,7 +8,7 @@ use source::git::ArtifactFiles;
 use source::repository::{Repository, RepositoryError, RepositoryErrorKind, RepositoryOptions};
 
 use super::fetch::{PathsRead, read_paths};
-use super::{RESOLVE_WAIT, rejected, waiting};
+use super::{rejected, waiting};
 use crate::chart::RenderingFailure;
 use crate::chart_repository::to_source;
 use crate::{Error, Hub};
@@ -29,15 +29,11 @@ impl Hub {
             Err(failure) => return Ok(Err(failure)),
         };
         let tag = if tag.is_empty() { domain::remote::DEFAULT_TAG } else { tag };
-        let resolved = tokio::time::timeout(RESOLVE_WAIT, client.resolve_artifact(&repository, tag)).await;
-        Ok(match resolved {
-            Ok(Ok(digest)) => Ok(digest.to_string()),
-            Ok(Err(error)) => Err(to_failure(error)),
-            Err(_) => Err(waiting(
-                format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
-                "Check the address of the registry. It is tried again.",
-            )),
-        })
+        let resolved = self.read_refs(url, Box::pin(client.resolve_artifact(&repository, tag))).await;
+        Ok(resolved.and_then(|resolved| match resolved {
+            Ok(digest) => Ok(digest.to_string()),
+            Err(error) => Err(to_failure(error)),
+        }))
     }
 
     /// The artifact with this manifest at each of these paths.

@@ -14,15 +14,20 @@ use source::git::{AllowedSigners, CommitDetails, FileTree, GitError, GitSnapshot
 use source::kustomize::KustomizeFailed;
 use store::git::GitPath;
 
-use super::{FetchKey, invalid_signers, rejected, to_failure, waiting};
+use super::{FetchKey, invalid_signers, not_read, rejected, to_failure, waiting};
 use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
+use crate::fair_queue::QueueKey;
+use crate::fetch_queues::host_key;
 use crate::manifests::RenderWait;
 use crate::{Error, Hub};
 
 /// What a commit or an artifact says about itself, and what is at each path; or why it can't be read at all.
 pub(super) type PathsRead =
     Result<(CommitDetails, Vec<(String, Result<GitSnapshot, GitError>)>), RenderingFailure>;
+
+/// Kustomizations have turns of their own among the renderings, by repository.
+const KUSTOMIZATIONS: &str = "kustomizations";
 
 /// A fetch that runs; every requester awaits the same one.
 pub(super) type SharedFetch = Shared<BoxFuture<'static, Result<PinnedCommit, RenderingFailure>>>;
@@ -115,14 +120,16 @@ impl Hub {
         let for_all = |failure: &RenderingFailure| {
             Ok(paths.iter().map(|path| (path.clone(), Err(failure.clone()))).collect())
         };
-        let slots = self.git_reader().slots.clone();
-        let Ok(_slot) = slots.acquire_owned().await else {
-            return for_all(&waiting("The server stops.", "It is tried again."));
+        let place = match self.fetch_queues().commits.acquire(&host_key(url)).await {
+            Ok(place) => place,
+            Err(full) => return for_all(&not_read(url, full)),
         };
         let read = match domain::remote::is_oci_url(url) {
             true => self.read_artifact(url, commit, paths).await?,
             false => self.read_commit(url, commit, paths).await?,
         };
+        // The next one is read while this one is rendered and stored.
+        drop(place);
         let (details, read) = match read {
             Ok(read) => read,
             Err(failure) => return for_all(&failure),
@@ -178,7 +185,9 @@ impl Hub {
         url: &str,
     ) -> Result<(PinnedCommit, Vec<u8>), RenderingFailure> {
         let rendered = match &snapshot.content {
-            SnapshotContent::Kustomize(files) => Some(self.render_kustomization(files.clone(), path).await?),
+            SnapshotContent::Kustomize(files) => {
+                Some(self.render_kustomization(files.clone(), path, url).await?)
+            }
             SnapshotContent::Manifests(_) | SnapshotContent::Chart(..) => None,
         };
         snapshot.into_pinned(details, rendered).map_err(|error| to_failure(error, url))
@@ -188,6 +197,7 @@ impl Hub {
         &self,
         files: BTreeMap<String, Vec<u8>>,
         path: &str,
+        url: &str,
     ) -> Result<Vec<SourceFile>, RenderingFailure> {
         let Some(kustomize) = self.git_reader().kustomize.get() else {
             return Err(waiting(
@@ -195,6 +205,10 @@ impl Hub {
                 "Install kustomize 5.4 or newer on the server, or set --kustomize; `cargo xtask setup` installs it.",
             ));
         };
+        let place = self.chart_renderer().queue().acquire(&QueueKey::new(KUSTOMIZATIONS, url)).await;
+        let _place = place.map_err(|full| {
+            waiting(format!("The kustomization is not rendered now, because {full}."), "It is tried again.")
+        })?;
         kustomize.build(files, path).await.map_err(|failed| {
             let KustomizeFailed { message, hint, is_temporary } = failed;
             match is_temporary {

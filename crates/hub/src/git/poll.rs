@@ -9,16 +9,24 @@ use domain::remote::PinnedCommit;
 use rand::Rng;
 use store::Tx;
 use store::git::{GitFollower, GitRefRow};
+use tokio::task::{Id, JoinError, JoinSet};
 
 use super::follow::NewCommit;
-use super::{describe, identity};
+use super::{RefKey, describe, identity};
 use crate::chart::RenderingFailure;
+use crate::fetch_queues::url_host;
 use crate::{Error, Hub};
 
 /// Pause between two checks of a ref.
 const CHECK_MILLIS: i64 = 3 * 60_000;
 /// Longest pause after failures.
 const MAX_RETRY_MILLIS: i64 = 60 * 60_000;
+/// Refs that are checked at the same time on this server.
+const MAX_CHECKS: usize = 64;
+/// Those of one host: a check that waits for it takes no place of the others.
+const MAX_CHECKS_OF_HOST: usize = 8;
+/// Due refs that are looked at, so that those of a host at its limit hide no other.
+const MAX_DUE_REFS: u32 = 1_000;
 /// How long a claim of a check lasts: longer than its requests.
 const CLAIM_MILLIS: i64 = 10 * 60_000;
 /// How long a request waits for a check: less than what proxies allow. The check goes on.
@@ -33,30 +41,66 @@ pub(crate) enum CheckTrigger {
     User,
 }
 
-impl Hub {
-    /// Checks the refs that are due; returns how many it has checked.
-    pub(crate) async fn check_due_git_refs(&self, limit: u32) -> Result<usize, Error> {
-        let now = self.clock().now();
-        let mut tx = self.read().await?;
-        let due = store::git::list_due_refs(&mut tx, now, limit).await?;
+/// The checks of due refs that run on this server, each in a task of its own: nothing waits for the slowest of them.
+#[derive(Default)]
+pub(crate) struct RefChecks {
+    tasks: JoinSet<Result<(), Error>>,
+    running: HashMap<Id, RunningCheck>,
+}
+
+/// A check that runs.
+struct RunningCheck {
+    key: RefKey,
+    host: String,
+}
+
+impl RefChecks {
+    /// Starts the checks of refs that are due and not checked already, those that waited longest first.
+    ///
+    /// # Errors
+    /// The refs can't be read.
+    pub async fn start_due(&mut self, hub: &Hub) -> Result<(), Error> {
+        let mut tx = hub.read().await?;
+        let due = store::git::list_due_refs(&mut tx, hub.clock().now(), MAX_DUE_REFS).await?;
         drop(tx);
-        let checks = due.into_iter().map(|row| {
-            let hub = self.clone();
-            tokio::spawn(async move { hub.check_git_ref(row, CheckTrigger::Due).await })
-        });
-        let checks: Vec<_> = checks.collect();
-        let count = checks.len();
-        for check in checks {
-            match check.await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) if error.is_outage() => return Err(error),
-                Ok(Err(error)) => tracing::warn!(%error, "the check of a Git ref failed; it is repeated"),
-                Err(error) => tracing::error!(%error, "the check of a Git ref ended unexpectedly"),
+        for row in due {
+            if self.running.len() >= MAX_CHECKS {
+                return Ok(());
             }
+            let check =
+                RunningCheck { key: (row.url.clone(), row.reference.clone()), host: url_host(&row.url) };
+            let of_host = self.running.values().filter(|one| one.host == check.host).count();
+            if of_host >= MAX_CHECKS_OF_HOST || self.running.values().any(|one| one.key == check.key) {
+                continue;
+            }
+            let hub = hub.clone();
+            let task = self.tasks.spawn(async move { hub.check_git_ref(row, CheckTrigger::Due).await });
+            self.running.insert(task.id(), check);
         }
-        Ok(count)
+        Ok(())
     }
 
+    /// Waits until a check has ended; `None` if none runs.
+    ///
+    /// # Errors
+    /// The database is in an outage; other failures are those of the ref, which shows them.
+    pub async fn join_next(&mut self) -> Option<Result<(), Error>> {
+        let ended = self.tasks.join_next_with_id().await?;
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        self.running.remove(&id);
+        match ended {
+            Ok((_, Ok(()))) => {}
+            Ok((_, Err(error))) if error.is_outage() => return Some(Err(error)),
+            Ok((_, Err(error))) => {
+                tracing::warn!(%error, "the check of a Git ref failed; it is repeated");
+            }
+            Err(error) => tracing::error!(%error, "the check of a Git ref ended unexpectedly"),
+        }
+        Some(Ok(()))
+    }
+}
+
+impl Hub {
     /// Makes the refs of a repository due, because it reported a push.
     pub(crate) async fn make_git_refs_due(&self, url: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;

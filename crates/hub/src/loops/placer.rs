@@ -3,10 +3,15 @@
 //! It has no input. Publish, override, label change, a joining cluster, changed facts, a crash in a pass: each leaves a
 //! dirty mark, and the same pass does what is missing. An unchanged bundle is not written (S4-5), so a pass without
 //! changes only reads.
+//!
+//! It works in short turns, and what users requested for a workload comes first in each: a change of the fleet, which marks every
+//! workload, delays no publish.
 
 use std::time::Duration;
 
 use domain::WorkloadId;
+use store::queue::ClaimOrder;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{PassFailures, jitter, sleep_unless_cancelled};
@@ -22,8 +27,13 @@ mod removals;
 use decide::PlacementOutcome;
 use failures::PlacerFailures;
 
-/// Workloads claimed in one pass.
+/// Workloads claimed in one turn.
 const BATCH: u32 = 16;
+/// A turn that has taken longer gives the workloads back that it has not begun: one of them may have waited for renderings, and what was
+/// requested meanwhile comes before the others.
+const TURN: Duration = Duration::from_millis(500);
+/// One turn in so many takes those that are due longest, so that requests of users do not delay the others without limit.
+const LONGEST_DUE_EVERY: u32 = 4;
 /// Lifetime of a claim, in milliseconds: a server that dies in a pass delays its workloads by no more than this.
 const CLAIM_MILLIS: i64 = 30_000;
 /// Interval of the full pass over all published workloads, marked or not: the safety net.
@@ -42,8 +52,14 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     let mut full_pass = tokio::time::interval(jitter(FULL_PASS_EVERY));
     let mut failures = PlacerFailures::default();
     let mut failed_passes = PassFailures::new("placer");
+    let mut turn = 0_u32;
     while !cancel.is_cancelled() {
-        let placed = run_pass(&hub, &mut failures).await;
+        turn = turn.wrapping_add(1);
+        let order = match turn % LONGEST_DUE_EVERY {
+            0 => ClaimOrder::LongestDueFirst,
+            _ => ClaimOrder::RequestedFirst,
+        };
+        let placed = run_turn(&hub, &mut failures, order).await;
         if let Some(pause) = failed_passes.record(&hub, &placed) {
             sleep_unless_cancelled(pause, &cancel).await;
             continue;
@@ -71,11 +87,12 @@ async fn mark_everything(hub: &Hub) -> Result<(), Error> {
     Ok(())
 }
 
-/// Places what is due; returns the number of workloads. In an outage of the database the pass ends: the claims expire.
-async fn run_pass(hub: &Hub, failures: &mut PlacerFailures) -> Result<usize, Error> {
+/// Places what is due; returns the number of workloads that it has claimed. In an outage of the database the turn ends: the claims expire.
+async fn run_turn(hub: &Hub, failures: &mut PlacerFailures, order: ClaimOrder) -> Result<usize, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
-    let due = store::queue::PLACER.claim(&mut tx, BATCH, now, now.plus_millis(CLAIM_MILLIS)).await?;
+    let lease = (now, now.plus_millis(CLAIM_MILLIS));
+    let due = store::queue::PLACER.claim_in_order(&mut tx, order, BATCH, lease).await?;
     if due.is_empty() {
         return Ok(0);
     }
@@ -88,7 +105,8 @@ async fn run_pass(hub: &Hub, failures: &mut PlacerFailures) -> Result<usize, Err
     Ok(due.len())
 }
 
-/// Places workloads. A failure or a panic does not block the others: the workload is due again after a pause.
+/// Places workloads until the turn ends, the first in any case. A failure or a panic does not block the others: the workload is due again
+/// after a pause.
 ///
 /// # Errors
 /// An outage of the database, which is no failure of a workload.
@@ -97,8 +115,10 @@ async fn place_workloads(
     claims: Vec<PlacerClaim>,
     failures: &mut PlacerFailures,
 ) -> Result<(), Error> {
+    let began = Instant::now();
     let mut batch = Vec::new();
-    for claim in claims {
+    let mut waiting = claims.into_iter();
+    for claim in waiting.by_ref() {
         let decided = decide_claim(hub, claim.workload).await;
         failpoint("placer.decided");
         match decided {
@@ -113,7 +133,20 @@ async fn place_workloads(
             Ok(None) => failures.forget(claim.workload),
             Err(error) => failures.record(hub, claim, Err(error)).await?,
         }
+        if began.elapsed() >= TURN {
+            break;
+        }
     }
+    commit_decided(hub, batch, failures).await?;
+    release_claims(hub, waiting.collect()).await
+}
+
+/// Commits decided workloads in one transaction, or each in its own if that fails.
+async fn commit_decided(
+    hub: &Hub,
+    batch: Vec<(PlacerClaim, PlacementOutcome)>,
+    failures: &mut PlacerFailures,
+) -> Result<(), Error> {
     if batch.is_empty() {
         return Ok(());
     }
@@ -133,6 +166,17 @@ async fn place_workloads(
         }
     }
     Ok(())
+}
+
+/// Gives back the workloads that a turn has not begun.
+async fn release_claims(hub: &Hub, claims: Vec<PlacerClaim>) -> Result<(), Error> {
+    if claims.is_empty() {
+        return Ok(());
+    }
+    let claims: Vec<(WorkloadId, i64)> = claims.iter().map(|claim| (claim.workload, claim.epoch)).collect();
+    let mut tx = hub.write().await?;
+    store::queue::PLACER.release_claims(&mut tx, &claims).await?;
+    Ok(tx.commit().await.map(drop)?)
 }
 
 /// Decides one workload; a panic is an error of this workload.

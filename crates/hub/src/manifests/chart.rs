@@ -18,8 +18,10 @@ use store::chart::ChartRendering;
 use super::generated::ParsedRendering;
 use super::{ClusterManifests, ManifestsQuery, SourceManifests};
 use crate::blocking::{run_blocking, run_blocking_in_place};
-use crate::chart::{RenderingFailure, SharedRendering};
+use crate::chart::{RenderingFailure, SharedRendering, too_many_renderings};
+use crate::fair_queue::QueueKey;
 use crate::render::{findings_reason, to_outcome};
+use crate::requester::current_requester;
 use crate::{Error, Hub};
 
 /// Most distinct renderings of one publish: each is a run of Helm, and all are in memory at once.
@@ -28,6 +30,8 @@ const MAX_RENDERINGS: usize = 1_000;
 const REQUEST_WAIT: Duration = Duration::from_secs(25);
 /// How long the placer waits for renderings before it goes on with other workloads.
 const PLACER_WAIT: Duration = Duration::from_secs(2);
+/// When a workload is placed again whose renderings were not accepted, because too many waited.
+const PLACER_RETRY: Duration = Duration::from_secs(30);
 
 /// Who waits for renderings that are not there yet.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +49,17 @@ impl RenderWait {
             Self::Request => REQUEST_WAIT,
             Self::Placer(_) => PLACER_WAIT,
         }
+    }
+
+    /// In whose turn renderings for this workload are done: every user has turns, and so has the placer.
+    pub(crate) fn queue_key(self, workload: &str) -> QueueKey {
+        let group = match self {
+            Self::Request => {
+                current_requester().map_or_else(|| "requests".to_owned(), |name| format!("user {name}"))
+            }
+            Self::Placer(_) => "placer".to_owned(),
+        };
+        QueueKey::new(group, workload)
     }
 }
 
@@ -92,7 +107,7 @@ impl Hub {
             let findings = vec![Finding::error("G111", message, hint)];
             return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
-        let renderings = self.load_renderings(&inputs, wait).await?;
+        let renderings = self.load_renderings(release.workload, &inputs, wait).await?;
         let mut manifests = Box::pin(self.collect_manifests(query, inputs, renderings)).await?;
         // The placer decides by the renderings alone.
         if matches!(wait, RenderWait::Request) {
@@ -101,9 +116,11 @@ impl Hub {
         Ok(SourceManifests { chart: Some(chart.clone()), ..manifests })
     }
 
-    /// The stored rendering of each of the inputs, or why there is none now.
+    /// The stored rendering of each of the inputs, or why there is none now. What is not there is rendered as long as this is awaited,
+    /// and longer if it takes longer than the wait.
     async fn load_renderings(
         &self,
+        workload: &str,
         inputs: &InputsByCluster,
         wait: RenderWait,
     ) -> Result<BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>, Error> {
@@ -115,32 +132,54 @@ impl Hub {
             }
         }
         drop(tx);
-        let mut running: Vec<(Digest, SharedRendering)> = Vec::new();
+        let key = wait.queue_key(workload);
+        let mut requested: Vec<(Digest, SharedRendering)> = Vec::new();
+        let mut is_refused = false;
         for (digest, (inputs, _)) in &inputs.distinct {
-            if !found.contains_key(digest) {
-                running.push((digest.clone(), self.start_rendering(digest, inputs)));
+            if found.contains_key(digest) {
+                continue;
+            }
+            match (self.request_rendering(digest, inputs, &key), wait) {
+                (Ok(rendering), _) => requested.push((digest.clone(), rendering)),
+                (Err(full), RenderWait::Request) => return Err(too_many_renderings(full)),
+                (Err(full), RenderWait::Placer(_)) => {
+                    is_refused = true;
+                    found.insert(digest.clone(), Err(RenderingFailure::not_accepted(full)));
+                }
             }
         }
-        if running.is_empty() {
+        if requested.is_empty() && !is_refused {
             return Ok(found);
         }
-        let all = futures::future::join_all(running.iter().map(|(_, rendering)| rendering.clone()));
+        let all = futures::future::join_all(requested.iter().map(|(_, rendering)| rendering.clone()));
         let is_complete = tokio::time::timeout(wait.limit(), all).await.is_ok();
-        for (digest, rendering) in &running {
-            let result = rendering.clone().peek().cloned();
+        for (digest, rendering) in &requested {
+            let result = rendering.peek().cloned();
             found.insert(digest.clone(), result.unwrap_or_else(|| Err(RenderingFailure::in_progress())));
         }
-        if let (false, RenderWait::Placer(workload)) = (is_complete, wait) {
-            self.mark_when_rendered(workload, running);
+        match wait {
+            RenderWait::Placer(workload) if is_refused || !is_complete => {
+                let retry_after = if is_refused { PLACER_RETRY } else { Duration::ZERO };
+                self.mark_when_rendered(workload, requested, retry_after);
+            }
+            RenderWait::Placer(_) => {}
+            RenderWait::Request if !is_complete => await_in_background(requested),
+            RenderWait::Request => {}
         }
         Ok(found)
     }
 
-    /// Marks the workload dirty once all renderings have ended.
-    fn mark_when_rendered(&self, workload: WorkloadId, running: Vec<(Digest, SharedRendering)>) {
+    /// Marks the workload dirty once all renderings have ended and this time has passed.
+    fn mark_when_rendered(
+        &self,
+        workload: WorkloadId,
+        requested: Vec<(Digest, SharedRendering)>,
+        retry_after: Duration,
+    ) {
         let hub = self.clone();
         tokio::spawn(async move {
-            futures::future::join_all(running.into_iter().map(|(_, rendering)| rendering)).await;
+            tokio::time::sleep(retry_after).await;
+            futures::future::join_all(requested.into_iter().map(|(_, rendering)| rendering)).await;
             hub.mark_dirty_or_log(workload).await;
         });
     }
@@ -222,6 +261,11 @@ impl Hub {
         let findings = merge_clusters(findings);
         Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None })
     }
+}
+
+/// Lets renderings go on although the request that they were for has been answered: it is repeated, and finds them.
+fn await_in_background(requested: Vec<(Digest, SharedRendering)>) {
+    tokio::spawn(futures::future::join_all(requested.into_iter().map(|(_, rendering)| rendering)));
 }
 
 /// A stored rendering and the clusters that have its inputs.

@@ -183,7 +183,7 @@ impl Hub {
         }
         workload.intent = Intent::Published;
         workload.published = Some(number);
-        store::queue::PLACER.mark(tx, &[workload.id], now).await?;
+        store::queue::PLACER.mark_requested(tx, workload.id, now).await?;
         Ok(revision)
     }
 }

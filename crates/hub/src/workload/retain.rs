@@ -51,7 +51,7 @@ impl Hub {
         }
         let mut effects = CommitEffects { wake_placer: true, ..CommitEffects::default() };
         if !retained.is_empty() {
-            store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
+            store::queue::PLACER.mark_requested(&mut tx, workload.id, now).await?;
             let detail = EventDetail::RemovalsCancelled { clusters: retained.clone() };
             let subject = EventSubject::workload(workload.id, name);
             effects.events.push(NewEvent::from_detail(detail, &actor.name, subject, now));

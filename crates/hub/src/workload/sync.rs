@@ -38,7 +38,7 @@ impl Hub {
         }
         let count = u32::try_from(synced.len()).unwrap_or(u32::MAX);
         let now = self.clock().now();
-        store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
+        store::queue::PLACER.mark_requested(&mut tx, workload.id, now).await?;
         let (detail, subject) =
             (EventDetail::SyncRequested { clusters: count }, EventSubject::workload(workload.id, name));
         let event = NewEvent::from_detail(detail, &actor.name, subject, now);

@@ -96,7 +96,7 @@ impl Hub {
                 effects.changed_clusters.push(release.cluster());
             }
         }
-        store::queue::PLACER.mark(tx, &[workload.id], now).await?;
+        store::queue::PLACER.mark_requested(tx, workload.id, now).await?;
         Ok(effects)
     }
 }

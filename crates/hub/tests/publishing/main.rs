@@ -31,6 +31,7 @@ mod silence;
 mod statistics;
 mod targets;
 mod test_hub;
+mod turns;
 mod unreadable_rows;
 mod unreadable_workloads;
 

@@ -7,13 +7,30 @@ use domain::workload::Intent;
 
 use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, some_workload, workload_id};
-use crate::queue::PLACER;
+use crate::queue::{ClaimOrder, PLACER};
 use crate::{Error, Store, workload};
 
 async fn mark(store: &Store, ids: &[WorkloadId], millis: i64) {
     let mut tx = store.write().await.unwrap();
     PLACER.mark(&mut tx, ids, at(millis)).await.unwrap();
     tx.commit().await.unwrap();
+}
+
+async fn mark_requested(store: &Store, id: WorkloadId, millis: i64) {
+    let mut tx = store.write().await.unwrap();
+    PLACER.mark_requested(&mut tx, id, at(millis)).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn mark_all(store: &Store, millis: i64) {
+    let mut tx = store.write().await.unwrap();
+    PLACER.mark_all(&mut tx, at(millis)).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// The workloads of the next claim, in its order.
+async fn claim_ids(store: &Store, limit: u32, now: i64) -> Vec<WorkloadId> {
+    claim(store, limit, now).await.into_iter().map(|(id, _)| id).collect()
 }
 
 async fn claim(store: &Store, limit: u32, now: i64) -> Vec<(WorkloadId, i64)> {
@@ -219,6 +236,102 @@ async fn p28_a_mark_during_a_claim_repeats_the_pass_and_without_a_claim_starts_n
         assert!(PLACER.settle(&mut tx, id, claims[0].1).await.unwrap());
         assert!(!PLACER.mark_claimed(&mut tx, id, at(50)).await.unwrap());
         assert!(PLACER.claim(&mut tx, 10, at(60), at(1_000)).await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p20_what_users_requested_is_claimed_before_a_change_of_the_fleet_and_in_their_order() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 6).await;
+        mark_all(&store, 10).await;
+        mark_requested(&store, workload_id(6), 20).await;
+        mark_requested(&store, workload_id(2), 21).await;
+        mark_requested(&store, workload_id(4), 22).await;
+        // A later change of the fleet takes no priority away.
+        mark_all(&store, 30).await;
+        assert_eq!(claim_ids(&store, 2, 40).await, [6, 2].map(workload_id));
+        assert_eq!(claim_ids(&store, 9, 40).await, [4, 1, 3, 5].map(workload_id));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_request_during_a_claim_stays_first_after_it_is_settled() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 3).await;
+        mark_all(&store, 10).await;
+        let claimed = claim(&store, 3, 10).await;
+        let third = *claimed.iter().find(|(id, _)| *id == workload_id(3)).unwrap();
+        mark_requested(&store, third.0, 20).await;
+        mark_all(&store, 30).await;
+        for one in claimed {
+            assert!(!settle(&store, one).await.unwrap(), "it was marked again");
+        }
+        assert_eq!(claim_ids(&store, 3, 40).await, [3, 1, 2].map(workload_id));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_released_claim_is_due_as_before_and_a_lost_one_is_left() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 3).await;
+        mark_all(&store, 10).await;
+        mark_requested(&store, workload_id(3), 20).await;
+        let claimed = claim(&store, 3, 30).await;
+        let mut tx = store.write().await.unwrap();
+        PLACER.release_claims(&mut tx, &claimed).await.unwrap();
+        tx.commit().await.unwrap();
+        let again = claim(&store, 3, 30).await;
+        let order: Vec<WorkloadId> = again.iter().map(|(id, _)| *id).collect();
+        assert_eq!(order, [3, 1, 2].map(workload_id), "due at once, with the same priority");
+        let mut tx = store.write().await.unwrap();
+        PLACER.release_claims(&mut tx, &claimed).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(claim(&store, 3, 30).await, [], "the newer claims hold");
+        for one in again {
+            assert!(settle(&store, one).await.unwrap());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p20_a_turn_of_the_longest_due_takes_what_requests_of_users_delay() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 3).await;
+        mark(&store, &[workload_id(1)], 10).await;
+        mark_requested(&store, workload_id(2), 20).await;
+        mark_requested(&store, workload_id(3), 21).await;
+        let mut tx = store.write().await.unwrap();
+        let longest = PLACER.claim_in_order(&mut tx, ClaimOrder::LongestDueFirst, 2, (at(30), at(1_000)));
+        let longest: Vec<WorkloadId> = longest.await.unwrap().into_iter().map(|(id, _)| id).collect();
+        tx.commit().await.unwrap();
+        // A claim lists its workloads with those that users requested first.
+        assert_eq!(BTreeSet::from_iter(longest), BTreeSet::from([1, 2].map(workload_id)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_age_of_a_request_and_the_time_of_a_retry_are_shown_without_its_priority() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 2).await;
+        mark(&store, &[workload_id(1)], 30).await;
+        mark_requested(&store, workload_id(2), 20).await;
+        let mut tx = store.write().await.unwrap();
+        assert_eq!(PLACER.count_due(&mut tx, at(40)).await.unwrap(), (2, Some(at(20))));
+        drop(tx);
+        let failed = *claim(&store, 1, 40).await.first().unwrap();
+        assert_eq!(failed.0, workload_id(2));
+        let mut tx = store.write().await.unwrap();
+        PLACER.fail(&mut tx, failed, "It is broken.", at(50)).await.unwrap();
+        tx.commit().await.unwrap();
+        mark_requested(&store, workload_id(2), 60).await;
+        let mut tx = store.read().await.unwrap();
+        let shown = PLACER.get_failure(&mut tx, workload_id(2)).await.unwrap().unwrap();
+        assert_eq!(shown.retry_at, Some(at(60)));
     })
     .await;
 }
