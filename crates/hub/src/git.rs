@@ -98,6 +98,10 @@ impl Hub {
             Ok((remote, _)) => remote,
             Err(failure) => return Ok(Err(failure)),
         };
+        let slots = self.git_reader().slots.clone();
+        let Ok(_slot) = slots.acquire_owned().await else {
+            return Ok(Err(waiting("The server is stopping.", "Try again.")));
+        };
         let counted = client.count_commits_ahead(&remote, tip, base).await;
         Ok(counted.map_err(|error| to_failure(error, url)))
     }
