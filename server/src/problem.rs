@@ -3,6 +3,7 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use source::memory_budget::RETRY_AFTER_SECONDS;
 use wire::Problem;
 
 /// `Retry-After` of a response with status 503, in seconds.
@@ -104,9 +105,9 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         hub::Error::Forbidden(_) | hub::Error::TokenLimited(_) => StatusCode::FORBIDDEN,
         hub::Error::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
-        hub::Error::DatabaseUnavailable(..) | hub::Error::CommitOutcomeUnknown(_) => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        hub::Error::DatabaseUnavailable(..)
+        | hub::Error::CommitOutcomeUnknown(_)
+        | hub::Error::ServerBusy(_) => StatusCode::SERVICE_UNAVAILABLE,
         hub::Error::Unreadable { .. } | hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -140,6 +141,7 @@ impl From<hub::Error> for ApiError {
             hub::Error::FailedPrecondition(_) => "Not possible in this state",
             hub::Error::DatabaseUnavailable(..) => "The database is not available",
             hub::Error::CommitOutcomeUnknown(_) => "Not known whether it was stored",
+            hub::Error::ServerBusy(_) => "The server is busy",
             other => reason_phrase(http_status(other)),
         };
         let label = error.code();
@@ -162,6 +164,7 @@ impl From<hub::Error> for ApiError {
             hub::Error::TooManyAttempts { retry_after_seconds } => {
                 retry_after = Some(retry_after_seconds.into());
             }
+            hub::Error::ServerBusy(_) => retry_after = Some(RETRY_AFTER_SECONDS.into()),
             _ => {}
         }
         Self { problem: Box::new(problem), label, retry_after }

@@ -1,5 +1,6 @@
 //! Runs work that needs much CPU off the async threads.
 
+use source::archive;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::Error;
@@ -10,6 +11,23 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(Box::new(error)))
+}
+
+/// Reads a packed chart on a thread for blocking work, once the memory for its content is free.
+///
+/// # Errors
+/// Others use the memory for longer than a request waits.
+pub(crate) async fn read_archive<T: Send + 'static>(
+    archive: Vec<u8>,
+    read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+) -> Result<T, Error> {
+    let memory = archive::reserve_memory(archive.len()).await?;
+    run_blocking(move || {
+        let result = read(archive);
+        drop(memory);
+        result
+    })
+    .await
 }
 
 /// Runs `work` on this thread, which hands its async tasks over to another one; for a caller that can't wait, such as a

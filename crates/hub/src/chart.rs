@@ -20,7 +20,7 @@ mod upload;
 mod values_check;
 
 pub(crate) use fetch::ChartFetcher;
-pub(crate) use rendering::{ChartRenderer, RenderingFailure, SharedRendering};
+pub(crate) use rendering::{ChartRenderer, RenderingFailure, SharedRendering, accept_rendering};
 pub(crate) use upload::{read_chart, rejected_archive};
 
 impl Hub {

@@ -6,6 +6,7 @@ use domain::actions::ActionUnavailable;
 use domain::authorization::RoleRequired;
 use domain::workload::UNREADABLE_WORKLOAD_HINT;
 use domain::{Finding, null_character};
+use source::memory_budget::MemoryExhausted;
 use store::Outage;
 
 use crate::supervise::Panicked;
@@ -77,6 +78,9 @@ pub enum Error {
         /// When the next attempt is allowed, in seconds.
         retry_after_seconds: u32,
     },
+    /// The memory for this kind of request is in use by others; nothing was stored.
+    #[error(transparent)]
+    ServerBusy(#[from] MemoryExhausted),
     /// The database executes nothing now; nothing was stored.
     #[error("{}", describe_outage(*.0))]
     DatabaseUnavailable(Outage, #[source] store::Error),
@@ -125,6 +129,7 @@ impl Error {
             Self::Unauthenticated(_) => "Unauthenticated",
             Self::Forbidden(_) | Self::TokenLimited(_) => "Forbidden",
             Self::TooManyAttempts { .. } => "TooManyAttempts",
+            Self::ServerBusy(_) => "ServerBusy",
             Self::DatabaseUnavailable(..) => "DatabaseUnavailable",
             Self::CommitOutcomeUnknown(_) => "CommitOutcomeUnknown",
             Self::Unreadable { .. } => "Unreadable",

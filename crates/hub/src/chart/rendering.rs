@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use domain::chart::ChartInputs;
+use domain::generated_values::GeneratedFields;
+use domain::manifest;
 use domain::name_list::join_first;
 use domain::release::Reason;
 use domain::server_status::RendererSandbox;
@@ -17,8 +20,10 @@ use parking_lot::Mutex;
 use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, SchemaViolation};
 use source::sandbox::Sandbox;
 use store::chart::ChartRendering;
+use tokio::sync::Semaphore;
 
 use super::values_check::KnownValuesCache;
+use crate::blocking::run_blocking;
 use crate::{Error, Hub};
 
 /// A rendering that runs; every requester awaits the same one.
@@ -55,7 +60,6 @@ impl RenderingFailure {
 }
 
 /// Renders charts on this server.
-#[derive(Default)]
 pub(crate) struct ChartRenderer {
     /// Helm, once it was found.
     helm: OnceLock<Helm>,
@@ -64,7 +68,23 @@ pub(crate) struct ChartRenderer {
     running: Mutex<HashMap<Digest, SharedRendering>>,
     /// Renderings started since the start of the server.
     started: AtomicU64,
+    /// One per core, as Helm runs: a rendering that waits has no archive in memory.
+    slots: Semaphore,
     pub(super) known_values: KnownValuesCache,
+}
+
+impl Default for ChartRenderer {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self {
+            helm: OnceLock::new(),
+            sandbox: OnceLock::new(),
+            running: Mutex::default(),
+            started: AtomicU64::default(),
+            slots: Semaphore::new(cores),
+            known_values: KnownValuesCache::default(),
+        }
+    }
 }
 
 impl Hub {
@@ -150,6 +170,9 @@ async fn render_and_store(
     digest: &Digest,
     inputs: ChartInputs,
 ) -> Result<Result<ChartRendering, RenderingFailure>, Error> {
+    let Ok(_slot) = hub.chart_renderer().slots.acquire().await else {
+        return Ok(Err(RenderingFailure::retried("The server stops.", "It is tried again.")));
+    };
     let archive = hub.load_archive(&inputs.chart).await?;
     let found = Digest::compute(&archive);
     if found != inputs.chart {
@@ -159,6 +182,8 @@ async fn render_and_store(
         Ok(rendered) => rendered,
         Err(failed) => return Ok(Err(to_failure(failed))),
     };
+    let bounded = run_blocking(move || discard_unusable(rendered));
+    let (rendered, findings) = bounded.await?;
     let files = serde_json::to_vec(&rendered.files).map_err(|error| Error::Internal(Box::new(error)))?;
     let files_digest = Digest::compute(&files);
     let rendering = ChartRendering {
@@ -166,7 +191,7 @@ async fn render_and_store(
         chart: inputs.chart,
         files: files_digest.clone(),
         helm_version: helm.version().to_owned(),
-        findings: rendering_findings(&rendered),
+        findings,
         generated: rendered.generated,
     };
     let now = hub.clock().now();
@@ -174,7 +199,29 @@ async fn render_and_store(
     store::artifact::put(&mut tx, &files_digest, &files, now).await?;
     let stored = store::chart::put_rendering(&mut tx, &rendering, now).await?;
     tx.commit().await?;
-    Ok(Ok(stored))
+    Ok(accept_rendering(stored))
+}
+
+/// The rendering with what a person should know about it. Of one that exceeds the limits of every workload only these errors remain:
+/// nobody could use its files, and they would be stored for every set of values that somebody tries.
+fn discard_unusable(rendered: RenderedChart) -> (RenderedChart, Vec<Finding>) {
+    let exceeded = manifest::parse(&rendered.files).findings.into_iter();
+    let exceeded: Vec<Finding> =
+        exceeded.filter(|found| found.code == "G111" && found.is_blocking()).take(MAX_EXCEEDED).collect();
+    if exceeded.is_empty() {
+        let findings = rendering_findings(&rendered);
+        return (rendered, findings);
+    }
+    let empty = RenderedChart { files: Vec::new(), generated: GeneratedFields::default(), ..rendered };
+    (empty, exceeded)
+}
+
+/// A stored rendering, or why it has no files: then its findings are errors.
+pub(crate) fn accept_rendering(stored: ChartRendering) -> Result<ChartRendering, RenderingFailure> {
+    if stored.findings.iter().any(Finding::is_blocking) {
+        return Err(RenderingFailure { findings: stored.findings, reason: Reason::RenderFailed });
+    }
+    Ok(stored)
 }
 
 /// The bytes of the stored archive are not those that were stored.
@@ -231,6 +278,8 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     findings
 }
 
+/// Most exceeded limits that are stored in place of a rendering.
+const MAX_EXCEEDED: usize = 20;
 /// Number of files or objects that a message names.
 const NAMED_FILES: usize = 3;
 
@@ -272,4 +321,49 @@ pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
             .with_path(format!("/source/values{path}"))
     });
     violations.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::workload::SourceFile;
+
+    use super::*;
+
+    fn render(bytes: usize) -> (RenderedChart, Vec<Finding>) {
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web}}\ndata: {{value: \"{}\"}}\n",
+            "x".repeat(bytes)
+        );
+        discard_unusable(RenderedChart {
+            files: vec![SourceFile { name: "templates/config.yaml".to_owned(), text }],
+            random_files: Vec::new(),
+            generated: GeneratedFields::default(),
+            unchecked_schema_refs: Vec::new(),
+            revision_files: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn p19_only_the_error_remains_of_a_rendering_beyond_the_limits_of_a_workload() {
+        let (usable, findings) = render(1_000);
+        assert_eq!((usable.files.len(), findings), (1, Vec::new()));
+        for bytes in [2 << 20, 11 << 20] {
+            let (discarded, findings) = render(bytes);
+            assert!(discarded.files.is_empty());
+            assert!(
+                !findings.is_empty() && findings.iter().all(|found| found.code == "G111"),
+                "{findings:?}"
+            );
+            let stored = ChartRendering {
+                inputs: Digest::compute(b"inputs"),
+                chart: Digest::compute(b"chart"),
+                files: Digest::compute(b"[]"),
+                helm_version: String::new(),
+                findings: findings.clone(),
+                generated: GeneratedFields::default(),
+            };
+            let failure = accept_rendering(stored).unwrap_err();
+            assert_eq!((failure.findings, failure.reason), (findings, Reason::RenderFailed));
+        }
+    }
 }
