@@ -24,6 +24,10 @@ const WAIT_TIMEOUT: Duration = testkit::patience();
 pub struct ServerProcess {
     child: Child,
     pub client: Client,
+    /// Address of the console, without a scheme.
+    pub console: String,
+    /// The API token of the client.
+    pub token: String,
     agents_url: String,
     join_token: JoinTokenParts,
     folder: tempfile::TempDir,
@@ -80,7 +84,8 @@ impl ServerProcess {
                 url.clone_into(&mut agents_url);
             } else if let Some(url) = line.strip_prefix("Flotilla is ready at ") {
                 let client = Client::new(url, &token).unwrap();
-                return Self { child, client, agents_url, join_token, folder, _alone: alone };
+                let console = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+                return Self { child, client, console, token, agents_url, join_token, folder, _alone: alone };
             }
         }
     }

@@ -1,0 +1,76 @@
+//! Memory for large bodies: reserved before a body is read, by its stated size, and released with the response.
+//!
+//! Each body has a limit of its own, and many at the same time would have none. A body of the usual size needs no reservation, so that
+//! usual requests never wait for large ones. Only authenticated clients get one: nobody else may use what they share.
+
+use axum::extract::Request;
+use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use axum::http::{HeaderValue, Version};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use hub::Actor;
+use source::memory_budget::{AGENT_MESSAGES, MemoryBudget, REQUEST_BODIES};
+
+use crate::agents::MAX_REPORT_BYTES;
+use crate::problem::ApiError;
+use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
+
+/// Middleware: reserves memory for the large body of a signed-in user or a program. Public routes have small bodies.
+pub async fn reserve_request_body(request: Request, next: Next) -> Response {
+    if request.extensions().get::<Actor>().is_none() {
+        return next.run(request).await;
+    }
+    run_with_memory(&REQUEST_BODIES, MAX_BODY_BYTES, request, next).await
+}
+
+/// Middleware: reserves memory for a large message of an agent, which has presented its certificate.
+pub async fn reserve_agent_message(request: Request, next: Next) -> Response {
+    run_with_memory(&AGENT_MESSAGES, MAX_REPORT_BYTES, request, next).await
+}
+
+async fn run_with_memory(
+    budget: &'static MemoryBudget,
+    max_bytes: usize,
+    request: Request,
+    next: Next,
+) -> Response {
+    let bytes = body_bytes(&request, max_bytes as u64);
+    if bytes <= DEFAULT_BODY_BYTES as u64 {
+        return next.run(request).await;
+    }
+    match budget.reserve(bytes).await {
+        Ok(_reserved) => next.run(request).await,
+        Err(exhausted) => ApiError::from(hub::Error::from(exhausted)).into_response(),
+    }
+}
+
+/// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
+fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
+    let stated = request.headers().get(CONTENT_LENGTH).map(HeaderValue::to_str);
+    let may_have_body = request.headers().contains_key(TRANSFER_ENCODING)
+        || (request.version() == Version::HTTP_2 && !request.method().is_safe());
+    match stated {
+        Some(Ok(text)) => text.parse().map_or(max_bytes, |bytes: u64| bytes.min(max_bytes)),
+        Some(Err(_)) => max_bytes,
+        None if may_have_body => max_bytes,
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p19_a_body_without_a_stated_size_counts_as_the_largest_one() {
+        let request = || axum::http::Request::builder().method("POST");
+        let count = |builder: axum::http::request::Builder| body_bytes(&builder.body(()).unwrap(), 100);
+        assert_eq!(count(request()), 0);
+        assert_eq!(count(request().header(CONTENT_LENGTH, "7")), 7);
+        assert_eq!(count(request().header(CONTENT_LENGTH, "101")), 100);
+        assert_eq!(count(request().header(CONTENT_LENGTH, "many")), 100);
+        assert_eq!(count(request().header(TRANSFER_ENCODING, "chunked")), 100);
+        assert_eq!(count(request().version(Version::HTTP_2)), 100);
+        assert_eq!(count(request().version(Version::HTTP_2).method("GET")), 0);
+    }
+}
