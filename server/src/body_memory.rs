@@ -1,7 +1,11 @@
 //! Memory for large bodies: reserved before a body is read, by its stated size, and released with the response.
 //!
 //! Each body has a limit of its own, and many at the same time would have none. A body of the usual size needs no reservation, so that
-//! usual requests never wait for large ones. Only authenticated clients get one: nobody else may use what they share.
+//! usual requests never wait for large ones. Only authenticated clients get one, and each user at most half of it: whoever sends large
+//! bodies slowly keeps no other user from sending one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -9,39 +13,64 @@ use axum::http::{HeaderValue, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hub::Actor;
-use source::memory_budget::{AGENT_MESSAGES, MemoryBudget, REQUEST_BODIES};
+use parking_lot::Mutex;
+use source::memory_budget::{AGENT_MESSAGES, MemoryBudget, MemoryExhausted, REQUEST_BODIES};
 
 use crate::agents::MAX_REPORT_BYTES;
 use crate::problem::ApiError;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
 
+/// What the bodies of one user may have together, in bytes: half of what all may have.
+const USER_BYTES: u64 = 64 << 20;
+/// Users that are remembered although they send nothing now.
+const MAX_IDLE_USERS: usize = 100;
+
+/// The budget of each user with a large body.
+static USERS: Mutex<Option<HashMap<String, Arc<MemoryBudget>>>> = Mutex::new(None);
+
 /// Middleware: reserves memory for the large body of a signed-in user or a program. Public routes have small bodies.
 pub async fn reserve_request_body(request: Request, next: Next) -> Response {
-    if request.extensions().get::<Actor>().is_none() {
+    let bytes = body_bytes(&request, MAX_BODY_BYTES as u64);
+    let actor = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
+    let Some(user) = actor.filter(|_| bytes > DEFAULT_BODY_BYTES as u64) else {
         return next.run(request).await;
+    };
+    let share = find_share(user);
+    let _own = match share.reserve(bytes).await {
+        Ok(reserved) => reserved,
+        Err(exhausted) => return refuse(exhausted),
+    };
+    match REQUEST_BODIES.reserve(bytes).await {
+        Ok(_reserved) => next.run(request).await,
+        Err(exhausted) => refuse(exhausted),
     }
-    run_with_memory(&REQUEST_BODIES, MAX_BODY_BYTES, request, next).await
 }
 
 /// Middleware: reserves memory for a large message of an agent, which has presented its certificate.
 pub async fn reserve_agent_message(request: Request, next: Next) -> Response {
-    run_with_memory(&AGENT_MESSAGES, MAX_REPORT_BYTES, request, next).await
-}
-
-async fn run_with_memory(
-    budget: &'static MemoryBudget,
-    max_bytes: usize,
-    request: Request,
-    next: Next,
-) -> Response {
-    let bytes = body_bytes(&request, max_bytes as u64);
+    let bytes = body_bytes(&request, MAX_REPORT_BYTES as u64);
     if bytes <= DEFAULT_BODY_BYTES as u64 {
         return next.run(request).await;
     }
-    match budget.reserve(bytes).await {
+    match AGENT_MESSAGES.reserve(bytes).await {
         Ok(_reserved) => next.run(request).await,
-        Err(exhausted) => ApiError::from(hub::Error::from(exhausted)).into_response(),
+        Err(exhausted) => refuse(exhausted),
     }
+}
+
+fn refuse(exhausted: MemoryExhausted) -> Response {
+    ApiError::from(hub::Error::from(exhausted)).into_response()
+}
+
+/// The budget of a user.
+fn find_share(user: String) -> Arc<MemoryBudget> {
+    let mut users = USERS.lock();
+    let users = users.get_or_insert_default();
+    if users.len() >= MAX_IDLE_USERS {
+        users.retain(|_, share| Arc::strong_count(share) > 1);
+    }
+    let create = || Arc::new(MemoryBudget::new("bodies of your requests", USER_BYTES));
+    users.entry(user).or_insert_with(create).clone()
 }
 
 /// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
