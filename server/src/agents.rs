@@ -104,7 +104,8 @@ pub struct AgentRouter {
 
 /// A route with large bodies, for which memory is reserved.
 fn with_large_body(route: MethodRouter<AgentApiState>, max_bytes: usize) -> MethodRouter<AgentApiState> {
-    route.layer(DefaultBodyLimit::max(max_bytes)).layer(from_fn(reserve_agent_message))
+    let limited: MethodRouter<AgentApiState> = route.layer(DefaultBodyLimit::max(max_bytes));
+    limited.layer(from_fn(reserve_agent_message))
 }
 
 /// Builds the agent API.

@@ -1,8 +1,8 @@
 //! Memory for large bodies: reserved before a body is read, by its stated size, and released with the response.
 //!
 //! Each body has a limit of its own, and many at the same time would have none. A body of the usual size needs no reservation, so that
-//! usual requests never wait for large ones. Only authenticated clients get one, and each user at most half of it: whoever sends large
-//! bodies slowly keeps no other user from sending one.
+//! usual requests never wait for large ones. Only authenticated clients get one, and each user at most half of it, so that slow large
+//! bodies of one user do not stop those of others.
 
 use std::collections::HashMap;
 use std::sync::Arc;

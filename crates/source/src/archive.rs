@@ -73,7 +73,12 @@ fn reject(entry: &str, reason: impl Into<String>) -> ArchiveRejected {
 /// # Errors
 /// Others use it for longer than a request waits.
 pub async fn reserve_memory(packed: usize) -> Result<MemoryReservation<'static>, MemoryExhausted> {
-    ARCHIVES.reserve(Budget::new(packed as u64).max_memory()).await
+    ARCHIVES.reserve(max_memory(packed)).await
+}
+
+/// The most memory that reading an archive of this many bytes needs.
+pub fn max_memory(packed: usize) -> u64 {
+    Budget::new(packed as u64).max_memory()
 }
 
 /// A chart in memory.

@@ -40,7 +40,16 @@ pub struct MemoryBudget {
 /// Reserved memory; it is free again when this is dropped.
 #[derive(Debug)]
 pub struct MemoryReservation<'a> {
-    _permit: SemaphorePermit<'a>,
+    permit: SemaphorePermit<'a>,
+}
+
+impl MemoryReservation<'_> {
+    /// Releases what exceeds this many bytes.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        let units = usize::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(usize::MAX);
+        let excess = self.permit.num_permits().saturating_sub(units);
+        drop(self.permit.split(excess));
+    }
 }
 
 /// A budget was in use for longer than a request waits.
@@ -89,7 +98,7 @@ impl MemoryBudget {
         let units = bytes.min(self.bytes).div_ceil(UNIT_BYTES);
         let acquired = self.free.acquire_many(u32::try_from(units).unwrap_or(u32::MAX));
         match tokio::time::timeout(wait, acquired).await {
-            Ok(Ok(permit)) => Ok(MemoryReservation { _permit: permit }),
+            Ok(Ok(permit)) => Ok(MemoryReservation { permit }),
             // The semaphore is never closed.
             Ok(Err(_)) | Err(_) => {
                 tracing::warn!(
@@ -120,8 +129,10 @@ mod tests {
         let first = budget.reserve_within(3 << 20, NO_WAIT).await.unwrap();
         let refused = budget.reserve_within(2 << 20, NO_WAIT).await.unwrap_err();
         assert!(refused.to_string().contains("a test (4 MiB)"), "{refused}");
-        let small = budget.reserve_within(1 << 20, NO_WAIT).await.unwrap();
+        let mut small = budget.reserve_within(1 << 20, NO_WAIT).await.unwrap();
         assert_eq!(budget.free_bytes(), 0);
+        small.shrink_to(1 << 19);
+        assert_eq!(budget.free_bytes(), 1 << 19);
         drop((first, small));
         assert_eq!(budget.free_bytes(), 4 << 20);
         drop(budget.reserve_within(2 << 20, NO_WAIT).await.unwrap());

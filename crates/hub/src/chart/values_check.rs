@@ -16,7 +16,7 @@ use source::unknown_values::KnownValues;
 
 use super::rendering::{RenderingFailure, failure_findings};
 use super::upload::rejected_archive;
-use crate::blocking::read_archive;
+use crate::blocking::read_stored_archive;
 use crate::manifests::RenderWait;
 use crate::{Error, Hub};
 
@@ -124,8 +124,7 @@ impl Hub {
         if let Some(known) = cache.lock().get(digest) {
             return Ok(known.clone());
         }
-        let archive = self.load_archive(digest).await?;
-        let read = read_archive(archive, |archive| {
+        let read = read_stored_archive(self.load_archive(digest), |archive| {
             ChartArchive::read(&archive).map(|chart| KnownValues::read(&chart))
         });
         let known = Arc::new(read.await?.map_err(|rejected| rejected_archive(&rejected))?);

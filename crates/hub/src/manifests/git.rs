@@ -8,7 +8,7 @@ use source::archive::ChartArchive;
 
 use super::chart::{RenderWait, unrendered};
 use super::{ManifestSet, ManifestsQuery, SourceManifests};
-use crate::blocking::{read_archive, run_blocking};
+use crate::blocking::{read_stored_archive, run_blocking};
 use crate::chart::{RenderingFailure, rejected_archive};
 use crate::git::{mismatch, unpinned};
 use crate::{Error, Hub};
@@ -74,12 +74,11 @@ impl Hub {
         query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
-        let bytes = self.get_git_content(digest).await?;
         // What is made of the chart must depend on the commit alone.
         let committed_at =
             source.pinned.as_ref().map_or(Timestamp::from_millis(0), |pinned| pinned.committed_at);
         let created_by = source.repository.clone();
-        let read = read_archive(bytes, move |bytes| {
+        let read = read_stored_archive(self.get_git_content(digest), move |bytes| {
             crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, committed_at)
         })
         .await?;
@@ -108,8 +107,7 @@ impl Hub {
 
     /// The text of `values.yaml` of a chart in Git; empty without one.
     pub(crate) async fn get_git_default_values(&self, digest: &Digest) -> Result<String, Error> {
-        let bytes = self.get_git_content(digest).await?;
-        let read = read_archive(bytes, |bytes| {
+        let read = read_stored_archive(self.get_git_content(digest), |bytes| {
             ChartArchive::read(&bytes).map(|chart| chart.default_values().to_owned())
         });
         read.await?.map_err(|rejected| rejected_archive(&rejected))
