@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Version};
 use axum::middleware::Next;
@@ -16,9 +16,11 @@ use hub::Actor;
 use parking_lot::Mutex;
 use source::memory_budget::{AGENT_MESSAGES, MemoryBudget, MemoryExhausted, REQUEST_BODIES};
 
+use crate::access::refuse_busy;
 use crate::agents::MAX_REPORT_BYTES;
 use crate::problem::ApiError;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
+use crate::site::Site;
 
 /// What the bodies of one user may have together, in bytes: half of what all may have.
 const USER_BYTES: u64 = 64 << 20;
@@ -29,20 +31,20 @@ const MAX_IDLE_USERS: usize = 100;
 static USERS: Mutex<Option<HashMap<String, Arc<MemoryBudget>>>> = Mutex::new(None);
 
 /// Middleware: reserves memory for the large body of a signed-in user or a program. Public routes have small bodies.
-pub async fn reserve_request_body(request: Request, next: Next) -> Response {
+pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {
     let bytes = body_bytes(&request, MAX_BODY_BYTES as u64);
     let actor = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
     let Some(user) = actor.filter(|_| bytes > DEFAULT_BODY_BYTES as u64) else {
         return next.run(request).await;
     };
     let share = find_share(user);
-    let _own = match share.reserve(bytes).await {
-        Ok(reserved) => reserved,
-        Err(exhausted) => return refuse(exhausted),
+    let reserved = async {
+        let own = share.reserve(bytes).await?;
+        Ok::<_, MemoryExhausted>((own, REQUEST_BODIES.reserve(bytes).await?))
     };
-    match REQUEST_BODIES.reserve(bytes).await {
+    match reserved.await {
         Ok(_reserved) => next.run(request).await,
-        Err(exhausted) => refuse(exhausted),
+        Err(exhausted) => refuse_busy(&site, request.uri().path(), request.headers(), exhausted),
     }
 }
 
@@ -54,12 +56,8 @@ pub async fn reserve_agent_message(request: Request, next: Next) -> Response {
     }
     match AGENT_MESSAGES.reserve(bytes).await {
         Ok(_reserved) => next.run(request).await,
-        Err(exhausted) => refuse(exhausted),
+        Err(exhausted) => ApiError::from(hub::Error::from(exhausted)).into_response(),
     }
-}
-
-fn refuse(exhausted: MemoryExhausted) -> Response {
-    ApiError::from(hub::Error::from(exhausted)).into_response()
 }
 
 /// The budget of a user.

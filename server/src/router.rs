@@ -110,7 +110,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .fallback(console::not_found)
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
-        .layer(from_fn(body_memory::reserve_request_body))
+        .layer(from_fn_with_state(site.clone(), body_memory::reserve_request_body))
         .layer(from_fn_with_state(query_parameters, query_parameters::reject_unknown))
         .layer(from_fn_with_state((site.clone(), actions), access::authorize))
         .layer(from_fn_with_state(site.clone(), access::authenticate))
