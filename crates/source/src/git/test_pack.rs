@@ -120,9 +120,25 @@ pub fn repeat_base(base_size: usize, times: usize) -> Vec<u8> {
     delta
 }
 
-/// A commit with these parents, as it is stored, and its id.
+/// A folder with these entries (mode, name and id), as it is stored, and its id.
+pub fn folder(entries: &[(&str, &str, ObjectId)]) -> (Vec<u8>, ObjectId) {
+    let mut bytes = Vec::new();
+    for (mode, name, id) in entries {
+        bytes.extend_from_slice(format!("{mode} {name}\0").as_bytes());
+        bytes.extend_from_slice(id.as_slice());
+    }
+    let id = gix_object::compute_hash(HashKind::Sha1, Kind::Tree, &bytes).unwrap();
+    (bytes, id)
+}
+
+/// A commit of an empty folder with these parents, as it is stored, and its id.
 pub fn commit(subject: &str, parents: &[ObjectId]) -> (Vec<u8>, ObjectId) {
-    let mut text = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n".to_owned();
+    commit_folder(folder(&[]).1, subject, parents)
+}
+
+/// A commit of a folder with these parents, as it is stored, and its id.
+pub fn commit_folder(tree: ObjectId, subject: &str, parents: &[ObjectId]) -> (Vec<u8>, ObjectId) {
+    let mut text = format!("tree {tree}\n");
     for parent in parents {
         text.push_str(&format!("parent {parent}\n"));
     }
