@@ -74,6 +74,9 @@ pub enum AppError {
         /// The same in seconds.
         retry_after_seconds: u32,
     },
+    /// So much of this kind waits or is in memory on the server that nothing was saved.
+    #[error("{0}")]
+    ServerBusy(String),
     /// The database executes nothing now, and why; nothing was saved.
     #[error("{0}")]
     DatabaseUnavailable(String),
@@ -129,6 +132,7 @@ impl AppError {
             Self::Unauthenticated(_) => "Not signed in",
             Self::Forbidden(_) => "Not allowed",
             Self::TooManyAttempts { .. } => "Too many attempts",
+            Self::ServerBusy(_) => "The server is busy",
             Self::DatabaseUnavailable(_) => "The database is not available",
             Self::OutcomeUnknown => "Not known whether it was saved",
             Self::Unreadable(_) => "Stored data can't be read",
@@ -139,7 +143,10 @@ impl AppError {
 
     /// Whether the server or its database is the cause, and not the request: the same request may succeed later.
     pub const fn is_outage(&self) -> bool {
-        matches!(self, Self::DatabaseUnavailable(_) | Self::OutcomeUnknown | Self::Unreachable)
+        matches!(
+            self,
+            Self::ServerBusy(_) | Self::DatabaseUnavailable(_) | Self::OutcomeUnknown | Self::Unreachable
+        )
     }
 
     /// An error with one finding.
@@ -184,9 +191,9 @@ impl From<hub::Error> for AppError {
             hub::Error::TooManyAttempts { retry_after_seconds } => {
                 Self::TooManyAttempts { message: error.to_string(), retry_after_seconds }
             }
-            hub::Error::Overloaded { .. } => Self::FailedPrecondition(error.to_string()),
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
             hub::Error::Forbidden(_) | hub::Error::TokenLimited(_) => Self::Forbidden(error.to_string()),
+            hub::Error::ServerBusy { .. } => Self::ServerBusy(error.to_string()),
             hub::Error::DatabaseUnavailable(..) => Self::DatabaseUnavailable(error.to_string()),
             hub::Error::CommitOutcomeUnknown(_) => Self::OutcomeUnknown,
             hub::Error::Unreadable { message, .. } => Self::Unreadable(message),

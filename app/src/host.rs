@@ -174,7 +174,9 @@ fn status_code(error: &AppError) -> StatusCode {
         AppError::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         AppError::Forbidden(_) => StatusCode::FORBIDDEN,
         AppError::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
-        AppError::DatabaseUnavailable(_) | AppError::OutcomeUnknown => StatusCode::SERVICE_UNAVAILABLE,
+        AppError::ServerBusy(_) | AppError::DatabaseUnavailable(_) | AppError::OutcomeUnknown => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         AppError::Unreadable(_) | AppError::Internal | AppError::Unreachable => {
             StatusCode::INTERNAL_SERVER_ERROR
         }

@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hub::{Actor, RequestOrigin};
 use leptos::server_fn::error::FromServerFnError as _;
+use source::memory_budget::MemoryExhausted;
 use tower_sessions::Session;
 
 use crate::client_address::read_client_address;
@@ -147,6 +148,16 @@ fn refuse(site: &Site, kind: RouteKind, headers: &HeaderMap, error: ApiError) ->
             error.with_body(HeaderValue::from_static("text/html; charset=utf-8"), page.into_bytes())
         }
     }
+}
+
+/// The error of a request that got no memory: one of the console for its calls, otherwise a problem.
+pub fn refuse_busy(site: &Site, path: &str, headers: &HeaderMap, exhausted: MemoryExhausted) -> Response {
+    let error = ApiError::from(hub::Error::from(exhausted));
+    if !matches!(route_kind(site, path), RouteKind::ServerFn) || accepts_html(headers) {
+        return error.into_response();
+    }
+    let body = app::AppError::ServerBusy(error.detail().to_owned()).ser();
+    error.with_body(HeaderValue::from_static("application/json"), body.to_vec())
 }
 
 /// A server function that the role does not allow: an error of the console, or without script a page that says why.

@@ -18,6 +18,7 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 use wire::agent::JoinTokenParts;
 
+use crate::body_memory::reserve_agent_message;
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
@@ -43,7 +44,7 @@ pub use listener::{AgentListener, AgentTls, ListenError, bind};
 use rate_limit::RateLimits;
 
 /// The largest batch of reports, in bytes.
-const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
 /// The largest record of a Helm release, in bytes: 1 MiB of values, and the chart.
 const MAX_HELM_RELEASE_BYTES: usize = 2 * 1024 * 1024;
 /// The largest result of a dry run, in bytes.
@@ -101,6 +102,12 @@ pub struct AgentRouter {
     pub routes: Vec<(Method, &'static str)>,
 }
 
+/// A route with large bodies, for which memory is reserved.
+fn with_large_body(route: MethodRouter<AgentApiState>, max_bytes: usize) -> MethodRouter<AgentApiState> {
+    let limited: MethodRouter<AgentApiState> = route.layer(DefaultBodyLimit::max(max_bytes));
+    limited.layer(from_fn(reserve_agent_message))
+}
+
 /// Builds the agent API.
 pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
     let agents = AgentApiState {
@@ -119,22 +126,18 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         (
             Method::POST,
             "/agent/v1/plans/{plan}/cluster-plan",
-            post(cluster_plan::handler).layer(DefaultBodyLimit::max(MAX_CLUSTER_PLAN_BYTES)),
+            with_large_body(post(cluster_plan::handler), MAX_CLUSTER_PLAN_BYTES),
         ),
         (
             Method::POST,
             "/agent/v1/helm-release",
-            post(helm_release::handler).layer(DefaultBodyLimit::max(MAX_HELM_RELEASE_BYTES)),
+            with_large_body(post(helm_release::handler), MAX_HELM_RELEASE_BYTES),
         ),
-        (
-            Method::POST,
-            "/agent/v1/reports",
-            post(report::handler).layer(DefaultBodyLimit::max(MAX_REPORT_BYTES)),
-        ),
+        (Method::POST, "/agent/v1/reports", with_large_body(post(report::handler), MAX_REPORT_BYTES)),
         (
             Method::PUT,
             "/agent/v1/schema/{digest}",
-            put(schema::handler).layer(DefaultBodyLimit::max(domain::schema::MAX_BYTES)),
+            with_large_body(put(schema::handler), domain::schema::MAX_BYTES),
         ),
         (Method::POST, "/agent/v1/heartbeat", post(heartbeat::handler)),
     ];

@@ -13,6 +13,7 @@ pub mod agents;
 pub mod api;
 pub mod args;
 pub mod assets;
+mod body_memory;
 pub mod charts;
 pub mod client_address;
 pub mod console;

@@ -104,7 +104,7 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         hub::Error::Forbidden(_) | hub::Error::TokenLimited(_) => StatusCode::FORBIDDEN,
         hub::Error::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
-        hub::Error::Overloaded { .. }
+        hub::Error::ServerBusy { .. }
         | hub::Error::DatabaseUnavailable(..)
         | hub::Error::CommitOutcomeUnknown(_) => StatusCode::SERVICE_UNAVAILABLE,
         hub::Error::Unreadable { .. } | hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -138,9 +138,9 @@ impl From<hub::Error> for ApiError {
             hub::Error::PlanRejected { .. } => "The clusters rejected the plan",
             hub::Error::ConfirmationRequired(_) => "Confirmation required",
             hub::Error::FailedPrecondition(_) => "Not possible in this state",
-            hub::Error::Overloaded { .. } => "Too much waits",
             hub::Error::DatabaseUnavailable(..) => "The database is not available",
             hub::Error::CommitOutcomeUnknown(_) => "Not known whether it was stored",
+            hub::Error::ServerBusy { .. } => "The server is busy",
             other => reason_phrase(http_status(other)),
         };
         let label = error.code();
@@ -161,7 +161,7 @@ impl From<hub::Error> for ApiError {
                 problem.granted_by = Some(domain::authorization::WHO_GRANTS.to_owned());
             }
             hub::Error::TooManyAttempts { retry_after_seconds }
-            | hub::Error::Overloaded { retry_after_seconds, .. } => {
+            | hub::Error::ServerBusy { retry_after_seconds, .. } => {
                 retry_after = Some(retry_after_seconds.into());
             }
             _ => {}
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn p20_a_request_beyond_the_bound_of_waiting_work_gets_a_503_with_retry_after() {
-        let error = hub::Error::Overloaded { message: "Too much waits.".into(), retry_after_seconds: 30 };
+        let error = hub::Error::ServerBusy { message: "Too much waits.".into(), retry_after_seconds: 30 };
         let refusal = ApiError::from(error);
         assert!(refusal.detail().starts_with("Too much waits. Nothing was stored."), "{}", refusal.detail());
         let response = refusal.into_response();
@@ -272,7 +272,7 @@ mod tests {
             ApiError::from(hub::Error::PlanRejected { message: "m".into(), findings: Vec::new() }),
             ApiError::from(hub::Error::ConfirmationRequired(finding)),
             ApiError::from(hub::Error::IdempotencyKeyReused),
-            ApiError::from(hub::Error::Overloaded { message: "m.".into(), retry_after_seconds: 5 }),
+            ApiError::from(hub::Error::ServerBusy { message: "m.".into(), retry_after_seconds: 5 }),
             ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TooManyAttempts", "m"),
             ApiError::from_status(StatusCode::NOT_FOUND),
         ];

@@ -1,5 +1,7 @@
 //! Runs work that needs much CPU off the async threads.
 
+use source::archive::{self, MAX_ARCHIVE_BYTES};
+use source::memory_budget::MemoryReservation;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::Error;
@@ -10,6 +12,45 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(Box::new(error)))
+}
+
+/// Reads a packed chart on a thread for blocking work, once the memory for its content is free.
+///
+/// # Errors
+/// Others use the memory for longer than a request waits.
+pub(crate) async fn read_archive<T: Send + 'static>(
+    archive: Vec<u8>,
+    read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+) -> Result<T, Error> {
+    let memory = archive::reserve_memory(archive.len()).await?;
+    read_within(memory, archive, read).await
+}
+
+/// The same for a stored archive, which is loaded once the memory for the largest one is free.
+///
+/// # Errors
+/// As [`read_archive`], and those of `load`.
+pub(crate) async fn read_stored_archive<T: Send + 'static>(
+    load: impl Future<Output = Result<Vec<u8>, Error>>,
+    read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+) -> Result<T, Error> {
+    let mut memory = archive::reserve_memory(MAX_ARCHIVE_BYTES).await?;
+    let archive = load.await?;
+    memory.shrink_to(archive::max_memory(archive.len()));
+    read_within(memory, archive, read).await
+}
+
+async fn read_within<T: Send + 'static>(
+    memory: MemoryReservation<'static>,
+    archive: Vec<u8>,
+    read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+) -> Result<T, Error> {
+    run_blocking(move || {
+        let result = read(archive);
+        drop(memory);
+        result
+    })
+    .await
 }
 
 /// Runs `work` on this thread, which hands its async tasks over to another one; for a caller that can't wait, such as a

@@ -20,7 +20,9 @@ mod upload;
 mod values_check;
 
 pub(crate) use fetch::ChartFetcher;
-pub(crate) use rendering::{ChartRenderer, RenderingFailure, SharedRendering, too_many_renderings};
+pub(crate) use rendering::{
+    ChartRenderer, RenderingFailure, SharedRendering, accept_rendering, too_many_renderings,
+};
 pub(crate) use upload::{read_chart, rejected_archive};
 
 impl Hub {

@@ -34,6 +34,8 @@ pub(crate) struct RepositoryReader {
 struct ParsedIndex {
     /// Digest of the stored list.
     digest: Digest,
+    /// Size of the stored list.
+    bytes: usize,
     charts: Arc<Vec<IndexedChart>>,
 }
 

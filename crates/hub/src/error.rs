@@ -6,6 +6,7 @@ use domain::actions::ActionUnavailable;
 use domain::authorization::RoleRequired;
 use domain::workload::UNREADABLE_WORKLOAD_HINT;
 use domain::{Finding, null_character};
+use source::memory_budget::{self, MemoryExhausted};
 use store::Outage;
 
 use crate::supervise::Panicked;
@@ -77,10 +78,10 @@ pub enum Error {
         /// When the next attempt is allowed, in seconds.
         retry_after_seconds: u32,
     },
-    /// So much work of this kind waits already that this request is not accepted; nothing was stored.
+    /// So much of this kind waits or is in memory already that this request is not accepted; nothing was stored.
     #[error("{message} Nothing was stored. Try again in {}.", format_wait(*.retry_after_seconds))]
-    Overloaded {
-        /// What waits, as a sentence.
+    ServerBusy {
+        /// What is in use, as a sentence.
         message: String,
         /// When it may be tried again, in seconds.
         retry_after_seconds: u32,
@@ -104,6 +105,15 @@ pub enum Error {
     /// An internal error.
     #[error("Something went wrong inside Flotilla; the log has the details.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<MemoryExhausted> for Error {
+    fn from(exhausted: MemoryExhausted) -> Self {
+        Self::ServerBusy {
+            message: exhausted.to_string(),
+            retry_after_seconds: memory_budget::RETRY_AFTER_SECONDS,
+        }
+    }
 }
 
 impl Error {
@@ -133,7 +143,7 @@ impl Error {
             Self::Unauthenticated(_) => "Unauthenticated",
             Self::Forbidden(_) | Self::TokenLimited(_) => "Forbidden",
             Self::TooManyAttempts { .. } => "TooManyAttempts",
-            Self::Overloaded { .. } => "Overloaded",
+            Self::ServerBusy { .. } => "ServerBusy",
             Self::DatabaseUnavailable(..) => "DatabaseUnavailable",
             Self::CommitOutcomeUnknown(_) => "CommitOutcomeUnknown",
             Self::Unreadable { .. } => "Unreadable",

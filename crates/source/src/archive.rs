@@ -19,6 +19,8 @@ pub use ignore_rules::{HELM_IGNORE, IgnoreRules};
 pub use metadata::ChartMetadata;
 use subcharts::PackedSubcharts;
 
+use crate::memory_budget::{ARCHIVES, MemoryExhausted, MemoryReservation};
+
 /// Largest packed chart, in bytes: what a request may contain.
 pub const MAX_ARCHIVE_BYTES: usize = 12 << 20;
 /// Largest chart after unpacking, in bytes, with what is packed in it.
@@ -64,6 +66,19 @@ fn reject(entry: &str, reason: impl Into<String>) -> ArchiveRejected {
     // Control characters of a name would change a terminal or a log.
     let shown = entry.chars().filter(|c| !c.is_control()).take(MAX_SHOWN_CHARS).collect();
     ArchiveRejected { entry: shown, reason: reason.into(), hint: PACK_HINT }
+}
+
+/// Reserves the most memory that reading an archive of this many bytes needs. Hold it as long as the archive or its content is in memory.
+///
+/// # Errors
+/// Others use it for longer than a request waits.
+pub async fn reserve_memory(packed: usize) -> Result<MemoryReservation<'static>, MemoryExhausted> {
+    ARCHIVES.reserve(max_memory(packed)).await
+}
+
+/// The most memory that reading an archive of this many bytes needs.
+pub fn max_memory(packed: usize) -> u64 {
+    Budget::new(packed as u64).max_memory()
 }
 
 /// A chart in memory.

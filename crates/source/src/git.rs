@@ -2,8 +2,9 @@
 //!
 //! A repository is a server that a user chose. Every request goes through [`egress`], which decides by the connected address and
 //! binds credentials to their origin. Only two commands of version 2 of the Git protocol are sent ([`protocol`]): the list of refs,
-//! and one commit without its history. The pack is bounded, indexed in a folder of its own, and never checked out: the files at the
-//! path are read into a bounded map ([`tree`]), and links, submodules and pointers to Git LFS refuse it.
+//! and one commit without its history. The pack is bounded, and so is what its objects need in memory ([`pack_size`]). It is indexed in a
+//! folder of its own, and never checked out: the files at the path are read into a bounded map ([`tree`]), and links, submodules and
+//! pointers to Git LFS refuse it.
 
 use std::time::Duration;
 
@@ -15,20 +16,25 @@ use egress::{
 
 use crate::RemoteAccess;
 use crate::identity::{authority_identity, path_identity};
+use crate::memory_budget::GIT_PACKS;
 use crate::scratch::ScratchFolder;
 
 mod artifact;
 mod error;
 mod kustomization;
 mod pack;
+mod pack_size;
 mod protocol;
 mod signature;
 mod snapshot;
+#[cfg(test)]
+mod test_pack;
 mod tree;
 
 pub use artifact::ArtifactFiles;
 pub use error::{GitError, GitErrorKind};
 pub use pack::{CommitDetails, CommitObjects};
+use pack_size::measure_pack;
 pub use protocol::GitRef;
 use protocol::{Capabilities, parse_pack, parse_refs};
 pub use signature::{AllowedSigners, InvalidSigner};
@@ -155,13 +161,7 @@ impl GitClient {
         let session = self.open(remote).await?;
         let request = session.capabilities.encode_fetch(commit);
         let body = self.command(&session, &request, MAX_PACK_BYTES).await?;
-        let (commit, scratch) = (commit.to_owned(), self.scratch.clone());
-        let read = tokio::task::spawn_blocking(move || {
-            let pack = parse_pack(&body)?;
-            drop(body);
-            CommitObjects::read(&pack, &commit, &scratch)
-        });
-        read.await.map_err(|error| GitError::from_task(&error))?
+        self.read_objects(body, commit).await
     }
 
     /// How many commits `tip` has that `base` does not have; `None` if `base` is not among its last ancestors, because the history was
@@ -178,12 +178,23 @@ impl GitClient {
         let session = self.open(remote).await?;
         let request = session.capabilities.encode_history(tip);
         let body = self.command(&session, &request, MAX_PACK_BYTES).await?;
-        let (tip, base, scratch) = (tip.to_owned(), base.to_owned(), self.scratch.clone());
-        let read = tokio::task::spawn_blocking(move || {
+        let (objects, base) = (self.read_objects(body, tip).await?, base.to_owned());
+        let counted = tokio::task::spawn_blocking(move || objects.count_ahead_of(&base));
+        counted.await.map_err(|error| GitError::from_task(&error))?
+    }
+
+    /// Reads the pack of a response with this commit, once the memory that its objects need is free.
+    async fn read_objects(&self, body: Vec<u8>, commit: &str) -> Result<CommitObjects, GitError> {
+        let measured = tokio::task::spawn_blocking(move || {
             let pack = parse_pack(&body)?;
             drop(body);
-            CommitObjects::read(&pack, &tip, &scratch)?.count_ahead_of(&base)
+            let needed = measure_pack(&pack)?;
+            Ok::<_, GitError>((pack, needed))
         });
+        let (pack, needed) = measured.await.map_err(|error| GitError::from_task(&error))??;
+        let memory = GIT_PACKS.reserve(needed.saturating_add(pack.len() as u64)).await?;
+        let (commit, scratch) = (commit.to_owned(), self.scratch.clone());
+        let read = tokio::task::spawn_blocking(move || CommitObjects::read(&pack, &commit, &scratch, memory));
         read.await.map_err(|error| GitError::from_task(&error))?
     }
 

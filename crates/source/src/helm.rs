@@ -14,7 +14,8 @@ use domain::manifest;
 use domain::workload::SourceFile;
 use tokio::sync::Semaphore;
 
-use crate::archive::ChartArchive;
+use crate::archive::{ChartArchive, reserve_memory};
+use crate::memory_budget::MemoryExhausted;
 use crate::sandbox::{RUN_TIMEOUT, RunEnd, Sandbox, run_process};
 use crate::scratch::{create_private_folder, write_private_file};
 
@@ -70,17 +71,13 @@ impl Helm {
     /// The chart can't be rendered with these inputs, or exceeds a limit, or the sandbox is not closed.
     pub async fn render(&self, archive: &[u8], inputs: &ChartInputs) -> Result<RenderedChart, RenderFailed> {
         self.0.sandbox.check()?;
-        let chart = ChartArchive::read(archive)
-            .map_err(|rejected| RenderFailed::new(FailureKind::Archive, rejected.to_string()))?;
-        let packed = chart.pack().map_err(RenderFailed::from_io)?;
-        let name = &chart.metadata().name;
-        let unchecked_schema_refs =
-            if inputs.skip_schema_validation { Vec::new() } else { chart.remote_schema_refs() };
+        let chart = PreparedChart::read(archive, inputs).await?;
+        let unchecked_schema_refs = chart.unchecked_schema_refs;
         let skip_schema = inputs.skip_schema_validation || !unchecked_schema_refs.is_empty();
-        let run = HelmRun { name, packed: &packed, inputs, skip_schema };
+        let run = HelmRun { name: &chart.name, packed: &chart.packed, inputs, skip_schema };
         let files = self.run(&run).await?;
         let (mut random_files, mut generated) = (Vec::new(), GeneratedFields::default());
-        if chart.may_be_random(&inputs.values) {
+        if chart.may_be_random {
             let again = self.run(&run).await?;
             let differing = files.iter().filter(|file| !again.contains(file) && !has_only_tests(file));
             random_files = differing.map(|file| file.name.clone()).collect();
@@ -88,7 +85,7 @@ impl Helm {
                 generated = find_generated_fields(&manifest::parse(&files), &manifest::parse(&again));
             }
         }
-        let revision_files = chart.files_with_text(RELEASE_REVISION);
+        let revision_files = chart.revision_files;
         Ok(RenderedChart { files, random_files, generated, unchecked_schema_refs, revision_files })
     }
 
@@ -156,6 +153,34 @@ impl Helm {
         command.arg("--").arg(&inputs.release_name).arg(chart);
         command.env("HELM_PLUGINS", folder.join("plugins")).env("HELM_NO_PLUGINS", "1");
         Ok(command)
+    }
+}
+
+/// What a rendering needs of a chart, so that the chart itself is not in memory while Helm runs.
+struct PreparedChart {
+    name: String,
+    packed: Vec<u8>,
+    unchecked_schema_refs: Vec<String>,
+    may_be_random: bool,
+    revision_files: Vec<String>,
+}
+
+impl PreparedChart {
+    async fn read(archive: &[u8], inputs: &ChartInputs) -> Result<Self, RenderFailed> {
+        let busy = |error: MemoryExhausted| RenderFailed::new(FailureKind::Server, error.to_string());
+        let _memory = reserve_memory(archive.len()).await.map_err(busy)?;
+        let chart = ChartArchive::read(archive)
+            .map_err(|rejected| RenderFailed::new(FailureKind::Archive, rejected.to_string()))?;
+        let packed = chart.pack().map_err(RenderFailed::from_io)?;
+        let unchecked_schema_refs =
+            if inputs.skip_schema_validation { Vec::new() } else { chart.remote_schema_refs() };
+        Ok(Self {
+            name: chart.metadata().name.clone(),
+            packed,
+            unchecked_schema_refs,
+            may_be_random: chart.may_be_random(&inputs.values),
+            revision_files: chart.files_with_text(RELEASE_REVISION),
+        })
     }
 }
 

@@ -13,7 +13,7 @@ pub use egress::{CacheValidators, EgressUnavailable};
 use egress::{Credentials, EgressClient, EgressOptions, EgressPolicy};
 
 use crate::RemoteAccess;
-use crate::archive::{ChartArchive, ChartMetadata};
+use crate::archive::{self, ChartArchive, ChartMetadata};
 
 mod artifact;
 mod error;
@@ -168,9 +168,11 @@ struct FetchedArchive {
 impl FetchedArchive {
     async fn check(self, request: ChartRequest<'_>) -> Result<FetchedChart, RepositoryError> {
         let Self { archive, origin, published } = self;
+        let memory = archive::reserve_memory(archive.len()).await?;
         let read = tokio::task::spawn_blocking(move || {
             let digest = Digest::compute(&archive);
             let metadata = ChartArchive::read(&archive).map(|chart| chart.metadata().clone());
+            drop(memory);
             (archive, digest, metadata)
         });
         let (archive, digest, metadata) = read.await.map_err(|error| RepositoryError::from_task(&error))?;

@@ -37,6 +37,7 @@ mod git_server;
 mod git_sources;
 mod helm_releases;
 mod incidents;
+mod memory_limits;
 mod oci_artifacts;
 mod real_charts;
 mod real_clusters;

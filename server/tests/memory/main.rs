@@ -1,5 +1,6 @@
-//! Memory, file descriptors and rows of a server process: under the largest inputs (P19) and over many requests (P30).
+//! Memory, file descriptors and rows of a server process: under the largest inputs and many of them at once (P19) and over many requests (P30).
 
+mod budgets;
 mod largest_inputs;
 mod server_process;
 mod soak;

@@ -23,6 +23,12 @@ const WAIT_TIMEOUT: Duration = testkit::patience();
 pub struct ServerProcess {
     child: Child,
     pub client: Client,
+    /// Address of the console, without a scheme.
+    pub console: String,
+    /// The API token of the client.
+    pub token: String,
+    /// The client of another user.
+    pub other_client: Client,
     agents_url: String,
     join_token: JoinTokenParts,
     folder: tempfile::TempDir,
@@ -33,12 +39,15 @@ pub struct ServerProcess {
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// What must exist before the server starts, because SQLite allows one server at a time.
-async fn prepare_database(folder: &Path, clusters: usize) -> (String, JoinTokenParts) {
+async fn prepare_database(folder: &Path, clusters: usize) -> ([String; 2], JoinTokenParts) {
     let database = format!("sqlite://{}", folder.join("flotilla.db").display());
     let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
     let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
     let actor = Actor::new("ada", ActorKind::Session(user), Role::Admin);
     let token = hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;
+    let other = hub.ensure_user("grace", "correct horse battery").await.unwrap();
+    let other = Actor::new("grace", ActorKind::Session(other), Role::Admin);
+    let other_token = hub.create_token(&other, &NewApiToken::new("test", 1)).await.unwrap().secret;
     for number in 0..clusters {
         let new = NewCluster::new(&format!("offline-{number}"), ClusterKind::Agent);
         hub.register_cluster(&actor, new).await.unwrap();
@@ -50,7 +59,7 @@ async fn prepare_database(folder: &Path, clusters: usize) -> (String, JoinTokenP
     // Its connections close asynchronously.
     let lock = std::fs::File::open(folder.join("flotilla.db.lock")).unwrap();
     tokio::task::spawn_blocking(move || lock.lock().unwrap()).await.unwrap();
-    (token, JoinTokenParts { id: joining.id, secret: joining.secret, authority })
+    ([token, other_token], JoinTokenParts { id: joining.id, secret: joining.secret, authority })
 }
 
 impl ServerProcess {
@@ -59,7 +68,7 @@ impl ServerProcess {
         wire::tls::install_crypto_provider();
         let alone = ALONE.lock().await;
         let folder = tempfile::tempdir().unwrap();
-        let (token, join_token) = prepare_database(folder.path(), clusters).await;
+        let ([token, other_token], join_token) = prepare_database(folder.path(), clusters).await;
         let mut server = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
         server.args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0"]);
         // Arenas of threads grow without a leak.
@@ -67,7 +76,9 @@ impl ServerProcess {
         let started = StartedServer::spawn(&mut server).await.expect("the server starts");
         let StartedServer { child, url, agents_url, .. } = started;
         let client = Client::new(&url, &token).unwrap();
-        Self { child, client, agents_url, join_token, folder, _alone: alone }
+        let other_client = Client::new(&url, &other_token).unwrap();
+        let console = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        Self { child, client, console, token, other_client, agents_url, join_token, folder, _alone: alone }
     }
 
     /// Joins a cluster; its agent sends what the test sends.

@@ -14,16 +14,19 @@ use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use source::repository::{ChartRequest, RepositoryError, RepositoryErrorKind, RepositoryVersion};
 use store::chart_repository::ChartRepositoryRow;
+use tokio::sync::Semaphore;
 
 use super::rendering::RenderingFailure;
 use super::upload::read_chart;
-use crate::blocking::run_blocking;
+use crate::blocking::read_archive;
 use crate::chart_repository::to_source;
 use crate::fetch_queues::{describe_full, host_key};
 use crate::hub::CommitEffects;
 use crate::manifests::RenderWait;
 use crate::{Actor, Error, Hub};
 
+/// Charts that are fetched at the same time; each may have an index of 32 MiB in memory.
+const CONCURRENT_FETCHES: usize = 4;
 /// How long the versions of a chart in a registry may take.
 const REGISTRY_WAIT: Duration = Duration::from_secs(20);
 
@@ -40,9 +43,15 @@ struct FetchKey {
 }
 
 /// Fetches charts on this server.
-#[derive(Default)]
 pub(crate) struct ChartFetcher {
     running: Mutex<HashMap<FetchKey, SharedFetch>>,
+    slots: Semaphore,
+}
+
+impl Default for ChartFetcher {
+    fn default() -> Self {
+        Self { running: Mutex::default(), slots: Semaphore::new(CONCURRENT_FETCHES) }
+    }
 }
 
 impl Hub {
@@ -139,6 +148,9 @@ async fn fetch(
     row: &ChartRepositoryRow,
     key: &FetchKey,
 ) -> Result<Result<ChartVersion, RenderingFailure>, Error> {
+    let Ok(_slot) = hub.chart_fetcher().slots.acquire().await else {
+        return Ok(Err(RenderingFailure::retried("The server stops.", "It is tried again.")));
+    };
     let client = match hub.repository_client() {
         Ok(client) => client,
         Err(failure) => return Ok(Err(RenderingFailure::retried(failure.message, failure.hint))),
@@ -176,7 +188,7 @@ async fn store_fetched(
 ) -> Result<Result<ChartVersion, RenderingFailure>, Error> {
     let (now, repository) = (hub.clock().now(), row.name.clone());
     let created_by = Actor::system().name;
-    let read = run_blocking(move || {
+    let read = read_archive(archive, move |archive| {
         read_chart(&repository, &archive, created_by, now).map(|chart| (chart, archive))
     });
     let (chart, archive) = match read.await? {

@@ -9,6 +9,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use domain::chart::ChartInputs;
+use domain::generated_values::GeneratedFields;
+use domain::manifest;
 use domain::name_list::join_first;
 use domain::release::Reason;
 use domain::server_status::RendererSandbox;
@@ -22,6 +24,7 @@ use store::chart::ChartRendering;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::values_check::KnownValuesCache;
+use crate::blocking::run_blocking;
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePosition};
 use crate::{Error, Hub};
 
@@ -56,7 +59,7 @@ fn limits(cores: usize) -> QueueLimits {
 /// The error of a request whose renderings are not accepted.
 pub(crate) fn too_many_renderings(full: QueueFull) -> Error {
     let message = format!("The renderings of this request are not accepted, because {full}.");
-    Error::Overloaded { message, retry_after_seconds: RETRY_AFTER_SECONDS }
+    Error::ServerBusy { message, retry_after_seconds: RETRY_AFTER_SECONDS }
 }
 
 /// Why there is no rendering.
@@ -266,6 +269,8 @@ async fn render_and_store(
         Ok(rendered) => rendered,
         Err(failed) => return Ok(Err(to_failure(failed))),
     };
+    let bounded = run_blocking(move || discard_unusable(rendered));
+    let (rendered, findings) = bounded.await?;
     let files = serde_json::to_vec(&rendered.files).map_err(|error| Error::Internal(Box::new(error)))?;
     let files_digest = Digest::compute(&files);
     let rendering = ChartRendering {
@@ -273,7 +278,7 @@ async fn render_and_store(
         chart: inputs.chart,
         files: files_digest.clone(),
         helm_version: helm.version().to_owned(),
-        findings: rendering_findings(&rendered),
+        findings,
         generated: rendered.generated,
     };
     let now = hub.clock().now();
@@ -281,7 +286,29 @@ async fn render_and_store(
     store::artifact::put(&mut tx, &files_digest, &files, now).await?;
     let stored = store::chart::put_rendering(&mut tx, &rendering, now).await?;
     tx.commit().await?;
-    Ok(Ok(stored))
+    Ok(accept_rendering(stored))
+}
+
+/// The rendering with what a person should know about it. Of one that exceeds the limits of every workload only these errors remain:
+/// nobody could use its files, and they would be stored for every set of values that somebody tries.
+fn discard_unusable(rendered: RenderedChart) -> (RenderedChart, Vec<Finding>) {
+    let exceeded = manifest::parse(&rendered.files).findings.into_iter();
+    let exceeded: Vec<Finding> =
+        exceeded.filter(|found| found.code == "G111" && found.is_blocking()).take(MAX_EXCEEDED).collect();
+    if exceeded.is_empty() {
+        let findings = rendering_findings(&rendered);
+        return (rendered, findings);
+    }
+    let empty = RenderedChart { files: Vec::new(), generated: GeneratedFields::default(), ..rendered };
+    (empty, exceeded)
+}
+
+/// A stored rendering, or why it has no files: then its findings are errors.
+pub(crate) fn accept_rendering(stored: ChartRendering) -> Result<ChartRendering, RenderingFailure> {
+    if stored.findings.iter().any(Finding::is_blocking) {
+        return Err(RenderingFailure { findings: stored.findings, reason: Reason::RenderFailed });
+    }
+    Ok(stored)
 }
 
 /// The bytes of the stored archive are not those that were stored.
@@ -338,6 +365,8 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     findings
 }
 
+/// Most exceeded limits that are stored in place of a rendering.
+const MAX_EXCEEDED: usize = 20;
 /// Number of files or objects that a message names.
 const NAMED_FILES: usize = 3;
 
@@ -383,6 +412,8 @@ pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use domain::workload::SourceFile;
+
     use super::*;
 
     #[test]
@@ -391,6 +422,44 @@ mod tests {
             let QueueLimits { running, running_of_group, .. } = limits(cores);
             assert!(running_of_group >= 1);
             assert!(running_of_group < running || cores == 1, "{cores} cores");
+        }
+    }
+
+    fn render(bytes: usize) -> (RenderedChart, Vec<Finding>) {
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web}}\ndata: {{value: \"{}\"}}\n",
+            "x".repeat(bytes)
+        );
+        discard_unusable(RenderedChart {
+            files: vec![SourceFile { name: "templates/config.yaml".to_owned(), text }],
+            random_files: Vec::new(),
+            generated: GeneratedFields::default(),
+            unchecked_schema_refs: Vec::new(),
+            revision_files: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn p19_only_the_error_remains_of_a_rendering_beyond_the_limits_of_a_workload() {
+        let (usable, findings) = render(1_000);
+        assert_eq!((usable.files.len(), findings), (1, Vec::new()));
+        for bytes in [2 << 20, 11 << 20] {
+            let (discarded, findings) = render(bytes);
+            assert!(discarded.files.is_empty());
+            assert!(
+                !findings.is_empty() && findings.iter().all(|found| found.code == "G111"),
+                "{findings:?}"
+            );
+            let stored = ChartRendering {
+                inputs: Digest::compute(b"inputs"),
+                chart: Digest::compute(b"chart"),
+                files: Digest::compute(b"[]"),
+                helm_version: String::new(),
+                findings: findings.clone(),
+                generated: GeneratedFields::default(),
+            };
+            let failure = accept_rendering(stored).unwrap_err();
+            assert_eq!((failure.findings, failure.reason), (findings, Reason::RenderFailed));
         }
     }
 }

@@ -6,7 +6,7 @@ use domain::event::{EventKind, NewEvent};
 use domain::{Digest, Finding, Timestamp};
 use source::archive::{ArchiveRejected, ChartArchive};
 
-use crate::blocking::run_blocking;
+use crate::blocking::read_archive;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -14,13 +14,13 @@ impl Hub {
     /// Stores a packed chart (`.tgz`) in the repository `local`. The same archive again is no change.
     ///
     /// # Errors
-    /// The archive is rejected, with the entry named; [`Error::AlreadyExists`] if the project has another archive of this
+    /// The archive is rejected, with the entry named; [`Error::ServerBusy`]; [`Error::AlreadyExists`] if the project has another archive of this
     /// version: a version never changes, because revisions name it.
     pub async fn upload_chart(&self, actor: &Actor, archive: Vec<u8>) -> Result<ChartVersion, Error> {
         actor.authorize(UserAction::ChangeCharts)?;
         let now = self.clock().now();
         let created_by = actor.name.clone();
-        let read = run_blocking(move || {
+        let read = read_archive(archive, move |archive| {
             read_chart(LOCAL_REPOSITORY, &archive, created_by, now).map(|chart| (chart, archive))
         });
         let (chart, archive) = read.await?.map_err(|finding| Error::Invalid(vec![finding]))?;

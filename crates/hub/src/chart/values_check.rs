@@ -16,7 +16,7 @@ use source::unknown_values::KnownValues;
 
 use super::rendering::{RenderingFailure, failure_findings, too_many_renderings};
 use super::upload::rejected_archive;
-use crate::blocking::run_blocking;
+use crate::blocking::read_stored_archive;
 use crate::manifests::RenderWait;
 use crate::{Error, Hub};
 
@@ -127,8 +127,9 @@ impl Hub {
         if let Some(known) = cache.lock().get(digest) {
             return Ok(known.clone());
         }
-        let archive = self.load_archive(digest).await?;
-        let read = run_blocking(move || ChartArchive::read(&archive).map(|chart| KnownValues::read(&chart)));
+        let read = read_stored_archive(self.load_archive(digest), |archive| {
+            ChartArchive::read(&archive).map(|chart| KnownValues::read(&chart))
+        });
         let known = Arc::new(read.await?.map_err(|rejected| rejected_archive(&rejected))?);
         let mut cache = cache.lock();
         if cache.len() >= MAX_CACHED {

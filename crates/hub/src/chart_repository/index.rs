@@ -1,14 +1,21 @@
 //! The list of a repository's charts, as of its last complete index.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::Digest;
 use domain::chart_repository::IndexedChart;
+use source::memory_budget::CHART_INDEXES;
 use store::chart_repository::ChartRepositoryRow;
 
 use super::ParsedIndex;
 use crate::blocking::run_blocking;
 use crate::{Error, Hub};
+
+/// Memory that a list needs while it is parsed and afterwards, per byte of JSON.
+const MEMORY_PER_BYTE: u64 = 8;
+/// Most bytes of JSON of all lists that are cached; the last one that was read is cached in any case.
+const MAX_CACHED_BYTES: usize = 32 << 20;
 
 impl Hub {
     /// The charts of the last complete index; `None` if there is none.
@@ -24,16 +31,57 @@ impl Hub {
         let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
         let bytes = store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?;
         drop(tx);
-        let parsed: Result<Vec<IndexedChart>, serde_json::Error> =
-            run_blocking(move || serde_json::from_slice(&bytes)).await?;
+        let stored_bytes = bytes.len();
+        let memory = CHART_INDEXES.reserve(MEMORY_PER_BYTE * stored_bytes as u64).await?;
+        let parsed: Result<Vec<IndexedChart>, serde_json::Error> = run_blocking(move || {
+            let charts = serde_json::from_slice(&bytes);
+            drop(memory);
+            charts
+        })
+        .await?;
         let charts = Arc::new(parsed.map_err(|error| Error::Internal(Box::new(error)))?);
-        let entry = ParsedIndex { digest: digest.clone(), charts: charts.clone() };
-        self.repository_reader().indexes.lock().insert(row.name.clone(), entry);
+        let entry = ParsedIndex { digest: digest.clone(), bytes: stored_bytes, charts: charts.clone() };
+        insert_bounded(&mut self.repository_reader().indexes.lock(), row.name.clone(), entry);
         Ok(Some(charts))
     }
 
     fn cached_index(&self, repository: &str, digest: &Digest) -> Option<Arc<Vec<IndexedChart>>> {
         let cached = self.repository_reader().indexes.lock();
         cached.get(repository).filter(|cached| cached.digest == *digest).map(|cached| cached.charts.clone())
+    }
+}
+
+/// Inserts a list. The largest others are removed if all of them are too large together: they are parsed again when they are needed.
+fn insert_bounded(indexes: &mut HashMap<String, ParsedIndex>, repository: String, entry: ParsedIndex) {
+    indexes.remove(&repository);
+    while !indexes.is_empty()
+        && indexes.values().map(|index| index.bytes).sum::<usize>() + entry.bytes > MAX_CACHED_BYTES
+    {
+        let largest = indexes.iter().max_by_key(|(_, index)| index.bytes).map(|(name, _)| name.clone());
+        indexes.remove(&largest.unwrap_or_default());
+    }
+    indexes.insert(repository, entry);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p19_cached_lists_of_charts_are_bounded_together() {
+        let index = |bytes: usize| ParsedIndex {
+            digest: Digest::compute(b"list"),
+            bytes,
+            charts: Arc::new(Vec::new()),
+        };
+        let mut indexes = HashMap::new();
+        for number in 0..100 {
+            insert_bounded(&mut indexes, format!("r{number}"), index(MAX_CACHED_BYTES / 10));
+        }
+        assert!(indexes.len() == 10 && indexes.contains_key("r99"), "{} lists", indexes.len());
+        insert_bounded(&mut indexes, "large".to_owned(), index(2 * MAX_CACHED_BYTES));
+        assert_eq!(indexes.keys().collect::<Vec<_>>(), ["large"]);
+        insert_bounded(&mut indexes, "small".to_owned(), index(1));
+        assert_eq!(indexes.keys().collect::<Vec<_>>(), ["small"]);
     }
 }

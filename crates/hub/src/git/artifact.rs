@@ -106,6 +106,7 @@ fn to_failure(error: RepositoryError) -> RenderingFailure {
     let is_temporary = matches!(
         kind,
         RepositoryErrorKind::Unreachable
+            | RepositoryErrorKind::ServerBusy
             | RepositoryErrorKind::Unauthorized
             | RepositoryErrorKind::NotAllowed
     );

@@ -18,7 +18,7 @@ use store::chart::ChartRendering;
 use super::generated::ParsedRendering;
 use super::{ClusterManifests, ManifestsQuery, SourceManifests};
 use crate::blocking::{run_blocking, run_blocking_in_place};
-use crate::chart::{RenderingFailure, SharedRendering, too_many_renderings};
+use crate::chart::{RenderingFailure, SharedRendering, accept_rendering, too_many_renderings};
 use crate::fair_queue::QueueKey;
 use crate::render::{findings_reason, to_outcome};
 use crate::requester::current_requester;
@@ -128,7 +128,7 @@ impl Hub {
         let mut tx = self.read().await?;
         for digest in inputs.distinct.keys() {
             if let Some(rendering) = store::chart::get_rendering(&mut tx, digest).await? {
-                found.insert(digest.clone(), Ok(rendering));
+                found.insert(digest.clone(), accept_rendering(rendering));
             }
         }
         drop(tx);

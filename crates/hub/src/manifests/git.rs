@@ -8,7 +8,7 @@ use source::archive::ChartArchive;
 
 use super::chart::{RenderWait, unrendered};
 use super::{ManifestSet, ManifestsQuery, SourceManifests};
-use crate::blocking::run_blocking;
+use crate::blocking::{read_stored_archive, run_blocking};
 use crate::chart::{RenderingFailure, rejected_archive};
 use crate::git::{mismatch, unpinned};
 use crate::{Error, Hub};
@@ -74,14 +74,14 @@ impl Hub {
         query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
-        let bytes = self.get_git_content(digest).await?;
         // What is made of the chart must depend on the commit alone.
         let committed_at =
             source.pinned.as_ref().map_or(Timestamp::from_millis(0), |pinned| pinned.committed_at);
         let created_by = source.repository.clone();
-        let read =
-            run_blocking(move || crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, committed_at))
-                .await?;
+        let read = read_stored_archive(self.get_git_content(digest), move |bytes| {
+            crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, committed_at)
+        })
+        .await?;
         let chart = match read {
             Ok(chart) => chart,
             Err(finding) => {
@@ -107,9 +107,9 @@ impl Hub {
 
     /// The text of `values.yaml` of a chart in Git; empty without one.
     pub(crate) async fn get_git_default_values(&self, digest: &Digest) -> Result<String, Error> {
-        let bytes = self.get_git_content(digest).await?;
-        let read =
-            run_blocking(move || ChartArchive::read(&bytes).map(|chart| chart.default_values().to_owned()));
+        let read = read_stored_archive(self.get_git_content(digest), |bytes| {
+            ChartArchive::read(&bytes).map(|chart| chart.default_values().to_owned())
+        });
         read.await?.map_err(|rejected| rejected_archive(&rejected))
     }
 }

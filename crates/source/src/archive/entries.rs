@@ -51,6 +51,11 @@ impl Budget {
         Self { content, files: files.len(), ..Self::new(content) }
     }
 
+    /// The most memory that the outermost archive and its content need.
+    pub(super) fn max_memory(&self) -> u64 {
+        self.max_content().saturating_add(self.packed)
+    }
+
     /// The most content that the outermost archive may have.
     fn max_content(&self) -> u64 {
         MAX_CHART_BYTES.min(RATIO_FREE_BYTES.saturating_add(self.packed.saturating_mul(MAX_RATIO)))

@@ -2,6 +2,8 @@
 
 use egress::{FetchError, FetchErrorKind, FetchResponse, StatusCode};
 
+use crate::memory_budget::MemoryExhausted;
+
 /// Most characters of a text of a repository that a message repeats.
 const MAX_SHOWN_CHARS: usize = 160;
 
@@ -34,13 +36,15 @@ pub enum GitErrorKind {
     TooLarge,
     /// The content at the path is not acceptable.
     RejectedContent,
+    /// The memory for packs is in use; later it may succeed.
+    ServerBusy,
 }
 
 impl GitErrorKind {
     /// Whether the same request may succeed later without a change of the source: the repository is down, or its credentials are
     /// replaced.
     pub const fn is_temporary(self) -> bool {
-        matches!(self, Self::Unreachable | Self::Unauthorized | Self::NotAllowed)
+        matches!(self, Self::Unreachable | Self::Unauthorized | Self::NotAllowed | Self::ServerBusy)
     }
 }
 
@@ -87,6 +91,12 @@ impl GitError {
         };
         let url = shorten(response.url.as_str().split(['?', '#']).next().unwrap_or_default());
         Self::new(kind, format!("{url} responds {status}."), hint)
+    }
+}
+
+impl From<MemoryExhausted> for GitError {
+    fn from(error: MemoryExhausted) -> Self {
+        Self::new(GitErrorKind::ServerBusy, error.to_string(), "Try again in a moment.")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::Timestamp;
 use gix_hash::{Kind as HashKind, ObjectId};
@@ -12,10 +12,16 @@ use gix_pack::Bundle;
 use gix_utils::progress::Discard;
 
 use super::error::{GitError, GitErrorKind, shorten};
+use super::pack_size::{MAX_COMMIT_BYTES, MAX_OBJECT_BYTES, MAX_TREE_BYTES};
+use crate::memory_budget::MemoryReservation;
 use crate::scratch::ScratchFolder;
 
-/// Largest object, in bytes, and the largest allocation for one.
-const MAX_OBJECT_BYTES: usize = 64 << 20;
+/// Most parents of a commit.
+const MAX_PARENTS: usize = 256;
+/// Most commits of a history.
+const MAX_ANCESTORS: usize = 20_000;
+/// How long the commits of a history may take to be read.
+const ANCESTORS_TIME: Duration = Duration::from_secs(10);
 /// Latest time that is shown, in seconds: the end of the year 9999.
 const MAX_SECONDS: i64 = 253_402_300_799;
 /// How long the objects of a pack may take to be indexed.
@@ -43,6 +49,8 @@ pub struct CommitObjects {
     tree: ObjectId,
     /// Removed when it is dropped.
     _folder: tempfile::TempDir,
+    /// The memory that indexing and reading need.
+    _memory: MemoryReservation<'static>,
 }
 
 impl std::fmt::Debug for CommitObjects {
@@ -70,11 +78,17 @@ fn io_error(error: &std::io::Error) -> GitError {
 }
 
 impl CommitObjects {
-    /// Indexes a pack, which verifies the checksum of every object, and reads the commit. It blocks: call it off the async threads.
+    /// Indexes a pack, which verifies the checksum of every object, and reads the commit. `memory` is what was measured for the pack
+    /// ([`super::pack_size`]). It blocks: call it off the async threads.
     ///
     /// # Errors
     /// The pack is damaged or too large, or does not contain the commit.
-    pub(super) fn read(pack: &[u8], commit: &str, scratch: &ScratchFolder) -> Result<Self, GitError> {
+    pub(super) fn read(
+        pack: &[u8],
+        commit: &str,
+        scratch: &ScratchFolder,
+        memory: MemoryReservation<'static>,
+    ) -> Result<Self, GitError> {
         let folder = scratch.create_folder("git-").map_err(|e| io_error(&e))?;
         let interrupt = Arc::new(AtomicBool::new(false));
         let _timer = InterruptTimer::start(interrupt.clone());
@@ -98,8 +112,9 @@ impl CommitObjects {
         bundle.pack.alloc_limit_bytes = Some(MAX_OBJECT_BYTES);
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|_| empty())?;
         let raw = find(&bundle, id, Kind::Commit)?;
+        list_parents(id, &raw)?;
         let (details, tree) = read_details(commit, &raw)?;
-        Ok(Self { bundle, raw, details, tree, _folder: folder })
+        Ok(Self { bundle, raw, details, tree, _folder: folder, _memory: memory })
     }
 
     /// What the commit says about itself.
@@ -128,11 +143,24 @@ impl CommitObjects {
 
     /// A commit and its ancestors, as far as they were fetched.
     fn list_ancestors(&self, from: ObjectId) -> Result<HashSet<ObjectId>, GitError> {
-        let (mut found, mut pending) = (HashSet::new(), vec![from]);
+        let began = Instant::now();
+        let (mut found, mut pending) = (HashSet::new(), Vec::new());
+        if self.has(from) {
+            found.insert(from);
+            pending.push(from);
+        }
         while let Some(id) = pending.pop() {
-            if self.has(id) && found.insert(id) {
-                let raw = self.find(id, Kind::Commit)?;
-                pending.extend(CommitRefIter::from_bytes(&raw, HashKind::Sha1).parent_ids());
+            if began.elapsed() > ANCESTORS_TIME {
+                let limit = ANCESTORS_TIME.as_secs();
+                return Err(long_history(format!("took longer than {limit} s to read")));
+            }
+            for parent in list_parents(id, &self.find(id, Kind::Commit)?)? {
+                if self.has(parent) && found.insert(parent) {
+                    pending.push(parent);
+                }
+            }
+            if found.len() > MAX_ANCESTORS {
+                return Err(long_history(format!("has more than {MAX_ANCESTORS} commits")));
             }
         }
         Ok(found)
@@ -154,6 +182,29 @@ impl CommitObjects {
     }
 }
 
+/// The parents of a commit, which may have a limited number of them.
+fn list_parents(id: ObjectId, raw: &[u8]) -> Result<Vec<ObjectId>, GitError> {
+    let parents = CommitRefIter::from_bytes(raw, HashKind::Sha1).parent_ids();
+    let parents: Vec<ObjectId> = parents.take(MAX_PARENTS + 1).collect();
+    if parents.len() <= MAX_PARENTS {
+        return Ok(parents);
+    }
+    let message =
+        format!("Commit {id} of the repository has more than {MAX_PARENTS} parents, which is the limit.");
+    Err(GitError::new(GitErrorKind::TooLarge, message, "Use a commit with fewer parents."))
+}
+
+/// How far a commit is ahead can't be counted. `reason` is the end of a sentence about its history.
+fn long_history(reason: String) -> GitError {
+    GitError::new(
+        GitErrorKind::TooLarge,
+        format!(
+            "The history between two commits of the repository {reason}, so that they can't be compared."
+        ),
+        "Publish the commit by hand, or merge in smaller steps.",
+    )
+}
+
 fn find(bundle: &Bundle, id: ObjectId, kind: Kind) -> Result<Vec<u8>, GitError> {
     let mut bytes = Vec::new();
     let mut inflate = gix_zlib::Inflate::default();
@@ -161,10 +212,25 @@ fn find(bundle: &Bundle, id: ObjectId, kind: Kind) -> Result<Vec<u8>, GitError> 
         .find(&id, &mut bytes, &mut inflate, &mut gix_pack::cache::Never)
         .map_err(|error| invalid(&error))?;
     match found.map(|(data, _)| data.kind) {
-        Some(found) if found == kind => Ok(bytes),
+        Some(found) if found == kind => check_size(id, kind, bytes),
         Some(found) => Err(GitError::invalid(format!("{id} of the repository is a {found}, not a {kind}."))),
         None => Err(GitError::invalid(format!("The pack of the repository lacks the {kind} {id}."))),
     }
+}
+
+/// The bytes of an object, unless they are more than those of its kind may be: what is read of them would need many times as much.
+fn check_size(id: ObjectId, kind: Kind, bytes: Vec<u8>) -> Result<Vec<u8>, GitError> {
+    let limit = match kind {
+        Kind::Commit => MAX_COMMIT_BYTES,
+        Kind::Tree => MAX_TREE_BYTES,
+        Kind::Blob | Kind::Tag => return Ok(bytes),
+    };
+    if bytes.len() as u64 <= limit {
+        return Ok(bytes);
+    }
+    let message =
+        format!("The {kind} {id} of the repository has {} bytes; at most {limit} are allowed.", bytes.len());
+    Err(GitError::new(GitErrorKind::TooLarge, message, "Use a smaller commit or folder."))
 }
 
 fn read_details(id: &str, raw: &[u8]) -> Result<(CommitDetails, ObjectId), GitError> {
@@ -206,3 +272,6 @@ impl InterruptTimer {
         Self { _sender: sender }
     }
 }
+
+#[cfg(test)]
+mod tests;

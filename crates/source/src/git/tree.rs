@@ -19,6 +19,8 @@ pub const MAX_FILE_BYTES: usize = 10 << 20;
 pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 /// Most entries that are visited, folders included.
 const MAX_ENTRIES: usize = 20_000;
+/// Longest path of an entry, in bytes: the paths of all visited entries are in memory.
+const MAX_PATH_BYTES: usize = 1_024;
 /// Deepest nesting of folders below the path.
 const MAX_DEPTH: usize = 32;
 /// How the text begins that Git LFS stores in place of a file.
@@ -248,6 +250,10 @@ impl FolderReader {
             let reason = format!("is one more than the {MAX_ENTRIES} entries that are allowed");
             return Err(GitError::rejected(full, &reason, "Choose a narrower path."));
         }
+        if full.len() > MAX_PATH_BYTES {
+            let reason = format!("has a path of {} bytes; at most {MAX_PATH_BYTES} are allowed", full.len());
+            return Err(GitError::rejected(full, &reason, "Use shorter names."));
+        }
         if !self.folded.insert(path.to_lowercase().nfc().collect()) {
             let reason = "differs from another one only by case or by its encoding";
             return Err(GitError::rejected(full, reason, "Rename one of them."));
@@ -292,3 +298,6 @@ pub(super) fn join(folder: &str, name: &str) -> String {
         (folder, name) => format!("{folder}/{name}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use super::RepositoryClient;
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
 use super::location::{Location, Repository};
 use super::oci::{ARCHIVE_TYPE, Descriptor};
-use crate::archive::read_files;
+use crate::archive::{read_files, reserve_memory};
 
 /// Media types of the layer with the archive: of Helm, of Flux, and of an image layer, which `oras push` gives to a folder.
 const LAYER_TYPES: [&str; 4] = [
@@ -72,7 +72,13 @@ impl RepositoryClient {
                 "Try again; if it fails again, tell the maintainers of the registry.",
             ));
         }
-        let read = tokio::task::spawn_blocking(move || read_files(&archive)).await;
+        let memory = reserve_memory(archive.len()).await?;
+        let read = tokio::task::spawn_blocking(move || {
+            let files = read_files(&archive);
+            drop(memory);
+            files
+        });
+        let read = read.await;
         let files = read.map_err(|error| RepositoryError::from_task(&error))?.map_err(|rejected| {
             RepositoryError {
                 kind: RepositoryErrorKind::RejectedArchive,

@@ -3,6 +3,8 @@
 use domain::nearest::find_nearest;
 use egress::{FetchError, FetchErrorKind, FetchResponse, StatusCode};
 
+use crate::memory_budget::MemoryExhausted;
+
 /// Most characters of a text of a repository that a message repeats.
 const MAX_SHOWN_CHARS: usize = 120;
 
@@ -39,12 +41,14 @@ pub enum RepositoryErrorKind {
     RejectedArchive,
     /// This kind of repository does not have the operation.
     Unsupported,
+    /// The memory for reading it is in use; later it may succeed.
+    ServerBusy,
 }
 
 impl RepositoryErrorKind {
     /// Whether the same request may succeed later without a change by anybody.
     pub const fn is_temporary(self) -> bool {
-        matches!(self, Self::Unreachable)
+        matches!(self, Self::Unreachable | Self::ServerBusy)
     }
 }
 
@@ -100,6 +104,12 @@ impl RepositoryError {
         // The query of a URL can contain a signature.
         let url = shorten(response.url.as_str().split(['?', '#']).next().unwrap_or_default());
         Self::new(kind, format!("{url} responds {status} to the request of {what}."), hint)
+    }
+}
+
+impl From<MemoryExhausted> for RepositoryError {
+    fn from(error: MemoryExhausted) -> Self {
+        Self::new(RepositoryErrorKind::ServerBusy, error.to_string(), "Try again in a moment.")
     }
 }
 

@@ -3,10 +3,11 @@
 use egress::{CacheValidators, FetchRequest, FetchResponse, StatusCode, Url};
 
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
-use super::index::{MAX_INDEX_BYTES, RepositoryIndex, RepositoryVersion};
+use super::index::{MAX_INDEX_BYTES, MEMORY_PER_BYTE, RepositoryIndex, RepositoryVersion};
 use super::location::OciRegistry;
 use super::{ChartRequest, FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
 use crate::archive::MAX_ARCHIVE_BYTES;
+use crate::memory_budget::CHART_INDEXES;
 
 impl RepositoryClient {
     pub(super) async fn fetch_http_index(
@@ -50,8 +51,11 @@ impl RepositoryClient {
         }
         let validators = CacheValidators::from_headers(&response.headers);
         let repository = repository.clone();
+        let memory = CHART_INDEXES.reserve(MEMORY_PER_BYTE * response.body.len() as u64).await?;
         let parsed = tokio::task::spawn_blocking(move || {
-            RepositoryIndex::parse(&response.body, repository, response.policy)
+            let index = RepositoryIndex::parse(&response.body, repository, response.policy);
+            drop(memory);
+            index
         });
         let index = parsed.await.map_err(|error| RepositoryError::from_task(&error))??;
         Ok(Some((index, validators)))

@@ -14,7 +14,9 @@ use super::error::{RepositoryError, shorten};
 
 /// Largest index, in bytes.
 pub(super) const MAX_INDEX_BYTES: usize = 32 << 20;
-/// Most values of an index in YAML; one entry has about 30.
+/// Memory that an index needs while it is parsed, per byte: measured for YAML of short values, and rounded up.
+pub(super) const MEMORY_PER_BYTE: u64 = 40;
+/// Most values of an index; one entry has about 30.
 const MAX_NODES: usize = 2_000_000;
 /// Deepest nesting; entries have annotations and dependencies.
 const MAX_DEPTH: usize = 32;
@@ -200,13 +202,32 @@ struct IndexFile {
 }
 
 impl IndexFile {
-    /// Helm accepts YAML and JSON; JSON is read much faster, and is bounded by its size.
+    /// Helm accepts YAML and JSON; JSON is read much faster.
     fn parse(text: &str, max_nodes: usize) -> Result<Self, String> {
         if text.trim_start().starts_with('{') {
+            if count_json_values(text) > max_nodes {
+                return Err(format!("it has more than {max_nodes} values"));
+            }
             return serde_json::from_str(text).map_err(|error| error.to_string());
         }
         serde_saphyr::from_str_with_options(text, yaml_limits(max_nodes)).map_err(|error| error.to_string())
     }
+}
+
+/// The number of values of a text in JSON, without parsing it: an empty object of two bytes becomes an entry of hundreds.
+fn count_json_values(text: &str) -> usize {
+    let (mut count, mut is_in_string, mut is_escaped) = (1, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_in_string => is_escaped = true,
+            b'"' => is_in_string = !is_in_string,
+            // What follows is a value.
+            b',' | b'{' | b'[' if !is_in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The fields that are used; an entry is a `Chart.yaml` with more fields.
@@ -364,6 +385,20 @@ mod tests {
         assert_eq!(parse("apiVersion: v1\nentries: {}\n").unwrap().charts().count(), 0);
         let json = "{\"apiVersion\":\"v1\",\"entries\":{\"web\":[{\"version\":\"1.0.0\",\"urls\":[\"a\"]}]}}";
         assert_eq!(parse(json).unwrap().charts().count(), 1);
+    }
+
+    #[test]
+    fn p19_an_index_in_json_is_bounded_in_values_as_one_in_yaml_is() {
+        let index = |entries: usize| {
+            let many = "{},".repeat(entries);
+            format!("{{\"apiVersion\":\"v1, \\\"2\",\"entries\":{{\"web\":[{many}{{}}]}}}}")
+        };
+        assert_eq!(count_json_values("{\"a\": [1, \"x,\\\",{[\", {}]}"), 6);
+        assert!(IndexFile::parse(&index(20), 100).is_ok());
+        let refused = IndexFile::parse(&index(60), 100).err().unwrap();
+        assert!(refused.contains("more than 100 values"), "{refused}");
+        let hostile = parse(&index(MAX_NODES)).unwrap_err();
+        assert!(hostile.message.contains("values"), "{hostile}");
     }
 
     #[test]

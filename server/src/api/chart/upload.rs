@@ -25,5 +25,5 @@ pub async fn upload_chart(
     Caller(actor): Caller,
     archive: Bytes,
 ) -> Result<(StatusCode, Json<ChartVersion>), ApiError> {
-    Ok((StatusCode::CREATED, Json(hub.upload_chart(&actor, archive.to_vec()).await?)))
+    Ok((StatusCode::CREATED, Json(hub.upload_chart(&actor, archive.into()).await?)))
 }

@@ -1,0 +1,162 @@
+//! How much memory a server uses at once for content that others chose: one budget per kind, for the whole process.
+//!
+//! Each single input has a limit of its own; without a budget, many inputs at the same time have none. The memory is reserved before it
+//! is allocated, by what the input can need at most. A reservation that is not free waits for others to end, and fails after
+//! [`RESERVE_WAIT`]: then the request is answered with 503, or the background task tries again later.
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
+pub static REQUEST_BODIES: MemoryBudget = MemoryBudget::new("bodies of requests", 128 << 20);
+/// The same for messages of agents.
+pub static AGENT_MESSAGES: MemoryBudget = MemoryBudget::new("messages of agents", 256 << 20);
+/// Charts and archives of artifacts that are unpacked in memory.
+pub static ARCHIVES: MemoryBudget = MemoryBudget::new("packed charts that are read", 256 << 20);
+/// Indexes of chart repositories that are parsed.
+pub static CHART_INDEXES: MemoryBudget =
+    MemoryBudget::new("indexes of chart repositories that are read", 1 << 30);
+/// Packs of Git repositories that are indexed.
+pub static GIT_PACKS: MemoryBudget = MemoryBudget::new("packs of Git repositories that are read", 768 << 20);
+
+/// How long a reservation waits for others to end.
+pub const RESERVE_WAIT: Duration = Duration::from_secs(10);
+/// When a request that got no memory may be repeated, in seconds.
+pub const RETRY_AFTER_SECONDS: u32 = 5;
+/// What a permit stands for, in bytes.
+const UNIT_BYTES: u64 = 1 << 10;
+
+/// The memory for one kind of content.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    /// What it is for, as a part of a sentence.
+    purpose: &'static str,
+    bytes: u64,
+    free: Semaphore,
+}
+
+/// Reserved memory; it is free again when this is dropped.
+#[derive(Debug)]
+pub struct MemoryReservation<'a> {
+    permit: SemaphorePermit<'a>,
+}
+
+impl MemoryReservation<'_> {
+    /// Releases what exceeds this many bytes.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        let units = usize::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(usize::MAX);
+        let excess = self.permit.num_permits().saturating_sub(units);
+        drop(self.permit.split(excess));
+    }
+}
+
+/// A budget was in use for longer than a request waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryExhausted {
+    purpose: &'static str,
+    bytes: u64,
+}
+
+impl fmt::Display for MemoryExhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "The server is busy: the memory for {} ({} MiB) is in use by others.",
+            self.purpose,
+            self.bytes >> 20
+        )
+    }
+}
+
+impl std::error::Error for MemoryExhausted {}
+
+impl MemoryBudget {
+    /// A budget of this many bytes.
+    pub const fn new(purpose: &'static str, bytes: u64) -> Self {
+        Self { purpose, bytes, free: Semaphore::const_new((bytes / UNIT_BYTES) as usize) }
+    }
+
+    /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone.
+    ///
+    /// # Errors
+    /// It was not free within [`RESERVE_WAIT`].
+    pub async fn reserve(&self, bytes: u64) -> Result<MemoryReservation<'_>, MemoryExhausted> {
+        self.reserve_within(bytes, RESERVE_WAIT).await
+    }
+
+    /// The same with another wait.
+    ///
+    /// # Errors
+    /// It was not free within the wait.
+    pub async fn reserve_within(
+        &self,
+        bytes: u64,
+        wait: Duration,
+    ) -> Result<MemoryReservation<'_>, MemoryExhausted> {
+        let units = bytes.min(self.bytes).div_ceil(UNIT_BYTES);
+        let acquired = self.free.acquire_many(u32::try_from(units).unwrap_or(u32::MAX));
+        match tokio::time::timeout(wait, acquired).await {
+            Ok(Ok(permit)) => Ok(MemoryReservation { permit }),
+            // The semaphore is never closed.
+            Ok(Err(_)) | Err(_) => {
+                tracing::warn!(
+                    purpose = self.purpose,
+                    bytes,
+                    "a request got no memory: its budget is in use"
+                );
+                Err(MemoryExhausted { purpose: self.purpose, bytes: self.bytes })
+            }
+        }
+    }
+
+    /// The bytes that are not reserved.
+    pub fn free_bytes(&self) -> u64 {
+        self.free.available_permits() as u64 * UNIT_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_WAIT: Duration = Duration::ZERO;
+
+    #[tokio::test]
+    async fn p19_what_exceeds_a_budget_waits_until_others_end_and_then_fails() {
+        let budget = MemoryBudget::new("a test", 4 << 20);
+        let first = budget.reserve_within(3 << 20, NO_WAIT).await.unwrap();
+        let refused = budget.reserve_within(2 << 20, NO_WAIT).await.unwrap_err();
+        assert!(refused.to_string().contains("a test (4 MiB)"), "{refused}");
+        let mut small = budget.reserve_within(1 << 20, NO_WAIT).await.unwrap();
+        assert_eq!(budget.free_bytes(), 0);
+        small.shrink_to(1 << 19);
+        assert_eq!(budget.free_bytes(), 1 << 19);
+        drop((first, small));
+        assert_eq!(budget.free_bytes(), 4 << 20);
+        drop(budget.reserve_within(2 << 20, NO_WAIT).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn p19_what_is_larger_than_a_budget_is_alone_in_it() {
+        let budget = MemoryBudget::new("a test", 4 << 20);
+        let small = budget.reserve_within(1, NO_WAIT).await.unwrap();
+        assert!(budget.reserve_within(1 << 40, NO_WAIT).await.is_err());
+        drop(small);
+        let all = budget.reserve_within(1 << 40, NO_WAIT).await.unwrap();
+        assert!(budget.reserve_within(1, NO_WAIT).await.is_err());
+        drop(all);
+    }
+
+    #[tokio::test]
+    async fn p19_a_reservation_that_waits_is_served_when_memory_is_released() {
+        static BUDGET: MemoryBudget = MemoryBudget::new("a test", 1 << 20);
+        let held = BUDGET.reserve(1 << 20).await.unwrap();
+        let waiting = tokio::spawn(BUDGET.reserve(1 << 20));
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(held);
+        waiting.await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,130 @@
+//! Many inputs at the same time need a bounded amount of memory together, and those beyond it are told to try again (P19).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tar::{Builder, Header};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::server_process::ServerProcess;
+
+const MIB: u64 = 1024;
+/// Uploads at the same time. Without a budget, they need 50 MiB each.
+const UPLOADS: usize = 32;
+/// How much the peak may grow by all of them, in KiB: the budgets of bodies and of charts, in a debug build.
+const MAX_UPLOAD_GROWTH: u64 = 800 * MIB;
+/// The size that an unfinished upload states.
+const LARGEST_BODY: usize = 12 << 20;
+/// So many of the largest bodies are more than one user may have.
+const UNFINISHED: usize = 6;
+
+/// A chart of about 1 MiB whose content has 50 MiB.
+fn large_chart(number: usize) -> Vec<u8> {
+    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut add = |path: &str, bytes: &[u8]| {
+        let mut header = Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, path, bytes).unwrap();
+    };
+    let description = format!("apiVersion: v2\nname: large\nversion: 1.0.{number}\n");
+    add("large/Chart.yaml", description.as_bytes());
+    // The content may not be out of proportion to the packed size.
+    let mut state = number as u64 + 1;
+    let noise: Vec<u8> = (0..(3 << 18))
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect();
+    add("large/noise", &noise);
+    for file in 0..5 {
+        add(&format!("large/files/{file}"), &vec![b' '; 10 << 20]);
+    }
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_many_uploads_of_charts_at_once_need_a_bounded_amount_of_memory() {
+    let server = ServerProcess::start(0).await;
+    let packed = large_chart(0);
+    assert!(packed.len() < 2 << 20, "{} bytes", packed.len());
+    server.client.upload_chart(packed).await.unwrap();
+    let before = server.memory_kib("VmHWM");
+    let mut uploads = JoinSet::new();
+    for number in 1..=UPLOADS {
+        let client = server.client.clone();
+        let packed = large_chart(number);
+        uploads.spawn(async move { client.upload_chart(packed).await.map(drop) });
+    }
+    let results = uploads.join_all().await;
+    // What waits too long is refused, and the client has given up after some attempts.
+    for error in results.iter().filter_map(|result| result.as_ref().err()) {
+        assert_eq!(error.code(), "ServerBusy", "{error}");
+    }
+    assert!(results.iter().any(Result::is_ok));
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_UPLOAD_GROWTH, "the peak grew by {growth} KiB");
+}
+
+/// Sends the head of an upload, and reads nothing.
+async fn begin_upload(server: &ServerProcess) -> TcpStream {
+    let mut stream = TcpStream::connect(&server.console).await.unwrap();
+    let head = format!(
+        "POST /api/v1/projects/default/charts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/gzip\r\ncontent-length: {LARGEST_BODY}\r\n\r\n",
+        server.token
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_a_user_with_too_many_large_bodies_gets_a_503_and_others_are_served() {
+    let server = ServerProcess::start(0).await;
+    let streams = Arc::new(tokio::sync::Mutex::new(Vec::new()));
+    for _ in 0..UNFINISHED {
+        streams.lock().await.push(begin_upload(&server).await);
+    }
+    // They stay open as long as bytes arrive.
+    let sent = streams.clone();
+    let sender = tokio::spawn(async move {
+        loop {
+            for stream in sent.lock().await.iter_mut() {
+                // One that got no memory is answered and closed.
+                let _ = stream.write_all(b"x").await;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    });
+    let mut answer = String::new();
+    let mut refused = begin_upload(&server).await;
+    while !answer.contains("\r\n\r\n") || !answer.contains('}') {
+        let mut bytes = [0; 4_096];
+        let count = refused.read(&mut bytes).await.unwrap();
+        assert!(count > 0, "{answer:?}");
+        answer.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 5\r\n"), "{answer:?}");
+    assert!(answer.contains("\"ServerBusy\"") && answer.contains("bodies of your requests"), "{answer:?}");
+    // Small requests are served, and large ones of another user.
+    server.client.get_server_status().await.unwrap();
+    server.client.upload_chart(small_chart()).await.unwrap();
+    server.other_client.upload_chart(large_chart(0)).await.unwrap();
+    sender.abort();
+}
+
+/// A chart whose upload needs no reservation for its body.
+fn small_chart() -> Vec<u8> {
+    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let text = "apiVersion: v2\nname: small\nversion: 1.0.0\n";
+    let mut header = Header::new_gnu();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o644);
+    builder.append_data(&mut header, "small/Chart.yaml", text.as_bytes()).unwrap();
+    builder.into_inner().unwrap().finish().unwrap()
+}
