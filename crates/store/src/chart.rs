@@ -170,7 +170,10 @@ pub async fn get_rendering(tx: &mut Tx, inputs: &Digest) -> Result<Option<ChartR
 
 /// Marks renderings as used by a published revision, so that they are not deleted.
 pub async fn mark_renderings_used(tx: &mut Tx, inputs: &[Digest]) -> Result<(), Error> {
-    for inputs in inputs {
+    // Workloads share renderings: sorted, so that transactions do not deadlock.
+    let mut sorted: Vec<&Digest> = inputs.iter().collect();
+    sorted.sort_unstable();
+    for inputs in sorted {
         sql("UPDATE chart_rendering SET used = 1 WHERE inputs_digest = $1 AND used = 0")
             .bind_text(inputs)
             .execute(tx)
