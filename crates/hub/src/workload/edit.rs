@@ -37,10 +37,6 @@ impl Hub {
             self.pin_source(&mut spec.source, before.as_ref()).await?;
         }
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
-        if let Some(spec) = &edit.spec {
-            // Before the workload, which replaces an unreadable draft.
-            store::group::share_referenced(&mut tx, spec).await?;
-        }
         let is_mended = self.replace_unreadable_draft(&mut tx, actor, name, &edit).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         check_if_match(workload.revision, if_match)?;
@@ -92,8 +88,6 @@ impl Hub {
         mut workload: Workload,
         event: NewEvent,
     ) -> Result<Workload, Error> {
-        // A draft may name a group that does not exist; one that exists is not deleted before this reference is stored.
-        store::group::share_referenced(&mut tx, &workload.draft).await?;
         workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
         self.store_workload(&mut tx, actor, &mut workload).await?;
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &workload)).await?;

@@ -56,13 +56,7 @@ impl Hub {
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write_as(actor, UserAction::Publish).await?;
-        // The groups existed when they were checked: they have to exist when the revision does.
-        if let Some(missing) = store::group::share_referenced(&mut tx, &snapshot.draft.spec).await? {
-            return Err(Error::not_found("cluster group", missing));
-        }
-        if let PublishResponse::Deployment { group, .. } = &options.response {
-            check_deployments_enabled(&load_group(&mut tx, group).await?)?;
-        }
+        self.hold_references(&mut tx, &snapshot.draft.spec, &options.response).await?;
         let current = store::workload::lock_head(&mut tx, workload.id).await?;
         let current = current.ok_or_else(|| Error::not_found("workload", name))?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
@@ -120,6 +114,26 @@ impl Hub {
         self.commit(tx, effects).await?;
         failpoint("publish.after_commit");
         Ok(result)
+    }
+
+    /// Keeps what the revision refers to until the transaction ends: it existed when it was checked, and has to exist when the revision
+    /// does.
+    async fn hold_references(
+        &self,
+        tx: &mut Tx,
+        spec: &WorkloadSpec,
+        response: &PublishResponse,
+    ) -> Result<(), Error> {
+        if let Some(missing) = store::group::share_referenced(tx, spec).await? {
+            return Err(Error::not_found("cluster group", missing));
+        }
+        if let PublishResponse::Deployment { group, .. } = response {
+            check_deployments_enabled(&load_group(tx, group).await?)?;
+        }
+        match spec.source.chart() {
+            Some(source) => self.hold_source_chart(tx, source).await,
+            None => Ok(()),
+        }
     }
 
     /// Checks what would be published as it is now, and the preconditions of the publish.
