@@ -1,11 +1,12 @@
 //! Concurrent writers.
 
+use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
 
 use super::databases::for_each_engine;
 use super::fixtures::{at, cluster_id, insert_full_fleet, release_id, workload_id};
 use crate::queue::PLACER;
-use crate::{Error, Store, cluster, event, release};
+use crate::{Error, Store, cluster, event, release, workload};
 
 #[tokio::test]
 async fn writers_of_the_same_rows_in_opposite_orders_do_not_deadlock() {
@@ -46,6 +47,52 @@ async fn writers_of_the_same_rows_in_opposite_orders_do_not_deadlock() {
         let mut tx = store.read().await.unwrap();
         assert_eq!(cluster::desired_state_version(&mut tx, cluster_id(6)).await.unwrap(), 41);
         assert_eq!(event::last_seq(&mut tx).await.unwrap(), 40);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p35_changes_of_clusters_and_of_several_workloads_at_once_do_not_deadlock() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 3, 3).await;
+        let change_cluster = |store: Store, cluster: u128| async move {
+            for n in 0..30 {
+                let reach = [Connectivity::Offline, Connectivity::Online][n % 2];
+                let mut tx = store.write().await?;
+                release::set_connectivity_by_cluster(&mut tx, cluster_id(cluster), reach, at(n as i64))
+                    .await?;
+                PLACER.mark_all(&mut tx, at(n as i64)).await?;
+                tx.commit().await?;
+            }
+            Ok::<(), Error>(())
+        };
+        let change_workloads = |store: Store, ids: [u128; 3]| async move {
+            let ids = ids.map(workload_id);
+            for n in 0..30 {
+                let mut tx = store.write().await?;
+                workload::lock_many(&mut tx, &ids).await?;
+                release::lock_by_workloads(&mut tx, &ids).await?;
+                for id in ids {
+                    PLACER.mark(&mut tx, &[id], at(n)).await?;
+                    for mut one in release::list_all_by_workload(&mut tx, id).await? {
+                        one.request_sync();
+                        release::update(&mut tx, &one).await?;
+                    }
+                }
+                tx.commit().await?;
+            }
+            Ok::<(), Error>(())
+        };
+        let mut tasks: Vec<_> = (1..=3).map(|n| tokio::spawn(change_cluster(store.clone(), n))).collect();
+        for ids in [[1, 2, 3], [3, 2, 1]] {
+            tasks.push(tokio::spawn(change_workloads(store.clone(), ids)));
+        }
+        for task in tasks {
+            task.await.unwrap().unwrap();
+        }
+        assert_eq!(store.statistics().deadlocks, 0);
+        let one = release::get(&mut store.read().await.unwrap(), release_id(1001)).await.unwrap().unwrap();
+        assert_eq!(one.sync_nonce(), 60);
     })
     .await;
 }
