@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::chart_repository::NewChartRepository;
 use domain::cluster::ClusterKind;
 use domain::git_repository::GitRepositoryPut;
+use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{Intent, NewWorkload, Source};
@@ -176,6 +177,46 @@ async fn p35_a_group_that_is_deleted_while_a_workload_is_published_to_it_leaves_
             );
             assert!(published.is_ok() || deleted.is_ok(), "round {round}: {published:?} {deleted:?}");
         }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p35_a_cluster_that_is_deleted_while_a_workload_is_placed_on_it_has_no_release() {
+    for_each_setup("deleted_cluster", async |one, other, rounds| {
+        let actor = Actor::system();
+        let loops = other.spawn_loops();
+        for round in rounds {
+            let (cluster, name) = (format!("c-{round}"), format!("web-{round}"));
+            one.register_cluster(&actor, NewCluster::new(&cluster, ClusterKind::Agent)).await.unwrap();
+            let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
+            let mut workload = workload_of(&name, text);
+            workload.spec.placement.predicates[0].names = vec![cluster.clone()];
+            one.create_workload(&actor, workload).await.unwrap();
+            let delete = async {
+                tokio::time::sleep(Duration::from_millis(5 * (round % RACE_ROUNDS) as u64)).await;
+                other.delete_cluster(&actor, &cluster, false).await
+            };
+            let publish = one.publish_workload(&actor, &name, "", PublishOptions::default());
+            let (published, deleted) = tokio::join!(publish, delete);
+            if let Err(error) = &published {
+                assert!(
+                    matches!(error, Error::Invalid(_) | Error::FailedPrecondition(_)),
+                    "round {round}: {error:?}"
+                );
+            }
+            match deleted {
+                Ok(()) => {
+                    let releases = one.list_releases(&name, &ListQuery::default()).await.unwrap();
+                    assert_eq!(releases.total, 0, "round {round}");
+                }
+                Err(Error::FailedPrecondition(_)) => {
+                    one.get_cluster(&cluster).await.unwrap();
+                }
+                Err(error) => panic!("round {round}: {error:?}"),
+            }
+        }
+        loops.stop().await;
     })
     .await;
 }
