@@ -184,13 +184,6 @@ pub async fn list_desired_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<
     })
 }
 
-/// Number of releases of a cluster whose last known state is not one of those that end a release.
-pub async fn count_present(tx: &mut Tx, cluster: ClusterId) -> Result<i64, Error> {
-    let count = sql("SELECT COUNT(*) FROM release WHERE cluster_id = $1 AND last_known_state NOT IN ")
-        .bind_text(cluster);
-    count.push_list(row::gone_state_names()).fetch_number(tx).await
-}
-
 /// Number of releases of a workload on clusters that are not online, without those whose last known state ends a release.
 pub async fn count_unreachable(tx: &mut Tx, workload: WorkloadId) -> Result<i64, Error> {
     let count = sql("SELECT COUNT(*) FROM release WHERE workload_id = $1 AND connectivity <> $2 \
