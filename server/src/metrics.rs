@@ -86,6 +86,7 @@ pub struct Metrics {
     deleted_rows: Counters<TableLabels>,
     retention_failures: Counters<TableLabels>,
     database_failures: Counters<OutageLabels>,
+    database_deadlocks: Counter<u64, AtomicU64>,
     streams: Gauge,
     task_restarts: Counters<TaskLabels>,
     failed_passes: Counters<TaskLabels>,
@@ -111,6 +112,7 @@ impl Default for Metrics {
             deleted_rows: Family::default(),
             retention_failures: Family::default(),
             database_failures: Family::default(),
+            database_deadlocks: Counter::default(),
             streams: Gauge::default(),
             task_restarts: Family::default(),
             failed_passes: Family::default(),
@@ -150,6 +152,11 @@ impl Default for Metrics {
             "database_failures",
             "Statements and commits that failed because the database was not available, by cause",
             metrics.database_failures.clone(),
+        );
+        registry.register(
+            "database_deadlocks",
+            "Transactions that PostgreSQL cancelled because of a deadlock",
+            metrics.database_deadlocks.clone(),
         );
         registry.register("sse_clients", "Open event streams", metrics.streams.clone());
         registry.register("task_restarts", "Restarts of background tasks", metrics.task_restarts.clone());
@@ -267,6 +274,7 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
     for (cause, count) in site.hub().count_outage_failures() {
         set_counter(&metrics.database_failures, &OutageLabels { cause }, count);
     }
+    metrics.database_deadlocks.inner().store(site.hub().store_statistics().deadlocks, Ordering::Relaxed);
     let mut text = String::new();
     encode(&mut text, &metrics.registry)
         .map_err(|error| ApiError::from(hub::Error::Internal(Box::new(error))))?;

@@ -2,6 +2,7 @@
 
 use domain::Finding;
 use domain::chart::{ChartRef, ChartSource, ChartVersion, LOCAL_REPOSITORY};
+use domain::chart_repository::is_same_version;
 use domain::nearest::find_nearest;
 use domain::release::Reason;
 use store::Tx;
@@ -49,6 +50,22 @@ impl Hub {
         }
         let mut tx = self.read().await?;
         Ok(Err(missing(vec![self.missing_chart_finding(&mut tx, source).await?])))
+    }
+
+    /// Keeps the chart of a source, or the repository that it is fetched from, until the transaction ends: call it before a workload is
+    /// locked.
+    ///
+    /// # Errors
+    /// Both were deleted.
+    pub(crate) async fn hold_source_chart(&self, tx: &mut Tx, source: &ChartSource) -> Result<(), Error> {
+        let Some(ChartRef { repository, name }) = source.reference() else { return Ok(()) };
+        let has_repository = repository != LOCAL_REPOSITORY
+            && store::chart_repository::share(tx, self.project(), repository).await?;
+        let stored = store::chart::share_versions(tx, self.project(), repository, name).await?;
+        if has_repository || stored.iter().any(|version| is_same_version(version, &source.version)) {
+            return Ok(());
+        }
+        Err(Error::not_found("chart", format!("{} {}", source.chart, source.version)))
     }
 
     /// A version of a chart that is stored, with or without a leading `v`.

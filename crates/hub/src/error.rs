@@ -241,6 +241,11 @@ impl From<store::Error> for Error {
             store::Error::AlreadyExists { ref what } => {
                 Self::AlreadyExists(format!("This {what} already exists."))
             }
+            store::Error::BrokenReference { .. } => {
+                let why = "Another request has deleted what this one refers to, or has begun to use what this one deletes; nothing was stored. \
+                           Reload it and repeat the request.";
+                Self::FailedPrecondition(ActionUnavailable(why.to_owned()))
+            }
             store::Error::TooDeep { .. } => Self::Invalid(vec![too_deep_finding(&error)]),
             store::Error::TooLong { .. } => {
                 let message = format!("This can't be stored: {error}.");

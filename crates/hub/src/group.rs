@@ -5,7 +5,7 @@ use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::labels::InvalidSelector;
 use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, GroupMembersChange, GroupView, check_membership_change};
-use domain::{ClusterId, Finding, actions, name_check};
+use domain::{ClusterId, Finding, WorkloadId, actions, name_check};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
@@ -192,8 +192,10 @@ impl Hub {
         if ids.is_empty() {
             return Ok(());
         }
-        for deployment in self.load_group_deployments(tx, group).await? {
-            let workload = deployment.workload.id;
+        let deployments = self.load_group_deployments(tx, group).await?;
+        let workloads: Vec<WorkloadId> = deployments.iter().map(|one| one.workload.id).collect();
+        self.lock_workloads(tx, &workloads).await?;
+        for workload in workloads {
             for release in store::release::list_all_by_workload(tx, workload).await? {
                 if release.is_present() && ids.contains(&release.cluster()) {
                     let now = self.clock().now();

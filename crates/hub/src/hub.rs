@@ -312,7 +312,7 @@ impl Hub {
             self.live().notify_event(seq);
         }
         self.live().notify_desired_state(&effects.changed_clusters);
-        if effects.wake_placer {
+        if effects.wake_placer || committed.has_placer_marks {
             self.signals().placer.notify_one();
         }
         if rollouts {

@@ -8,7 +8,7 @@ use domain::labels::Labels;
 use domain::placement::Decision;
 use domain::rollout::WavePreview;
 use domain::workload::{Workload, WorkloadHead, WorkloadSpec};
-use domain::{Digest, Finding};
+use domain::{Digest, Finding, WorkloadId};
 use store::Tx;
 
 use crate::{Actor, Error, Hub};
@@ -130,6 +130,22 @@ impl Hub {
         let found = store::workload::get_head_by_name(tx, self.project(), name).await;
         let found = found.map_err(|error| Error::from(error).with_unreadable_workload(name))?;
         found.ok_or_else(|| Error::not_found("workload", name))
+    }
+
+    /// The same, locked until the transaction ends: before the first row that belongs to the workload is locked.
+    pub(crate) async fn lock_workload_head(&self, tx: &mut Tx, name: &str) -> Result<WorkloadHead, Error> {
+        let found = self.load_workload_head(tx, name).await?;
+        let locked = store::workload::lock_head(tx, found.id).await;
+        let locked = locked.map_err(|error| Error::from(error).with_unreadable_workload(name))?;
+        locked.ok_or_else(|| Error::not_found("workload", name))
+    }
+
+    /// Locks these workloads with their active rollouts and their releases until the transaction ends, for a change of more than one
+    /// workload.
+    pub(crate) async fn lock_workloads(&self, tx: &mut Tx, ids: &[WorkloadId]) -> Result<(), Error> {
+        store::workload::lock_many(tx, ids).await?;
+        store::rollout::lock_active(tx, ids).await?;
+        Ok(store::release::lock_by_workloads(tx, ids).await?)
     }
 
     /// Stores a changed workload; [`Error::RevisionConflict`] if it was changed since `workload` was read.

@@ -55,6 +55,36 @@ pub async fn delete(
     Ok(deleted == 1)
 }
 
+/// Locks the stored versions of a chart until the transaction ends: for a deletion, before its uses are read.
+pub async fn lock_versions(
+    tx: &mut Tx,
+    project: ProjectId,
+    repository: &str,
+    name: &str,
+) -> Result<(), Error> {
+    let clause = tx.locking_clause();
+    select_versions(project, repository, name).push(clause).fetch_all(tx).await.map(drop)
+}
+
+/// Keeps the stored versions of a chart until the transaction ends; returns them.
+pub async fn share_versions(
+    tx: &mut Tx,
+    project: ProjectId,
+    repository: &str,
+    name: &str,
+) -> Result<Vec<String>, Error> {
+    let clause = tx.sharing_clause();
+    let rows = select_versions(project, repository, name).push(clause).fetch_all(tx).await?;
+    decode_rows(&rows, CHART, |row| row.text("version"))
+}
+
+fn select_versions(project: ProjectId, repository: &str, name: &str) -> Sql {
+    sql("SELECT version FROM chart WHERE project_id = $1 AND repository = $2 AND name = $3 ORDER BY version")
+        .bind_text(project)
+        .bind(repository.to_owned())
+        .bind(name.to_owned())
+}
+
 /// The charts of a repository.
 pub async fn list_by_repository(
     tx: &mut Tx,
@@ -170,7 +200,10 @@ pub async fn get_rendering(tx: &mut Tx, inputs: &Digest) -> Result<Option<ChartR
 
 /// Marks renderings as used by a published revision, so that they are not deleted.
 pub async fn mark_renderings_used(tx: &mut Tx, inputs: &[Digest]) -> Result<(), Error> {
-    for inputs in inputs {
+    // Workloads share renderings: sorted, so that transactions do not deadlock.
+    let mut sorted: Vec<&Digest> = inputs.iter().collect();
+    sorted.sort_unstable();
+    for inputs in sorted {
         sql("UPDATE chart_rendering SET used = 1 WHERE inputs_digest = $1 AND used = 0")
             .bind_text(inputs)
             .execute(tx)

@@ -7,7 +7,7 @@ use domain::{Digest, ProjectId, Timestamp};
 
 use crate::decode::{decode_row, decode_rows};
 use crate::sealed::EncryptionMode;
-use crate::sql::{like_pattern, sql, to_json};
+use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx, spec_reference};
 
@@ -93,6 +93,23 @@ pub async fn get(tx: &mut Tx, project: ProjectId, name: &str) -> Result<Option<C
         .fetch_optional(tx)
         .await?;
     decode_row(row, TABLE, read_row)
+}
+
+/// Locks a repository until the transaction ends: for its removal, before the uses of its charts are read.
+pub async fn lock(tx: &mut Tx, project: ProjectId, name: &str) -> Result<(), Error> {
+    let clause = tx.locking_clause();
+    select_name(project, name).push(clause).fetch_all(tx).await.map(drop)
+}
+
+/// Keeps a repository until the transaction ends; returns whether there is one.
+pub async fn share(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, Error> {
+    let clause = tx.sharing_clause();
+    Ok(!select_name(project, name).push(clause).fetch_all(tx).await?.is_empty())
+}
+
+fn select_name(project: ProjectId, name: &str) -> Sql {
+    let select = sql("SELECT name FROM chart_repository WHERE project_id = $1 AND name = $2");
+    select.bind_text(project).bind(name.to_owned())
 }
 
 /// The repositories of a project, by name.

@@ -166,6 +166,22 @@ pub async fn filter_existing_ids(tx: &mut Tx, ids: &[ClusterId]) -> Result<BTree
     Ok(found)
 }
 
+/// Locks these clusters until the transaction ends, in the order of ids: what no two workloads may have on one cluster is checked and
+/// written under this lock. Others may refer to the clusters meanwhile, but not change or delete them.
+pub async fn lock_many(tx: &mut Tx, ids: &[ClusterId]) -> Result<(), Error> {
+    if !tx.is_postgres() {
+        return Ok(());
+    }
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    for some in ids.chunks(500) {
+        let select = sql("SELECT id FROM cluster WHERE id IN ").push_list(some).push(" ORDER BY id");
+        select.push_locking_clause(tx).fetch_all(tx).await?;
+    }
+    Ok(())
+}
+
 /// These clusters with all their facts, by name: the input of the guard rails.
 pub async fn get_many_with_facts(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<Cluster>, Error> {
     let mut clusters = Vec::with_capacity(ids.len());

@@ -15,6 +15,17 @@ pub enum Error {
         /// The table.
         what: String,
     },
+    /// A row that this one refers to was deleted, or rows still refer to this one: another transaction has changed them meanwhile.
+    #[error(
+        "a row of {what} was changed by another transaction: what it refers to was deleted, or it is still referred to"
+    )]
+    BrokenReference {
+        /// The table.
+        what: String,
+        /// The violation of the foreign key.
+        #[source]
+        violation: sqlx::Error,
+    },
     /// A stored row cannot be decoded.
     #[error("row {id} of {table} can't be read: {why}")]
     InvalidRow {
@@ -128,6 +139,12 @@ impl From<sqlx::Error> for Error {
         match &error {
             sqlx::Error::Database(cause) if cause.kind() == ErrorKind::UniqueViolation => {
                 Self::AlreadyExists { what: table_of_violation(cause.as_ref()) }
+            }
+            sqlx::Error::Database(cause) if cause.kind() == ErrorKind::ForeignKeyViolation => {
+                Self::BrokenReference {
+                    what: cause.table().unwrap_or("the database").to_owned(),
+                    violation: error,
+                }
             }
             _ => match Outage::from_driver(&error) {
                 Some(outage) => Self::Unavailable(outage, error),

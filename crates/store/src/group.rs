@@ -70,8 +70,7 @@ pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<ClusterGroup>, Error
 
 /// Keeps the groups that a spec refers to as they are until the transaction ends. Returns the first that does not exist.
 ///
-/// Rows are locked in the order of tables `cluster_group`, `workload`, `release`, and by name or id within a table: call it before a
-/// workload is locked.
+/// Groups are the first rows that a transaction locks (`docs/consistency.md`): call it before a workload is locked.
 pub async fn share_referenced(tx: &mut Tx, spec: &WorkloadSpec) -> Result<Option<String>, Error> {
     let names = spec_reference::list_groups(spec);
     if names.is_empty() {

@@ -145,8 +145,8 @@ pub async fn replace_pending(
     Ok(())
 }
 
-/// Marks the workloads whose releases fail, and those that are tracked and whose releases changed otherwise. At the commit, so that writers
-/// wait for each other only for its time. Returns whether any was marked.
+/// Marks the workloads whose releases fail, and those that are tracked and whose releases changed otherwise; the commit writes the marks.
+/// Returns whether any is marked.
 pub(crate) async fn flush_marks(tx: &mut Tx) -> Result<bool, Error> {
     let marks = std::mem::take(&mut tx.incident_marks);
     let Some(at) = marks.values().map(|mark| mark.at).max() else { return Ok(false) };

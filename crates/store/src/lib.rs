@@ -8,8 +8,8 @@
 //! The crate contains no business rules: no authorization, no consequences of a change, no clock. It guarantees three
 //! things. An invalid row is an error, never a shorter list; only lists that are just displayed leave it out, and log
 //! how many. Derived columns (a release's `state`, the counts per state) are written in the transaction that changes
-//! their source. Writers do not deadlock on rows that every writer updates: counts, desired-state versions and events
-//! are collected in [`Tx`] and written at its commit, in sorted order.
+//! their source. Writers do not deadlock: rows that every writer updates (marks, counts, desired-state versions, events)
+//! are collected in [`Tx`] and written at its commit, in sorted order, and others are locked in the order that [`Tx`] refers to.
 
 pub mod artifact;
 pub mod audit;

@@ -6,12 +6,21 @@
 //!
 //! What a user requests for one workload comes before what a change of the fleet requires for all of them: its mark has a time before
 //! 1970 ([`WorkloadQueue::mark_requested`]), so the order by `due_at` is also that of the priorities.
+//!
+//! Marks are collected in [`Tx`] and written at its commit: queue by queue in the order of [`WorkloadQueue`], and by workload in a queue.
+//! A transaction that settles or extends a claim locks the row of the claim before the commit, so it must have no mark of an earlier
+//! queue then: [`Tx::write_marks`].
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{Timestamp, WorkloadId};
 
 use crate::decode::{decode_readable_rows, decode_row};
 use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
+
+/// Workloads per statement.
+const WORKLOADS_PER_STATEMENT: usize = 500;
 
 /// Milliseconds between the time of a mark and the stored time of one that a user requested. No clock shows a time before 1970, so that
 /// the sign of a stored time is its priority.
@@ -40,8 +49,8 @@ impl ClaimOrder {
 }
 
 /// The stored time of a mark that a user requested.
-fn requested_millis(at: Timestamp) -> i64 {
-    at.millis() - REQUESTED_OFFSET
+fn with_priority(at: Timestamp) -> Timestamp {
+    at.plus_millis(-REQUESTED_OFFSET)
 }
 
 /// The time that is stored, whatever its priority.
@@ -52,30 +61,53 @@ fn without_priority(stored: Timestamp) -> Timestamp {
     }
 }
 
-/// One queue: a table with one row per workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One queue: a table with one row per workload. Transactions lock rows of several queues in the order of `rank`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkloadQueue {
+    rank: u8,
     table: &'static str,
-    /// Subquery of the workloads that [`WorkloadQueue::mark_all`] marks.
+    /// Query for the workloads that [`WorkloadQueue::mark_all`] marks.
     all_workloads: &'static str,
+}
+
+/// The marks of one queue that a transaction writes at its commit.
+#[derive(Debug, Default)]
+pub(crate) struct PendingMarks {
+    /// From when on each workload is due.
+    workloads: BTreeMap<WorkloadId, Timestamp>,
+    /// From when on every workload is due that the loop handles.
+    all: Option<Timestamp>,
+    /// Workloads that are due only if they are claimed or a removal of them waits.
+    waiting: BTreeMap<WorkloadId, Timestamp>,
+}
+
+impl PendingMarks {
+    /// The earliest time for which a workload was marked counts.
+    fn add(&mut self, id: WorkloadId, at: Timestamp) {
+        let due = self.workloads.entry(id).or_insert(at);
+        *due = at.min(*due);
+    }
 }
 
 /// Workloads that the placer has to place.
 pub const PLACER: WorkloadQueue = WorkloadQueue {
+    rank: 0,
     table: "placer_queue",
-    all_workloads: "(SELECT id FROM workload WHERE intent = 'published')",
+    all_workloads: "SELECT id AS workload_id FROM workload WHERE intent = 'published'",
 };
 
 /// Workloads whose rollouts may advance.
 pub const ROLLOUTS: WorkloadQueue = WorkloadQueue {
+    rank: 1,
     table: "rollout_queue",
-    all_workloads: "(SELECT workload_id FROM rollout WHERE active = 1)",
+    all_workloads: "SELECT workload_id FROM rollout WHERE active = 1",
 };
 
 /// Workloads whose incidents may change.
 pub const INCIDENTS: WorkloadQueue = WorkloadQueue {
+    rank: 2,
     table: "incident_queue",
-    all_workloads: "(SELECT workload_id FROM incident_queue WHERE tracked = 1)",
+    all_workloads: "SELECT workload_id FROM incident_queue WHERE tracked = 1",
 };
 
 /// The time of the first mark that no claim has seen yet; `$1` is that of the new mark. An earlier one, and with it its priority, stays.
@@ -98,59 +130,86 @@ impl WorkloadQueue {
             .map(drop)
     }
 
-    /// Marks these workloads as due from `at` on.
+    /// Marks these workloads as due from `at` on, at the commit.
     pub async fn mark(self, tx: &mut Tx, ids: &[WorkloadId], at: Timestamp) -> Result<(), Error> {
-        self.mark_at(tx, ids, at.millis()).await
-    }
-
-    /// Marks a workload as due now because a user requested that for this workload: it comes before those that are due for another
-    /// reason.
-    pub async fn mark_requested(self, tx: &mut Tx, id: WorkloadId, now: Timestamp) -> Result<(), Error> {
-        self.mark_at(tx, &[id], requested_millis(now)).await
-    }
-
-    async fn mark_at(self, tx: &mut Tx, ids: &[WorkloadId], at: i64) -> Result<(), Error> {
-        for ids in ids.chunks(500) {
-            self.select_rows()
-                .push_list(ids)
-                .push(" ORDER BY workload_id")
-                .push_locking_clause(tx)
-                .fetch_all(tx)
-                .await?;
-            self.update_marks(at).push_list(ids).execute(tx).await?;
-        }
+        self.add_marks(tx, ids, at);
         Ok(())
     }
 
-    /// Marks every workload that the loop handles: for the placer every published one, because clusters, labels or
-    /// taints have changed. Returns how many.
-    pub async fn mark_all(self, tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-        let rows = self.select_rows().push(self.all_workloads).push(" ORDER BY workload_id");
-        rows.push_locking_clause(tx).fetch_all(tx).await?;
-        self.update_marks(at.millis()).push(self.all_workloads).execute(tx).await
+    /// Marks a workload as due now, at the commit, because a user requested that for this workload: it comes before those that
+    /// are due for another reason.
+    pub async fn mark_requested(self, tx: &mut Tx, id: WorkloadId, now: Timestamp) -> Result<(), Error> {
+        self.add_marks(tx, &[id], with_priority(now));
+        Ok(())
     }
 
-    /// Marks a workload whose claim is worked on now: the pass may have read what this transaction changes before it changed.
-    /// Does nothing without a claim, because the next pass reads the change.
-    pub async fn mark_claimed(self, tx: &mut Tx, id: WorkloadId, at: Timestamp) -> Result<bool, Error> {
-        let marked = sql("UPDATE ")
-            .push(self.table)
-            .push(" SET dirty_epoch = dirty_epoch + 1, marked_at = ")
-            .push(EARLIEST_MARK)
-            .push(" WHERE workload_id = $2 AND claimed = 1")
-            .bind(at.millis())
-            .bind_text(id)
-            .execute(tx)
-            .await?;
-        Ok(marked > 0)
+    fn add_marks(self, tx: &mut Tx, ids: &[WorkloadId], at: Timestamp) {
+        if !ids.is_empty() {
+            let marks = tx.queue_marks.entry(self).or_default();
+            ids.iter().for_each(|id| marks.add(*id, at));
+        }
     }
 
-    fn select_rows(self) -> Sql {
-        sql("SELECT workload_id FROM ").push(self.table).push(" WHERE workload_id IN ")
+    /// Marks every workload that the loop handles, at the commit: for the placer every published one, because clusters,
+    /// labels or taints have changed.
+    pub async fn mark_all(self, tx: &mut Tx, at: Timestamp) -> Result<(), Error> {
+        let all = &mut tx.queue_marks.entry(self).or_default().all;
+        *all = Some(all.map_or(at, |before| before.min(at)));
+        Ok(())
+    }
+
+    /// Marks a workload at the commit if its claim is worked on then, because the pass may have read what this transaction
+    /// changes before it changed, or if a removal of it waits. Otherwise the next pass reads the change, whenever it is.
+    pub async fn mark_waiting(self, tx: &mut Tx, id: WorkloadId, at: Timestamp) -> Result<(), Error> {
+        tx.queue_marks.entry(self).or_default().waiting.insert(id, at);
+        Ok(())
+    }
+
+    /// Writes the marks of this queue; returns whether there was one. All rows are locked in the order of their workloads before
+    /// the first is written: an update locks rows in the order in which it finds them.
+    async fn write_marks(self, tx: &mut Tx, mut marks: PendingMarks) -> Result<bool, Error> {
+        if let Some(at) = marks.all {
+            let rows = sql(self.all_workloads).fetch_all(tx).await?;
+            let ids: Vec<WorkloadId> =
+                decode_readable_rows(&rows, self.table, |row| row.parse("workload_id"));
+            ids.into_iter().for_each(|id| marks.add(id, at));
+        }
+        let ids: BTreeSet<WorkloadId> = marks.workloads.keys().chain(marks.waiting.keys()).copied().collect();
+        let ids: Vec<WorkloadId> = ids.into_iter().collect();
+        let mut claimed: BTreeSet<WorkloadId> = BTreeSet::new();
+        for some in ids.chunks(WORKLOADS_PER_STATEMENT) {
+            let select =
+                sql("SELECT workload_id, claimed FROM ").push(self.table).push(" WHERE workload_id IN ");
+            let select = select.push_list(some).push(" ORDER BY workload_id").push_locking_clause(tx);
+            let rows = select.fetch_all(tx).await?;
+            let rows = decode_readable_rows(&rows, self.table, |row| {
+                Ok((row.parse::<WorkloadId>("workload_id")?, row.flag("claimed")?))
+            });
+            claimed.extend(rows.into_iter().filter(|(_, is_claimed)| *is_claimed).map(|(id, _)| id));
+        }
+        // Read after the lock: a pass that ends meanwhile writes the removals before it settles its claim.
+        let unclaimed: Vec<WorkloadId> =
+            marks.waiting.keys().copied().filter(|id| !claimed.contains(id)).collect();
+        let has_waiting_removal = list_waiting_removals(tx, &unclaimed).await?;
+        for (id, at) in std::mem::take(&mut marks.waiting) {
+            if claimed.contains(&id) || has_waiting_removal.contains(&id) {
+                marks.add(id, at);
+            }
+        }
+        let mut by_time: BTreeMap<Timestamp, Vec<WorkloadId>> = BTreeMap::new();
+        for (id, at) in marks.workloads {
+            by_time.entry(at).or_default().push(id);
+        }
+        for (at, ids) in &by_time {
+            for some in ids.chunks(WORKLOADS_PER_STATEMENT) {
+                self.update_marks(*at).push_list(some).execute(tx).await?;
+            }
+        }
+        Ok(!by_time.is_empty())
     }
 
     /// A claimed row stays claimed; an unclaimed one is due at the earliest time for which it was marked.
-    fn update_marks(self, at: i64) -> Sql {
+    fn update_marks(self, at: Timestamp) -> Sql {
         sql("UPDATE ")
             .push(self.table)
             .push(" SET dirty_epoch = dirty_epoch + 1, marked_at = ")
@@ -159,7 +218,7 @@ impl WorkloadQueue {
                 ", due_at = CASE WHEN due_at IS NULL OR (claimed = 0 AND due_at > $1) THEN $1 ELSE due_at END \
                  WHERE workload_id IN ",
             )
-            .bind(at)
+            .bind(at.millis())
     }
 
     /// Whether anything is due.
@@ -339,6 +398,29 @@ impl WorkloadQueue {
             })
         })
     }
+}
+
+/// Writes the pending marks of all queues; returns whether the placer has one.
+pub(crate) async fn flush_marks(tx: &mut Tx) -> Result<bool, Error> {
+    let mut has_placer_marks = false;
+    for (queue, marks) in std::mem::take(&mut tx.queue_marks) {
+        let is_marked = queue.write_marks(tx, marks).await?;
+        has_placer_marks |= is_marked && queue == PLACER;
+    }
+    Ok(has_placer_marks)
+}
+
+/// Those of these workloads that have a removal which waits until more clusters run the workload.
+async fn list_waiting_removals(tx: &mut Tx, ids: &[WorkloadId]) -> Result<BTreeSet<WorkloadId>, Error> {
+    let mut found = BTreeSet::new();
+    for ids in ids.chunks(WORKLOADS_PER_STATEMENT) {
+        let select = "SELECT DISTINCT workload_id FROM pending_removal WHERE waiting_for IS NOT NULL AND workload_id IN ";
+        let rows = sql(select).push_list(ids).fetch_all(tx).await?;
+        found.extend(decode_readable_rows(&rows, "pending_removal", |row| {
+            row.parse::<WorkloadId>("workload_id")
+        }));
+    }
+    Ok(found)
 }
 
 /// A failure of a loop with one workload.

@@ -110,6 +110,57 @@ pub async fn list_all_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<V
     decode_rows(&some.push_locking_clause(tx).fetch_all(tx).await?, "release", read_release)
 }
 
+/// The same without a lock, for what is only shown: it may change before the transaction ends.
+pub async fn read_all_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Release>, Error> {
+    let some =
+        select_releases().push(" FROM release r WHERE r.workload_id = $1 ORDER BY r.id").bind_text(workload);
+    decode_rows(&some.fetch_all(tx).await?, "release", read_release)
+}
+
+/// Locks every release of these workloads until the transaction ends. In the order of ids, as in every other transaction: call it
+/// before the releases of more than one of them are read or written.
+pub async fn lock_by_workloads(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Error> {
+    if !tx.is_postgres() {
+        return Ok(());
+    }
+    let mut ids = Vec::new();
+    for some in workloads.chunks(500) {
+        let rows = sql("SELECT id FROM release WHERE workload_id IN ").push_list(some).fetch_all(tx).await?;
+        ids.extend(decode_rows(&rows, "release", |row| row.parse::<ReleaseId>("id"))?);
+    }
+    lock(tx, ids).await
+}
+
+/// Locks the releases of a workload on these clusters, and these `others` of it, until the transaction ends. In the order of ids: call
+/// it before they are read or written in another order.
+pub async fn lock_by_workload_and_clusters(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    clusters: &[ClusterId],
+    others: &[ReleaseId],
+) -> Result<(), Error> {
+    if !tx.is_postgres() {
+        return Ok(());
+    }
+    let mut ids = others.to_vec();
+    for some in clusters.chunks(500) {
+        let select = sql("SELECT id FROM release WHERE workload_id = $1 AND cluster_id IN ");
+        let rows = select.bind_text(workload).push_list(some).fetch_all(tx).await?;
+        ids.extend(decode_rows(&rows, "release", |row| row.parse::<ReleaseId>("id"))?);
+    }
+    lock(tx, ids).await
+}
+
+async fn lock(tx: &mut Tx, mut ids: Vec<ReleaseId>) -> Result<(), Error> {
+    ids.sort_unstable();
+    ids.dedup();
+    for some in ids.chunks(500) {
+        let select = sql("SELECT id FROM release WHERE id IN ").push_list(some).push(" ORDER BY id");
+        select.push_locking_clause(tx).fetch_all(tx).await?;
+    }
+    Ok(())
+}
+
 /// Every release of a cluster with the name of its workload, by id.
 pub async fn list_all_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<(Release, String)>, Error> {
     let some =
@@ -131,13 +182,6 @@ pub async fn list_desired_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<
         let desired = row::read_desired_release(row)?.into_desired_release();
         desired.ok_or_else(|| "in_desired_state: the release desires nothing".to_owned())
     })
-}
-
-/// Number of releases of a cluster whose last known state is not one of those that end a release.
-pub async fn count_present(tx: &mut Tx, cluster: ClusterId) -> Result<i64, Error> {
-    let count = sql("SELECT COUNT(*) FROM release WHERE cluster_id = $1 AND last_known_state NOT IN ")
-        .bind_text(cluster);
-    count.push_list(row::gone_state_names()).fetch_number(tx).await
 }
 
 /// Number of releases of a workload on clusters that are not online, without those whose last known state ends a release.

@@ -126,7 +126,8 @@ impl RetainedTable {
         }
     }
 
-    /// `$1` is the time before which rows have expired, `$2` the number of rows, `$3` of a revision [`REVISIONS_KEPT`].
+    /// `$1` is the time before which rows have expired, `$2` the number of rows, `$3` of a revision [`REVISIONS_KEPT`]. It ends with the
+    /// parenthesis of the query for the rows, see [`delete_batch`].
     const fn delete_statement(self) -> &'static str {
         match self {
             Self::Session => {
@@ -211,7 +212,10 @@ pub async fn delete_batch(
     before: Timestamp,
     limit: u32,
 ) -> Result<u64, Error> {
-    let delete = sql(table.delete_statement()).bind(before.millis()).bind(i64::from(limit));
+    // Rows that another transaction has locked are in use: they are deleted later, and nothing waits for another row meanwhile.
+    let statement = table.delete_statement();
+    let head = statement.strip_suffix(')').unwrap_or(statement);
+    let delete = sql(head).push(tx.claiming_clause()).push(")").bind(before.millis()).bind(i64::from(limit));
     let RetainedTable::Revision = table else { return delete.execute(tx).await };
     let deleted = delete.bind(i64::from(REVISIONS_KEPT)).execute(tx).await?;
     if deleted > 0 {

@@ -54,6 +54,18 @@ pub async fn get_active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Roll
     decode_row(statement.push_locking_clause(tx).fetch_optional(tx).await?, "rollout", read)
 }
 
+/// Locks the active rollouts of these workloads until the transaction ends, in the order of workloads.
+pub async fn lock_active(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Error> {
+    let mut workloads = workloads.to_vec();
+    workloads.sort_unstable();
+    for some in workloads.chunks(500) {
+        let select =
+            sql("SELECT workload_id FROM rollout WHERE active = 1 AND workload_id IN ").push_list(some);
+        select.push(" ORDER BY workload_id").push_locking_clause(tx).fetch_all(tx).await?;
+    }
+    Ok(())
+}
+
 /// Whether a workload has an active rollout.
 pub async fn has_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error> {
     let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 AND active = 1").bind_text(workload);

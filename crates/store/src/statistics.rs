@@ -11,6 +11,8 @@ pub struct StoreStatistics {
     pub writes: u64,
     /// Statements within transactions, without BEGIN and COMMIT.
     pub statements: u64,
+    /// Transactions that PostgreSQL cancelled because of a deadlock.
+    pub deadlocks: u64,
 }
 
 impl StoreStatistics {
@@ -20,6 +22,7 @@ impl StoreStatistics {
             reads: self.reads - earlier.reads,
             writes: self.writes - earlier.writes,
             statements: self.statements - earlier.statements,
+            deadlocks: self.deadlocks - earlier.deadlocks,
         }
     }
 }
@@ -30,6 +33,7 @@ pub(crate) struct StatisticsCounters {
     reads: AtomicU64,
     writes: AtomicU64,
     statements: AtomicU64,
+    deadlocks: AtomicU64,
 }
 
 impl StatisticsCounters {
@@ -42,11 +46,16 @@ impl StatisticsCounters {
         self.statements.fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn count_deadlock(&self) {
+        self.deadlocks.fetch_add(1, Relaxed);
+    }
+
     pub(crate) fn load(&self) -> StoreStatistics {
         StoreStatistics {
             reads: self.reads.load(Relaxed),
             writes: self.writes.load(Relaxed),
             statements: self.statements.load(Relaxed),
+            deadlocks: self.deadlocks.load(Relaxed),
         }
     }
 }

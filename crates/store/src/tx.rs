@@ -13,6 +13,7 @@ use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
 use crate::outage::{Outage, classify_commit_error};
 use crate::outage_monitor::OutageMonitor;
+use crate::queue::{self, PendingMarks, WorkloadQueue};
 use crate::sealed::Keyring;
 use crate::sql::sql;
 use crate::statistics::StatisticsCounters;
@@ -95,16 +96,31 @@ impl StatementRunner {
             Err(Error::Unavailable(Outage::ReadOnly, error)) if !self.is_write => Err(Error::Database(error)),
             result => result,
         };
+        if let Err(Error::Unavailable(_, error)) = &result
+            && is_deadlock(error)
+        {
+            self.context.statistics.count_deadlock();
+            tracing::warn!(%error, "a transaction was cancelled because of a deadlock: rows are not locked in one order");
+        }
         self.context.outages.observe(&result, false);
         result
     }
 }
 
+/// Whether PostgreSQL cancelled a transaction because it and another one waited for each other.
+fn is_deadlock(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(cause) if cause.code().as_deref() == Some("40P01"))
+}
+
 /// A transaction. Dropped without [`Tx::commit`], it is rolled back.
 ///
-/// Updates of rows that all writers share (counts, desired-state versions, marks, events) are collected here and written at
-/// the commit, in sorted order. So writers wait for each other only for the time of a commit, and cannot deadlock on
-/// these rows.
+/// Updates of rows that all writers share (marks of queues, counts, desired-state versions, audit log, events) are collected here and
+/// written at the commit, in this order of tables and sorted within each. So writers wait for each other only for the time of a commit,
+/// and cannot deadlock on these rows.
+///
+/// Other rows that more than one transaction writes are locked in one order of tables, and by id within a table; it is listed in
+/// `docs/consistency.md`. A transaction that writes several rows of a table locks them first, sorted: one statement that updates several
+/// rows locks them in the order in which it finds them.
 pub struct Tx {
     inner: Transaction<'static, Any>,
     context: TxContext,
@@ -114,6 +130,7 @@ pub struct Tx {
     pub(crate) pending_events: Vec<(NewEvent, Timestamp)>,
     pub(crate) pending_audit: Option<Box<(AuditRecord, Timestamp)>>,
     pub(crate) incident_marks: BTreeMap<WorkloadId, IncidentMark>,
+    pub(crate) queue_marks: BTreeMap<WorkloadQueue, PendingMarks>,
     wakes_servers: bool,
 }
 
@@ -133,6 +150,8 @@ pub struct CommitOutcome {
     pub last_event: Option<i64>,
     /// Whether incidents of a workload may change.
     pub has_incident_marks: bool,
+    /// Whether a workload was marked for the placer.
+    pub has_placer_marks: bool,
 }
 
 impl Tx {
@@ -147,6 +166,7 @@ impl Tx {
             pending_events: Vec::new(),
             pending_audit: None,
             incident_marks: BTreeMap::new(),
+            queue_marks: BTreeMap::new(),
             wakes_servers: false,
         }
     }
@@ -236,6 +256,15 @@ impl Tx {
         }
     }
 
+    /// Writes the marks that were collected so far. A transaction that settles a claim calls this before, so that it locks the rows of
+    /// the queues in their order.
+    ///
+    /// # Errors
+    /// The database returned an error.
+    pub async fn write_marks(&mut self) -> Result<(), Error> {
+        queue::flush_marks(self).await.map(drop)
+    }
+
     /// Rolls back and waits until the locks are released. A dropped transaction releases its locks shortly after the
     /// drop.
     pub async fn rollback(self) -> Result<(), Error> {
@@ -244,10 +273,12 @@ impl Tx {
 
     /// Commits durably. After an error nothing was written, except after [`Error::CommitOutcomeUnknown`].
     pub async fn commit(mut self) -> Result<CommitOutcome, Error> {
+        let has_incident_marks = incident::flush_marks(&mut self).await?;
+        // Before the counts: the loops settle their claims, which locks rows of the queues, before they commit.
+        let has_placer_marks = queue::flush_marks(&mut self).await?;
         release::flush_counts(&mut self).await?;
         cluster::flush_desired_state(&mut self).await?;
         audit::flush(&mut self).await?;
-        let has_incident_marks = incident::flush_marks(&mut self).await?;
         let last_event = event::flush(&mut self).await?;
         if self.wakes_servers && self.context.engine == DatabaseEngine::Postgres {
             sql("NOTIFY flotilla").execute(&mut self).await?;
@@ -256,6 +287,6 @@ impl Tx {
         let committed = commit.await.map_err(classify_commit_error);
         self.context.outages.observe(&committed, self.is_write);
         committed?;
-        Ok(CommitOutcome { last_event, has_incident_marks })
+        Ok(CommitOutcome { last_event, has_incident_marks, has_placer_marks })
     }
 }

@@ -19,8 +19,8 @@ mod head;
 mod list;
 
 pub use head::{
-    get_head_by_id, get_head_by_name, get_name, list_heads_by_names, lock_head, replace_unknown_intent,
-    set_intent,
+    get_head_by_id, get_head_by_name, get_name, list_heads_by_names, lock_head, lock_many,
+    replace_unknown_intent, set_intent,
 };
 pub use list::list;
 
@@ -148,9 +148,9 @@ pub async fn get_by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Workload>, 
 
 /// Replaces the draft of a workload and nothing else of its row, so that one that can't be read is readable again.
 pub async fn replace_draft(tx: &mut Tx, id: WorkloadId, draft: &WorkloadSpec) -> Result<(), Error> {
-    spec_reference::replace(tx, id, spec_reference::DRAFT, draft).await?;
     let text = tx.seal_text(&WORKLOAD_DRAFT, &[id.to_string()], to_json(draft)?);
-    sql("UPDATE workload SET draft = $1 WHERE id = $2").bind(text).bind_text(id).execute(tx).await.map(drop)
+    sql("UPDATE workload SET draft = $1 WHERE id = $2").bind(text).bind_text(id).execute(tx).await?;
+    spec_reference::replace(tx, id, spec_reference::DRAFT, draft).await
 }
 
 /// Deletes a workload with its revisions, decisions and releases, but not its events. Returns whether it existed.

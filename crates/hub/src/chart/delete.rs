@@ -27,6 +27,8 @@ impl Hub {
         if found.is_none() {
             return Err(Error::not_found("chart", format!("{reference} {version}")));
         }
+        // A publish that uses it is either seen below, or finds no chart.
+        store::chart::lock_versions(&mut tx, self.project(), repository, name).await?;
         let uses = store::chart_repository::list_uses(&mut tx, self.project(), repository).await?;
         let mut used_by: Vec<String> = uses
             .into_iter()

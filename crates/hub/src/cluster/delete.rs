@@ -3,6 +3,7 @@
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::release::Release;
 
 use super::load_cluster;
 use crate::hub::CommitEffects;
@@ -15,7 +16,11 @@ impl Hub {
         actor.authorize(UserAction::RemoveCluster)?;
         let mut tx = self.write_as(actor, UserAction::RemoveCluster).await?;
         let cluster = load_cluster(&mut tx, name).await?;
-        let remaining = store::release::count_present(&mut tx, cluster.id).await?;
+        // In the order of the reports of its agent: the heartbeat, then the releases.
+        store::cluster::get_report_position(&mut tx, cluster.id).await?;
+        let releases = store::release::list_all_by_cluster(&mut tx, cluster.id).await?;
+        let is_left = |(release, _): &&(Release, String)| !release.last_known_state().is_gone();
+        let remaining = releases.iter().filter(is_left).count();
         if remaining > 0 && !force {
             let s = if remaining == 1 { "" } else { "s" };
             let why = format!(
@@ -25,12 +30,17 @@ impl Hub {
             return Err(Error::FailedPrecondition(ActionUnavailable(why)));
         }
         let now = self.clock().now();
-        for (release, workload) in store::release::list_all_by_cluster(&mut tx, cluster.id).await? {
-            if let Some(tombstone) = release.to_tombstone((&workload, name), &actor.name, now) {
+        for (release, workload) in &releases {
+            if let Some(tombstone) = release.to_tombstone((workload, name), &actor.name, now) {
                 store::tombstone::insert(&mut tx, &tombstone).await?;
             }
         }
         let workloads = store::release::delete_by_cluster(&mut tx, cluster.id).await?;
+        if workloads.len() != releases.len() {
+            let why =
+                format!("A workload was placed on cluster {name} in the meantime. Repeat the deletion.");
+            return Err(Error::FailedPrecondition(ActionUnavailable(why)));
+        }
         store::cluster::delete(&mut tx, cluster.id).await?;
         store::queue::PLACER.mark_all(&mut tx, now).await?;
         store::queue::PLACER.mark(&mut tx, &workloads, now).await?;

@@ -38,6 +38,7 @@ impl Hub {
             });
         }
         let mut tx = self.write_as(actor, UserAction::Deploy).await?;
+        store::workload::lock_head(&mut tx, deployment.workload.id).await?;
         for cluster in leaving {
             let now = self.clock().now();
             store::pending_removal::request(&mut tx, deployment.workload.id, cluster, now).await?;

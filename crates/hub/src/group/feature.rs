@@ -1,6 +1,5 @@
 //! Features of a group (S1-2).
 
-use domain::Finding;
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
@@ -9,6 +8,7 @@ use domain::placement::{
 };
 use domain::release::ReleaseState;
 use domain::request::RemovalOptions;
+use domain::{Finding, WorkloadId};
 use store::Tx;
 
 use super::member::{load_group, lock_group};
@@ -102,6 +102,8 @@ impl Hub {
         deployments: &[Deployment],
     ) -> Result<CommitEffects, Error> {
         let mut effects = CommitEffects::default();
+        let workloads: Vec<WorkloadId> = deployments.iter().map(|one| one.workload.id).collect();
+        self.lock_workloads(tx, &workloads).await?;
         for deployment in deployments.iter().filter(|one| !one.is_deleting()) {
             let name = &deployment.workload.name;
             effects.append(self.stage_deletion(tx, actor, name, RemovalOptions::default()).await?.1);
@@ -159,7 +161,7 @@ impl Hub {
                 if state == FeatureState::Success {
                     state = FeatureState::InProgress;
                 }
-                let releases = store::release::list_all_by_workload(tx, deployment.workload.id).await?;
+                let releases = store::release::read_all_by_workload(tx, deployment.workload.id).await?;
                 if let Some(failed) = releases.iter().find(|one| one.state() == ReleaseState::Failed) {
                     state = FeatureState::Failed;
                     error = format!("{}: {}", deployment.workload.name, failed.message());

@@ -125,6 +125,8 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         effects.events.extend(events);
     }
     failpoint("rollouts.before_settle");
+    // A placer that settles the same workload marks its rollout after that: the rows of the queues are locked in one order.
+    tx.write_marks().await?;
     ROLLOUTS.settle(&mut tx, id, epoch).await?;
     if let Some(next_at) = next_at {
         ROLLOUTS.mark(&mut tx, &[id], next_at).await?;

@@ -7,7 +7,7 @@ use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState};
 use domain::report::limits::MAX_RELEASES;
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
-use domain::{ClusterId, Finding, ReleaseId, Timestamp, WorkloadId};
+use domain::{ClusterId, Finding, ReleaseId, Timestamp};
 use store::Tx;
 use store::cluster::ReportPosition;
 
@@ -201,25 +201,9 @@ impl Hub {
             effects.wake_placer = true;
         }
         if !was_available && release.is_available() {
-            self.mark_waiting_removals(tx, release.workload(), effects).await?;
-        }
-        Ok(())
-    }
-
-    /// Places a workload again if removals wait until more clusters run it, or if a pass that is running now may decide so
-    /// without having read this report (P28).
-    async fn mark_waiting_removals(
-        &self,
-        tx: &mut Tx,
-        workload: WorkloadId,
-        effects: &mut CommitEffects,
-    ) -> Result<(), Error> {
-        // Before the removals are read, which a pass that ends meanwhile may write.
-        store::queue::PLACER.mark_claimed(tx, workload, self.clock().now()).await?;
-        let removals = store::pending_removal::list(tx, workload).await?;
-        if removals.iter().any(|one| one.waiting_for.is_some()) {
-            store::queue::PLACER.mark(tx, &[workload], self.clock().now()).await?;
-            effects.wake_placer = true;
+            // Placed again if removals wait until more clusters run it, or if a pass that is running now may decide so without
+            // having read this report (P28).
+            store::queue::PLACER.mark_waiting(tx, release.workload(), self.clock().now()).await?;
         }
         Ok(())
     }

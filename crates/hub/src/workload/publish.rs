@@ -7,9 +7,13 @@ use std::collections::BTreeSet;
 
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::guard::Exposures;
 use domain::operation::OperationKind;
 use domain::rollout::{Rollout, RolloutStrategy};
 use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workload, WorkloadSpec};
+use domain::{ClusterId, Digest, Finding, WorkloadId};
+use store::Tx;
+use store::exposure::ExposureRow;
 
 use super::check::DraftCheck;
 use super::snapshot::PublishSnapshot;
@@ -52,24 +56,11 @@ impl Hub {
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write_as(actor, UserAction::Publish).await?;
-        // The groups existed when they were checked: they have to exist when the revision does.
-        if let Some(missing) = store::group::share_referenced(&mut tx, &snapshot.draft.spec).await? {
-            return Err(Error::not_found("cluster group", missing));
-        }
-        if let PublishResponse::Deployment { group, .. } = &options.response {
-            check_deployments_enabled(&load_group(&mut tx, group).await?)?;
-        }
+        self.hold_references(&mut tx, &snapshot.draft.spec, &options.response).await?;
         let current = store::workload::lock_head(&mut tx, workload.id).await?;
         let current = current.ok_or_else(|| Error::not_found("workload", name))?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
         check_if_match(current.revision, Some(workload.revision))?;
-        // In this transaction, so that the next publish sees them; from then on the placer maintains them.
-        let own = checked
-            .exposures
-            .iter()
-            .map(|(cluster, (key, class))| (cluster, (key.clone(), class.to_owned())));
-        let own: BTreeSet<_> = own.collect();
-        store::exposure::add(&mut tx, workload.id, own).await?;
         // An earlier revision may have been allowed more than the draft is.
         authorize_policies(actor, Some(&workload.draft), &snapshot.draft.spec)?;
         let now = self.clock().now();
@@ -86,6 +77,7 @@ impl Hub {
         let strategy = rollout_strategy(&snapshot.draft.spec, &options.content);
         let next = NextRevision { spec: snapshot.draft.spec, strategy, message: &message };
         let revision = self.create_revision(&mut tx, actor, &mut workload, next).await?;
+        reserve_exposures(&mut tx, workload.id, &checked.exposures).await?;
         let request = OperationRequest {
             workload: workload.id,
             name,
@@ -124,6 +116,26 @@ impl Hub {
         Ok(result)
     }
 
+    /// Keeps what the revision refers to until the transaction ends: it existed when it was checked, and has to exist when the revision
+    /// does.
+    async fn hold_references(
+        &self,
+        tx: &mut Tx,
+        spec: &WorkloadSpec,
+        response: &PublishResponse,
+    ) -> Result<(), Error> {
+        if let Some(missing) = store::group::share_referenced(tx, spec).await? {
+            return Err(Error::not_found("cluster group", missing));
+        }
+        if let PublishResponse::Deployment { group, .. } = response {
+            check_deployments_enabled(&load_group(tx, group).await?)?;
+        }
+        match spec.source.chart() {
+            Some(source) => self.hold_source_chart(tx, source).await,
+            None => Ok(()),
+        }
+    }
+
     /// Checks what would be published as it is now, and the preconditions of the publish.
     async fn check_publish(&self, name: &str, options: &PublishOptions) -> Result<PublishCheck, Error> {
         let force = parse_forced_codes(&options.force)?;
@@ -133,7 +145,7 @@ impl Hub {
         let review = self.load_plan_review(&mut tx, id, options.plan_hash.as_ref()).await?;
         let snapshot = self.load_publish_snapshot(tx, candidate).await?;
         let (mut snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
-        if checked.findings.iter().any(domain::Finding::is_blocking) {
+        if checked.findings.iter().any(Finding::is_blocking) {
             return Err(Error::Invalid(checked.findings));
         }
         let mut validation = PublishValidation::NotPlanned;
@@ -157,7 +169,7 @@ impl Hub {
     /// Stores the next revision and marks the workload published and dirty; the caller has to store the workload row.
     async fn create_revision(
         &self,
-        tx: &mut store::Tx,
+        tx: &mut Tx,
         actor: &Actor,
         workload: &mut Workload,
         NextRevision { spec, strategy, message }: NextRevision<'_>,
@@ -186,6 +198,29 @@ impl Hub {
         store::queue::PLACER.mark_requested(tx, workload.id, now).await?;
         Ok(revision)
     }
+}
+
+/// Stores what the revision exposes, so that the next publish sees it; from then on the placer maintains it. Another publish may have
+/// exposed the same since the check: conflicts are read again while the clusters are locked.
+///
+/// # Errors
+/// Another workload has the same node port, or the same host and path, on a cluster (G303, G305).
+async fn reserve_exposures(tx: &mut Tx, workload: WorkloadId, exposures: &Exposures) -> Result<(), Error> {
+    let own: BTreeSet<(ClusterId, ExposureRow)> =
+        exposures.iter().map(|(cluster, (key, class))| (cluster, (key.clone(), class.to_owned()))).collect();
+    if own.is_empty() {
+        return Ok(());
+    }
+    let clusters: Vec<ClusterId> = own.iter().map(|(cluster, _)| *cluster).collect();
+    store::cluster::lock_many(tx, &clusters).await?;
+    let keys: Vec<(ClusterId, Digest)> =
+        own.iter().map(|(cluster, (key, _))| (*cluster, key.clone())).collect();
+    let others = store::exposure::list_conflicts(tx, Some(workload), &keys).await?;
+    let conflicts = exposures.find_conflicts(&others);
+    if conflicts.iter().any(Finding::is_blocking) {
+        return Err(Error::Invalid(conflicts));
+    }
+    Ok(store::exposure::add(tx, workload, own).await?)
 }
 
 /// How a revision is delivered: as its spec says, with an approval after the first wave if its publish requires one.

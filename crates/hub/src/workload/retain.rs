@@ -23,7 +23,7 @@ impl Hub {
     ) -> Result<Vec<String>, Error> {
         actor.authorize(UserAction::Retain)?;
         let mut tx = self.write_as(actor, UserAction::Retain).await?;
-        let workload = self.load_workload_head(&mut tx, name).await?;
+        let workload = self.lock_workload_head(&mut tx, name).await?;
         let removals = store::pending_removal::list(&mut tx, workload.id).await?;
         let has_removal = |cluster: &String| removals.iter().any(|one| one.name == *cluster);
         if let Some(other) = clusters.iter().find(|cluster| !has_removal(cluster)) {

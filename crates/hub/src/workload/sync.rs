@@ -14,7 +14,7 @@ impl Hub {
     pub async fn sync_workload(&self, actor: &Actor, name: &str, clusters: &[String]) -> Result<u32, Error> {
         actor.authorize(UserAction::Sync)?;
         let mut tx = self.write_as(actor, UserAction::Sync).await?;
-        let workload = self.load_workload_head(&mut tx, name).await?;
+        let workload = self.lock_workload_head(&mut tx, name).await?;
         actions::check_sync(&workload)?;
         let mut selected = Vec::new();
         for cluster in clusters {

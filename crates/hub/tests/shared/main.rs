@@ -1,16 +1,17 @@
-//! Two servers on one PostgreSQL database, with clocks two hours apart (P9, P10).
+//! Two servers on one PostgreSQL database, also with clocks two hours apart (P9, P10), and requests that come at once (P35).
 
 use std::time::Duration;
 
-use domain::chart_repository::NewChartRepository;
 use domain::cluster::{ClusterKind, Connectivity};
 use domain::event::EventKind;
-use domain::git_repository::GitRepositoryPut;
-use domain::placement::{ClusterGroup, Placement, Predicate};
+use domain::placement::{Placement, Predicate};
 use domain::rollout::{RolloutStrategy, Wave};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use hub::{Actor, Clock, Error, Hub, HubConfig, KeySource, NewCluster, PublishOptions, RequestKey};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
+
+mod deadlocks;
+mod races;
 
 /// Address of a PostgreSQL server whose user may create databases, or `off`.
 const SERVER_VARIABLE: &str = "FLOTILLA_TEST_POSTGRES";
@@ -154,99 +155,6 @@ async fn of_two_servers_with_the_set_up_token_one_creates_the_first_user() {
 
 /// Rounds of a race; each begins with both requests at once.
 const RACE_ROUNDS: usize = 12;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn p9_of_two_exclusive_groups_that_are_created_at_once_with_one_member_one_is_refused() {
-    let Some(database) = create_database("exclusive_groups").await else { return };
-    let (one, other) = (open_server(&database, 0).await, open_server(&database, 0).await);
-    let actor = Actor::system();
-    for round in 0..RACE_ROUNDS {
-        let group = |name: &str| ClusterGroup {
-            name: format!("{name}-{round}"),
-            members: vec![format!("c-{round}")],
-            exclusive: true,
-            ..ClusterGroup::default()
-        };
-        let (first, second) =
-            tokio::join!(one.create_group(&actor, group("a")), other.create_group(&actor, group("b")));
-        let refused: Vec<Error> = [first, second].into_iter().filter_map(Result::err).collect();
-        match refused.as_slice() {
-            [Error::Invalid(findings)] => assert_eq!(findings[0].code, "G502"),
-            other => panic!("round {round}: {other:?}"),
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn p9_of_two_repositories_that_are_added_at_once_with_one_url_one_is_refused_and_names_the_other() {
-    let Some(database) = create_database("repository_urls").await else { return };
-    let (one, other) = (open_server(&database, 0).await, open_server(&database, 0).await);
-    let actor = Actor::system();
-    let check = |round: usize, first: Result<String, Error>, second: Result<String, Error>| {
-        let (added, refused) = match (first, second) {
-            (Ok(added), Err(refused)) | (Err(refused), Ok(added)) => (added, refused),
-            both => panic!("round {round}: {both:?}"),
-        };
-        match refused {
-            Error::AlreadyExists(message) => {
-                assert!(message.contains(&format!("{added:?} has the same URL")), "{message}");
-            }
-            refused => panic!("round {round}: {refused:?}"),
-        }
-    };
-    for round in 0..RACE_ROUNDS {
-        let url = format!("https://git.test/acme/deploy-{round}");
-        let put = async |hub: &Hub, name: &str, end: &str| {
-            let put = GitRepositoryPut { url: format!("{url}{end}"), ..GitRepositoryPut::default() };
-            let saved = hub.save_git_repository(&actor, &format!("{name}-{round}"), put, None).await;
-            saved.map(|repository| repository.name)
-        };
-        let (first, second) = tokio::join!(put(&one, "a", ""), put(&other, "b", ".git"));
-        check(round, first, second);
-        let add = async |hub: &Hub, name: &str, end: &str| {
-            let name = format!("{name}-{round}");
-            let new =
-                NewChartRepository { name, url: format!("{url}{end}"), ..NewChartRepository::default() };
-            hub.create_chart_repository(&actor, new).await.map(|repository| repository.name)
-        };
-        let (first, second) = tokio::join!(add(&one, "a", ""), add(&other, "b", "/"));
-        check(round, first, second);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn p9_a_group_that_is_deleted_while_a_workload_is_published_to_it_leaves_no_published_workload() {
-    let Some(database) = create_database("deleted_group").await else { return };
-    let (one, other) = (open_server(&database, 0).await, open_server(&database, 0).await);
-    let actor = Actor::system();
-    let new = NewCluster::new("alive", ClusterKind::Agent);
-    one.register_cluster(&actor, new).await.unwrap();
-    for round in 0..RACE_ROUNDS {
-        let (group, name) = (format!("group-{round}"), format!("web-{round}"));
-        let members = vec!["alive".to_owned()];
-        one.create_group(&actor, ClusterGroup { name: group.clone(), members, ..ClusterGroup::default() })
-            .await
-            .unwrap();
-        let mut workload = new_workload(&name);
-        let Source::Yaml { files } = &mut workload.spec.source else { unreachable!() };
-        files[0].text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
-        workload.spec.placement.predicates[0].groups = vec![group.clone()];
-        let publish = async {
-            one.create_workload(&actor, workload).await.unwrap();
-            one.publish_workload(&actor, &name, "", PublishOptions::default()).await
-        };
-        let delete = async {
-            tokio::time::sleep(Duration::from_millis(3 * round as u64)).await;
-            other.delete_group(&actor, &group).await
-        };
-        let (published, deleted) = tokio::join!(publish, delete);
-        assert!(
-            published.is_err() || deleted.is_err(),
-            "round {round}: {name} is published to a group that does not exist"
-        );
-        assert!(published.is_ok() || deleted.is_ok(), "round {round}: {published:?} {deleted:?}");
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn p2_p9_two_servers_with_one_key_publish_one_revision() {

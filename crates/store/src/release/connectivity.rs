@@ -17,6 +17,12 @@ pub async fn set_connectivity_by_cluster(
     connectivity: Connectivity,
     at: Timestamp,
 ) -> Result<u64, Error> {
+    if tx.is_postgres() {
+        // In the order of ids, as in every other transaction: the updates below lock rows in the order in which they find them.
+        let select = sql("SELECT id FROM release WHERE cluster_id = $1 AND connectivity <> $2 ORDER BY id");
+        let select = select.bind_text(cluster).bind_text(connectivity.as_str());
+        select.push_locking_clause(tx).fetch_all(tx).await?;
+    }
     let mut moved = 0;
     // One statement per previous connectivity: the previous state then follows from the returned rows, without a
     // second read that may be stale.

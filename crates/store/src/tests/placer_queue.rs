@@ -137,7 +137,7 @@ async fn marking_everything_marks_the_published_workloads() {
         let mut draft = some_workload(3, "draft");
         draft.intent = Intent::Draft;
         workload::insert(&mut tx, &draft).await.unwrap();
-        assert_eq!(PLACER.mark_all(&mut tx, at(1)).await.unwrap(), 2);
+        PLACER.mark_all(&mut tx, at(1)).await.unwrap();
         tx.commit().await.unwrap();
         let claimed: Vec<_> = claim(&store, 10, 5).await.into_iter().map(|(id, _)| id).collect();
         assert_eq!(claimed, [workload_id(1), workload_id(2)]);
@@ -227,15 +227,19 @@ async fn p28_a_mark_during_a_claim_repeats_the_pass_and_without_a_claim_starts_n
     for_each_engine(|store| async move {
         insert_fleet(&store, 0, 1).await;
         let id = some_workload(1, "").id;
-        let mut tx = store.write().await.unwrap();
-        PLACER.mark(&mut tx, &[id], at(10)).await.unwrap();
-        let claims = PLACER.claim(&mut tx, 10, at(20), at(1_000)).await.unwrap();
-        assert!(PLACER.mark_claimed(&mut tx, id, at(30)).await.unwrap());
-        assert!(!PLACER.settle(&mut tx, id, claims[0].1).await.unwrap(), "it stays due");
-        let claims = PLACER.claim(&mut tx, 10, at(40), at(1_000)).await.unwrap();
-        assert!(PLACER.settle(&mut tx, id, claims[0].1).await.unwrap());
-        assert!(!PLACER.mark_claimed(&mut tx, id, at(50)).await.unwrap());
-        assert!(PLACER.claim(&mut tx, 10, at(60), at(1_000)).await.unwrap().is_empty());
+        let mark_waiting = async |millis: i64| {
+            let mut tx = store.write().await.unwrap();
+            PLACER.mark_waiting(&mut tx, id, at(millis)).await.unwrap();
+            tx.commit().await.unwrap().has_placer_marks
+        };
+        mark(&store, &[id], 10).await;
+        let claims = claim(&store, 10, 20).await;
+        assert!(mark_waiting(30).await);
+        assert!(!settle(&store, claims[0]).await.unwrap(), "it stays due");
+        let claims = claim(&store, 10, 40).await;
+        assert!(settle(&store, claims[0]).await.unwrap());
+        assert!(!mark_waiting(50).await);
+        assert!(claim(&store, 10, 60).await.is_empty());
     })
     .await;
 }

@@ -41,6 +41,17 @@ pub async fn lock_head(tx: &mut Tx, id: WorkloadId) -> Result<Option<WorkloadHea
     decode_row(statement.fetch_optional(tx).await?, "workload", read)
 }
 
+/// Locks these workloads until the transaction ends, in the order of ids: call it before more than one of them is changed.
+pub async fn lock_many(tx: &mut Tx, ids: &[WorkloadId]) -> Result<(), Error> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    for some in ids.chunks(500) {
+        let select = sql("SELECT id FROM workload WHERE id IN ").push_list(some).push(" ORDER BY id");
+        select.push_locking_clause(tx).fetch_all(tx).await?;
+    }
+    Ok(())
+}
+
 /// The name of the workload with this id.
 pub async fn get_name(tx: &mut Tx, id: WorkloadId) -> Result<Option<String>, Error> {
     let statement = sql("SELECT id, name FROM workload WHERE id = $1").bind_text(id);

@@ -7,7 +7,7 @@ use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::release::{DesiredRevision, Release, ReleaseGoal, StageName};
 use domain::rollout::format_wave;
 use domain::workload::{Intent, WorkloadHead};
-use domain::{Digest, ReleaseId, Severity};
+use domain::{ClusterId, Digest, ReleaseId, Severity};
 use store::Tx;
 use store::queue::PLACER;
 use store::retained_cluster::RetainedClusters;
@@ -42,9 +42,11 @@ pub(super) async fn commit_workload(
             break;
         }
         close_earlier_operations(hub, &mut tx, &outcome).await?;
+        put_artifacts(hub, &mut tx, &targets).await?;
+        lock_targets(&mut tx, &outcome, &targets).await?;
         write_targets(hub, &mut tx, &outcome, &targets, &mut effects).await?;
         // A server that was suspended meanwhile has lost the claim, and its outcome may be older than what is stored. The queue's
-        // row is written last, as with a settlement: reports lock it after their releases too.
+        // row is written last, as with a settlement: rows of queues are locked after releases.
         let lease_until = hub.clock().now().plus_millis(CLAIM_MILLIS);
         PLACER.extend(&mut tx, (claim.workload, claim.epoch), lease_until).await?;
         hub.commit(tx, effects).await?;
@@ -94,15 +96,56 @@ async fn write_outcome(
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     close_earlier_operations(hub, tx, outcome).await?;
+    put_artifacts(hub, tx, &outcome.targets).await?;
+    lock_releases(tx, outcome).await?;
     write_targets(hub, tx, outcome, &outcome.targets, effects).await?;
     let retained = load_retained(tx, outcome).await?;
     write_removals(hub, tx, outcome, &retained, effects).await?;
     write_waves(tx, outcome, effects).await?;
     store::chart::mark_renderings_used(tx, &outcome.chart_inputs).await?;
+    write_decision(hub, tx, outcome, &retained, effects).await?;
+    // It is in the row of the queue, which is locked after all other rows of the workload.
     if let Some(revision) = outcome.revision {
         store::decision::set_placed_revision(tx, outcome.workload.id, revision).await?;
     }
-    write_decision(hub, tx, outcome, &retained, effects).await
+    Ok(())
+}
+
+/// Locks the releases that are read and written below, in the order of ids, as in every other transaction: the targets are in that of
+/// the decision.
+async fn lock_releases(tx: &mut Tx, outcome: &PlacementOutcome) -> Result<(), Error> {
+    let workload = outcome.workload.id;
+    if outcome.workload.intent == Intent::Deleting {
+        return Ok(store::release::lock_by_workloads(tx, &[workload]).await?);
+    }
+    let targets = outcome.targets.iter().map(|target| target.cluster);
+    let removals = outcome.removals.iter().map(|removal| removal.cluster);
+    let clusters: Vec<ClusterId> = targets.chain(removals).collect();
+    let deselected = &outcome.deselected;
+    Ok(store::release::lock_by_workload_and_clusters(tx, workload, &clusters, deselected).await?)
+}
+
+/// The same for some of the targets.
+async fn lock_targets(
+    tx: &mut Tx,
+    outcome: &PlacementOutcome,
+    targets: &[ReleaseTarget],
+) -> Result<(), Error> {
+    let clusters: Vec<ClusterId> = targets.iter().map(|target| target.cluster).collect();
+    Ok(store::release::lock_by_workload_and_clusters(tx, outcome.workload.id, &clusters, &[]).await?)
+}
+
+/// Stores facts and bundles in the order of their digests, as a plan does: transactions that store the same bytes cannot deadlock.
+async fn put_artifacts(hub: &Hub, tx: &mut Tx, targets: &[ReleaseTarget]) -> Result<(), Error> {
+    let facts = targets.iter().filter_map(|target| target.facts.as_ref());
+    let mut artifacts: BTreeMap<&Digest, &[u8]> =
+        facts.filter_map(|facts| Some((&facts.digest, facts.bytes.as_deref()?))).collect();
+    let bundles = targets.iter().filter_map(|target| target.bytes.as_ref());
+    artifacts.extend(bundles.map(|(digest, bytes)| (digest, &**bytes)));
+    for (digest, bytes) in artifacts {
+        store::artifact::put(tx, digest, bytes, hub.clock().now()).await?;
+    }
+    Ok(())
 }
 
 /// Records the outcome of the operations before the latest one, as it was before this pass.
@@ -120,12 +163,6 @@ async fn write_targets(
     targets: &[ReleaseTarget],
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
-    let facts = targets.iter().filter_map(|target| target.facts.as_ref());
-    let facts: BTreeMap<&Digest, &[u8]> =
-        facts.filter_map(|facts| Some((&facts.digest, facts.bytes.as_deref()?))).collect();
-    for (digest, bytes) in facts {
-        store::artifact::put(tx, digest, bytes, hub.clock().now()).await?;
-    }
     let mut changes = RenderingChanges::default();
     for target in targets {
         write_target(hub, tx, outcome, target, (effects, &mut changes)).await?;
@@ -217,9 +254,6 @@ async fn write_target(
 ) -> Result<(), Error> {
     let now = hub.clock().now();
     let workload = &outcome.workload;
-    if let Some((digest, bytes)) = &target.bytes {
-        store::artifact::put(tx, digest, bytes, now).await?;
-    }
     let found = store::release::get_by_workload_and_cluster(tx, workload.id, target.cluster).await?;
     let is_new = found.is_none();
     let mut release = found.unwrap_or_else(|| {
