@@ -124,6 +124,7 @@ scenarios! {
         i5_a_copied_label_is_no_owner,
         i5_a_copied_label_is_no_owner_without_a_record,
         s3_11_a_removal_deletes_all_objects_and_their_pods,
+        s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions,
         s3_12_a_finalizer_blocks_the_removal_and_is_reported,
         an_orphaned_release_leaves_its_objects_without_label_and_annotations,
         s3_11_a_manually_deleted_record_is_re_created,
