@@ -76,6 +76,7 @@ scenarios! {
         p13_an_injected_bundle_is_left_to_the_injector,
         g403_a_change_to_recreate_needs_two_publishes,
         p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle,
+        p13_replicas_are_taken_back_from_an_autoscaler_that_a_revision_drops,
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
         an_unknown_kind_is_awaited;
@@ -106,25 +107,28 @@ scenarios! {
         g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
         g404_admission_rejects_plan_and_publish,
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
+        g409_a_copied_label_of_another_workload_is_no_conflict_of_owners,
         g409_a_plan_requested_before_the_first_release_is_no_conflict_with_it,
         g401_an_unknown_kind_fails_plan_and_publish,
         g407_an_exhausted_quota_rejects_plan_and_publish;
     jobs:
         a_changed_job_is_planned_as_replaced_and_runs_again,
         a_changed_job_that_runs_is_replaced_after_its_end,
+        i5_a_job_of_another_party_with_a_copied_label_is_not_replaced,
         g406_a_changed_job_is_rejected_by_plan_and_publish_if_the_policy_refuses_it,
         g406_every_immutable_field_is_named;
     charts:
         s4_4_hooks_complete_before_the_objects_and_a_failed_one_stops_them_until_it_is_fixed,
+        i5_a_job_with_a_copied_label_is_not_deleted_for_a_hook,
         s4_4_a_definition_of_a_chart_and_a_kept_object_stay_on_the_cluster;
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
         s3_13_what_old_pods_need_is_pruned_after_the_rollout,
+        s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
         i5_a_copied_label_is_no_owner,
         i5_a_copied_label_is_no_owner_without_a_record,
         s3_11_a_removal_deletes_all_objects_and_their_pods,
-        s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions,
         s3_12_a_finalizer_blocks_the_removal_and_is_reported,
         an_orphaned_release_leaves_its_objects_without_label_and_annotations,
         s3_11_a_manually_deleted_record_is_re_created,
