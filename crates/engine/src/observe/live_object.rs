@@ -54,8 +54,8 @@ impl LiveObject {
         self.release.filter(|_| self.is_label_own)
     }
 
-    /// Whether a release applied it: its field manager wrote the label, or the label of nobody else's apply is on the object with
-    /// the recorded uid. `recorded_uid` is empty if none is recorded.
+    /// Whether a release applied it: Flotilla's field manager wrote its label, or it is the object with the recorded uid and no other
+    /// release applied it since. `recorded_uid` is empty if none is recorded.
     pub(crate) fn is_applied_by(&self, release: ReleaseId, recorded_uid: &str) -> bool {
         match self.applied_release() {
             Some(owner) => owner == release,
