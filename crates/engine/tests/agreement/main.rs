@@ -7,6 +7,7 @@
 
 mod apply;
 mod charts;
+mod controller_fields;
 mod drift;
 mod facts;
 mod fixtures;
@@ -80,6 +81,8 @@ scenarios! {
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
         an_unknown_kind_is_awaited;
+    controller_fields:
+        p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish;
     drift:
         s0_12_an_edited_field_is_healed_and_its_manager_reported,
         s0_12_a_deleted_object_is_re_created,
@@ -91,6 +94,7 @@ scenarios! {
         p13_an_own_item_is_healed_beside_an_item_of_another_manager,
         p13_an_atomic_list_or_map_has_the_desired_content_only,
         p13_an_item_added_to_a_keyed_list_of_pods_stays,
+        p13_lists_of_an_admission_policy_are_compared_as_the_server_merges_them,
         e_2_a_plan_lists_the_items_that_a_publish_removes;
     rejections:
         p14_an_admission_rejection_is_reported_with_its_message,
@@ -193,6 +197,7 @@ scenarios! {
         c1_an_ingress_waits_for_its_address,
         c1_a_claim_waits_for_its_volume,
         c1_a_claim_that_waits_for_its_first_consumer_is_healthy,
+        c1_a_claim_whose_first_consumer_has_come_waits_for_its_volume,
         c1_a_volume_without_a_claim_is_healthy,
         c1_an_autoscaler_without_metrics_is_degraded_after_a_grace_period,
         c1_a_disruption_budget_counts_its_pods,
