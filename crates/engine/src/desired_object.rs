@@ -5,6 +5,7 @@
 //! has the same hash in every release. Objects are stored as JSON text: ten thousand parsed trees would need several times
 //! the memory.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -75,8 +76,18 @@ impl DesiredObject {
     }
 
     /// Whether an autoscaler of the bundle or of the cluster sets its replicas.
-    fn is_autoscaled(&self, rule: &ObjectPolicy<'_>) -> bool {
+    pub(crate) fn is_autoscaled(&self, rule: &ObjectPolicy<'_>) -> bool {
         self.autoscaled || rule.autoscaled
+    }
+
+    /// The hash that a comparison of it with the live object is about: without its replicas if an autoscaler sets them, so that
+    /// they are compared again once it is gone.
+    pub(crate) fn compared_hash(&self, rule: &ObjectPolicy<'_>) -> Cow<'_, str> {
+        if self.is_autoscaled(rule) {
+            Cow::Owned(format!("{} without replicas", self.hash))
+        } else {
+            Cow::Borrowed(&self.hash)
+        }
     }
 
     /// Whether the bundle sets its replicas.

@@ -90,8 +90,12 @@ pub(crate) async fn plan_present(
     let record = release.and_then(|release| cx.applied_releases.get(release));
     let prepared = prepare_bundle(release, record.as_deref(), bundle);
     let policies = &policies.with_chart_crds(prepared.chart_crds());
-    let (api, rules) =
-        (cx.api.impersonating(policies.executor()), ObjectPolicies::new(policies, &cx.observed.cluster));
+    let api = cx.api.impersonating(policies.executor());
+    let rules = ObjectPolicies::new(policies, &cx.observed.cluster).with_dropped(
+        policies,
+        &prepared,
+        record.as_deref(),
+    );
     let defined = defined_kinds(&prepared.objects);
     let is_it = |o: &ObjectRef, namespace: &str| o.kind == "Namespace" && o.name == namespace;
     let made = |namespace: &str| {
@@ -272,7 +276,7 @@ impl DryRunContext<'_> {
         }
         let found = live.as_ref().map(LiveObject::from_value);
         let owner = found.as_ref().and_then(LiveObject::applied_release);
-        let is_owned = owner.is_some() && owner == self.release;
+        let is_owned = found.as_ref().is_some_and(|found| self.is_applied(object, found));
         let has_run = match (&live, &found) {
             (Some(live), Some(found)) => {
                 is_owned && object.is_job() && found.hash == desired.hash && is_job_complete(live)
@@ -294,7 +298,7 @@ impl DryRunContext<'_> {
             ForceConflicts::No
         };
         if let (Some(live), None, ConflictPolicy::IfIdentical, false) =
-            (&live, owner, self.policies.conflict, is_adopted)
+            (&live, owner, self.policies.conflict, is_adopted || is_owned)
         {
             check_identical(ObjectInput { desired, policy: rule }, live)?;
         }
@@ -341,9 +345,20 @@ impl DryRunContext<'_> {
     }
 
     fn is_recorded_as_completed(self, desired: &DesiredObject) -> bool {
+        let entry = self.find_entry(&desired.object);
+        entry.is_some_and(|entry| entry.completed && entry.hash == desired.hash)
+    }
+
+    /// Whether the release applied this live object, as the reconciliation decides it.
+    fn is_applied(self, object: &ObjectRef, live: &LiveObject) -> bool {
+        let recorded = self.find_entry(object).map_or("", |entry| entry.uid.as_str());
+        self.release.is_some_and(|release| live.is_applied_by(release, recorded))
+    }
+
+    /// What the record has about an object.
+    fn find_entry(&self, object: &ObjectRef) -> Option<&InventoryEntry> {
         let entries = self.record.map(|record| record.resources.as_slice()).unwrap_or_default();
-        let is_it = |entry: &&InventoryEntry| entry.object.is_same_object(&desired.object);
-        entries.iter().find(is_it).is_some_and(|entry| entry.completed && entry.hash == desired.hash)
+        entries.iter().find(|entry| entry.object.is_same_object(object))
     }
 
     /// Fails if another desired release owns the object, or if the conflict policy is to abort.

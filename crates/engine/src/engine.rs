@@ -228,6 +228,7 @@ impl Engine {
         ));
         tasks.spawn(cluster_resources::watch_cluster_resources(cluster_state.clone(), cx.api.clone()));
         tasks.spawn(notify_changed_resources(cluster_state.clone(), self.facts_changed.clone()));
+        tasks.spawn(handle_changed_autoscalers(cx.clone()));
         tasks.spawn(refresh_kinds_on_change(cx.clone()));
         tasks.spawn(run_schema_reader(cx.clone()));
         tasks.spawn(handle_changed_kinds(cx.clone(), self.facts_changed.clone()));
@@ -283,6 +284,15 @@ async fn handle_changed_kinds(cx: Arc<EngineContext>, facts_changed: Arc<watch::
         cx.observed.remove_ended();
         cx.workers.wake_waiting();
         facts_changed.send_modify(|count| *count += 1);
+    }
+}
+
+/// Wakes the releases when an autoscaler was created or deleted: the replicas that it sets are left to it, and those that it has set
+/// are drift once it is gone, although the scaled object has not changed.
+async fn handle_changed_autoscalers(cx: Arc<EngineContext>) {
+    loop {
+        cx.observed.cluster.resources.autoscalers_changed.notified().await;
+        cx.workers.wake_all();
     }
 }
 

@@ -1,14 +1,17 @@
 //! The policies of a workload for one object: its update strategy and its ignored fields.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use domain::field_path::{self, FieldPath, PathSegment};
 use domain::json_path::JsonPath;
 use domain::object::ObjectRef;
 use domain::overrides::ObjectSelector;
-use domain::policy::{IgnoreWhen, Policies, UpdateStrategy};
+use domain::policy::{DeletionPolicy, IgnoreWhen, Policies, UpdateStrategy};
 use serde_json::Value;
 
+use crate::applied_release::AppliedRelease;
+use crate::desired_object::PreparedBundle;
 use crate::observe::ClusterState;
 
 /// Ignored fields of the selected objects.
@@ -24,6 +27,8 @@ struct IgnoredFields {
 pub(crate) struct ObjectPolicies {
     ignored: Vec<IgnoredFields>,
     cluster: Arc<ClusterState>,
+    /// The uids of the recorded objects that this bundle drops: an autoscaler among them scales nothing any more.
+    dropped: HashSet<String>,
 }
 
 /// The policies for one object.
@@ -44,7 +49,18 @@ impl ObjectPolicies {
             when: rule.when,
             paths: rule.paths.iter().filter_map(|path| path.parse().ok()).collect(),
         });
-        Self { ignored: ignored.collect(), cluster: Arc::clone(cluster) }
+        Self { ignored: ignored.collect(), cluster: Arc::clone(cluster), dropped: HashSet::new() }
+    }
+
+    /// The same policies, with what is pruned after the apply of this bundle.
+    #[must_use]
+    pub(crate) fn with_dropped(
+        self,
+        policies: &Policies,
+        prepared: &PreparedBundle,
+        record: Option<&AppliedRelease>,
+    ) -> Self {
+        Self { dropped: dropped_uids(policies, prepared, record), ..self }
     }
 
     /// The policies for `object`.
@@ -58,7 +74,7 @@ impl ObjectPolicies {
             strategy: policies.update_strategy(object),
             on_presence: picks(IgnoreWhen::OnPresence),
             on_change: picks(IgnoreWhen::OnChange),
-            autoscaled: self.cluster.resources.is_autoscaled(object),
+            autoscaled: self.cluster.resources.is_autoscaled(object, &self.dropped),
         }
     }
 }
@@ -94,6 +110,31 @@ impl ObjectPolicy<'_> {
             }
         }
     }
+}
+
+/// The uids of the recorded objects that are pruned because the bundle does not have them.
+fn dropped_uids(
+    policies: &Policies,
+    prepared: &PreparedBundle,
+    record: Option<&AppliedRelease>,
+) -> HashSet<String> {
+    let Some(record) = record.filter(|_| policies.prune) else { return HashSet::new() };
+    let hooks = prepared.hooks.iter().map(|hook| &hook.desired.object);
+    let objects = prepared.objects.iter().map(|desired| &desired.object);
+    let kept: HashSet<(&str, &str, &str, &str)> = objects.chain(hooks).map(identity).collect();
+    let is_orphaned = |object: &ObjectRef| {
+        policies.deletion == DeletionPolicy::SelectivelyOrphan
+            && policies.should_orphan(policies.deletion, object)
+    };
+    let entries = record.resources.iter().filter(|entry| {
+        !entry.uid.is_empty() && !kept.contains(&identity(&entry.object)) && !is_orphaned(&entry.object)
+    });
+    entries.map(|entry| entry.uid.clone()).collect()
+}
+
+/// What two references to the same object have in common: all but the API version.
+fn identity(object: &ObjectRef) -> (&str, &str, &str, &str) {
+    (&object.group, &object.kind, &object.namespace, &object.name)
 }
 
 /// Removes a map entry. A list item stays, because its removal would shift the indexes of the others.

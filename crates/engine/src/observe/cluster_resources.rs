@@ -3,10 +3,11 @@
 //!
 //! A resource that the agent may not list is retried rarely: it only refines findings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::chart_object::retention_reason;
 use domain::cluster::Quota;
 use domain::object::ObjectRef;
 use domain::quantity::Quantity;
@@ -90,12 +91,29 @@ fn parse_quota(value: &Value) -> Quota {
 pub(crate) struct ScaleTarget {
     kind: String,
     name: String,
+    /// The uids of the autoscaler and of the objects that own it, such as a ScaledObject of KEDA.
+    scaler_uids: Vec<String>,
+    /// Whether the autoscaler stays on the cluster when it is pruned.
+    is_retained: bool,
 }
 
 impl ScaleTarget {
     fn from_scaler(scaler: &Value) -> Self {
         let field = |name: &str| text(scaler, &format!("/spec/scaleTargetRef/{name}")).to_owned();
-        Self { kind: field("kind"), name: field("name") }
+        let owners = scaler.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let own = scaler.pointer("/metadata/uid").into_iter();
+        let uids = own.chain(owners.into_iter().flatten().filter_map(|owner| owner.get("uid")));
+        Self {
+            kind: field("kind"),
+            name: field("name"),
+            scaler_uids: uids.filter_map(Value::as_str).map(str::to_owned).collect(),
+            is_retained: retention_reason(scaler).is_some(),
+        }
+    }
+
+    /// Whether the autoscaler is deleted with the objects of these uids.
+    fn is_deleted_with(&self, uids: &HashSet<String>) -> bool {
+        !self.is_retained && self.scaler_uids.iter().any(|uid| uids.contains(uid))
     }
 }
 
@@ -254,13 +272,16 @@ pub(crate) struct ClusterResources {
     pub scale_targets: SummaryTable<ScaleTarget>,
     /// Notified when a reported one of them changed.
     pub changed: Notify,
+    /// Notified when an autoscaler was created or deleted, or scales something else.
+    pub autoscalers_changed: Notify,
 }
 
 impl ClusterResources {
-    /// Whether an autoscaler of the cluster scales this object, whoever created it. KEDA scales by autoscalers too.
-    pub fn is_autoscaled(&self, object: &ObjectRef) -> bool {
+    /// Whether an autoscaler of the cluster scales this object, whoever created it. KEDA scales by autoscalers too. One that is about
+    /// to be deleted with the objects of the uids `dropped` scales nothing.
+    pub fn is_autoscaled(&self, object: &ObjectRef, dropped: &HashSet<String>) -> bool {
         self.scale_targets.any_in_namespace(&object.namespace, |target| {
-            target.kind == object.kind && target.name == object.name
+            target.kind == object.kind && target.name == object.name && !target.is_deleted_with(dropped)
         })
     }
 
@@ -294,8 +315,6 @@ impl ClusterResources {
 /// Watches all cluster resources.
 pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: ApiClient) {
     let land = &cluster.resources;
-    // No fact: the releases read it when they need it.
-    let not_reported = Notify::new();
     futures::join!(
         watch_table(
             &api,
@@ -318,7 +337,7 @@ pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: Api
             "/apis/autoscaling/v1/horizontalpodautoscalers",
             &land.scale_targets,
             |scaler| Some(ScaleTarget::from_scaler(scaler)),
-            &not_reported
+            &land.autoscalers_changed
         ),
         watch_table(
             &api,
@@ -437,6 +456,32 @@ mod tests {
         assert_eq!(table.rows().map(|rows| rows.len()), Some(1));
         assert!(table.handle_event(WatcherEvent::Deleted(class), |_| Some(true)));
         assert_eq!(table.rows(), Some(Vec::new()));
+    }
+
+    #[test]
+    fn p13_an_autoscaler_that_is_pruned_scales_nothing_unless_it_is_retained() {
+        let resources = ClusterResources::default();
+        let list = |annotations: Value| {
+            let scaler = json!({"metadata": {"namespace": "web", "name": "scale", "uid": "own", "annotations": annotations,
+                "ownerReferences": [{"uid": "scaled-object"}]},
+                "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}}});
+            resources.scale_targets.handle_event(WatcherEvent::Listed(vec![scaler], 1), |scaler| {
+                Some(ScaleTarget::from_scaler(scaler))
+            });
+        };
+        let object = ObjectRef {
+            kind: "Deployment".into(),
+            namespace: "web".into(),
+            name: "web".into(),
+            ..ObjectRef::default()
+        };
+        let is_autoscaled =
+            |dropped: &str| resources.is_autoscaled(&object, &HashSet::from([dropped.to_owned()]));
+        list(json!({}));
+        assert!(is_autoscaled("another"));
+        assert!(!is_autoscaled("own") && !is_autoscaled("scaled-object"));
+        list(json!({"helm.sh/resource-policy": "keep"}));
+        assert!(is_autoscaled("own"));
     }
 
     #[test]

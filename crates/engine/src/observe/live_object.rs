@@ -54,6 +54,15 @@ impl LiveObject {
         self.release.filter(|_| self.is_label_own)
     }
 
+    /// Whether a release applied it: Flotilla's field manager wrote its label, or it is the object with the recorded uid and no other
+    /// release applied it since. `recorded_uid` is empty if none is recorded.
+    pub(crate) fn is_applied_by(&self, release: ReleaseId, recorded_uid: &str) -> bool {
+        match self.applied_release() {
+            Some(owner) => owner == release,
+            None => !recorded_uid.is_empty() && self.uid == recorded_uid,
+        }
+    }
+
     /// The whole object.
     pub(crate) fn value(&self) -> Value {
         // The text was written from a value above.
@@ -92,8 +101,25 @@ mod tests {
         assert_eq!(with_manager("flotilla").applied_release(), Some(release));
         let copied = with_manager("operator");
         assert_eq!((copied.release, copied.applied_release()), (Some(release), None));
+        assert!(!copied.is_applied_by(release, ""), "nothing is recorded");
+        assert!(with_manager("flotilla").is_applied_by(release, "another uid"));
         let unmanaged = json!({"metadata": {"name": "a", "labels": {RELEASE_LABEL: release}}});
         assert_eq!(LiveObject::from_value(&unmanaged).applied_release(), None, "unknown is no proof");
+    }
+
+    #[test]
+    fn i5_the_recorded_uid_is_a_proof_unless_another_release_applied_the_object() {
+        let (own, other) = (ReleaseId::from_parts(1, 1), ReleaseId::from_parts(2, 2));
+        let with_manager = |manager: &str| {
+            LiveObject::from_value(
+                &json!({"metadata": {"name": "a", "uid": "u", "labels": {RELEASE_LABEL: other},
+                "managedFields": [{"manager": manager, "operation": "Apply",
+                    "fieldsV1": {"f:metadata": {"f:labels": {format!("f:{RELEASE_LABEL}"): {}}}}}]}}),
+            )
+        };
+        assert!(with_manager("operator").is_applied_by(own, "u"), "its label was changed by hand");
+        assert!(!with_manager("operator").is_applied_by(own, "v"));
+        assert!(!with_manager("flotilla").is_applied_by(own, "u"), "another release took it over");
     }
 
     #[test]

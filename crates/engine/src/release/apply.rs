@@ -272,10 +272,13 @@ fn block_target(pass: &mut Reconciliation<'_>, at: usize, failure: &RetryState) 
 
 /// Updates whether a target is applied, without a write: its rank is blocked by an earlier one.
 fn update_applied(pass: &mut Reconciliation<'_>, at: usize) {
+    let object = &pass.targets[at].desired.object;
+    let uid = pass.inventory_entry(object).map(|entry| entry.uid.clone()).unwrap_or_default();
+    let release = pass.release();
     let target = &mut pass.targets[at];
     let live = target.live_object();
     target.applied =
-        live.is_some_and(|live| live.hash == target.desired.hash && live.release == Some(pass.worker.id));
+        live.is_some_and(|live| live.hash == target.desired.hash && live.is_applied_by(release, &uid));
 }
 
 /// Runs the writes of one rank concurrently.
@@ -404,11 +407,10 @@ fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result
     };
     let live = LiveObject::from_value(&applied.object);
     pass.cx.observed.pods.insert_owner(&live);
-    let object_state = pass.state.object_mut(&desired.object);
-    object_state.last_equal = Some((live.version.clone(), desired.hash.clone()));
     let rules = pass.object_policies.clone();
     let rule = rules.for_object(&pass.policies, &desired.object);
     let object_state = pass.state.object_mut(&desired.object);
+    object_state.last_equal = Some((live.version.clone(), desired.compared_hash(&rule).into_owned()));
     object_state.server_changes = domain::plan::diff(&desired.comparable_value(&rule), &applied.object);
     pass.targets[job.at].shared = job.action == ObjectAction::Create
         && !applied.created

@@ -28,6 +28,7 @@ use crate::api::{ApiClient, encode_query};
 use crate::applied_release::InventoryEntry;
 use crate::desired_object::{HASH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
 use crate::error::Error;
+use crate::observe::LiveObject;
 
 /// Revisions that are kept, as Helm's `--history-max`.
 const MAX_REVISIONS: usize = 10;
@@ -45,6 +46,7 @@ struct StoredRevision {
     uid: String,
     revision: u32,
     status: String,
+    /// The release that wrote it. Helm copies the labels of a revision to the next one, so a label alone proves nothing.
     owner: Option<ReleaseId>,
     bundle: String,
     secret: Value,
@@ -64,7 +66,7 @@ impl StoredRevision {
             uid: text("/metadata/uid"),
             revision,
             status: label("status"),
-            owner: label(RELEASE_LABEL).parse().ok(),
+            owner: LiveObject::from_value(&secret).applied_release(),
             bundle: secret["metadata"]["annotations"][HASH_ANNOTATION]
                 .as_str()
                 .unwrap_or_default()
@@ -360,6 +362,23 @@ mod tests {
         for payload in ["", "%", "aGVsbG8=", "YUdWc2JHOD0="] {
             assert_eq!(decode(payload), None, "{payload}");
         }
+    }
+
+    #[test]
+    fn i5_a_revision_that_helm_wrote_with_copied_labels_is_not_owned() {
+        let release = ReleaseId::from_parts(1, 1);
+        let written_by = |manager: &str| {
+            let labels =
+                json!({"owner": "helm", "name": "web", "version": "5", RELEASE_LABEL: release.to_string()});
+            let label = format!("f:{RELEASE_LABEL}");
+            let managers = json!([{"manager": manager, "operation": "Update",
+                "fieldsV1": {"f:metadata": {"f:labels": {label: {}}}}}]);
+            let metadata = json!({"name": "sh.helm.release.v1.web.v5", "namespace": "shop", "labels": labels,
+                "managedFields": managers});
+            StoredRevision::from_secret(json!({"metadata": metadata})).unwrap().owner
+        };
+        assert_eq!(written_by("flotilla"), Some(release));
+        assert_eq!(written_by("helm"), None);
     }
 
     #[test]

@@ -145,7 +145,7 @@ async fn finish(pass: &mut Reconciliation<'_>, phase: HookPhase, runs: &[HookRun
 async fn delete_succeeded(pass: &Reconciliation<'_>, run: &HookRun) -> Result<(), Error> {
     let Some((resource, objects)) = watch_hook(pass, run).await? else { return Ok(()) };
     match objects.get(&run.object().namespace, &run.object().name) {
-        Some(live) if run.is_run(&live.value()) && !live.deleting => {
+        Some(live) if is_own(pass, run, &live) && run.is_run(&live.value()) && !live.deleting => {
             delete_object(&pass.api(), &resource, &live).await.map(drop)
         }
         _ => Ok(()),
@@ -203,6 +203,10 @@ async fn try_advance(pass: &mut Reconciliation<'_>, run: &HookRun) -> Result<Run
     if let Some(message) = preflight::ownership_conflict(pass, &live) {
         return Err(Error::HookFailed(message));
     }
+    if !is_own(pass, run, &live) && live.applied_release().is_none() {
+        // Another party created it in this name and copied the label: it is neither the object of a run nor deleted for one.
+        return create(pass, run, &resource, &objects).await;
+    }
     if live.deleting {
         return Ok(RunState::Running(describe_deletion(&live.value())));
     }
@@ -220,6 +224,12 @@ async fn try_advance(pass: &mut Reconciliation<'_>, run: &HookRun) -> Result<Run
         }
     }
     create(pass, run, &resource, &objects).await
+}
+
+/// Whether the release applied an object of the name of a hook. Its label and annotations may be copied.
+fn is_own(pass: &Reconciliation<'_>, run: &HookRun, live: &LiveObject) -> bool {
+    let recorded = pass.inventory_entry(run.object()).map_or("", |entry| entry.uid.as_str());
+    live.is_applied_by(pass.release(), recorded)
 }
 
 /// The kind of a hook and the cache of its objects; `None` if the cluster does not serve it.
@@ -259,7 +269,9 @@ async fn create(
     if run.runs_to_completion() {
         // An object without the label of the release is not in the cache; one that has run cannot be applied again.
         match pass.cx.api.get(&path).await {
-            Ok(existing) if !run.is_run(&existing) => {
+            Ok(existing)
+                if !run.is_run(&existing) || !is_own(pass, run, &LiveObject::from_value(&existing)) =>
+            {
                 return Err(Error::HookFailed(
                     "an object of this name exists and does not belong to the release; delete or rename it"
                         .to_owned(),

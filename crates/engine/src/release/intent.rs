@@ -8,6 +8,7 @@ use domain::release::StageState;
 use super::reconciliation::Reconciliation;
 use super::retry::RetryState;
 use crate::applied_release::{AppliedRelease, HookBundle, HookPhase, HookProgress, InventoryEntry};
+use crate::observe::LiveObject;
 
 /// Records the names of all objects that may be created, unless already recorded, and which recorded ones are missing: if these
 /// are created again, the recorded uid is no longer theirs.
@@ -18,7 +19,9 @@ pub(super) async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), S
         let is_read_only = pass.is_read_only(&desired.object);
         let recorded = pass.inventory.iter_mut().find(|entry| entry.object.is_same_object(&desired.object));
         if let Some(entry) = recorded {
-            let is_missing = !entry.uid.is_empty() && !entry.completed && target.live_object().is_none();
+            let is_own = |live: &LiveObject| live.is_applied_by(pass.worker.id, &entry.uid);
+            let is_there = target.live_object().is_some_and(|live| is_own(&live));
+            let is_missing = !entry.uid.is_empty() && !entry.completed && !is_there;
             has_new |= is_missing && !entry.missing;
             entry.missing |= is_missing;
             continue;

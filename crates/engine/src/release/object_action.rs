@@ -31,7 +31,7 @@ pub(crate) enum ObjectAction {
     Drifted(Vec<FieldChange>),
     /// The object is being deleted.
     Terminating,
-    /// The object has the label of another release.
+    /// Another release applied the object.
     Foreign(ReleaseId),
 }
 
@@ -41,6 +41,9 @@ pub(crate) struct ObjectInput<'a> {
     pub desired: &'a DesiredObject,
     pub policy: &'a ObjectPolicy<'a>,
 }
+
+/// The field whose value is copied from the live object while an autoscaler sets it.
+const REPLICAS: &str = "/spec/replicas";
 
 /// Decides the action for one object.
 pub(crate) fn decide_action(
@@ -63,25 +66,24 @@ pub(crate) fn decide_action(
             };
         }
     }
-    let Some(live) = live else {
-        return match entry {
-            _ if has_run => ObjectAction::Completed,
-            Some(entry) if entry.hash == desired.hash && !entry.uid.is_empty() => ObjectAction::Missing,
-            _ => ObjectAction::Create,
-        };
-    };
-    if let Some(other) = live.release.filter(|other| *other != release) {
+    let Some(live) = live else { return decide_absent(desired, entry) };
+    if let Some(other) = live.applied_release().filter(|other| *other != release) {
         return ObjectAction::Foreign(other);
     }
     if live.deleting {
         return if has_run { ObjectAction::Completed } else { ObjectAction::Terminating };
+    }
+    if !live.is_applied_by(release, entry.map_or("", |entry| entry.uid.as_str())) {
+        // Another party created it in this name and copied the label: it is no more ours than one without the label.
+        return decide_absent(desired, entry);
     }
     let applied =
         live.hash == desired.hash || entry.is_some_and(|e| e.hash == desired.hash && e.uid == live.uid);
     if applied && desired.object.is_job() && is_job_complete(&live.value()) {
         return ObjectAction::Completed;
     }
-    let is_equal = |(version, hash): &(String, String)| *version == live.version && *hash == desired.hash;
+    let hash = desired.compared_hash(rule);
+    let is_equal = |(version, compared): &(String, String)| *version == live.version && *compared == hash;
     if object_state.last_equal.as_ref().is_some_and(is_equal) {
         return ObjectAction::InSync;
     }
@@ -95,10 +97,19 @@ pub(crate) fn decide_action(
     }
     changes.retain(|change| !rule.is_ignored(&change.path));
     if changes.is_empty() {
-        object_state.last_equal = Some((live.version.clone(), desired.hash.clone()));
+        object_state.last_equal = Some((live.version.clone(), hash.into_owned()));
         return ObjectAction::InSync;
     }
     ObjectAction::Drifted(changes)
+}
+
+/// The action for an object that does not exist, or that the release has not applied.
+fn decide_absent(desired: &DesiredObject, entry: Option<&InventoryEntry>) -> ObjectAction {
+    match entry {
+        Some(entry) if entry.hash == desired.hash && entry.completed => ObjectAction::Completed,
+        Some(entry) if entry.hash == desired.hash && !entry.uid.is_empty() => ObjectAction::Missing,
+        _ => ObjectAction::Create,
+    }
 }
 
 /// Whether a job completed successfully. A failed one is not completed: a new revision may fix it.
@@ -110,11 +121,12 @@ pub(crate) fn is_job_complete(job: &Value) -> bool {
         .any(|condition| condition["type"] == "Complete" && condition["status"] == "True")
 }
 
-/// The drifted fields: all differences except those caused by the server's normalization.
+/// The drifted fields: all differences except those caused by the server's normalization. Replicas are not normalized: the value
+/// that is owned although it differs is the one that was left to an autoscaler which is gone.
 fn drifted_fields(desired: &Value, live: &Value, own: &[FieldChange]) -> Vec<FieldChange> {
     let mut changes = diff(desired, live);
-    changes
-        .retain(|change| !own.contains(change) && !managed_fields::is_owned_by_flotilla(live, &change.path));
+    let is_normalized = |path: &str| path != REPLICAS && managed_fields::is_owned_by_flotilla(live, path);
+    changes.retain(|change| !own.contains(change) && !is_normalized(&change.path));
     changes
 }
 
@@ -155,7 +167,14 @@ mod tests {
         let mut value = desired.value();
         value["metadata"]["uid"] = "u".into();
         value["metadata"]["resourceVersion"] = "5".into();
+        value["metadata"]["managedFields"] = label_owner(managed_fields::FIELD_MANAGER);
         value
+    }
+
+    /// The managed fields of an object whose label this manager wrote.
+    fn label_owner(manager: &str) -> Value {
+        let label = format!("f:{}", crate::desired_object::RELEASE_LABEL);
+        json!([{"manager": manager, "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {label: {}}}}}])
     }
 
     fn inventory_entry(desired: &DesiredObject) -> InventoryEntry {
@@ -211,6 +230,32 @@ mod tests {
         let mut value = to_live(desired);
         value["metadata"]["labels"][crate::desired_object::RELEASE_LABEL] = other.to_string().into();
         assert_eq!(action(desired, Some(&value), None), ObjectAction::Foreign(other));
+        value["metadata"]["managedFields"] = label_owner("operator");
+        assert_eq!(action(desired, Some(&value), None), ObjectAction::Create, "the label is copied");
+    }
+
+    #[test]
+    fn i5_an_object_with_the_copied_label_of_this_release_is_treated_as_one_without_it() {
+        let (old, new) = (prepare("1"), prepare("2"));
+        let (old, new) = (&old.objects[0], &new.objects[0]);
+        let mut copy = to_live(old);
+        copy["metadata"]["managedFields"] = label_owner("operator");
+        assert_eq!(action(new, Some(&copy), None), ObjectAction::Create);
+        let recorded = inventory_entry(old);
+        assert_eq!(action(new, Some(&copy), Some(&recorded)), ObjectAction::Update, "its uid is recorded");
+        copy["metadata"]["uid"] = "another".into();
+        assert_eq!(action(new, Some(&copy), Some(&inventory_entry(new))), ObjectAction::Missing);
+    }
+
+    #[test]
+    fn p13_replicas_that_an_autoscaler_had_set_are_drift_once_it_is_gone() {
+        let desired = json!({"spec": {"replicas": 3, "minReadySeconds": 5}});
+        let live = json!({"metadata": {"managedFields": [{"manager": managed_fields::FIELD_MANAGER, "operation": "Apply",
+            "fieldsV1": {"f:spec": {"f:replicas": {}, "f:minReadySeconds": {}}}}]},
+            "spec": {"replicas": 7, "minReadySeconds": 6}});
+        let changes = drifted_fields(&desired, &live, &[]);
+        assert_eq!(changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(), [REPLICAS]);
+        assert!(drifted_fields(&desired, &live, &changes).is_empty(), "what a webhook sets on every apply");
     }
 
     #[test]

@@ -257,7 +257,7 @@ async fn create_namespace(pass: &mut Reconciliation<'_>, namespace: &str) -> Res
     }
 }
 
-/// Stops if an object has the label of another release.
+/// Stops if another release applied an object.
 fn check_ownership(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let mut conflict = None;
     for at in 0..pass.targets.len() {
@@ -286,7 +286,7 @@ fn check_ownership(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
 
 /// Why an object may not be changed, if another release owns it.
 pub(crate) fn ownership_conflict(pass: &Reconciliation<'_>, live: &LiveObject) -> Option<String> {
-    let other = live.release.filter(|other| *other != pass.release())?;
+    let other = live.applied_release().filter(|other| *other != pass.release())?;
     let is_abandoned = !pass.cx.workers.is_desired(other);
     if is_abandoned && pass.policies.conflict != ConflictPolicy::Abort {
         return None;

@@ -2,14 +2,18 @@
 //!
 //! What pods of the former revision may need (a ConfigMap with a hash in its name, a Service, an account) is pruned only once
 //! the new revision is operational: a rolling update keeps the old pods until the new ones are ready, and an old pod that is
-//! started again in the meantime would not find it. The stage does not wait for these objects, because the stages that follow
+//! started again in the meantime would not find it. What its own manifest suspends is never operational, so it only has to have no
+//! pods of the former revision. The stage does not wait for these objects, because the stages that follow
 //! decide when they go.
 
+use domain::health::HealthStatus;
 use domain::name_list::join_first;
 use domain::object::ObjectRef;
+use domain::policy::NotAssessedPolicy;
 use domain::release::{StageName, StageState};
+use serde_json::Value;
 
-use super::reconciliation::{ReconcileFlow, Reconciliation};
+use super::reconciliation::{ReconcileFlow, Reconciliation, TargetObject};
 use super::remove::{PruneResult, delete_by_rank};
 use crate::applied_release::InventoryEntry;
 
@@ -52,14 +56,10 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     if state.is_finished() { ReconcileFlow::Continue } else { ReconcileFlow::Stop }
 }
 
-/// Prunes the obsolete objects that pods might have needed, if the revision is operational. The stage stays finished while an
+/// Prunes the obsolete objects that pods might have needed, if no pod of the former revision runs any more. The stage stays finished while an
 /// object still exists, for example because of its finalizers; it fails if the cluster refuses a deletion.
 pub(crate) async fn run_late(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
-    let is_operational = pass
-        .stages
-        .iter()
-        .any(|stage| stage.name == StageName::Operational && stage.state == StageState::Done);
-    if !is_operational || !pass.policies.prune {
+    if !is_rolled_out(pass) || !pass.policies.prune {
         return ReconcileFlow::Continue;
     }
     let (late, _) = split_late(pass, obsolete_entries(pass));
@@ -77,6 +77,50 @@ pub(crate) async fn run_late(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     };
     pass.set_stage(StageName::Pruned, state);
     if pass.is_outdated() { ReconcileFlow::Restart } else { ReconcileFlow::Continue }
+}
+
+/// Whether the revision is operational, except for what its manifest suspends.
+fn is_rolled_out(pass: &Reconciliation<'_>) -> bool {
+    let operational = pass.stages.iter().find(|stage| stage.name == StageName::Operational);
+    match operational.map(|stage| &stage.state) {
+        Some(StageState::Done) => true,
+        Some(StageState::Running { .. }) => {
+            let mut counted = pass.targets.iter().filter(|target| target.counts_for_health);
+            counted.all(|target| match target.health.status {
+                HealthStatus::Healthy => true,
+                HealthStatus::NotAssessed => pass.policies.not_assessed == NotAssessedPolicy::Accept,
+                HealthStatus::Suspended => is_suspended_after_rollout(target),
+                HealthStatus::Progressing
+                | HealthStatus::Missing
+                | HealthStatus::Degraded
+                | HealthStatus::Unknown => false,
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Whether an object is suspended by its manifest and has no pods of the former revision, as its controller has observed. Unknown
+/// is no: nothing is known about the pods of a custom kind.
+fn is_suspended_after_rollout(target: &TargetObject) -> bool {
+    let Some(live) = target.live_object() else { return false };
+    let (desired, live) = (target.desired.value(), live.value());
+    let is_set = |pointer: &str| desired.pointer(pointer) == Some(&Value::Bool(true));
+    // A number that is absent is zero, as Kubernetes writes it.
+    let number = |pointer: &str| live.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
+    let object = &target.desired.object;
+    if object.is_kind("apps", "Deployment") {
+        is_set("/spec/paused")
+            && number("/status/observedGeneration") >= number("/metadata/generation")
+            && number("/status/replicas") <= number("/status/updatedReplicas")
+    } else if object.is_kind("batch", "CronJob") {
+        let active = live.pointer("/status/active").and_then(Value::as_array);
+        is_set("/spec/suspend") && active.is_none_or(Vec::is_empty)
+    } else if object.is_kind("batch", "Job") {
+        is_set("/spec/suspend") && number("/status/active") == 0
+    } else {
+        false
+    }
 }
 
 /// Deletes these objects and removes those from the inventory that no longer exist.

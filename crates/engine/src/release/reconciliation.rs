@@ -125,6 +125,12 @@ impl<'a> Reconciliation<'a> {
         let prepared = request.prepared.clone().unwrap_or_else(|| Arc::new(empty()));
         let policies = policies.with_chart_crds(prepared.chart_crds());
         let targets = prepared.objects.iter().map(new_target).collect();
+        let record = cx.applied_releases.get(worker.id);
+        let object_policies = ObjectPolicies::new(&policies, &cx.observed.cluster).with_dropped(
+            &policies,
+            &prepared,
+            record.as_deref(),
+        );
         Self {
             cx,
             worker,
@@ -133,7 +139,7 @@ impl<'a> Reconciliation<'a> {
             request_version,
             started_at: Instant::now(),
             now: cx.api.now(),
-            object_policies: Arc::new(ObjectPolicies::new(&policies, &cx.observed.cluster)),
+            object_policies: Arc::new(object_policies),
             policies,
             revision,
             prepared,

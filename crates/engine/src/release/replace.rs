@@ -41,7 +41,7 @@ pub(super) async fn replace_if_immutable(
         Err(_) => return Err(error),
     };
     let found = LiveObject::from_value(&live);
-    let is_owned = found.release == Some(pass.release()) || !uid.is_empty() && found.uid == uid;
+    let is_owned = found.is_applied_by(pass.release(), uid);
     if !is_owned || !can_replace(pass.policies.changed_jobs, object, &error) {
         return Err(name_immutable_fields(error, input, &live));
     }

@@ -300,10 +300,7 @@ fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
     let desired = &target.desired;
     let old = pass.inventory_entry(&desired.object).cloned().unwrap_or_default();
     let old_hash = old.hash.clone();
-    let live = target.live_object().filter(|live| {
-        live.applied_release() == Some(pass.worker.id)
-            || live.release == Some(pass.worker.id) && live.uid == old.uid
-    });
+    let live = target.live_object().filter(|live| live.is_applied_by(pass.worker.id, &old.uid));
     // An existing object that is only created keeps its content: another policy may write it later.
     let is_written =
         target.applied && pass.policies.update_strategy(&desired.object) == UpdateStrategy::ServerSideApply;

@@ -216,13 +216,29 @@ pub async fn p13_an_injected_bundle_is_left_to_the_injector(env: TestEnv) {
     assert!(drift.iter().all(|note| note.object.name == "own.injected.example.com"), "{drift:#?}");
 }
 
-pub async fn p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle(env: TestEnv) {
-    let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "theirs"}, "spec": {"minReplicas": 4, "maxReplicas": 9,
+const AUTOSCALER: KindName = ("autoscaling/v2", "HorizontalPodAutoscaler");
+
+/// An autoscaler of the Deployment `web`, with at most 9 replicas.
+fn autoscaler(name: &str, min: u32) -> Value {
+    json!({"apiVersion": AUTOSCALER.0, "kind": AUTOSCALER.1, "metadata": {"name": name},
+        "spec": {"minReplicas": min, "maxReplicas": 9,
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
             "metrics": [{"type": "Resource", "resource": {"name": "cpu",
-                "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
-    env.create(scaler, "kubectl-create").await;
+                "target": {"type": "Utilization", "averageUtilization": 50}}}]}})
+}
+
+async fn replicas(env: &TestEnv) -> Value {
+    env.get(DEPLOYMENT, "web").await.unwrap()["spec"]["replicas"].clone()
+}
+
+/// Scales the Deployment `web`, as the controller of autoscalers does.
+async fn scale(env: &TestEnv, replicas: u32) {
+    let patch = json!({"spec": {"replicas": replicas}});
+    env.merge_patch(DEPLOYMENT, "web", patch, "kube-controller-manager").await;
+}
+
+pub async fn p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle(env: TestEnv) {
+    env.create(autoscaler("theirs", 4), "kubectl-create").await;
     let revision = |image: &str| {
         let mut web = workload("Deployment", "web", None);
         web["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
@@ -231,10 +247,10 @@ pub async fn p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle(env: T
     };
     env.set_present(vec![revision("nginx:1")], Policies::default());
     env.until_applied().await;
-    let scaled = async || env.get(DEPLOYMENT, "web").await.unwrap()["spec"]["replicas"] == 4;
+    let scaled = async || replicas(&env).await == 4;
     env.wait_until("scaled", async || {
         // The controller of the control plane may scale it first.
-        env.merge_patch(DEPLOYMENT, "web", json!({"spec": {"replicas": 4}}), "kube-controller-manager").await;
+        scale(&env, 4).await;
         env.until_operational().await;
         scaled().await
     })
@@ -256,6 +272,63 @@ pub async fn p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle(env: T
     env.set_present(vec![revision("nginx:2")], Policies::default());
     env.until_applied().await;
     assert!(scaled().await, "a publish keeps the replicas too");
+
+    // Flotilla owns the field by now, with the value of the autoscaler.
+    let live = env.get(DEPLOYMENT, "web").await.unwrap();
+    let mut managers = live["metadata"]["managedFields"].as_array().unwrap().iter();
+    let ours = managers.find(|entry| entry["manager"] == engine::FIELD_MANAGER).unwrap();
+    assert_eq!(ours["fieldsV1"]["f:spec"]["f:replicas"], json!({}));
+    env.delete(AUTOSCALER, "theirs").await;
+    env.wait_until("the replicas of the manifest", async || replicas(&env).await == 2).await;
+    let is_reported = async || env.agent.drift().iter().any(|note| note.fields == ["/spec/replicas"]);
+    env.wait_until("reported", is_reported).await;
+}
+
+pub async fn p13_replicas_are_taken_back_from_an_autoscaler_that_a_revision_drops(env: TestEnv) {
+    let web = |replicas: Option<u32>| {
+        let mut web = workload("Deployment", "web", None);
+        web["metadata"]["labels"] = json!({"tier": "front"});
+        match replicas {
+            Some(count) => web["spec"]["replicas"] = count.into(),
+            None => drop(web["spec"].as_object_mut().unwrap().remove("replicas")),
+        }
+        web
+    };
+    env.set_present(vec![web(Some(4))], Policies::default());
+    env.until_applied().await;
+    env.set_present(vec![web(None), autoscaler("own", 2)], Policies::default());
+    env.until_applied().await;
+    assert_eq!(replicas(&env).await, 4, "the number before is kept, not reset to one");
+    let is_recorded = async || {
+        env.record().await.is_some_and(|record| {
+            let entries = record["spec"]["resources"].as_array().unwrap();
+            entries.iter().any(|entry| entry["kind"] == AUTOSCALER.1 && entry["uid"].is_string())
+        })
+    };
+    env.wait_until("recorded", is_recorded).await;
+    scale(&env, 7).await;
+    // A later drift is healed, which proves that the scaling was observed.
+    let patch = json!({"metadata": {"labels": {"tier": "back"}}});
+    env.merge_patch(DEPLOYMENT, "web", patch, "kubectl-edit").await;
+    let is_healed =
+        async || env.get(DEPLOYMENT, "web").await.unwrap()["metadata"]["labels"]["tier"] == "front";
+    env.wait_until("healed", is_healed).await;
+    assert_eq!(replicas(&env).await, 7);
+
+    let plan = env.dry_run(vec![web(Some(3))], Policies::default()).await;
+    let PlannedAction::Rejected { finding } = &plan.objects[0].action else { panic!("{plan:#?}") };
+    assert!(finding.code == "G409" && finding.message.contains("spec.replicas"), "{finding:#?}");
+    let force = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
+    let plan = env.dry_run(vec![web(Some(3))], force.clone()).await;
+    let PlannedAction::Change { fields, .. } = &plan.objects[0].action else { panic!("{plan:#?}") };
+    assert!(fields.iter().any(|field| field.path == "/spec/replicas"), "{fields:#?}");
+    env.set_present(vec![web(Some(3))], force);
+    env.wait_until("taken back", async || {
+        replicas(&env).await == 3 && env.get(AUTOSCALER, "own").await.is_none()
+    })
+    .await;
+    env.until_operational().await;
+    assert_eq!(replicas(&env).await, 3);
 }
 
 pub async fn p13_fields_of_an_object_that_kubectl_wrote_can_be_removed(env: TestEnv) {

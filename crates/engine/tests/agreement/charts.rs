@@ -29,6 +29,14 @@ fn chart(env: &TestEnv, value: &str, hooks: Vec<Value>) -> Arc<Bundle> {
     Arc::new((*objects).clone().with_hooks(hooks))
 }
 
+/// The hook Job `migrate` of another party, with the labels of the release's ConfigMap `a`.
+async fn create_copied_job(env: &TestEnv) {
+    let mut theirs = hook_job("migrate", "pre-upgrade", None);
+    theirs["metadata"]["labels"] = env.get(CONFIG_MAP, "a").await.unwrap()["metadata"]["labels"].clone();
+    assert!(theirs["metadata"]["labels"][engine::RELEASE_LABEL].is_string(), "{theirs}");
+    env.create(theirs, "operator").await;
+}
+
 async fn job_uid(env: &TestEnv, name: &str) -> Option<Value> {
     env.get(JOB, name).await.map(|job| job["metadata"]["uid"].clone())
 }
@@ -61,6 +69,26 @@ pub async fn s4_4_hooks_complete_before_the_objects_and_a_failed_one_stops_them_
     env.set_absent(DeletionPolicy::Foreground);
     env.until_gone().await;
     assert_eq!((job_uid(&env, "migrate").await, job_uid(&env, "announce").await), (None, None));
+}
+
+pub async fn i5_a_job_with_a_copied_label_is_not_deleted_for_a_hook(env: TestEnv) {
+    env.set_bundle(chart(&env, "1", Vec::new()), Policies::default());
+    env.until_operational().await;
+    create_copied_job(&env).await;
+    let theirs = job_uid(&env, "migrate").await;
+    let hooks = vec![hook_job("migrate", "pre-upgrade", None)];
+    env.set_bundle(chart(&env, "2", hooks), Policies::default());
+    let (report, message) = env.until_stage_reason(StageName::Applied, "HookFailed").await;
+    assert!(message.contains("does not belong to the release"), "{message}");
+    assert_eq!(report.applied, None);
+    assert_eq!(job_uid(&env, "migrate").await, theirs);
+    // Once it is gone, the hook runs, and is deleted with the release.
+    env.delete(JOB, "migrate").await;
+    env.until_operational().await;
+    assert_ne!(job_uid(&env, "migrate").await, theirs);
+    env.set_absent(DeletionPolicy::Foreground);
+    env.until_gone().await;
+    assert_eq!(job_uid(&env, "migrate").await, None);
 }
 
 pub async fn s4_4_a_definition_of_a_chart_and_a_kept_object_stay_on_the_cluster(env: TestEnv) {

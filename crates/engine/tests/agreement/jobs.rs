@@ -2,7 +2,7 @@
 
 use domain::health::HealthStatus::Healthy;
 use domain::plan::PlannedAction;
-use domain::policy::{ChangedJobsPolicy, Policies};
+use domain::policy::{ChangedJobsPolicy, ConflictPolicy, Policies};
 use domain::release::StageName;
 use serde_json::{Value, json};
 
@@ -84,6 +84,27 @@ pub async fn g406_a_changed_job_is_rejected_by_plan_and_publish_if_the_policy_re
     assert!(message.contains("spec.template"), "{message}");
     assert_eq!(report.applied, None, "the revision does not run");
     assert_eq!(image_and_uid(&env).await, ("nginx:1".into(), uid));
+}
+
+pub async fn i5_a_job_of_another_party_with_a_copied_label_is_not_replaced(env: TestEnv) {
+    let settings = config_map("settings", "1");
+    env.set_present(vec![settings.clone()], Policies::default());
+    env.until_operational().await;
+    let mut theirs = job("nginx:1");
+    theirs["metadata"]["labels"] =
+        env.get(CONFIG_MAP, "settings").await.unwrap()["metadata"]["labels"].clone();
+    env.create(theirs, "operator").await;
+    let has_ended = async || env.get(JOB, "once").await.unwrap()["status"]["succeeded"] == 1;
+    env.wait_until("ended", has_ended).await;
+    let before = image_and_uid(&env).await;
+    let force = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
+    let objects = vec![settings, job("nginx:2")];
+    let plan = env.dry_run(objects.clone(), force.clone()).await;
+    assert_eq!(plan.findings().next().map(|finding| finding.code.as_str()), Some("G406"), "{plan:#?}");
+    env.set_present(objects, force);
+    let (report, _) = env.until_stage_reason(StageName::Applied, "ImmutableField").await;
+    assert_eq!(report.applied, None);
+    assert_eq!(image_and_uid(&env).await, before, "a forced publish takes over fields, it deletes nothing");
 }
 
 pub async fn g406_every_immutable_field_is_named(env: TestEnv) {

@@ -94,6 +94,26 @@ pub async fn c1_a_claim_that_waits_for_its_first_consumer_is_healthy(env: TestEn
     env.until_operational().await;
 }
 
+pub async fn c1_a_claim_whose_first_consumer_has_come_waits_for_its_volume(env: TestEnv) {
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "used-late"},
+        "provisioner": "disk.example.com", "volumeBindingMode": "WaitForFirstConsumer"});
+    env.create(class, "test").await;
+    env.set_present(vec![claim("used-late")], Policies::default());
+    env.until_health("data", Healthy, "").await;
+    let mut web = workload("Deployment", "web", None);
+    web["spec"]["replicas"] = 1.into();
+    web["spec"]["template"]["spec"]["volumes"] =
+        json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
+    env.set_present(vec![claim("used-late"), web], Policies::default());
+    if env.control_plane().is_some() {
+        // The scheduler has chosen a node, and nothing provisions the volume.
+        env.until_health("data", Progressing, "ClaimPending").await;
+    } else {
+        env.until_operational().await;
+        assert_eq!(env.get(CLAIM, "data").await.unwrap()["status"]["phase"], "Bound");
+    }
+}
+
 pub async fn c1_a_volume_without_a_claim_is_healthy(env: TestEnv) {
     env.set_present(vec![volume("unclaimed", "unused")], Policies::default());
     env.until_health("unclaimed", Healthy, "").await;
@@ -128,6 +148,13 @@ pub async fn c1_a_disruption_budget_counts_its_pods(env: TestEnv) {
     env.until_health("budget", Healthy, "").await;
     env.set_present(vec![budget(3), workload("Deployment", "web", None)], Policies::default());
     env.until_health("budget", Progressing, "InsufficientPods").await;
+    // Of a workload without replicas there is nothing to keep available.
+    let mut stopped = workload("Deployment", "web", None);
+    stopped["spec"]["replicas"] = 0.into();
+    env.set_present(vec![budget(3), stopped], Policies::default());
+    let (health, _) = env.until_health("budget", Healthy, "").await;
+    assert_eq!(health.message, "covers no pods");
+    env.until_operational().await;
 }
 
 pub async fn c1_a_definition_with_conflicting_names_is_degraded(env: TestEnv) {

@@ -211,6 +211,44 @@ pub async fn p13_an_item_added_to_a_keyed_list_of_pods_stays(env: TestEnv) {
     .await;
 }
 
+pub async fn p13_lists_of_an_admission_policy_are_compared_as_the_server_merges_them(env: TestEnv) {
+    const POLICY: KindName = ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy");
+    const BINDING: KindName = ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding");
+    let name = env.namespace.clone();
+    let condition = |name: &str, value: &str| json!({"name": name, "expression": format!("object.metadata.name != '{value}'")});
+    // It is about a kind that does not exist.
+    let policy = json!({"apiVersion": POLICY.0, "kind": POLICY.1, "metadata": {"name": name}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["listed.example.com"], "apiVersions": ["v1"],
+            "operations": ["CREATE"], "resources": ["lamps"]}]},
+        "matchConditions": [condition("own", "a")],
+        "validations": [{"expression": "object.metadata.name != 'b'"}]}});
+    let binding = json!({"apiVersion": BINDING.0, "kind": BINDING.1, "metadata": {"name": name}, "spec": {
+        "policyName": name, "validationActions": ["Warn", "Audit"]}});
+    env.set_present(vec![policy, binding], Policies::default());
+    env.until_applied().await;
+
+    let conditions = json!([condition("own", "changed"), condition("theirs", "c")]);
+    env.merge_patch(POLICY, &name, json!({"spec": {"matchConditions": conditions}}), "kubectl-edit").await;
+    let fields = ["/spec/matchConditions[name=own]/expression"];
+    until_healed(&env, (POLICY, &name), "kubectl-edit", &fields, |live| {
+        live["spec"]["matchConditions"] == json!([condition("own", "a"), condition("theirs", "c")])
+    })
+    .await;
+    let validations =
+        json!([{"expression": "object.metadata.name != 'b'"}, {"expression": "object.metadata.name != 'd'"}]);
+    env.merge_patch(POLICY, &name, json!({"spec": {"validations": validations}}), "kubectl-edit").await;
+    until_healed(&env, (POLICY, &name), "kubectl-edit", &["/spec/validations"], |live| {
+        live["spec"]["validations"].as_array().is_some_and(|items| items.len() == 1)
+    })
+    .await;
+    let actions = json!({"spec": {"validationActions": ["Warn"]}});
+    env.merge_patch(BINDING, &name, actions, "kubectl-edit").await;
+    until_healed(&env, (BINDING, &name), REMOVED_BY, &["/spec/validationActions[.=Audit]"], |live| {
+        live["spec"]["validationActions"] == json!(["Warn", "Audit"])
+    })
+    .await;
+}
+
 pub async fn e_2_a_plan_lists_the_items_that_a_publish_removes(env: TestEnv) {
     let group = "removed.example.com";
     let kind: KindName = ("removed.example.com/v1", "Entry");

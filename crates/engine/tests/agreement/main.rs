@@ -7,6 +7,7 @@
 
 mod apply;
 mod charts;
+mod controller_fields;
 mod drift;
 mod facts;
 mod fixtures;
@@ -76,9 +77,12 @@ scenarios! {
         p13_an_injected_bundle_is_left_to_the_injector,
         g403_a_change_to_recreate_needs_two_publishes,
         p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle,
+        p13_replicas_are_taken_back_from_an_autoscaler_that_a_revision_drops,
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
         an_unknown_kind_is_awaited;
+    controller_fields:
+        p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish;
     drift:
         s0_12_an_edited_field_is_healed_and_its_manager_reported,
         s0_12_a_deleted_object_is_re_created,
@@ -90,6 +94,7 @@ scenarios! {
         p13_an_own_item_is_healed_beside_an_item_of_another_manager,
         p13_an_atomic_list_or_map_has_the_desired_content_only,
         p13_an_item_added_to_a_keyed_list_of_pods_stays,
+        p13_lists_of_an_admission_policy_are_compared_as_the_server_merges_them,
         e_2_a_plan_lists_the_items_that_a_publish_removes;
     rejections:
         p14_an_admission_rejection_is_reported_with_its_message,
@@ -106,20 +111,24 @@ scenarios! {
         g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
         g404_admission_rejects_plan_and_publish,
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
+        g409_a_copied_label_of_another_workload_is_no_conflict_of_owners,
         g409_a_plan_requested_before_the_first_release_is_no_conflict_with_it,
         g401_an_unknown_kind_fails_plan_and_publish,
         g407_an_exhausted_quota_rejects_plan_and_publish;
     jobs:
         a_changed_job_is_planned_as_replaced_and_runs_again,
         a_changed_job_that_runs_is_replaced_after_its_end,
+        i5_a_job_of_another_party_with_a_copied_label_is_not_replaced,
         g406_a_changed_job_is_rejected_by_plan_and_publish_if_the_policy_refuses_it,
         g406_every_immutable_field_is_named;
     charts:
         s4_4_hooks_complete_before_the_objects_and_a_failed_one_stops_them_until_it_is_fixed,
+        i5_a_job_with_a_copied_label_is_not_deleted_for_a_hook,
         s4_4_a_definition_of_a_chart_and_a_kept_object_stay_on_the_cluster;
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
         s3_13_what_old_pods_need_is_pruned_after_the_rollout,
+        s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
         i5_a_copied_label_is_no_owner,
         i5_a_copied_label_is_no_owner_without_a_record,
@@ -188,6 +197,7 @@ scenarios! {
         c1_an_ingress_waits_for_its_address,
         c1_a_claim_waits_for_its_volume,
         c1_a_claim_that_waits_for_its_first_consumer_is_healthy,
+        c1_a_claim_whose_first_consumer_has_come_waits_for_its_volume,
         c1_a_volume_without_a_claim_is_healthy,
         c1_an_autoscaler_without_metrics_is_degraded_after_a_grace_period,
         c1_a_disruption_budget_counts_its_pods,

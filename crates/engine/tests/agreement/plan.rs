@@ -2,7 +2,7 @@
 
 use domain::plan::{ClusterPlan, HIDDEN_VALUE, PlannedAction, PlannedChange};
 use domain::release::StageName;
-use domain::workload::{DeletionPolicy, Policies};
+use domain::workload::{ConflictPolicy, DeletionPolicy, Policies};
 use serde_json::{Value, json};
 
 use crate::rejections::reject_bad_names;
@@ -180,6 +180,29 @@ pub async fn g409_fields_of_another_manager_conflict_in_plan_and_publish(env: Te
     env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
     let live = env.get(CONFIG_MAP, "settings").await.unwrap();
     assert_eq!(live["data"]["key"], "theirs");
+}
+
+pub async fn g409_a_copied_label_of_another_workload_is_no_conflict_of_owners(env: TestEnv) {
+    let other = domain::ReleaseId::from_parts(1_600_000_000_000, 1).to_string();
+    let mut copy = config_map("settings", "1");
+    copy["metadata"]["labels"] = json!({"flotilla.dev/release": other});
+    env.create(copy, "operator").await;
+    let objects = vec![config_map("settings", "1")];
+    // What conflicts is the label itself, which the operator wrote.
+    let plan = env.dry_run(objects.clone(), Policies::default()).await;
+    assert_eq!(rejection_code(&plan, "settings"), "G409");
+    let message = plan.findings().next().unwrap().message.clone();
+    assert!(message.contains("operator") && !message.contains("belongs to workload"), "{message}");
+    env.set_present(objects.clone(), Policies::default());
+    let (_, message) = env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
+    assert!(message.contains("operator"), "{message}");
+    let force = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
+    let plan = env.dry_run(objects.clone(), force.clone()).await;
+    assert!(!matches!(planned_change(&plan, "settings").action, PlannedAction::Rejected { .. }), "{plan:#?}");
+    env.set_present(objects, force);
+    env.until_operational().await;
+    let live = env.get(CONFIG_MAP, "settings").await.unwrap();
+    assert_eq!(live["metadata"]["labels"][engine::RELEASE_LABEL], env.release.to_string());
 }
 
 pub async fn g409_a_plan_requested_before_the_first_release_is_no_conflict_with_it(env: TestEnv) {

@@ -137,14 +137,21 @@ pub async fn p14_the_event_of_a_controller_is_the_cause_of_missing_pods(env: Tes
 
 pub async fn p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods(env: TestEnv) {
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
-        "spec": {"hard": {"pods": "1"}}});
+        "spec": {"hard": {"pods": "0"}}});
     env.create(quota, "test").await;
     let is_counted = async || {
         let quota = env.get(("v1", "ResourceQuota"), "small").await.unwrap();
-        quota["status"]["hard"]["pods"] == "1"
+        quota["status"]["hard"]["pods"] == "0"
     };
     env.wait_until("in effect", is_counted).await;
-    env.set_present(vec![workload("Deployment", "web", None)], Policies::default());
-    let (health, _) = env.until_health("web", HealthStatus::Degraded, "FailedCreate").await;
-    assert!(health.message.contains("exceeded quota: small"), "{}", health.message);
+    let mut job = template("once", None);
+    job["spec"]["restartPolicy"] = "Never".into();
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"},
+        "spec": {"template": job}});
+    let objects = vec![workload("Deployment", "web", None), workload("StatefulSet", "queue", None), job];
+    env.set_present(objects, Policies::default());
+    for name in ["web", "queue", "once"] {
+        let (health, _) = env.until_health(name, HealthStatus::Degraded, "FailedCreate").await;
+        assert!(health.message.contains("exceeded quota: small"), "{name}: {}", health.message);
+    }
 }

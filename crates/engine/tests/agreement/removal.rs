@@ -1,5 +1,6 @@
 //! Pruning, removal, finalizers, garbage collection.
 
+use domain::health::HealthStatus::{Healthy, Suspended};
 use domain::release::{StageName, StageState, SyncStatus};
 use domain::workload::{DeletionPolicy, Policies};
 use serde_json::json;
@@ -60,6 +61,48 @@ pub async fn s3_13_what_old_pods_need_is_pruned_after_the_rollout(env: TestEnv) 
     env.wait_for_report("pruned", |report| stage_state(report, StageName::Pruned) == Some(&StageState::Done))
         .await;
     until_recorded(&env, 3).await;
+}
+
+pub async fn s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions(
+    env: TestEnv,
+) {
+    let revision = |config: &str, paused: bool| {
+        let mut web = workload("Deployment", "web", None);
+        web["spec"]["template"]["metadata"]["labels"]["config"] = config.into();
+        web["spec"]["paused"] = paused.into();
+        let mut job = template("nightly", None);
+        job["spec"]["restartPolicy"] = "Never".into();
+        let nightly = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"},
+            "spec": {"schedule": "0 0 1 1 *", "suspend": true, "jobTemplate": {"spec": {"template": job}}}});
+        vec![config_map(config, "1"), web, nightly]
+    };
+    env.set_present(revision("first", false), Policies::default());
+    env.until_health("web", Healthy, "").await;
+    // The pods of the first revision stay, because the second one is not rolled out.
+    env.set_present(revision("second", true), Policies::default());
+    env.until_health("web", Suspended, "DeploymentPaused").await;
+    let is_observed = async || {
+        let web = env.get(DEPLOYMENT, "web").await.unwrap();
+        web["status"]["observedGeneration"] == web["metadata"]["generation"]
+    };
+    env.wait_until("observed", is_observed).await;
+    env.set_present([revision("second", true), vec![config_map("more", "1")]].concat(), Policies::default());
+    let is_late = |state: Option<&StageState>| matches!(state, Some(StageState::Skipped { message }) if message.contains("once the revision is operational"));
+    env.wait_for_report("the late deletion named", |report| {
+        is_late(stage_state(report, StageName::Pruned)) && report.health.status == Suspended
+    })
+    .await;
+    assert!(env.get(CONFIG_MAP, "first").await.is_some(), "its pods run");
+
+    env.set_present(revision("second", false), Policies::default());
+    env.wait_until("pruned", async || env.get(CONFIG_MAP, "first").await.is_none()).await;
+    env.until_health("web", Healthy, "").await;
+    env.until_health("nightly", Suspended, "CronJobSuspended").await;
+    // Paused without another template: no pod of a former revision runs.
+    let mut paused = revision("second", true);
+    paused[0] = config_map("third", "1");
+    env.set_present(paused, Policies::default());
+    env.wait_until("pruned", async || env.get(CONFIG_MAP, "second").await.is_none()).await;
 }
 
 pub async fn s3_13_an_object_re_created_by_another_party_is_not_pruned(mut env: TestEnv) {
