@@ -272,6 +272,12 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_that_its_own_manifest_suspends_is_done() {
+        let suspended = ("b", ReleaseState::Suspended, 2);
+        assert_eq!(evaluate_clusters(&[("a", ReleaseState::Healthy, 2), suspended]), WaitState::Met);
+    }
+
+    #[test]
     fn r7_the_wait_names_clusters_without_contact() {
         let state = evaluate_clusters(&[("a", ReleaseState::Unknown, 2), ("b", ReleaseState::Healthy, 2)]);
         assert!(matches!(state, WaitState::Stalled(why) if why.contains("No contact with a.")));
