@@ -1,6 +1,7 @@
 //! Values that a chart generates stay what they are on a cluster, whatever renders the chart again: charts rendered by the real helm.
 
 use domain::cluster::{ApiResource, ClusterFacts};
+use domain::placement::ClusterGroup;
 use domain::request::ClusterPatch;
 use domain::workload::WorkloadSpec;
 use hub::PublishOptions;
@@ -175,6 +176,32 @@ async fn g125_a_label_that_would_replace_a_generated_value_changes_nothing_until
     let after = data_of(&test, &east, "east", SECRET).await;
     assert_eq!(after["password"], first["password"]);
     assert_ne!(after["url"], first["url"]);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g125_a_lock_of_a_group_retains_generated_values_and_changes_nothing_where_it_can_not() {
+    let (test, east, first) = publish_on_east(PASSWORD, "").await;
+    let lock = async |values: &str| {
+        let (name, members) = ("eu".to_owned(), vec!["east".to_owned()]);
+        let group =
+            ClusterGroup { name, members, locked_values: values.to_owned(), ..ClusterGroup::default() };
+        test.hub.save_group(&test.actor, group, None).await.unwrap();
+    };
+    lock("size: l\n").await;
+    wait_until("the lock is rendered", async || data_of(&test, &east, "east", CONFIG).await["size"] == "l")
+        .await;
+    assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
+
+    lock("size: xl\nhost: west\n").await;
+    wait_until("the release says which value would be replaced", async || {
+        let release = release(&test, "east").await;
+        let reason = release.stages().current().and_then(|stage| stage.state.reason());
+        reason.is_some_and(|reason| reason.message.contains("/data/url of Secret web"))
+    })
+    .await;
+    assert_eq!(data_of(&test, &east, "east", CONFIG).await["size"], "l");
+    assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
     test.close().await;
 }
 
