@@ -14,6 +14,8 @@ pub struct WaveCounts {
     pub gated: u32,
     /// Being updated, or changed on the cluster after it was.
     pub in_transition: u32,
+    /// Of these: changed on the cluster.
+    pub drifted: u32,
     /// Operational, by a report that says so.
     pub operational: u32,
     /// Of the operational ones: those whose cluster is late, so that their state may be out of date.
@@ -68,9 +70,12 @@ impl WaveCounts {
             | ReleaseState::Progressing
             | ReleaseState::Removing
             | ReleaseState::Terminating
-            | ReleaseState::Stale
+            | ReleaseState::Stale => self.in_transition += n,
             // Other fields than those of the revision run: nothing is known about the revision itself.
-            | ReleaseState::Drifted => self.in_transition += n,
+            ReleaseState::Drifted => {
+                self.in_transition += n;
+                self.drifted += n;
+            }
             // The manifest itself suspends it, or the policy accepts that nothing says whether it works.
             ReleaseState::Healthy | ReleaseState::Suspended | ReleaseState::NotAssessed
             // Nothing is left to wait for on a cluster that the workload has left.
@@ -300,6 +305,7 @@ impl WaveProgress {
         self.clusters = tally.total();
         self.gated = tally.gated;
         self.in_transition = tally.in_transition;
+        self.drifted = tally.drifted;
         self.operational = tally.operational;
         self.deferred = tally.deferred;
         self.failing = tally.failing + tally.recently_failing;

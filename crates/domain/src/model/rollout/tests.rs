@@ -443,6 +443,7 @@ fn clusters_are_counted_by_gate_and_state() {
     let all = WaveCounts {
         gated: 2,
         in_transition: 2,
+        drifted: 1,
         operational: 2,
         late: 1,
         deferred: 2,
@@ -463,6 +464,11 @@ fn a_wave_with_a_drifted_cluster_does_not_let_the_next_one_start() {
     drifted.add(false, ReleaseState::Drifted, &one);
     let step = rollout.reconcile(&[drifted, wave_counts(4, 0, 0)], minutes(30), &Pauses::default());
     assert_eq!((step.admission, rollout.wave, &rollout.state), (None, 0, &RolloutState::Running));
+    let message = rollout.message(minutes(30));
+    assert!(
+        message.contains("waits for 1 cluster on which objects were changed by hand. Sync it"),
+        "{message}"
+    );
 }
 
 #[test]
