@@ -1,6 +1,6 @@
 //! The message and the hint that a failure is printed with.
 
-use crate::commands::plan::force_flags;
+use crate::commands::plan::{describe_force, force_flags};
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, FailureReport};
@@ -65,7 +65,7 @@ fn wire_hint(error: &wire::Error, remote: Option<&ServerConnection>) -> String {
                 .to_owned()
         }
         error if error.code() == "PlanRejected" => force_flags(error.findings())
-            .map(|flags| format!("To publish it nevertheless, add{flags}; the clusters are expected to reject these objects."))
+            .map(|flags| format!("To publish it nevertheless, add{flags}; {}.", describe_force(error.findings().iter().map(|finding| finding.code.as_str()))))
             .unwrap_or_default(),
         _ => String::new(),
     }

@@ -15,10 +15,12 @@ use crate::api::{ApiClient, ForceConflicts, ServedKind};
 use crate::error::Error;
 
 mod claims;
+mod contested;
 mod definition;
 mod hook_progress;
 mod inventory;
 
+pub(crate) use contested::{ContestedFields, ContestedObject};
 pub(crate) use definition::ensure_definition;
 pub(crate) use hook_progress::{HookBundle, HookPhase, HookProgress};
 pub(crate) use inventory::InventoryEntry;
@@ -52,6 +54,8 @@ pub(crate) struct AppliedRelease {
     pub hooks: Option<HookProgress>,
     /// The hooks of the removal, which have to be known when the bundle is not.
     pub removal_hooks: Vec<Value>,
+    /// The fields that are left to another manager; `None` without any.
+    pub contested: Option<ContestedFields>,
     /// Hash of the owning hub's address; empty in records of earlier versions.
     pub hub_hash: String,
     /// The agent that wrote it; informational.
@@ -93,6 +97,7 @@ impl AppliedRelease {
             resources: Vec::new(),
             hooks: None,
             removal_hooks: Vec::new(),
+            contested: None,
             hub_hash: hub_hash.to_owned(),
             agent: String::new(),
             eviction_start: None,
@@ -124,6 +129,10 @@ impl AppliedRelease {
                 .and_then(Value::as_array)
                 .cloned()
                 .unwrap_or_default(),
+            // Unreadable is the same as none: the fields are reverted, and contested again.
+            contested: value
+                .pointer("/spec/contested")
+                .and_then(|contested| serde_json::from_value(contested.clone()).ok()),
             hub_hash: text("/spec/hubHash").to_owned(),
             agent: text("/spec/agentId").to_owned(),
             eviction_start: text("/spec/evictionStart").parse().ok(),
@@ -157,6 +166,9 @@ impl AppliedRelease {
         }
         if !self.removal_hooks.is_empty() {
             manifest["spec"]["removalHooks"] = json!(self.removal_hooks);
+        }
+        if let Some(contested) = &self.contested {
+            manifest["spec"]["contested"] = json!(contested);
         }
         manifest
     }
@@ -438,6 +450,13 @@ mod tests {
             installed: true,
         });
         record.removal_hooks = vec![json!({"kind": "Job", "metadata": {"name": "a"}})];
+        let object = ObjectRef { kind: "ConfigMap".into(), name: "a".into(), ..Default::default() };
+        let fields = vec!["/data/key".to_owned()];
+        record.contested = Some(ContestedFields {
+            revision: 4,
+            sync_nonce: 2,
+            objects: vec![ContestedObject { object, fields }],
+        });
         record.resources.push(InventoryEntry {
             object: ObjectRef {
                 version: "v1".into(),

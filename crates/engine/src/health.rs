@@ -36,7 +36,7 @@ mod volume;
 pub(crate) use cron_job::retain_failed_run;
 pub use diagnosis::{Diagnosis, diagnose};
 pub(crate) use failed_creation::FAILED_CREATE;
-pub(crate) use hold::assess_hold;
+pub(crate) use hold::{assess_hold, assess_suspension};
 pub(crate) use image_pull::ImagePullStatus;
 use object_view::ObjectView;
 pub(crate) use volume::assess_unused_claim;

@@ -27,7 +27,7 @@ mod targets;
 
 pub use created_manifests::CreatedManifest;
 pub(crate) use inputs::PlanInputs;
-pub(crate) use review::parse_forced_codes;
+pub(crate) use review::{check_findings, parse_forced_codes};
 use targets::{ReleasedBundles, load_released_bundles, plan_targets};
 
 /// Lifetime of a plan, in milliseconds: one hour.

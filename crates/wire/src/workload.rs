@@ -85,7 +85,7 @@ pub struct PublishRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<u32>,
     /// Codes of guard rails, such as `G406`: a plan that clusters rejected with these codes is published nevertheless. Only
-    /// codes of dry runs can be forced.
+    /// codes of dry runs can be forced, and `G125`: generated values are replaced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub force: Vec<String>,
 }

@@ -8,6 +8,7 @@ use domain::overrides::ClusterSelector;
 use domain::rollout::{Rollout, RolloutState, RolloutStrategy, Wave};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
+use kube::api::{Patch, PatchParams};
 use server::args::RepositoryArg;
 use testkit::{ControlPlane, ControlPlaneOptions};
 
@@ -78,6 +79,13 @@ impl CanaryFleet {
         let api: Api<Deployment> = Api::namespaced(self.planes[cluster].client(), "apps");
         let template = api.get("web").await.unwrap().spec.unwrap().template;
         template.spec.unwrap().containers[0].image.clone().unwrap()
+    }
+
+    /// Pauses or resumes the Deployment of a real cluster by hand.
+    async fn set_paused(&self, cluster: usize, paused: bool) {
+        let api: Api<Deployment> = Api::namespaced(self.planes[cluster].client(), "apps");
+        let patch = Patch::Merge(json!({"spec": {"paused": paused}}));
+        api.patch("web", &PatchParams::default(), &patch).await.unwrap();
     }
 
     /// The number of simulated clusters that run an image.
@@ -197,6 +205,40 @@ async fn s0_13_s2_2_e5_a_bad_image_stops_a_rollout_over_43_clusters_and_its_fix_
         canary.fleet.wait_for_connectivity("eu-3", Connectivity::Online).await;
         canary.fleet.wait_for_web(|status| status.counts.healthy() == 43).await;
         assert_eq!(canary.real_image(2).await, FIXED);
+        canary.fleet.stop().await;
+    };
+    tokio::time::timeout(Duration::from_secs(300), Box::pin(scenario))
+        .await
+        .expect("the scenario completes in 5 minutes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_2_a_canary_that_is_paused_by_hand_holds_the_rollout_until_it_is_resumed() {
+    if !testkit::is_available("a rollout over simulated and real clusters") {
+        return;
+    }
+    let scenario = async {
+        let canary = CanaryFleet::start().await;
+        let new = NewWorkload { spec: spec(GOOD, RolloutStrategy::default()), ..web_workload() };
+        canary.fleet.client.create_workload(&new).await.unwrap();
+        canary.fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        canary.fleet.wait_for_web(|status| status.counts.healthy() == 43).await;
+
+        canary.set_paused(0, true).await;
+        canary.publish(spec(FIXED, canary_first())).await;
+        let is_held = |status: &WorkloadStatus| {
+            let held = status.target_clusters.iter().filter(|one| one.health.reason == "HeldOutsideManifest");
+            held.map(|one| one.cluster_name.as_str()).eq([REAL[0]])
+        };
+        canary.fleet.wait_for_web(is_held).await;
+        let is_half = |rollout: &Rollout| rollout.waves[0].operational == 1;
+        let rollout = canary.wait_for_rollout(2, is_half).await;
+        assert_eq!((rollout.waves[0].in_transition, rollout.waves[1].gated), (1, 41), "{rollout:#?}");
+        assert_eq!((canary.real_image(1).await, canary.simulated_with(FIXED)), (GOOD.into(), 1));
+
+        canary.set_paused(0, false).await;
+        canary.wait_for_rollout(2, |rollout| rollout.state == RolloutState::Completed).await;
+        assert_eq!((canary.real_image(1).await, canary.simulated_with(FIXED)), (FIXED.into(), SIMULATED));
         canary.fleet.stop().await;
     };
     tokio::time::timeout(Duration::from_secs(300), Box::pin(scenario))

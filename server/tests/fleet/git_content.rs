@@ -1,13 +1,17 @@
 //! What a Git source accepts: manifests, charts and kustomizations of allowed servers, and nothing that leaves the commit.
 
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use domain::git_repository::GitRepositoryPut;
 use domain::remote::{GitContent, OnNewCommit};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use source::RemoteAccess;
 use source::git::GitClient;
 use source::kustomize::Kustomize;
-use wire::ValuesQuery;
+use tar::{Builder, Header};
+use wire::{RenderQuery, ValuesQuery};
 
 use super::charts::{set_helm, values_of};
 use super::git_server::{GitServer, is_link};
@@ -63,11 +67,14 @@ async fn files_of_other_tools_and_of_other_teams_in_a_repository_block_nothing()
         let (server, _) = repository().await;
         let head = server.git(&["rev-parse", "HEAD:deploy/web.yaml"]);
         // Valid names for Git and Linux, at the root and beside the folder that is read.
-        for name in ["minutes 10:30.md", "deploy-notes 9:15.txt", "a\\b"] {
+        for name in ["minutes 10:30.md", "deploy-notes 9:15.txt", "a\\b", "two\nlines.md"] {
             server.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{head},{name}")]);
         }
         server.git(&["commit", "--quiet", "-m", "Add minutes"]);
         server.git(&["checkout", "--quiet", "--", "."]);
+        std::os::unix::fs::symlink("/etc/passwd", server.path("passwd.yaml")).unwrap();
+        let latin = std::ffi::OsString::from_vec(b"men\xfc.txt".to_vec());
+        std::fs::write(server.path("deploy").with_file_name(latin), "soup\n").unwrap();
         for (file, text) in [
             ("deploy/values-production.yaml", "replicas: 9\n"),
             ("deploy/dashboards/web.json", "{\"panels\": []}\n"),
@@ -109,12 +116,13 @@ async fn what_helmignore_leaves_out_of_a_chart_in_a_repository_is_not_published(
         let other = config.replace("web", "debug");
         for (file, text) in [
             ("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.2.3\n"),
-            ("chart/.helmignore", "# Editors\n*.orig\n*~\n/templates/debug.yaml\nlinks/\n"),
+            ("chart/.helmignore", "# Editors\n*.orig\n*~\n/templates/debug.yaml\nlinks/\ncrds/\n"),
             ("chart/templates/web.yaml", config),
             ("chart/templates/web.yaml.orig", config),
             ("chart/templates/debug.yaml", &other),
             ("chart/templates/.hidden.yaml", &other),
             ("chart/links/file.txt", "a"),
+            ("chart/crds/odd.yaml", "kind: [broken\n"),
         ] {
             std::fs::create_dir_all(server.path(file).parent().unwrap()).unwrap();
             std::fs::write(server.path(file), text).unwrap();
@@ -141,6 +149,89 @@ async fn what_helmignore_leaves_out_of_a_chart_in_a_repository_is_not_published(
             code == "G121" && text.contains("chart/.helmignore") && text.contains("line 2")
         };
         assert!(problems.iter().any(is_refused), "{problems:?}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+/// A library chart that asks for an API of the cluster.
+const KIT: [(&str, &str); 2] = [
+    ("kit/Chart.yaml", "apiVersion: v2\nname: kit\nversion: 0.1.0\ntype: library\n"),
+    (
+        "kit/templates/_kit.tpl",
+        "{{- define \"kit.monitored\" -}}{{ .Capabilities.APIVersions.Has \"metrics.example.com/v1\" }}{{- end -}}\n",
+    ),
+];
+
+fn pack(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (path, text) in files {
+        let mut header = Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
+    }
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+/// Waits until the draft of a workload is rendered for a cluster as one that has the API, or has not.
+async fn wait_for_monitored(fleet: &TestFleet, (workload, cluster): (&str, &str), expected: &str) {
+    let query = RenderQuery { cluster: cluster.to_owned(), ..RenderQuery::default() };
+    loop {
+        // Not before the commit is fetched and the chart is rendered.
+        let rendered = fleet.client.render_workload(workload, &query).await;
+        let objects = rendered.map(|rendered| rendered.objects).unwrap_or_default();
+        if objects.iter().any(|object| object["data"]["monitored"] == expected) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subchart_that_asks_for_an_api_is_rendered_for_every_cluster_packed_or_as_a_folder() {
+    with_timeout(Box::pin(async {
+        let server = GitServer::start().await;
+        let description = "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n- {name: kit, version: 0.1.0, repository: 'https://charts.example.com'}\n";
+        let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  monitored: {{ include \"kit.monitored\" . | quote }}\n";
+        let write = |path: &str, bytes: &[u8]| {
+            let path = server.path(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        };
+        for form in ["packed", "folder"] {
+            write(&format!("{form}/Chart.yaml"), description.as_bytes());
+            write(&format!("{form}/templates/web.yaml"), template.as_bytes());
+        }
+        write("packed/charts/kit-0.1.0.tgz", &pack(&KIT));
+        for (path, text) in KIT {
+            write(&format!("folder/charts/{path}"), text.as_bytes());
+        }
+        server.commit_all("Add the chart in two forms");
+        let fleet = git_fleet().await;
+        set_helm(&fleet).await;
+        let names = json!({"plural": "targets", "singular": "target", "kind": "Target", "listKind": "TargetList"});
+        let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "targets.metrics.example.com"},
+            "spec": {"group": "metrics.example.com", "scope": "Namespaced", "names": names,
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}});
+        fleet.clusters[0].create(definition, "kubectl").unwrap();
+        for form in ["packed", "folder"] {
+            let mut new = git_workload(&server, OnNewCommit::Draft);
+            new.name = form.to_owned();
+            if let Source::Git(source) = &mut new.spec.source {
+                source.path = form.into();
+            }
+            fleet.client.create_workload(&new).await.unwrap();
+            // The agent reports the definition with its next facts.
+            wait_for_monitored(&fleet, (form, "eu-1"), "true").await;
+            wait_for_monitored(&fleet, (form, "eu-2"), "false").await;
+        }
+        fleet.client.publish_workload("packed", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_status("packed", |status| status.counts.healthy() == 3).await;
+        let monitored = [0, 1, 2].map(|cluster| values_of(&fleet, cluster)["monitored"].clone());
+        assert_eq!(monitored, ["true", "false", "false"]);
         fleet.stop().await;
     }))
     .await;

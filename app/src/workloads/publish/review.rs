@@ -180,7 +180,9 @@ pub async fn review_read(
 /// The codes that a publish of the plan would have to force; none if something rejects it that can't be forced.
 #[cfg(feature = "ssr")]
 fn find_forcible_codes(guard_findings: &[Finding], plan: Option<&PlanView>) -> Vec<String> {
-    let Some(plan) = plan.filter(|_| !guard_findings.iter().any(Finding::is_blocking)) else {
+    let is_final =
+        |finding: &Finding| finding.is_blocking() && !domain::guard::catalogue::is_forcible_on_hub(finding);
+    let Some(plan) = plan.filter(|_| !guard_findings.iter().any(is_final)) else {
         return Vec::new();
     };
     let codes = domain::guard::catalogue::codes_to_force(&plan.findings).unwrap_or_default();

@@ -290,6 +290,23 @@ fn publish_button(
 
 /// The checkbox that forces the codes with which clusters rejected the plan.
 fn force_option(codes: &[String], acknowledged: RwSignal<bool>) -> AnyView {
+    let is_decided = |code: &String| domain::guard::catalogue::is_decided_on_hub(code);
+    let (label, effect) = if codes.iter().all(is_decided) {
+        (
+            "Publish and replace the generated values",
+            "The named values change on these clusters. The history names who forced it.",
+        )
+    } else if codes.iter().any(is_decided) {
+        (
+            "Publish, replace the generated values, and ignore that clusters reject it",
+            "The named values change; the rejected objects are expected to fail there, and all others are applied. The history names who forced it.",
+        )
+    } else {
+        (
+            "Publish although clusters reject it",
+            "These objects are expected to fail there; all others are applied. The history names who forced it.",
+        )
+    };
     view! {
         <label class="choice">
             <input
@@ -299,9 +316,9 @@ fn force_option(codes: &[String], acknowledged: RwSignal<bool>) -> AnyView {
                 value=codes.join(",")
                 on:change=move |ev| acknowledged.set(event_target_checked(&ev))
             />
-            {format!("Publish although clusters reject it: {}", codes.join(", "))}
+            {format!("{label}: {}", codes.join(", "))}
         </label>
-        <p class="text-2">"These objects are expected to fail there; all others are applied. The history names who forced it."</p>
+        <p class="text-2">{effect}</p>
     }
     .into_any()
 }

@@ -147,7 +147,12 @@ fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl Into
     let parts = [
         (progress.failing - progress.silent.min(progress.failing), "failing", "hue-degraded"),
         (progress.silent, "offline since the update", "hue-degraded"),
-        (progress.in_transition, "in progress", "hue-progressing"),
+        (
+            progress.in_transition - progress.drifted.min(progress.in_transition),
+            "in progress",
+            "hue-progressing",
+        ),
+        (progress.drifted, "changed by hand", "hue-drifted"),
         (progress.deferred, "deferred", "hue-unknown"),
         (progress.operational, "operational", "hue-healthy"),
         (progress.gated, gated, "strip-waiting"),

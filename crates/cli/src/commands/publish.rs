@@ -7,6 +7,7 @@ use domain::{Digest, Severity};
 use serde::Serialize;
 use wire::{PublishRequest, WorkloadStatus};
 
+use crate::commands::plan::describe_force;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
@@ -37,8 +38,8 @@ pub struct PublishArgs {
     /// Number of clusters that lose the workload; required if it is more than a fifth of those that have it
     #[arg(long, value_name = "NUMBER")]
     confirm: Option<u32>,
-    /// Publish although clusters rejected the plan with this code, such as G406; may be repeated. Only codes of dry runs can be
-    /// forced, and only those that are named
+    /// Publish although clusters rejected the plan with this code, such as G406, or although it replaces generated values
+    /// (G125); may be repeated. Only the codes that are named are forced
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     force: Vec<String>,
     /// Wait until all clusters are Healthy
@@ -135,8 +136,9 @@ impl PublishArgs {
                 ),
             }),
             PublishValidation::Planned { forced, .. } if !forced.is_empty() => Some(format!(
-                "Forced: {}. The clusters are expected to reject these objects.",
-                forced.join(", ")
+                "Forced: {}; {}.",
+                forced.join(", "),
+                describe_force(forced.iter().map(String::as_str))
             )),
             PublishValidation::Planned { no_op: true, .. } => Some(format!(
                 "No changes: {clusters} {} already ran what revision {revision} contains.",

@@ -96,6 +96,10 @@ impl WaitCondition {
 
 fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus) -> WaitState {
     let targets = &status.target_clusters;
+    let rollout = status.rollout.as_ref().filter(|rollout| rollout.revision == revision);
+    if let Some(rollout) = rollout.filter(|rollout| rollout.drift_that_blocks() > 0) {
+        return WaitState::Stalled(rollout.message(rollout.since));
+    }
     let waits = status.is_rollout_waiting();
     let moves = |target: &TargetCluster| {
         target.state.is_in_transition() && !(waits && target.state == ReleaseState::Pending)
@@ -103,7 +107,7 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
     if targets.iter().any(moves) {
         return WaitState::InProgress;
     }
-    match status.rollout.as_ref().filter(|rollout| rollout.revision == revision) {
+    match rollout {
         Some(rollout)
             if matches!(rollout.state, RolloutState::AutoPaused { .. } | RolloutState::Aborted { .. }) =>
         {
@@ -269,6 +273,12 @@ mod tests {
             evaluate(DriftPolicy::Revert),
             WaitState::Stalled("Changed by hand on b; it is being reverted.".into())
         );
+    }
+
+    #[test]
+    fn a_cluster_that_its_own_manifest_suspends_is_done() {
+        let suspended = ("b", ReleaseState::Suspended, 2);
+        assert_eq!(evaluate_clusters(&[("a", ReleaseState::Healthy, 2), suspended]), WaitState::Met);
     }
 
     #[test]

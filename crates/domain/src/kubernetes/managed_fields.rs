@@ -100,22 +100,17 @@ pub fn is_owned_by_flotilla(live: &Value, path: &str) -> bool {
         .any(|entry| owns_path(&entry["fieldsV1"], &steps))
 }
 
-/// The manager that changed these fields: the newest one that owns any of them, else the newest other manager, which
-/// must have removed them.
+/// The manager that changed these fields: the newest one that owns any of them. Who only removed fields owns none of them and is
+/// unknown: the newest other manager may be one that wrote something else, such as the number of replicas.
 pub fn changing_manager(live: &Value, paths: &[String]) -> String {
     let steps: Vec<Vec<PathSegment>> = paths.iter().map(|path| parse_segments(path)).collect();
-    let others = || {
-        manager_entries(live)
-            .iter()
-            .filter(|entry| entry["manager"] != FIELD_MANAGER && entry["subresource"] != "status")
-    };
-    let newest = |candidates: &mut dyn Iterator<Item = &Value>| {
-        let newest = candidates.max_by(|a, b| a["time"].as_str().cmp(&b["time"].as_str()));
-        newest.and_then(|entry| entry["manager"].as_str().map(str::to_owned))
-    };
-    newest(&mut others().filter(|entry| steps.iter().any(|steps| owns_path(&entry["fieldsV1"], steps))))
-        .or_else(|| newest(&mut others()))
-        .unwrap_or_else(|| UNKNOWN_MANAGER.to_owned())
+    let owners = manager_entries(live).iter().filter(|entry| {
+        entry["manager"] != FIELD_MANAGER
+            && entry["subresource"] != "status"
+            && steps.iter().any(|steps| owns_path(&entry["fieldsV1"], steps))
+    });
+    let newest = owners.max_by(|a, b| a["time"].as_str().cmp(&b["time"].as_str()));
+    newest.and_then(|entry| entry["manager"].as_str()).unwrap_or(UNKNOWN_MANAGER).to_owned()
 }
 
 /// The entries without those for the object itself that `is_former` selects by manager and operation; `None` if there are none.
@@ -192,6 +187,8 @@ mod tests {
              "fieldsV1": {"f:data": {}}},
             {"manager": "controller", "operation": "Update", "subresource": "status",
              "time": "2026-01-04T00:00:00Z", "fieldsV1": {"f:status": {}}},
+            {"manager": "kube-controller-manager", "operation": "Update", "subresource": "scale",
+             "time": "2026-01-05T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
         ]}})
     }
 
@@ -205,10 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn p13_a_change_is_attributed_to_the_owner_of_the_field_or_the_newest_other_manager() {
+    fn p13_a_change_is_attributed_to_the_owner_of_the_field_and_to_nobody_without_one() {
         assert_eq!(changing_manager(&live(), &["/spec/paused".into()]), "old-manager");
-        assert_eq!(changing_manager(&live(), &["/spec/gone".into()]), "kubectl-edit");
+        assert_eq!(changing_manager(&live(), &["/spec/gone".into()]), UNKNOWN_MANAGER, "somebody removed it");
         assert_eq!(changing_manager(&live(), &["/data/key".into()]), "kubectl-edit", "owned as a whole");
+        assert_eq!(changing_manager(&live(), &["/spec/replicas".into()]), "kube-controller-manager");
         assert_eq!(changing_manager(&json!({}), &[]), UNKNOWN_MANAGER);
     }
 

@@ -238,8 +238,10 @@ pub struct WaveProgress {
     pub clusters: u32,
     /// Of these: not admitted yet.
     pub gated: u32,
-    /// Being updated.
+    /// Being updated, or changed on the cluster after it was.
     pub in_transition: u32,
+    /// Of these: changed on the cluster.
+    pub drifted: u32,
     /// Operational.
     pub operational: u32,
     /// Admitted, and offline since before that or waiting for a value: they are updated once they report.
@@ -334,6 +336,13 @@ impl Rollout {
         self.current_wave().to_string()
     }
 
+    /// The number of drifted clusters that the current wave waits for, if it waits for no others: nothing continues until a person
+    /// decides, or the drift is reverted.
+    pub fn drift_that_blocks(&self) -> u32 {
+        let wave = self.waves.get(self.wave as usize).filter(|_| self.state == RolloutState::Running);
+        wave.map_or(0, |wave| if wave.drifted == wave.in_transition { wave.drifted } else { 0 })
+    }
+
     /// Its state, as a sentence for people.
     pub fn message(&self, now: Timestamp) -> String {
         let wave = self.current_wave_label();
@@ -344,7 +353,15 @@ impl Rollout {
                     capitalize(&wave),
                     format_duration(opens.millis_since(now))
                 ),
-                None => format!("{} is in progress.", capitalize(&wave)),
+                None => match self.drift_that_blocks() {
+                    0 => format!("{} is in progress.", capitalize(&wave)),
+                    drifted => format!(
+                        "{} waits for {} on which objects were changed by hand. Sync {}, or ignore the fields in the policies.",
+                        capitalize(&wave),
+                        format_clusters(drifted),
+                        if drifted == 1 { "it" } else { "them" }
+                    ),
+                },
             },
             RolloutState::Soaking { until } if *until > now => format!(
                 "{} is operational; its soak time ends in {}.",

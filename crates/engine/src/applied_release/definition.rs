@@ -73,6 +73,10 @@ fn schema() -> Value {
         "group": text, "version": text, "kind": text, "resource": text, "namespace": text, "name": text,
         "uid": text, "hash": text, "shared": {"type": "boolean"}, "completed": {"type": "boolean"}, "missing": {"type": "boolean"},
     }});
+    let contested = json!({"type": "object", "properties": {
+        "group": text, "version": text, "kind": text, "namespace": text, "name": text,
+        "fields": {"type": "array", "items": text},
+    }});
     json!({
         "type": "object",
         "description": "The objects that Flotilla applied for one workload. Maintained by the Flotilla agent; do not edit.",
@@ -92,6 +96,11 @@ fn schema() -> Value {
                 "resources": {"type": "array", "items": entry},
                 "removalHooks": {"type": "array", "items":
                     {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+                "contested": {"type": "object", "properties": {
+                    "revision": {"type": "integer"},
+                    "syncNonce": {"type": "integer", "format": "int64"},
+                    "objects": {"type": "array", "items": contested},
+                }},
                 "hooks": {"type": "object", "properties": {
                     "bundle": text,
                     "operation": text,

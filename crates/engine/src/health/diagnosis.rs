@@ -108,6 +108,9 @@ fn waiting_reason(status: &Value) -> Option<&str> {
 }
 
 fn is_starting(pod: &ObjectView<'_>) -> bool {
+    if matches!(pod.text("/status/phase"), "Failed" | "Succeeded") {
+        return false;
+    }
     let no_statuses = container_statuses(pod).next().is_none();
     let pending = matches!(pod.text("/status/phase"), "" | "Pending");
     pending && no_statuses

@@ -4,11 +4,12 @@
 //! If the manifest of the revision says so, that is what was published. If it does not, the revision does not run, whatever the
 //! controller reports about the pods of the former one: nothing that waits for it may go on.
 
+use domain::Timestamp;
 use domain::health::Health;
 use domain::managed_fields::changing_manager;
 use serde_json::Value;
 
-use super::progressing;
+use super::{assess, progressing};
 
 /// The reason of an object that is held although its manifest does not say so.
 const HELD: &str = "HeldOutsideManifest";
@@ -94,6 +95,59 @@ pub(crate) fn assess_hold(desired: impl FnOnce() -> Value, live: &Value) -> Opti
     Some(progressing(HELD, message))
 }
 
+/// The health of an object that is suspended by its `own` health. It is suspended only if its manifest says so, because then it is
+/// what was published; otherwise it is not operational, or what it is without the field that holds it.
+pub(crate) fn assess_suspension(desired: &Value, live: &Value, own: Health, now: Timestamp) -> Health {
+    if let Some(held) = assess_hold(|| desired.clone(), live) {
+        return held;
+    }
+    let kind = live["kind"].as_str().unwrap_or_default();
+    let is_set =
+        |field: &HoldField, object: &Value| object.pointer(field.pointer).is_some_and(field.is_holding);
+    let fields: Vec<&HoldField> = HOLD_FIELDS.iter().filter(|field| field.kind == kind).collect();
+    let is_published = match fields.as_slice() {
+        [] => is_suspending(&desired["spec"]) || has_suspending_annotation(desired),
+        fields => fields.iter().any(|field| is_set(field, desired)),
+    };
+    if is_published {
+        return own;
+    }
+    // Every pod is of this revision: what they are decides, and not who paused their controller since.
+    if let Some(field) = fields.into_iter().find(|field| is_set(field, live)) {
+        return assess(&without_field(live, field.pointer), true, now);
+    }
+    progressing(&own.reason, format!("{}, which its manifest does not say", own.message))
+}
+
+fn without_field(live: &Value, pointer: &str) -> Value {
+    let mut object = live.clone();
+    if let Some((parent, field)) = pointer.rsplit_once('/')
+        && let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut)
+    {
+        parent.remove(field);
+    }
+    object
+}
+
+/// Whether a specification of a kind without a rule says that the object is suspended, at any depth outside of lists.
+fn is_suspending(spec: &Value) -> bool {
+    let says_so = |name: &str, value: &Value| match value {
+        Value::Bool(is_on) => *is_on && matches!(name, "paused" | "pause" | "suspend" | "suspended"),
+        Value::String(text) => matches!(text.as_str(), "Paused" | "Suspended"),
+        nested => is_suspending(nested),
+    };
+    spec.as_object().is_some_and(|fields| fields.iter().any(|(name, value)| says_so(name, value)))
+}
+
+/// Whether an annotation such as `cluster.x-k8s.io/paused` suspends the object.
+fn has_suspending_annotation(desired: &Value) -> bool {
+    let says_so = |(name, value): (&String, &Value)| {
+        let name = name.rsplit('/').next().unwrap_or_default();
+        (name.starts_with("pause") || name.starts_with("suspend")) && value != "false"
+    };
+    desired["metadata"]["annotations"].as_object().is_some_and(|all| all.iter().any(says_so))
+}
+
 fn is_true(value: &Value) -> bool {
     *value == Value::Bool(true)
 }
@@ -112,6 +166,7 @@ fn has_updated(live: &Value, all: &str, updated: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use domain::health::HealthStatus;
     use serde_json::json;
 
     use super::*;
@@ -154,5 +209,46 @@ mod tests {
         let mut live = stateful_set(&json!({"type": "OnDelete"}), 3);
         live["metadata"]["generation"] = json!(3);
         assert!(assess_hold(|| json!({}), &live).is_some());
+    }
+
+    #[test]
+    fn a_phase_is_suspended_only_if_the_manifest_says_so() {
+        let now = Timestamp::default();
+        let live = json!({"apiVersion": "example.com/v1", "kind": "Widget", "status": {"phase": "Paused"}});
+        let own = assess(&live, true, now);
+        assert_eq!(own.status, HealthStatus::Suspended);
+        let status = |desired: Value| assess_suspension(&desired, &live, own.clone(), now).status;
+        for manifest in [
+            json!({"spec": {"paused": true}}),
+            json!({"spec": {"runPolicy": {"suspend": true}}}),
+            json!({"spec": {"state": "Paused"}}),
+            json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": "true"}}}),
+        ] {
+            assert_eq!(status(manifest.clone()), HealthStatus::Suspended, "{manifest}");
+        }
+        for manifest in [
+            json!({}),
+            json!({"spec": {"paused": false, "size": 3}}),
+            json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": "false", "note": "true"}}}),
+        ] {
+            assert_eq!(status(manifest.clone()), HealthStatus::Progressing, "{manifest}");
+        }
+    }
+
+    #[test]
+    fn a_deployment_that_is_paused_after_its_rollout_is_what_its_pods_are() {
+        let live = |available: i64| {
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"generation": 2},
+                "spec": {"replicas": 2, "paused": true},
+                "status": {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": available}})
+        };
+        let now = Timestamp::default();
+        let assess_live = |desired: &Value, live: &Value| {
+            assess_suspension(desired, live, assess(live, true, now), now).status
+        };
+        assert_eq!(assess_live(&json!({}), &live(2)), HealthStatus::Healthy);
+        assert_eq!(assess_live(&json!({}), &live(1)), HealthStatus::Progressing);
+        let paused = json!({"spec": {"paused": true}});
+        assert_eq!(assess_live(&paused, &live(2)), HealthStatus::Suspended);
     }
 }

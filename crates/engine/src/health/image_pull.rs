@@ -1,5 +1,6 @@
 //! The image pull stage, between applied and operational (S0-8).
 
+use domain::failure_cause::FailureCause;
 use domain::health::{Health, HealthStatus};
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageState};
@@ -16,7 +17,10 @@ pub(crate) struct ImagePullStatus {
 impl ImagePullStatus {
     /// Adds one object with its own health and the diagnosis of its pods.
     pub(crate) fn add(&mut self, subject: &str, own: &Health, diagnosis: &Diagnosis) {
-        let causes = diagnosis.causes.iter().filter(|cause| cause.is_image_failure());
+        // A pod that has ended pulls nothing any more: its cause is told, and fails nothing.
+        let is_failure =
+            |cause: &&FailureCause| cause.is_image_failure() && cause.status > HealthStatus::Healthy;
+        let causes = diagnosis.causes.iter().filter(is_failure);
         let before = self.failed.len();
         self.failed.extend(causes.map(|cause| format!("{subject}: {}", cause.message())));
         let settled = own.status.is_operational() || own.status == HealthStatus::Suspended;

@@ -4,7 +4,7 @@ use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
 use super::object_view::ObjectView;
-use super::{degraded, healthy, progressing, suspended};
+use super::{degraded, healthy, progressing};
 
 /// Reason of a claim without a volume.
 const CLAIM_PENDING: &str = "ClaimPending";
@@ -39,7 +39,7 @@ pub(super) fn assess_volume(view: &ObjectView<'_>) -> Health {
     match view.text("/status/phase") {
         "Bound" | "Available" => healthy(""),
         "" | "Pending" => progressing("VolumePending", "is being provisioned"),
-        "Released" => suspended("VolumeReleased", "its claim is gone; it is not reclaimed yet"),
+        "Released" => progressing("VolumeReleased", "its claim is gone; it is not reclaimed yet"),
         "Failed" => degraded("VolumeFailed", view.text("/status/message")),
         other => unknown(other),
     }

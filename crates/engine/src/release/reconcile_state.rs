@@ -1,4 +1,4 @@
-//! State of a release between passes. Not needed for correctness: it is rebuilt after a restart.
+//! State of a release between passes. It is rebuilt after a restart: what a restart must not forget is in the record.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -10,10 +10,11 @@ use domain::object::ObjectRef;
 use domain::plan::FieldChange;
 use domain::policy::Feedback;
 use domain::release::StageState;
-use domain::report::{DesiredRelease, DriftReport, ReleaseReport, TransitionTimes};
+use domain::report::{DesiredPhase, DesiredRelease, DriftReport, ReleaseReport, TransitionTimes};
 use tokio::time::Instant;
 
 use super::retry::RetryState;
+use crate::applied_release::{ContestedFields, ContestedObject};
 
 /// Self-heals older than this are not counted.
 const CONTEST_WINDOW: Duration = Duration::from_secs(600);
@@ -31,7 +32,7 @@ pub(crate) struct ObjectState {
     /// Recent self-heals.
     pub heals: VecDeque<Heal>,
     /// Fields that another manager changed again after they were healed repeatedly; they are left as they are until a publish or
-    /// a sync.
+    /// a sync. The record has them too.
     pub contested: BTreeSet<String>,
     /// Fields of the reported drift that is not healed.
     pub reported_drift: Option<Vec<String>>,
@@ -113,6 +114,8 @@ impl ObjectState {
 pub(crate) struct ReconcileState {
     generation: i64,
     sync_nonce: i64,
+    /// Revision and sync that a person decided last; `None` before the first desired state.
+    decision: Option<(u32, i64)>,
     /// Whether drift is reverted although the policy is to notify, because a user has requested a sync; until everything is applied.
     pub reverts_drift: bool,
     pub objects: HashMap<ObjectRef, ObjectState>,
@@ -165,6 +168,7 @@ impl ReconcileState {
     /// Resets all back-offs on a new generation or sync request: a fix must not wait for the back-off of the failure
     /// before.
     pub(crate) fn reset_on_new_request(&mut self, desired_release: &DesiredRelease) {
+        self.end_contests_on_new_decision(desired_release);
         if (desired_release.generation, desired_release.sync_nonce) == (self.generation, self.sync_nonce) {
             return;
         }
@@ -184,9 +188,49 @@ impl ReconcileState {
             object.healthy_version = None;
             object.last_equal = None;
             object.heals.clear();
-            object.contested.clear();
-            object.is_contest_reported = false;
             object.reported_drift = None;
         }
+    }
+
+    /// Ends all contests on a new revision or sync. Another generation of the same revision, such as for a label of the cluster,
+    /// is no decision about them.
+    fn end_contests_on_new_decision(&mut self, desired_release: &DesiredRelease) {
+        let DesiredPhase::Present { revision, .. } = &desired_release.phase else { return };
+        let decision = Some((*revision, desired_release.sync_nonce));
+        if self.decision == decision {
+            return;
+        }
+        self.decision = decision;
+        for object in self.objects.values_mut() {
+            object.heals.clear();
+            object.contested.clear();
+            object.is_contest_reported = false;
+        }
+    }
+
+    /// Takes over the contests of the record after a restart, if nobody has decided since. They were reported before.
+    pub(crate) fn restore_contests(&mut self, recorded: &ContestedFields) {
+        if self.decision != Some((recorded.revision, recorded.sync_nonce)) {
+            return;
+        }
+        for contested in &recorded.objects {
+            let object = self.object_mut(&contested.object);
+            object.contested.extend(contested.fields.iter().cloned());
+            object.is_contest_reported = true;
+        }
+    }
+
+    /// The contests for the record; `None` without any.
+    pub(crate) fn contested_fields(&self) -> Option<ContestedFields> {
+        let (revision, sync_nonce) = self.decision?;
+        let contested = self.objects.iter().filter(|(_, state)| !state.contested.is_empty());
+        let mut objects: Vec<ContestedObject> = contested
+            .map(|(object, state)| ContestedObject {
+                object: object.clone(),
+                fields: state.contested.iter().cloned().collect(),
+            })
+            .collect();
+        objects.sort();
+        (!objects.is_empty()).then_some(ContestedFields { revision, sync_nonce, objects })
     }
 }

@@ -193,6 +193,9 @@ impl<'a> Reconciliation<'a> {
             self.hook_progress.clone_from(&record.hooks);
             if !self.state.is_record_loaded {
                 self.state.applied.clone_from(&record.applied);
+                if let Some(contested) = &record.contested {
+                    self.state.restore_contests(contested);
+                }
             }
         }
         self.state.is_record_loaded = true;

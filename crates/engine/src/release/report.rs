@@ -276,6 +276,7 @@ pub(crate) async fn write_record(pass: &mut Reconciliation<'_>) {
             bundle: Some(pass.prepared.digest.clone()),
             applied: pass.state.applied.clone(),
             removal_hooks: pass.prepared.removal_hooks(),
+            contested: pass.state.contested_fields(),
             eviction_start: None,
             ..known
         },

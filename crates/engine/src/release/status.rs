@@ -94,9 +94,10 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
     let own = health::retain_failed_run(&value, before.as_ref()).unwrap_or(own);
     let own = assess_with_cluster(pass, &value, own, failed_creation.as_deref(), &pods);
     let own = match own.status {
-        HealthStatus::Healthy | HealthStatus::NotAssessed | HealthStatus::Suspended => {
+        HealthStatus::Healthy | HealthStatus::NotAssessed => {
             health::assess_hold(|| desired.value(), &value).unwrap_or(own)
         }
+        HealthStatus::Suspended => health::assess_suspension(&desired.value(), &value, own, pass.now),
         _ => own,
     };
     let pods = match desired.object.kind.as_str() {

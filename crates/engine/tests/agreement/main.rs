@@ -190,7 +190,8 @@ scenarios! {
         c3_a_pod_whose_volume_is_provisioned_late_waits_for_it,
         c3_a_failing_probe_is_the_cause_while_progressing,
         c3_a_bare_pod_runs_and_is_healthy,
-        c3_a_bare_pod_that_fails_is_degraded;
+        c3_a_bare_pod_that_fails_is_degraded,
+        c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced;
     kinds:
         c1_services_of_every_type,
         c1_a_load_balancer_waits_for_its_address,

@@ -133,3 +133,21 @@ pub async fn c3_a_bare_pod_that_fails_is_degraded(env: TestEnv) {
     env.set_present(vec![failing], Policies::default());
     env.wait_for_report("degraded", |report| report.health.status == Degraded).await;
 }
+
+pub async fn c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced(env: TestEnv) {
+    env.set_present(vec![workload("Deployment", "web", None)], Policies::default());
+    env.until_operational().await;
+    let pods = env.list(POD).await;
+    let name = pods[0]["metadata"]["name"].as_str().unwrap();
+    let waiting = json!([{"name": "web", "image": "nginx", "imageID": "", "ready": false, "restartCount": 0,
+        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}}]);
+    let ended = json!({"phase": "Failed", "reason": "Evicted", "containerStatuses": waiting});
+    env.merge_patch_status(POD, name, ended).await;
+    env.wait_until("replaced", async || env.list(POD).await.len() > pods.len()).await;
+    let is_settled = |report: &domain::report::ReleaseReport| {
+        let has_cause = report.resources.iter().any(|resource| !resource.failure_causes.is_empty());
+        let are_pulled = matches!(stage_state(report, StageName::ImagesPulled), Some(StageState::Done));
+        has_cause && are_pulled && report.health.status == Healthy
+    };
+    env.wait_for_report("healthy with the cause of the ended pod", is_settled).await;
+}

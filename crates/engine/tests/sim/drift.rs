@@ -161,6 +161,56 @@ async fn p13_a_field_healed_repeatedly_is_contested_and_left_until_a_sync() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p13_a_contested_field_is_left_after_a_restart_and_a_re_rendering_until_the_next_revision() {
+    let cluster = cluster_without_controllers();
+    let start = async || {
+        let client = kube::Client::new(cluster.service(), "default");
+        let options = engine::Options { retry_max: std::time::Duration::from_secs(3_600), ..options() };
+        TestAgent::start(engine::Engine::connect(client, options).await.unwrap())
+    };
+    let edit =
+        || cluster.edit(CONFIG_MAP, ("default", "settings"), "other-controller", set_key("2")).unwrap();
+    let version = || {
+        let settings = cluster.get(CONFIG_MAP, ("default", "settings")).unwrap();
+        settings["metadata"]["resourceVersion"].clone()
+    };
+    let contents = bundle(vec![config_map("settings", "1")]);
+    let mut input = present_input(1, 1, &contents, Policies::default());
+    let agent = start().await;
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_operational(&input.desired).await;
+    for round in 0..3 {
+        edit();
+        wait_until("healed", || settings_value(&cluster) == Some("1".into())).await;
+        wait_until("reported", || agent.drift().len() > round).await;
+    }
+    edit();
+    wait_until("recorded", || {
+        cluster.list(RECORD, None)[0]["spec"]["contested"]["objects"][0]["fields"][0] == "/data/key"
+    })
+    .await;
+    agent.stop().await;
+
+    let before = version();
+    let agent = start().await;
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.wait_for_report(release_id(1), "drifted", |report| report.sync == SyncStatus::Drifted).await;
+    // Another generation of the same revision, as for a label of the cluster.
+    input.desired.generation += 1;
+    agent.engine.set_desired(vec![input.clone()]);
+    tokio::time::sleep(std::time::Duration::from_secs(10_000)).await;
+    assert_eq!((version(), settings_value(&cluster)), (before, Some("2".into())), "nothing is applied");
+    assert!(agent.drift().is_empty(), "it was reported before the restart");
+
+    // A publish decides.
+    let published = present_input(1, 3, &contents, Policies::default());
+    agent.engine.set_desired(vec![published]);
+    wait_until("reverted", || settings_value(&cluster) == Some("1".into())).await;
+    wait_until("forgotten", || cluster.list(RECORD, None)[0]["spec"].get("contested").is_none()).await;
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn values_normalized_by_the_server_are_no_drift() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;

@@ -249,7 +249,7 @@ impl Hub {
                 false => found.with_clusters(rendering.names.clone()),
             });
             findings.extend(named);
-            let rendered = self.retain_generated_values(rendering, query.spec, query.installed).await?;
+            let rendered = self.retain_generated_values(rendering, query).await?;
             findings.extend(rendered.findings);
             for (set, clusters) in rendered.sets {
                 by_cluster.extend(clusters.into_iter().map(|id| (id, ClusterManifests::Set(sets.len()))));

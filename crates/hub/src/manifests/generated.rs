@@ -9,12 +9,10 @@ use domain::manifest::ParsedManifests;
 use domain::name_list::join_first;
 use domain::release::stage::StageReason;
 use domain::release::{Reason, RenderOutcome};
-use domain::workload::WorkloadSpec;
 use domain::{ClusterId, Digest, Finding};
 
-use super::ManifestSet;
+use super::{ManifestSet, ManifestsQuery};
 use crate::blocking::run_blocking;
-use crate::workload::InstalledReleases;
 use crate::{Error, Hub};
 
 /// Number of fields that a message names.
@@ -43,11 +41,13 @@ pub(super) struct RenderingSets {
 
 impl Hub {
     /// Gives every cluster the generated values that it has. Clusters with equal ones share a set.
+    ///
+    /// A value that can't be retained holds a publish (G125). What renders a published revision again, such as another label, was
+    /// decided by nobody: the cluster gets no manifests then, and what runs there stays.
     pub(super) async fn retain_generated_values(
         &self,
         rendering: ParsedRendering,
-        spec: &WorkloadSpec,
-        installed: &InstalledReleases,
+        ManifestsQuery { spec, revision, installed, .. }: ManifestsQuery<'_>,
     ) -> Result<RenderingSets, Error> {
         let ParsedRendering { inputs, parsed, generated, clusters, names, .. } = rendering;
         if generated.fields.is_empty() || spec.policies.renew_generated_values {
@@ -90,12 +90,23 @@ impl Hub {
         }
         let mut by_values: Vec<(Option<GeneratedValues>, Vec<ClusterId>)> = by_values.into_iter().collect();
         by_values.sort_by(|(_, clusters), (_, others)| clusters.cmp(others));
-        for (values, clusters) in by_values {
+        for (values, mut clusters) in by_values {
             let mut parsed = ParsedManifests::clone(&rendered);
             if let Some(values) = &values {
                 values.apply(&generated, &mut parsed);
-                let names = clusters.iter().filter_map(|id| names.get(id)).cloned().collect();
-                result.findings.extend(check_replaced(values, &generated, names));
+                let replaced = describe_replaced(values, &generated);
+                let is_held = |id: &ClusterId| replaced.is_some() && installed.is_of_revision(*id, revision);
+                let (held, others): (Vec<ClusterId>, Vec<ClusterId>) =
+                    clusters.into_iter().partition(is_held);
+                if let Some(replaced) = replaced {
+                    result.missing.extend(held.into_iter().map(|id| (id, held_rendering(&replaced))));
+                    let names = others.iter().filter_map(|id| names.get(id)).cloned().collect();
+                    result.findings.extend((!others.is_empty()).then(|| replaced_finding(&replaced, names)));
+                    if others.is_empty() {
+                        continue;
+                    }
+                }
+                clusters = others;
             }
             result.sets.push((ManifestSet { parsed, inputs: Some(inputs.clone()) }, clusters));
         }
@@ -115,21 +126,31 @@ fn lost_bundle(cluster: &str) -> RenderOutcome {
     ))
 }
 
-/// G115: values that these clusters have and that are replaced.
-fn check_replaced(
-    values: &GeneratedValues,
-    generated: &GeneratedFields,
-    clusters: Vec<String>,
-) -> Option<Finding> {
+/// The release of a cluster whose generated values would be replaced without a publish.
+fn held_rendering(replaced: &str) -> RenderOutcome {
+    RenderOutcome::Failed(StageReason::new(
+        Reason::RenderFailed,
+        format!(
+            "{replaced} Nobody decided that with a publish: what runs there stays as it is. Set the value in the workload, undo the \
+             change of the cluster or of its group, or publish again and force G125."
+        ),
+    ))
+}
+
+/// Which values that clusters have are replaced, as a sentence for people; `None` without any.
+fn describe_replaced(values: &GeneratedValues, generated: &GeneratedFields) -> Option<String> {
     let replaced = values.replaced(generated).into_iter();
     let names: Vec<String> = replaced.map(|field| format!("{} of {}", field.path, field.object)).collect();
-    if names.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "The chart generates {} anew: what stands around the generated part changed, so the value that is on the clusters can't be retained.",
-        join_first(&names, NAMED_FIELDS)
-    );
-    let hint = "Set the value in the workload if it has to stay.";
-    Some(Finding::warning("G115", message, hint).with_clusters(clusters))
+    (!names.is_empty()).then(|| {
+        format!(
+            "The chart generates {} anew: what stands around the generated part changed, so the value that is on the clusters can't be retained.",
+            join_first(&names, NAMED_FIELDS)
+        )
+    })
+}
+
+/// G125: values that these clusters have and that a publish replaces.
+fn replaced_finding(replaced: &str, clusters: Vec<String>) -> Finding {
+    let hint = "Set the value in the workload if it has to stay, or force this code to replace it.";
+    Finding::error("G125", replaced, hint).with_clusters(clusters)
 }

@@ -90,6 +90,31 @@ impl PlanReview {
     }
 }
 
+/// Checks the findings of the hub, and returns the codes that are forced of those that a person may decide on.
+///
+/// # Errors
+/// A finding blocks the publish; [`Error::PlanRejected`] if all that do can be forced.
+pub(crate) fn check_findings(
+    findings: &[Finding],
+    force: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, Error> {
+    let blocking = findings.iter().filter(|finding| finding.is_blocking());
+    let (decisions, others): (Vec<&Finding>, Vec<&Finding>) =
+        blocking.partition(|finding| catalogue::is_forcible_on_hub(finding));
+    if !others.is_empty() {
+        return Err(Error::Invalid(findings.to_vec()));
+    }
+    let (forced, held): (Vec<&Finding>, Vec<&Finding>) =
+        decisions.into_iter().partition(|finding| force.contains(&finding.code));
+    if held.is_empty() {
+        return Ok(forced.into_iter().map(|finding| finding.code.clone()).collect());
+    }
+    let mut sentences: Vec<String> = held.iter().map(|finding| finding.message.clone()).collect();
+    sentences.push("Nothing was published. Correct the draft, or force these codes by name.".to_owned());
+    let findings = held.into_iter().cloned().collect();
+    Err(Error::PlanRejected { message: sentences.join(" "), findings })
+}
+
 fn rejection(plan: &Plan, findings: Vec<Finding>, now: Timestamp) -> Error {
     let codes: BTreeSet<&str> = findings.iter().map(|finding| finding.code.as_str()).collect();
     let codes = codes.into_iter().collect::<Vec<_>>().join(", ");
@@ -105,7 +130,7 @@ fn rejection(plan: &Plan, findings: Vec<Finding>, now: Timestamp) -> Error {
 /// The codes to force.
 ///
 /// # Errors
-/// A code is unknown, or not one of those that a dry run on a cluster reports.
+/// A code is unknown, or neither one of those that a dry run on a cluster reports nor one that asks for a decision.
 pub(crate) fn parse_forced_codes(codes: &[String]) -> Result<BTreeSet<String>, Error> {
     let forcible: Vec<&str> = catalogue::forcible_codes().collect();
     let check = |code: &&String| !forcible.contains(&code.as_str());

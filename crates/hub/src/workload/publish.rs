@@ -26,7 +26,7 @@ use crate::group::load_group;
 use crate::hub::CommitEffects;
 use crate::idempotency::IN_PROGRESS;
 use crate::operation::OperationRequest;
-use crate::plan::{PlanInputs, parse_forced_codes};
+use crate::plan::{PlanInputs, check_findings, parse_forced_codes};
 use crate::{Actor, Error, Hub};
 
 /// The checked draft of a publish.
@@ -34,6 +34,8 @@ struct PublishCheck {
     snapshot: PublishSnapshot,
     checked: DraftCheck,
     validation: PublishValidation,
+    /// The codes that were forced, of the hub and of the clusters, sorted.
+    forced: Vec<String>,
 }
 
 impl Hub {
@@ -51,7 +53,7 @@ impl Hub {
         options: PublishOptions,
     ) -> Result<PublishResult, Error> {
         actor.authorize(UserAction::Publish)?;
-        let PublishCheck { snapshot, checked, validation } =
+        let PublishCheck { snapshot, checked, validation, forced } =
             Box::pin(self.check_publish(name, &options)).await?;
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
@@ -87,7 +89,6 @@ impl Hub {
         let operation = self.begin_operation(&mut tx, actor, request).await?;
         workload.draft_changed = workload.draft != revision.spec;
         self.store_workload(&mut tx, actor, &mut workload).await?;
-        let forced = validation.forced_codes().to_vec();
         let detail = EventDetail::Published { revision: revision.number, message, forced };
         let subject = EventSubject::workload(workload.id, name);
         let published = NewEvent::from_detail(detail, &actor.name, subject, now);
@@ -145,9 +146,7 @@ impl Hub {
         let review = self.load_plan_review(&mut tx, id, options.plan_hash.as_ref()).await?;
         let snapshot = self.load_publish_snapshot(tx, candidate).await?;
         let (mut snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
-        if checked.findings.iter().any(Finding::is_blocking) {
-            return Err(Error::Invalid(checked.findings));
-        }
+        let mut forced = check_findings(&checked.findings, &force)?;
         let mut validation = PublishValidation::NotPlanned;
         if review.needs_inputs() {
             let (rendered, current) = run_blocking(move || {
@@ -162,7 +161,11 @@ impl Hub {
         let unconfirmed = radius.confirmation().filter(|number| options.confirmed_removals != Some(*number));
         match unconfirmed.and_then(|_| radius.finding(name)) {
             Some(finding) => Err(Error::ConfirmationRequired(Box::new(finding))),
-            None => Ok(PublishCheck { snapshot, checked, validation }),
+            None => {
+                forced.extend(validation.forced_codes().iter().cloned());
+                let forced = forced.into_iter().collect();
+                Ok(PublishCheck { snapshot, checked, validation, forced })
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The manifests of a workload as they are rendered for one cluster.
 
 use domain::actions::ActionUnavailable;
+use domain::guard::catalogue;
 use domain::plan::RenderedManifests;
 use domain::release::RenderOutcome;
 use domain::render::{BundleRenderer, RenderError};
@@ -49,7 +50,10 @@ impl Hub {
             let Some(target) = snapshot.targets.iter().find(|target| target.id == id) else {
                 return Err(not_selected(&snapshot.name, revision.is_none()).into());
             };
-            let blocking = snapshot.manifests.findings().iter().filter(|finding| finding.is_blocking());
+            // A value that a publish would replace can be shown.
+            let is_blocking =
+                |finding: &&Finding| finding.is_blocking() && !catalogue::is_forcible_on_hub(finding);
+            let blocking = snapshot.manifests.findings().iter().filter(is_blocking);
             let concerns =
                 |finding: &&Finding| finding.clusters.is_empty() || finding.clusters.contains(&target.name);
             let found: Vec<Finding> = blocking.filter(concerns).cloned().collect();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::Finding;
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
+use domain::guard::catalogue;
 use domain::placement::ClusterGroup;
 use domain::plan::{ChangedPart, RevisionView, compare_bundles, list_spec_parts};
 use domain::render::BundleRenderer;
@@ -147,7 +148,8 @@ impl Hub {
             installed: &pair.installed,
         };
         let manifests = self.load_manifests(query, RenderWait::Request).await?;
-        let blocking = |finding: &&Finding| finding.is_blocking();
+        // A value that a publish would replace can be shown.
+        let blocking = |finding: &&Finding| finding.is_blocking() && !catalogue::is_forcible_on_hub(finding);
         let findings: Vec<Finding> = manifests.findings().iter().filter(blocking).cloned().collect();
         if !findings.is_empty() {
             return Ok(Err(findings));

@@ -263,6 +263,8 @@ pub(crate) struct InstalledReleases {
     pub revisions: BTreeMap<ClusterId, u32>,
     /// Digest of the bundle that the cluster may apply, or else of the one that it is to get.
     pub bundles: BTreeMap<ClusterId, Digest>,
+    /// The revision of the bundle that the cluster may apply.
+    released_revisions: BTreeMap<ClusterId, u32>,
 }
 
 impl InstalledReleases {
@@ -273,8 +275,14 @@ impl InstalledReleases {
             all.revisions.extend(release.installed_revision().map(|revision| (id, revision)));
             let bundle = release.released().or_else(|| release.desired());
             all.bundles.extend(bundle.map(|bundle| (id, bundle.clone())));
+            all.released_revisions.extend(release.released_revision().map(|revision| (id, revision)));
         }
         all
+    }
+
+    /// Whether the bundle that this cluster may apply is one of this revision.
+    pub(crate) fn is_of_revision(&self, cluster: ClusterId, revision: u32) -> bool {
+        self.released_revisions.get(&cluster) == Some(&revision)
     }
 }
 

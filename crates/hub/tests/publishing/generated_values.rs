@@ -1,6 +1,7 @@
 //! Values that a chart generates stay what they are on a cluster, whatever renders the chart again: charts rendered by the real helm.
 
 use domain::cluster::{ApiResource, ClusterFacts};
+use domain::placement::ClusterGroup;
 use domain::request::ClusterPatch;
 use domain::workload::WorkloadSpec;
 use hub::PublishOptions;
@@ -119,19 +120,88 @@ async fn generated_certificates_stay_with_the_authority_that_signed_them() {
     test.close().await;
 }
 
+/// Options that force the replacement of generated values.
+fn force_replacement() -> PublishOptions {
+    PublishOptions { force: vec!["G125".to_owned()], ..PublishOptions::default() }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn g115_the_plan_names_a_generated_value_that_can_not_be_retained() {
+async fn g125_a_publish_that_would_replace_a_generated_value_is_held_until_it_is_forced() {
     let (test, east, first) = publish_on_east(PASSWORD, "").await;
     set_values(&test, "host: west\n").await;
     let plan = test.hub.create_plan(&test.actor, "web", &PublishOptions::default()).await.unwrap();
     let lost = plan.findings.iter().find(|finding| finding.message.contains("anew")).expect("a finding");
-    assert_eq!((&*lost.code, lost.clusters.as_slice()), ("G115", &["east".to_owned()][..]));
-    assert!(lost.message.contains("/data/url of Secret web"), "{}", lost.message);
-    test.publish("web").await;
+    assert_eq!((&*lost.code, lost.clusters.as_slice()), ("G125", &["east".to_owned()][..]));
+    assert!(lost.is_blocking() && lost.message.contains("/data/url of Secret web"), "{}", lost.message);
+
+    let publish = async |options| test.hub.publish_workload(&test.actor, "web", "", options).await;
+    let refused = publish(PublishOptions::default()).await.unwrap_err();
+    assert_eq!((refused.code(), &*refused.findings()[0].code), ("PlanRejected", "G125"));
+    assert!(refused.to_string().contains("/data/url of Secret web"), "{refused}");
+    assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
+
+    assert_eq!(publish(force_replacement()).await.unwrap().revision, 2);
     wait_for_bundle(&test, "east", 2).await;
     let after = data_of(&test, &east, "east", SECRET).await;
     assert_eq!(after["password"], first["password"]);
     assert_ne!(after["url"], first["url"]);
+    assert!(test.event_messages().await.iter().any(|message| message.contains("G125")));
+
+    // The next publish has nothing to decide.
+    set_values(&test, "host: west\nsize: l\n").await;
+    test.publish("web").await;
+    wait_for_bundle(&test, "east", 3).await;
+    assert_eq!(data_of(&test, &east, "east", SECRET).await, after);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g125_a_label_that_would_replace_a_generated_value_changes_nothing_until_a_publish_is_forced() {
+    let (test, east, first) = publish_on_east(PASSWORD, "host: ${{ cluster.labels.size }}\n").await;
+    let bundle = release(&test, "east").await.released().cloned();
+    change_label(&test).await;
+    wait_until("the release says which value would be replaced", async || {
+        let release = release(&test, "east").await;
+        let reason = release.stages().current().and_then(|stage| stage.state.reason());
+        reason.is_some_and(|reason| {
+            reason.message.contains("/data/url of Secret web") && reason.message.contains("force G125")
+        })
+    })
+    .await;
+    assert_eq!(release(&test, "east").await.released().cloned(), bundle, "the cluster keeps what it runs");
+
+    let options = force_replacement();
+    test.hub.publish_workload(&test.actor, "web", "", options).await.unwrap();
+    wait_for_bundle(&test, "east", 2).await;
+    let after = data_of(&test, &east, "east", SECRET).await;
+    assert_eq!(after["password"], first["password"]);
+    assert_ne!(after["url"], first["url"]);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g125_a_lock_of_a_group_retains_generated_values_and_changes_nothing_where_it_can_not() {
+    let (test, east, first) = publish_on_east(PASSWORD, "").await;
+    let lock = async |values: &str| {
+        let (name, members) = ("eu".to_owned(), vec!["east".to_owned()]);
+        let group =
+            ClusterGroup { name, members, locked_values: values.to_owned(), ..ClusterGroup::default() };
+        test.hub.save_group(&test.actor, group, None).await.unwrap();
+    };
+    lock("size: l\n").await;
+    wait_until("the lock is rendered", async || data_of(&test, &east, "east", CONFIG).await["size"] == "l")
+        .await;
+    assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
+
+    lock("size: xl\nhost: west\n").await;
+    wait_until("the release says which value would be replaced", async || {
+        let release = release(&test, "east").await;
+        let reason = release.stages().current().and_then(|stage| stage.state.reason());
+        reason.is_some_and(|reason| reason.message.contains("/data/url of Secret web"))
+    })
+    .await;
+    assert_eq!(data_of(&test, &east, "east", CONFIG).await["size"], "l");
+    assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
     test.close().await;
 }
 

@@ -37,10 +37,24 @@ impl GuardRail {
     }
 
     /// Whether a publish may be forced although a dry run on a cluster was rejected with this code: the cluster may be
-    /// changed before the object is applied, and the other objects are applied in any case.
+    /// changed before the object is applied, and the other objects are applied in any case. Of the checks of the hub those
+    /// that ask for a decision of a person.
     pub fn is_forcible(&self) -> bool {
-        self.severities_in(Scope::Agent).contains(&Severity::Error)
+        self.severities_in(Scope::Agent).contains(&Severity::Error) || FORCIBLE_ON_HUB.contains(&self.code)
     }
+}
+
+/// The codes of checks of the hub that hold a publish until a person decides. What they find can be rendered and applied.
+const FORCIBLE_ON_HUB: [&str; 1] = ["G125"];
+
+/// Whether a finding of a check of the hub holds a publish only until it is forced.
+pub fn is_forcible_on_hub(finding: &Finding) -> bool {
+    is_decided_on_hub(&finding.code)
+}
+
+/// Whether this code is one of a check of the hub that a publish can force.
+pub fn is_decided_on_hub(code: &str) -> bool {
+    FORCIBLE_ON_HUB.contains(&code)
 }
 
 /// The codes that a publish can force, sorted.
@@ -195,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn b16_only_codes_of_dry_runs_can_be_forced_and_only_if_nothing_else_blocks() {
+    fn b16_only_codes_of_dry_runs_and_decisions_can_be_forced_and_only_if_nothing_else_blocks() {
         let immutable = Finding::error("G406", "m", "h");
         let denied = Finding::error("G410", "m", "h");
         let unconfirmed = Finding::error("G505", "m", "h");
@@ -204,7 +218,7 @@ mod tests {
         assert_eq!(codes_to_force(&[immutable, unconfirmed]), None);
         assert_eq!(codes_to_force(&[noted]), Some(Vec::new()));
         let all: Vec<&str> = forcible_codes().collect();
-        assert_eq!(all, ["G108", "G401", "G403", "G404", "G406", "G407", "G409", "G410"]);
+        assert_eq!(all, ["G108", "G125", "G401", "G403", "G404", "G406", "G407", "G409", "G410"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Renderings of charts beside what clusters have.
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -186,4 +187,50 @@ fn hooks_for_tests_generate_nothing() {
             "metadata": {"name": name, "annotations": {"helm.sh/hook": "test"}}})]
     };
     assert_eq!(find_generated_fields(&parsed(run("a")), &parsed(run("b"))), GeneratedFields::default());
+}
+
+/// What a chart renders from a random password and these settings: the password alone, within a line, and in a file of settings.
+fn run_with_settings(password: &str, (host, size, is_large): &(String, u32, bool)) -> Vec<Value> {
+    let mut file = format!("host={host}\npassword={password}\nsize={size}\n");
+    if *is_large {
+        file.push_str("mode=large\n");
+    }
+    vec![
+        secret(
+            json!({"password": encode(password), "url": encode(&format!("db://app:{password}@{host}/shop"))}),
+        ),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"app.properties": file}}),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn over_any_sequence_of_settings_a_password_stays_or_its_field_is_named(
+        first in "[a-zA-Z0-9]{20}",
+        steps in prop::collection::vec(
+            ("[a-zA-Z0-9]{20}", "[a-zA-Z0-9]{20}", ("[a-z]{1,8}", 0..3_u32, any::<bool>())),
+            1..8,
+        ),
+    ) {
+        let mut current = run_with_settings(&first, &("east".to_owned(), 1, false));
+        for (password, second, settings) in steps {
+            prop_assume!(password != second);
+            let runs = [run_with_settings(&password, &settings), run_with_settings(&second, &settings)];
+            let (objects, replaced) = retain(runs, current.clone());
+            for (at, path) in [(0, "/data/password"), (0, "/data/url"), (1, "/data/app.properties")] {
+                let kept = objects[at].pointer(path) == current[at].pointer(path);
+                let text = |object: &Value| {
+                    let text = object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+                    let decoded = decode_text(&Value::from(text), at == 0).map(std::borrow::Cow::into_owned);
+                    decoded.unwrap_or_default()
+                };
+                let (before, after) = (text(&current[at]), text(&objects[at]));
+                let is_named = replaced.iter().any(|named| named == path);
+                // What is rendered anew has the new password; nothing else may have it.
+                prop_assert!(kept || is_named || !after.contains(&password), "{path}: {before:?} became {after:?}");
+                prop_assert!(!is_named || path != "/data/password", "a value that is random as a whole stays");
+            }
+            current = objects;
+        }
+    }
 }

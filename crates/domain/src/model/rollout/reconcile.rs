@@ -12,9 +12,11 @@ use crate::model::release::ReleaseState;
 pub struct WaveCounts {
     /// Not admitted yet.
     pub gated: u32,
-    /// Being updated.
+    /// Being updated, or changed on the cluster after it was.
     pub in_transition: u32,
-    /// Operational.
+    /// Of these: changed on the cluster.
+    pub drifted: u32,
+    /// Operational, by a report that says so.
     pub operational: u32,
     /// Of the operational ones: those whose cluster is late, so that their state may be out of date.
     pub late: u32,
@@ -50,19 +52,36 @@ impl WaveCounts {
     pub fn add(&mut self, held: bool, state: ReleaseState, alike: &StateCount) {
         let StateCount { count: n, past_fail_after: settled, since, is_late, is_admitted_offline } = *alike;
         let is_silent = state == ReleaseState::Unknown && !is_admitted_offline;
+        // Every state is named: what a new one means for a wave has to be decided.
         match state {
             _ if held => self.gated += n,
             ReleaseState::Pending => self.deferred += n,
             ReleaseState::Unknown if !is_silent => self.deferred += n,
-            _ if is_silent || state.is_failing() => {
+            ReleaseState::Unknown | ReleaseState::Failed | ReleaseState::Degraded | ReleaseState::Blocked => {
                 self.silent += if is_silent { n } else { 0 };
                 self.failing += settled;
                 self.recently_failing += n.saturating_sub(settled);
                 self.recently_failing_since =
                     [self.recently_failing_since, since].into_iter().flatten().min();
             }
-            _ if state.is_in_transition() || state == ReleaseState::Stale => self.in_transition += n,
-            _ => {
+            ReleaseState::Queued
+            | ReleaseState::Pulling
+            | ReleaseState::Applying
+            | ReleaseState::Progressing
+            | ReleaseState::Removing
+            | ReleaseState::Terminating
+            | ReleaseState::Stale => self.in_transition += n,
+            // Other fields than those of the revision run: nothing is known about the revision itself.
+            ReleaseState::Drifted => {
+                self.in_transition += n;
+                self.drifted += n;
+            }
+            // The manifest itself suspends it, or the policy accepts that nothing says whether it works.
+            ReleaseState::Healthy | ReleaseState::Suspended | ReleaseState::NotAssessed
+            // Nothing is left to wait for on a cluster that the workload has left.
+            | ReleaseState::Removed
+            | ReleaseState::Orphaned
+            | ReleaseState::Abandoned => {
                 self.operational += n;
                 self.late += if is_late { n } else { 0 };
             }
@@ -286,6 +305,7 @@ impl WaveProgress {
         self.clusters = tally.total();
         self.gated = tally.gated;
         self.in_transition = tally.in_transition;
+        self.drifted = tally.drifted;
         self.operational = tally.operational;
         self.deferred = tally.deferred;
         self.failing = tally.failing + tally.recently_failing;

@@ -431,6 +431,7 @@ fn clusters_are_counted_by_gate_and_state() {
     tally.add(false, ReleaseState::Unknown, &StateCount { past_fail_after: 1, ..one });
     tally.add(false, ReleaseState::Healthy, &StateCount { is_late: true, ..one });
     tally.add(false, ReleaseState::Pending, &one);
+    tally.add(false, ReleaseState::Suspended, &one);
     tally.add(false, ReleaseState::Drifted, &one);
     tally.add(false, ReleaseState::Progressing, &one);
     tally.add(
@@ -441,7 +442,8 @@ fn clusters_are_counted_by_gate_and_state() {
     tally.add(false, ReleaseState::Degraded, &StateCount { since: Some(minutes(1)), ..one });
     let all = WaveCounts {
         gated: 2,
-        in_transition: 1,
+        in_transition: 2,
+        drifted: 1,
         operational: 2,
         late: 1,
         deferred: 2,
@@ -451,6 +453,22 @@ fn clusters_are_counted_by_gate_and_state() {
         recently_failing_since: Some(minutes(1)),
     };
     assert_eq!(tally, all);
+}
+
+#[test]
+fn a_wave_with_a_drifted_cluster_does_not_let_the_next_one_start() {
+    let mut rollout = new_rollout(canary());
+    let one = StateCount { count: 1, ..StateCount::default() };
+    rollout.reconcile(&[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW, &Pauses::default());
+    let mut drifted = WaveCounts::default();
+    drifted.add(false, ReleaseState::Drifted, &one);
+    let step = rollout.reconcile(&[drifted, wave_counts(4, 0, 0)], minutes(30), &Pauses::default());
+    assert_eq!((step.admission, rollout.wave, &rollout.state), (None, 0, &RolloutState::Running));
+    let message = rollout.message(minutes(30));
+    assert!(
+        message.contains("waits for 1 cluster on which objects were changed by hand. Sync it"),
+        "{message}"
+    );
 }
 
 #[test]

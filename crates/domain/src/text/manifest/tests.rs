@@ -100,6 +100,41 @@ fn an_item_of_a_typed_list_without_its_own_kind_has_that_of_the_list() {
 }
 
 #[test]
+fn lists_of_every_kind_are_their_items_and_an_object_whose_kind_ends_with_list_is_itself() {
+    let text = "apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleList
+items:
+  - apiVersion: rbac.authorization.k8s.io/v1
+    kind: Role
+    metadata: {name: reader-a}
+    rules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]
+  - metadata: {name: reader-b}          # without apiVersion and kind, as in an API response
+    rules: [{apiGroups: [\"\"], resources: [pods], verbs: [list]}]
+---
+apiVersion: v1
+kind: List
+items:
+  - apiVersion: v1
+    kind: ConfigMapList
+    items:
+      - {apiVersion: v1, kind: ConfigMap, metadata: {name: nested}, data: {a: \"1\"}}
+---
+apiVersion: net.example.com/v1
+kind: AllowList                         # a custom kind whose name ends with List
+metadata: {name: offices}
+spec: {ranges: [10.0.0.0/8]}
+---
+apiVersion: v1
+kind: ConfigMapList
+items: []
+";
+    let parsed = read(text);
+    assert_eq!(parsed.findings, []);
+    let objects: Vec<String> = parsed.manifests.iter().map(|one| one.object_ref().to_string()).collect();
+    assert_eq!(objects, ["Role reader-a", "Role reader-b", "ConfigMap nested", "AllowList offices"]);
+}
+
+#[test]
 fn files_of_a_repository_without_an_object_are_left_out_with_one_warning() {
     let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
     let kept = [

@@ -69,7 +69,7 @@ fn volumes_and_claims_follow_their_phase() {
         &[
             (phase("Available"), Healthy, ""),
             (phase("Pending"), Progressing, ""),
-            (phase("Released"), Suspended, ""),
+            (phase("Released"), Progressing, "its claim is gone"),
             (phase("Failed"), Degraded, ""),
         ],
     );

@@ -154,3 +154,19 @@ fn c3_a_dead_pod_that_its_controller_has_replaced_is_a_note() {
     running["status"]["phase"] = "Running".into();
     assert!(diagnose([&running], NO_WARNINGS, now).health().is_some());
 }
+
+#[test]
+fn a_pod_that_ended_while_its_image_was_pulled_fails_no_stage() {
+    let mut ended = pod(json!([waiting("ImagePullBackOff", "manifest unknown")]));
+    let stage = |pod: &Value| {
+        let mut images = ImagePullStatus::default();
+        images.add("Deployment web", &healthy(""), &diagnose([pod], NO_WARNINGS, now()));
+        images.stage()
+    };
+    assert!(matches!(stage(&ended), domain::release::StageState::Failed(_)));
+    ended["status"]["phase"] = "Failed".into();
+    assert_eq!(stage(&ended), domain::release::StageState::Done);
+    assert_eq!(diagnose([&ended], NO_WARNINGS, now()).causes.len(), 1, "its cause is told");
+    ended["status"]["containerStatuses"] = json!([waiting("ContainerCreating", "")]);
+    assert_eq!(diagnose([&ended], NO_WARNINGS, now()).starting, 0);
+}

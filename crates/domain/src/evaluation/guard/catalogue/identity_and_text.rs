@@ -171,4 +171,11 @@ pub(super) const RAILS: &[GuardRail] = &[
         finds: "A value of a Secret is the placeholder that is shown instead of such values, as in a copy of a revision.",
         fix: "Enter the value.",
     },
+    GuardRail {
+        code: "G125",
+        title: "Generated value replaced",
+        severities: &[(Fleet, &[Error])],
+        finds: "A publish would replace a value that a chart generates and that is on a cluster, such as a password, because what stands around the generated part changed; it holds the publish until the code is forced.",
+        fix: "Set the value in the workload if it has to stay, or force the code.",
+    },
 ];
