@@ -1,7 +1,7 @@
 //! Expressions that expand without a bound are refused wherever they come from: what a chart writes, values, locked values of a
 //! group, files of a repository.
 
-use domain::group::ClusterGroup;
+use domain::placement::ClusterGroup;
 use domain::remote::OnNewCommit;
 
 use super::charts::{chart, chart_workload, cluster_named, fleet_with_helm, override_for};

@@ -419,7 +419,7 @@ async fn p20_a_branch_is_followed_while_more_refs_of_a_slow_host_are_due_than_ar
             }
             fleet.client.create_workload(&new).await.unwrap();
         }
-        publish(&fleet, &git_workload(&server, OnNewCommit::Publish)).await;
+        publish(&fleet, &git_workload(&server, OnNewCommit::All)).await;
         server.commit("deploy/web.yaml", &manifest(3), "Run three replicas");
         is_slow.store(true, Ordering::SeqCst);
         let before = slow.requests().len();

@@ -181,7 +181,7 @@ async fn release_claims(hub: &Hub, claims: Vec<PlacerClaim>) -> Result<(), Error
 
 /// Decides one workload; a panic is an error of this workload.
 async fn decide_claim(hub: &Hub, id: WorkloadId) -> Result<Option<PlacementOutcome>, Error> {
-    flatten(catch_panic(decide::decide_workload(hub, id)).await)
+    flatten(catch_panic(Box::pin(decide::decide_workload(hub, id))).await)
 }
 
 /// Commits one workload; a panic is an error of this workload, and its transaction is rolled back.

@@ -108,7 +108,7 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Plan { clusters, runs } => plan::run(clusters, runs).await,
         Benchmark::Chart { chart, helm, clusters } => {
             for count in clusters {
-                chart::run(&chart, &helm, count).await?;
+                Box::pin(chart::run(&chart, &helm, count)).await?;
             }
             Ok(())
         }
