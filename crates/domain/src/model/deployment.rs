@@ -282,6 +282,18 @@ pub struct TargetClusterOutcome {
     pub error: Option<String>,
 }
 
+impl TargetClusterOutcome {
+    /// A cluster on which there was nothing to do, because it has the deployment as desired.
+    pub fn unchanged(target: &TargetClusterStatus) -> Self {
+        Self {
+            cluster_id: target.cluster_id,
+            cluster_name: target.cluster_name.clone(),
+            status: OperationStatus::Succeeded,
+            error: None,
+        }
+    }
+}
+
 impl From<OperationTarget> for TargetClusterOutcome {
     fn from(target: OperationTarget) -> Self {
         let OperationTarget { cluster_id, cluster_name, status, error, .. } = target;
