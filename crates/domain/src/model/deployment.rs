@@ -2,7 +2,7 @@
 //! deployment API (S1-10 … S1-23).
 //!
 //! A deployment is no object of its own. It is a workload whose source is a chart and whose placement is exactly one cluster
-//! group; its name is the name of the Helm release. So everything else of the product shows and changes it too.
+//! group; it is found by the name of its Helm release. So everything else of the product shows and changes it too.
 
 use std::collections::BTreeMap;
 

@@ -32,7 +32,8 @@ impl Hub {
         if force || !deployment.is_deleting() {
             let removal = RemovalOptions { force, ..RemovalOptions::default() };
             let mut tx = self.write_as(actor, UserAction::Deploy).await?;
-            let (_, effects) = self.stage_deletion(&mut tx, actor, name, removal).await?;
+            let (_, effects) =
+                self.stage_deletion(&mut tx, actor, &deployment.workload.name, removal).await?;
             let operation = load_latest_operation(&mut tx, &deployment).await?;
             // The outcome replaces it: until then a repeated request finds the operation to follow.
             let started = started_deployment(name, &Decision::default(), operation, Vec::new());

@@ -51,7 +51,7 @@ fn summarize(deployment: &Deployment) -> DeploymentSummary {
     let (chart, version) =
         spec.source.chart().map(|one| (one.chart.clone(), one.version.clone())).unwrap_or_default();
     DeploymentSummary {
-        release_name: deployment.workload.name.clone(),
+        release_name: deployment.release_name().to_owned(),
         chart_name: chart.rsplit('/').next().unwrap_or_default().to_owned(),
         chart,
         chart_version: version,
