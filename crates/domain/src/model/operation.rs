@@ -324,7 +324,8 @@ impl Operation {
     /// Whether the cluster has yet to report on this sync: what is known of it is older. A release that the cluster was never
     /// sent is not reported on.
     fn awaits_report(&self, release: &Release) -> bool {
-        self.kind == OperationKind::Sync && release.released().is_some() && !self.is_confirmed(release)
+        let is_sent = release.released().is_some() || matches!(release.goal(), ReleaseGoal::Removing { .. });
+        self.kind == OperationKind::Sync && is_sent && !self.is_confirmed(release)
     }
 
     /// Whether the cluster has reported on the release since the operation was requested.
