@@ -160,7 +160,7 @@ pub struct DeploymentView {
     /// Its fields in lists.
     #[serde(flatten)]
     pub summary: DeploymentSummary,
-    /// Why it was last changed, in the author's words; may be empty.
+    /// What the chart is, in its author's words; may be empty.
     pub description: String,
     /// The common values.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
