@@ -100,7 +100,7 @@ async fn s1_10_s1_13_s1_20_failures_are_named_by_cluster_and_a_sync_repeats_or_e
         let message = created["message"].as_str().unwrap();
         let start = "Some operations related to multi-cluster deployment web were not successful: CLUSTER: eu-1 CAUSE: ";
         assert!(message.starts_with(start) && message.contains(" | CLUSTER: eu-2 CAUSE: "), "{message}");
-        assert_eq!(message.matches("no web here").count(), 2, "{message}");
+        assert!(message.matches("no web here").count() >= 2, "{message}");
         let statuses = fleet.statuses(WEB).await;
         assert!(statuses[0].starts_with("eu-1 FAILED") && statuses[1].starts_with("eu-2 FAILED"), "{statuses:?}");
         assert_eq!(statuses[2], "eu-3 DEPLOYED 1.0.0");
