@@ -112,7 +112,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G115",
         title: "Template expression",
         severities: &[(Static, &[Error, Warning]), (Fleet, &[Error, Warning]), (Publish, &[Error, Warning])],
-        finds: "A template expression is invalid, names no variable of Flotilla, or uses a value that a selected cluster does not have; or a chart fails to render, renders differently each time, or reads .Release.Revision.",
+        finds: "A template expression is invalid, names no variable of Flotilla, or uses a value that a selected cluster does not have; or a chart fails to render, renders differently each time, reads .Release.Revision, or uses lookup.",
         fix: "Correct the expression or the values, add the label or fact to the cluster, or write | default(\"…\").",
     },
     GuardRail {
