@@ -197,16 +197,21 @@ async fn evaluate_releases(
 ) -> Result<Vec<OperationTarget>, Error> {
     let names: HashMap<_, _> =
         store::operation::list_cluster_names(tx, workload).await?.into_iter().collect();
-    let leaving: HashSet<ClusterId> = match operation.kind {
-        OperationKind::Sync => list_requested_removals(tx, workload).await?,
-        _ => HashSet::new(),
+    let (leaving, scope) = match operation.kind {
+        OperationKind::Sync => (
+            list_requested_removals(tx, workload).await?,
+            store::operation::get_scope(tx, operation.id).await?,
+        ),
+        _ => (HashSet::new(), None),
     };
     let evaluate = |release: &Release| {
         let cluster = release.cluster();
         let name = names.get(&cluster).map(String::as_str).unwrap_or_default();
         operation.evaluate_release(release, ReleaseTarget { name, is_leaving: leaving.contains(&cluster) })
     };
-    Ok(releases.iter().filter_map(evaluate).collect())
+    let is_concerned =
+        |release: &&Release| scope.as_ref().is_none_or(|scope| scope.contains(&release.cluster()));
+    Ok(releases.iter().filter(is_concerned).filter_map(evaluate).collect())
 }
 
 /// The clusters whose requested removal the placer has not started.

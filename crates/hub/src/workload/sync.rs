@@ -3,9 +3,9 @@
 use domain::actions;
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
-use domain::operation::OperationKind;
+use domain::operation::{OperationKind, OperationStatus, OperationTarget};
 use domain::workload::WorkloadHead;
-use domain::{ClusterId, OperationId};
+use domain::{ClusterId, OperationId, WorkloadId};
 use store::Tx;
 
 use crate::hub::CommitEffects;
@@ -44,6 +44,9 @@ impl Hub {
         let request =
             OperationRequest { workload: workload.id, name, kind: OperationKind::Sync, revision: None };
         let operation = self.begin_operation(tx, actor, request).await?;
+        if !selected.is_empty() {
+            limit_operation(tx, workload.id, operation, selected).await?;
+        }
         let mut synced = Vec::new();
         for mut release in releases {
             if release.desired_release(name).is_some()
@@ -68,4 +71,26 @@ impl Hub {
         };
         Ok((operation, effects))
     }
+}
+
+/// Limits the outcome of a sync to the clusters that it was requested for: the others do not report on it.
+async fn limit_operation(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    operation: OperationId,
+    selected: &[ClusterId],
+) -> Result<(), Error> {
+    let names = store::operation::list_cluster_names(tx, workload).await?;
+    let targets: Vec<OperationTarget> = names
+        .into_iter()
+        .filter(|(cluster, _)| selected.contains(cluster))
+        .map(|(cluster_id, cluster_name)| OperationTarget {
+            cluster_id,
+            cluster_name,
+            status: OperationStatus::Pending,
+            healthy: false,
+            error: None,
+        })
+        .collect();
+    Ok(store::operation::set_scope(tx, operation, &targets).await?)
 }
