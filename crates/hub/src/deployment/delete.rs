@@ -16,9 +16,9 @@ use crate::idempotency::IN_PROGRESS;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Deletes a deployment from every cluster, and waits for their outcome, at most for `wait`. A deletion that has failed on a cluster is
-    /// tried again there at once. Without `force` it stays until
-    /// unreachable clusters have returned; with it they remove it when they return, and count as succeeded.
+    /// Deletes a deployment from every cluster, and waits for their outcome, at most for `wait`. A deletion that has failed on a
+    /// cluster is tried again there at once. Without `force` it stays until unreachable clusters have returned; with it they remove
+    /// it when they return, and count as succeeded.
     ///
     /// # Errors
     /// There is no such deployment.
