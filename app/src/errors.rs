@@ -193,7 +193,9 @@ impl From<hub::Error> for AppError {
             }
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
             hub::Error::Forbidden(_) | hub::Error::TokenLimited(_) => Self::Forbidden(error.to_string()),
-            hub::Error::ServerBusy { .. } => Self::ServerBusy(error.to_string()),
+            hub::Error::ServerBusy { .. } | hub::Error::BeingRestored { .. } => {
+                Self::ServerBusy(error.to_string())
+            }
             hub::Error::DatabaseUnavailable(..) => Self::DatabaseUnavailable(error.to_string()),
             hub::Error::CommitOutcomeUnknown(_) => Self::OutcomeUnknown,
             hub::Error::Unreadable { message, .. } => Self::Unreadable(message),

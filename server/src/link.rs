@@ -92,6 +92,10 @@ impl Link for InProcessLink {
 fn rejected_or_unreachable(error: hub::Error) -> LinkError {
     match error {
         hub::Error::NotFound { .. } => LinkError::Rejected(error.to_string()),
+        hub::Error::BeingRestored { retry_after_seconds, .. } => LinkError::RetryAfter {
+            message: error.to_string(),
+            delay: Duration::from_secs(retry_after_seconds.into()),
+        },
         other => unreachable(other),
     }
 }

@@ -105,6 +105,7 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         hub::Error::Forbidden(_) | hub::Error::TokenLimited(_) => StatusCode::FORBIDDEN,
         hub::Error::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
         hub::Error::ServerBusy { .. }
+        | hub::Error::BeingRestored { .. }
         | hub::Error::DatabaseUnavailable(..)
         | hub::Error::CommitOutcomeUnknown(_) => StatusCode::SERVICE_UNAVAILABLE,
         hub::Error::Unreadable { .. } | hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -141,6 +142,7 @@ impl From<hub::Error> for ApiError {
             hub::Error::DatabaseUnavailable(..) => "The database is not available",
             hub::Error::CommitOutcomeUnknown(_) => "Not known whether it was stored",
             hub::Error::ServerBusy { .. } => "The server is busy",
+            hub::Error::BeingRestored { .. } => "It is being restored",
             other => reason_phrase(http_status(other)),
         };
         let label = error.code();
@@ -161,7 +163,8 @@ impl From<hub::Error> for ApiError {
                 problem.granted_by = Some(domain::authorization::WHO_GRANTS.to_owned());
             }
             hub::Error::TooManyAttempts { retry_after_seconds }
-            | hub::Error::ServerBusy { retry_after_seconds, .. } => {
+            | hub::Error::ServerBusy { retry_after_seconds, .. }
+            | hub::Error::BeingRestored { retry_after_seconds, .. } => {
                 retry_after = Some(retry_after_seconds.into());
             }
             _ => {}
@@ -262,6 +265,16 @@ mod tests {
         let response = refusal.into_response();
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(response.headers().get(RETRY_AFTER), Some(&HeaderValue::from_static("30")));
+    }
+
+    #[test]
+    fn s4_9_what_is_being_restored_gets_a_503_with_retry_after() {
+        let error = hub::Error::BeingRestored { what: "bundle 0a1b2c3d".into(), retry_after_seconds: 5 };
+        let refusal = ApiError::from(error);
+        assert!(refusal.detail().contains("bundle 0a1b2c3d are lost"), "{}", refusal.detail());
+        let response = refusal.into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers().get(RETRY_AFTER), Some(&HeaderValue::from_static("5")));
     }
 
     #[test]

@@ -206,16 +206,23 @@ fn feature_entry(
         let count = pluralize(u32::try_from(deployments).unwrap_or(u32::MAX), "deployment");
         view! { <p class="text-2">{format!("{count} of the group still to be deleted.")}</p> }
     });
-    let disable = status.feature.enabled.then(|| {
-        let label = format!("Disable {}", name.as_str());
+    // Repeated, it tries the deletions again, which were confirmed before.
+    let is_failed = status.reconcile_state == FeatureState::Failed;
+    let disable = (status.feature.enabled || is_failed).then(|| {
+        let verb = if is_failed { "Try again to disable" } else { "Disable" };
+        let label = format!("{verb} {}", name.as_str());
+        let text = match name {
+            _ if is_failed => "Try again",
+            GroupFeatureName::Deployment => "Disable…",
+            _ => "Disable",
+        };
         view! {
             <ActionForm action=actions.disable>
                 <Permission action=UserAction::ChangeGroups>
                     <input type="hidden" name="group" value=group />
                     <input type="hidden" name="feature" value=name.as_str() />
-                    <button class="btn btn-sm" type="submit" aria-label=label>
-                        {if name == GroupFeatureName::Deployment { "Disable…" } else { "Disable" }}
-                    </button>
+                    {is_failed.then(|| view! { <input type="hidden" name="confirmed" value="true" /> })}
+                    <button class="btn btn-sm" type="submit" aria-label=label>{text}</button>
                 </Permission>
             </ActionForm>
         }

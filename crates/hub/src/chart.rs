@@ -41,7 +41,7 @@ impl Hub {
             return Ok(Err(missing(unknown.into_iter().collect())));
         }
         if let Some(chart) = self.find_stored_chart(reference, &source.version).await? {
-            return Ok(Ok(chart));
+            return Ok(Ok(self.restore_archive(chart, wait).await?));
         }
         if reference.repository != LOCAL_REPOSITORY
             && let Some(repository) = self.find_repository(reference.repository).await?
@@ -50,6 +50,28 @@ impl Hub {
         }
         let mut tx = self.read().await?;
         Ok(Err(missing(vec![self.missing_chart_finding(&mut tx, source).await?])))
+    }
+
+    /// Fetches the archive of a stored chart again if its bytes are lost and it has a repository. If that fails, the chart is as it was: what
+    /// was rendered from it is still used.
+    async fn restore_archive(&self, chart: ChartVersion, wait: RenderWait) -> Result<ChartVersion, Error> {
+        let mut tx = self.read().await?;
+        if chart.repository == LOCAL_REPOSITORY || store::artifact::exists(&mut tx, &chart.digest).await? {
+            return Ok(chart);
+        }
+        drop(tx);
+        let Some(repository) = self.find_repository(&chart.repository).await? else { return Ok(chart) };
+        let fetched = self.fetch_within(&repository, &chart.name, &chart.version, wait).await;
+        if let Err(failure) = &fetched {
+            let why = failure.findings.first().map_or("", |finding| finding.message.as_str());
+            tracing::warn!(
+                chart = %chart.reference(),
+                version = %chart.version,
+                why,
+                "the lost archive of a chart can't be fetched again"
+            );
+        }
+        Ok(fetched.unwrap_or(chart))
     }
 
     /// Keeps the chart of a source, or the repository that it is fetched from, until the transaction ends: call it before a workload is

@@ -16,6 +16,7 @@ use crate::{Error, Hub};
 
 mod create;
 mod delete;
+mod release_name;
 mod sync;
 mod update;
 mod view;
@@ -34,6 +35,17 @@ impl Deployment {
         self.published.as_ref().map_or(&self.workload.draft, |revision| &revision.spec)
     }
 
+    /// Name of the Helm release: that of the source, or the name of the workload.
+    pub fn release_name(&self) -> &str {
+        let workload = self.workload.name.as_str();
+        self.spec().source.chart().map_or(workload, |source| source.release_name_or(workload))
+    }
+
+    /// The group that it is a deployment of; `None` for any other workload.
+    fn group(&self) -> Option<&str> {
+        deployment_group(self.spec())
+    }
+
     /// Whether it is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.workload.intent == Intent::Deleting
@@ -49,18 +61,28 @@ impl Hub {
     ) -> Result<Vec<Deployment>, Error> {
         let mut found = Vec::new();
         for name in store::workload::list_names_mentioning_group(tx, group).await? {
-            found.extend(self.find_deployment(tx, group, &name).await?);
+            let named = self.load_as_deployment(tx, &name).await?;
+            found.extend(named.filter(|deployment| deployment.group() == Some(group)));
         }
         Ok(found)
     }
 
-    /// The workload of this name, if it is a deployment of the group.
+    /// The deployment of the group with this release name: the workload of this name, or the first one with a release name of its own.
     async fn find_deployment(
         &self,
         tx: &mut Tx,
         group: &str,
         name: &str,
     ) -> Result<Option<Deployment>, Error> {
+        let is_it = |one: &Deployment| one.group() == Some(group) && one.release_name() == name;
+        if let Some(found) = self.load_as_deployment(tx, name).await?.filter(is_it) {
+            return Ok(Some(found));
+        }
+        Ok(self.load_group_deployments(tx, group).await?.into_iter().find(is_it))
+    }
+
+    /// The workload of this name with its published revision, whether or not it is a deployment.
+    async fn load_as_deployment(&self, tx: &mut Tx, name: &str) -> Result<Option<Deployment>, Error> {
         let found = store::workload::get_by_name(tx, self.project(), name).await;
         let found = found.map_err(|error| Error::from(error).with_unreadable_workload(name))?;
         let Some(workload) = found else { return Ok(None) };
@@ -68,8 +90,7 @@ impl Hub {
             Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
             None => None,
         };
-        let deployment = Deployment { workload, published };
-        Ok((deployment_group(deployment.spec()) == Some(group)).then_some(deployment))
+        Ok(Some(Deployment { workload, published }))
     }
 
     /// The deployment with this release name.

@@ -86,6 +86,14 @@ pub enum Error {
         /// When it may be tried again, in seconds.
         retry_after_seconds: u32,
     },
+    /// What is requested exists, and its stored bytes are lost: they are being made again.
+    #[error("The stored bytes of {what} are lost and are being made again. Try again in {}.", format_wait(*.retry_after_seconds))]
+    BeingRestored {
+        /// What is requested.
+        what: String,
+        /// When it may be tried again, in seconds.
+        retry_after_seconds: u32,
+    },
     /// The database executes nothing now; nothing was stored.
     #[error("{}", describe_outage(*.0))]
     DatabaseUnavailable(Outage, #[source] store::Error),
@@ -144,6 +152,7 @@ impl Error {
             Self::Forbidden(_) | Self::TokenLimited(_) => "Forbidden",
             Self::TooManyAttempts { .. } => "TooManyAttempts",
             Self::ServerBusy { .. } => "ServerBusy",
+            Self::BeingRestored { .. } => "BeingRestored",
             Self::DatabaseUnavailable(..) => "DatabaseUnavailable",
             Self::CommitOutcomeUnknown(_) => "CommitOutcomeUnknown",
             Self::Unreadable { .. } => "Unreadable",

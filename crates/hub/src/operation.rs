@@ -1,12 +1,14 @@
 //! Operations: the record of what people requested, with its outcome per cluster (S1-13).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use domain::operation::{Operation, OperationCounts, OperationKind, OperationTarget, OperationView};
+use domain::operation::{
+    Operation, OperationCounts, OperationKind, OperationTarget, OperationView, ReleaseTarget,
+};
 use domain::page::{ListQuery, Page};
 use domain::release::Release;
-use domain::{OperationId, WorkloadId};
+use domain::{ClusterId, OperationId, WorkloadId};
 use store::Tx;
 use store::operation::StoredOperation;
 
@@ -195,6 +197,26 @@ async fn evaluate_releases(
 ) -> Result<Vec<OperationTarget>, Error> {
     let names: HashMap<_, _> =
         store::operation::list_cluster_names(tx, workload).await?.into_iter().collect();
-    let name = |release: &Release| names.get(&release.cluster()).cloned().unwrap_or_default();
-    Ok(releases.iter().filter_map(|release| operation.evaluate_release(release, &name(release))).collect())
+    let (leaving, scope) = match operation.kind {
+        OperationKind::Sync => (
+            list_requested_removals(tx, workload).await?,
+            store::operation::get_scope(tx, operation.id).await?,
+        ),
+        _ => (HashSet::new(), None),
+    };
+    let evaluate = |release: &Release| {
+        let cluster = release.cluster();
+        let name = names.get(&cluster).map(String::as_str).unwrap_or_default();
+        operation.evaluate_release(release, ReleaseTarget { name, is_leaving: leaving.contains(&cluster) })
+    };
+    let is_concerned =
+        |release: &&Release| scope.as_ref().is_none_or(|scope| scope.contains(&release.cluster()));
+    Ok(releases.iter().filter(is_concerned).filter_map(evaluate).collect())
+}
+
+/// The clusters whose requested removal the placer has not started.
+async fn list_requested_removals(tx: &mut Tx, workload: WorkloadId) -> Result<HashSet<ClusterId>, Error> {
+    let pending = store::pending_removal::list(tx, workload).await?;
+    let requested = pending.into_iter().filter(|one| one.is_requested && one.retained_by.is_none());
+    Ok(requested.map(|one| one.cluster).collect())
 }

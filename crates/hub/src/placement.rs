@@ -56,7 +56,10 @@ impl Hub {
 }
 
 /// `workload` is the workload whose current clusters are preferred.
-async fn load_placement_inputs(tx: &mut Tx, workload: Option<WorkloadId>) -> Result<PlacementInputs, Error> {
+pub(crate) async fn load_placement_inputs(
+    tx: &mut Tx,
+    workload: Option<WorkloadId>,
+) -> Result<PlacementInputs, Error> {
     let current = match workload {
         Some(id) => load_present_releases(tx, id).await?.into_keys().collect(),
         None => Vec::new(),

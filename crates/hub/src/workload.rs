@@ -86,6 +86,8 @@ pub enum PublishResponse {
     Deployment {
         /// The group.
         group: String,
+        /// The release name, which may differ from the name of the workload.
+        release_name: String,
         /// Its findings.
         findings: Vec<Finding>,
     },

@@ -28,6 +28,8 @@ pub use find::{HelmUnavailable, MIN_VERSION};
 
 /// What a template contains that reads the number of Helm's revision.
 const RELEASE_REVISION: &str = "Release.Revision";
+/// The function that reads objects of the cluster.
+const LOOKUP: &str = "lookup";
 /// Most bytes on the standard output: the names of the written files.
 const MAX_PRINTED_BYTES: u64 = 1 << 20;
 
@@ -57,6 +59,8 @@ pub struct RenderedChart {
     pub unchecked_schema_refs: Vec<String>,
     /// Files that read `.Release.Revision`, which is always 1.
     pub revision_files: Vec<String>,
+    /// Templates that read objects of the cluster with `lookup`, which finds none.
+    pub lookup_files: Vec<String>,
 }
 
 impl Helm {
@@ -85,8 +89,15 @@ impl Helm {
                 generated = find_generated_fields(&manifest::parse(&files), &manifest::parse(&again));
             }
         }
-        let revision_files = chart.revision_files;
-        Ok(RenderedChart { files, random_files, generated, unchecked_schema_refs, revision_files })
+        let (revision_files, lookup_files) = (chart.revision_files, chart.lookup_files);
+        Ok(RenderedChart {
+            files,
+            random_files,
+            generated,
+            unchecked_schema_refs,
+            revision_files,
+            lookup_files,
+        })
     }
 
     async fn run(&self, run: &HelmRun<'_>) -> Result<Vec<SourceFile>, RenderFailed> {
@@ -163,6 +174,7 @@ struct PreparedChart {
     unchecked_schema_refs: Vec<String>,
     may_be_random: bool,
     revision_files: Vec<String>,
+    lookup_files: Vec<String>,
 }
 
 impl PreparedChart {
@@ -180,6 +192,7 @@ impl PreparedChart {
             unchecked_schema_refs,
             may_be_random: chart.may_be_random(&inputs.values),
             revision_files: chart.files_with_text(RELEASE_REVISION),
+            lookup_files: chart.templates_with_function(LOOKUP),
         })
     }
 }

@@ -98,6 +98,23 @@ pub async fn close(
         .map(drop)
 }
 
+/// Limits an open operation to these clusters; without this it concerns every cluster of its workload.
+pub async fn set_scope(tx: &mut Tx, id: OperationId, targets: &[OperationTarget]) -> Result<(), Error> {
+    sql("UPDATE operation SET targets = $1 WHERE id = $2 AND closed_at IS NULL")
+        .bind(to_json(&targets)?)
+        .bind_text(id)
+        .execute(tx)
+        .await
+        .map(drop)
+}
+
+/// The clusters that an open operation is limited to; `None` if it is not limited.
+pub async fn get_scope(tx: &mut Tx, id: OperationId) -> Result<Option<Vec<ClusterId>>, Error> {
+    let row = sql("SELECT targets FROM operation WHERE id = $1").bind_text(id).fetch_optional(tx).await?;
+    let targets = decode_row(row, TABLE, |row| row.opt_json::<Vec<OperationTarget>>("targets"))?;
+    Ok(targets.flatten().map(|targets| targets.into_iter().map(|target| target.cluster_id).collect()))
+}
+
 /// The recorded outcome of a closed operation.
 pub async fn get_targets(tx: &mut Tx, id: OperationId) -> Result<Vec<OperationTarget>, Error> {
     let row = sql("SELECT targets FROM operation WHERE id = $1").bind_text(id).fetch_optional(tx).await?;

@@ -46,6 +46,23 @@ async fn validate(fleet: &TestFleet, spec: &WorkloadSpec) -> Vec<(String, String
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn g115_a_chart_that_reads_objects_of_the_cluster_is_told_that_it_finds_none() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_helm().await;
+        let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: found}\ndata: {found: {{ len (lookup \"v1\" \"Secret\" \"apps\" \"\") | quote }}}\n";
+        fleet.client.upload_chart(chart("1.0.0", &[("templates/found.yaml", template)])).await.unwrap();
+        let found = validate(&fleet, &chart_workload("1.0.0", "").spec).await;
+        let expected = "templates/found.yaml of the chart uses lookup, which finds no object here";
+        assert!(
+            found.iter().any(|(code, message)| code == "G115" && message.starts_with(expected)),
+            "{found:?}"
+        );
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s1_10_a_chart_is_rendered_as_an_upgrade_where_an_earlier_revision_is_installed_and_stays_as_it_is() {
     with_timeout(async {
         let fleet = fleet_with_helm().await;

@@ -163,6 +163,38 @@ async fn s1_10_a_chart_of_a_repository_is_pinned_fetched_once_and_published_with
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s4_8_the_lost_archive_of_a_stored_chart_is_fetched_again_for_another_rendering() {
+    with_timeout(Box::pin(async {
+        let repository = TestRepository::start().await;
+        let fleet = fleet_with_repositories().await;
+        set_helm(&fleet).await;
+        fleet.client.create_chart_repository(&new_repository(&repository.url())).await.unwrap();
+        fleet.client.create_workload(&workload_of("1.0.0")).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        assert_eq!(repository.count("/charts/web-1.0.0.tgz"), 1);
+
+        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
+        let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
+        let mut connection = options.connect().await.unwrap();
+        let statement = "DELETE FROM artifact WHERE digest IN (SELECT digest FROM chart)";
+        assert_eq!(connection.execute(statement).await.unwrap().rows_affected(), 1);
+        let mut edited = workload_of("1.0.0");
+        if let Source::Chart(source) = &mut edited.spec.source {
+            source.values = "replicas: 5\n".to_owned();
+        }
+        let current = fleet.client.get_workload("web").await.unwrap().workload;
+        let put = WorkloadPut { spec: edited.spec, ..WorkloadPut::default() };
+        fleet.client.put_workload("web", &put, current.revision).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|_| values_of(&fleet, 0)["replicas"] == "5").await;
+        assert_eq!(repository.count("/charts/web-1.0.0.tgz"), 2, "it is fetched once more");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s4_9_a_workload_waits_for_a_chart_that_is_gone_and_resumes_when_its_repository_is_back() {
     with_timeout(async {
         let repository = TestRepository::start().await;

@@ -14,7 +14,7 @@ pub(super) const DEPLOYMENTS: &str = "/api/v1/orgs/default/clustergroups/europe/
 pub(super) const WEB: &str = "/api/v1/orgs/default/clustergroups/europe/deployments/web";
 
 /// A fleet with charts `local/web` 1.0.0 and 1.1.0.
-async fn fleet_of(names: &[&str]) -> TestFleet {
+pub(super) async fn fleet_of(names: &[&str]) -> TestFleet {
     let mut fleet = TestFleet::start_with(&[]).await;
     set_helm(&fleet).await;
     for name in names {
@@ -80,6 +80,7 @@ async fn s1_3_s1_9b_s1_10_s1_12_s1_15_s1_18_s1_21_a_deployment_is_created_edited
         assert_eq!(fleet.send(Method::PUT, EU, members).await.0, StatusCode::OK);
         let (status, synced) = fleet.send(Method::PUT, &format!("{WEB}/sync"), Value::Null).await;
         assert_eq!((status, &synced["message"]), (StatusCode::ACCEPTED, &json!("nothing to do")));
+        assert_eq!(outcomes(&synced), ["eu-1 SUCCEEDED", "eu-2 SUCCEEDED"]);
         assert_eq!(fleet.statuses(WEB).await.len(), 2);
         let edit = json!({"reuseValues": true});
         assert_eq!(fleet.send(Method::PUT, WEB, edit).await.0, StatusCode::OK);

@@ -62,6 +62,35 @@ async fn g121_hostile_repositories_are_refused_with_the_entry_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn g120_options_of_a_manifest_work_in_a_commit_are_named_as_without_effect() {
+    with_timeout(Box::pin(async {
+        let (server, _) = repository().await;
+        let fleet = git_fleet().await;
+        let work = "apiVersion: work.open-cluster-management.io/v1
+kind: ManifestWork
+metadata: {name: addon, namespace: cluster1}
+spec:
+  deleteOption: {propagationPolicy: Orphan}
+  workload:
+    manifests:
+      - {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: apps}, data: {a: b}}
+";
+        server.commit("deploy/work.yaml", work, "Add a work");
+        let mut new = git_workload(&server, OnNewCommit::Draft);
+        let problems = find_problems(&fleet, &new).await;
+        let is_named = |(code, text): &(String, String)| {
+            code == "G120" && text.contains("addon") && text.contains("deletion")
+        };
+        assert_eq!(problems.iter().filter(|problem| is_named(problem)).count(), 1, "{problems:?}");
+        new.spec.policies.deletion = domain::policy::DeletionPolicy::Orphan;
+        let problems = find_problems(&fleet, &new).await;
+        assert!(!problems.iter().any(|(code, _)| code == "G120"), "the policy is the same: {problems:?}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_of_other_tools_and_of_other_teams_in_a_repository_block_nothing() {
     with_timeout(Box::pin(async {
         let (server, _) = repository().await;

@@ -29,6 +29,8 @@ mod chart_options;
 mod chart_repositories;
 mod chart_values;
 mod charts;
+mod deployment_names;
+mod deployment_outcomes;
 mod deployments;
 mod envelopes;
 mod evaluation_budgets;

@@ -2,7 +2,7 @@
 //! deployment API (S1-10 … S1-23).
 //!
 //! A deployment is no object of its own. It is a workload whose source is a chart and whose placement is exactly one cluster
-//! group; its name is the name of the Helm release. So everything else of the product shows and changes it too.
+//! group; it is found by the name of its Helm release. So everything else of the product shows and changes it too.
 
 use std::collections::BTreeMap;
 
@@ -160,7 +160,7 @@ pub struct DeploymentView {
     /// Its fields in lists.
     #[serde(flatten)]
     pub summary: DeploymentSummary,
-    /// Why it was last changed, in the author's words; may be empty.
+    /// What the chart is, in its author's words; may be empty.
     pub description: String,
     /// The common values.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
@@ -280,6 +280,18 @@ pub struct TargetClusterOutcome {
     /// Why it failed or is deferred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+impl TargetClusterOutcome {
+    /// A cluster on which there was nothing to do, because it has the deployment as desired.
+    pub fn unchanged(target: &TargetClusterStatus) -> Self {
+        Self {
+            cluster_id: target.cluster_id,
+            cluster_name: target.cluster_name.clone(),
+            status: OperationStatus::Succeeded,
+            error: None,
+        }
+    }
 }
 
 impl From<OperationTarget> for TargetClusterOutcome {

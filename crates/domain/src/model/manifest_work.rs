@@ -2,15 +2,19 @@
 //! policies (S3-2, G120).
 //!
 //! The objects are unwrapped where manifests are read. The options are copied into policies that have their default value, when
-//! a draft is stored; a policy that a user set differently stays, and a finding says so.
+//! a draft is stored; a policy that a user set differently stays, and a finding says so. Options in files of Git or an OCI artifact are not
+//! copied, and a finding names them.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
 use crate::model::policy::Policies;
-use crate::model::source::Source;
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::envelope;
+use crate::text::name_list::join_first;
+use crate::text::source_file::SourceFile;
 use crate::text::yaml_edit;
 
 /// The options of a `ManifestWork`, as policies.
@@ -26,7 +30,7 @@ struct WorkOptions {
 pub fn adopt_policies(spec: &mut WorkloadSpec) {
     let (current, default) = (to_map(&spec.policies), to_map(&Policies::default()));
     let mut adopted = Map::new();
-    for work in list_works(&spec.source) {
+    for work in list_works(spec.source.files()) {
         let options = read_options(&work).policies;
         adopted.extend(options.into_iter().filter(|(name, _)| current.get(name) == default.get(name)));
     }
@@ -39,7 +43,7 @@ pub fn adopt_policies(spec: &mut WorkloadSpec) {
 pub fn check(spec: &WorkloadSpec) -> Vec<Finding> {
     let current = to_map(&spec.policies);
     let mut findings = Vec::new();
-    for work in list_works(&spec.source) {
+    for work in list_works(spec.source.files()) {
         let name = work["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let options = read_options(&work);
         for (policy, value) in &options.policies {
@@ -62,6 +66,38 @@ pub fn check(spec: &WorkloadSpec) -> Vec<Finding> {
     findings
 }
 
+/// G120: options of a `ManifestWork` in files that are read from Git or an OCI artifact and differ from the policies of the workload. They
+/// have no effect: what a commit contains does not change policies.
+pub fn check_fetched(files: &[SourceFile], policies: &Policies) -> Option<Finding> {
+    let current = to_map(policies);
+    let (mut works, mut ignored) = (Vec::new(), BTreeSet::new());
+    for work in list_works(files) {
+        let WorkOptions { policies, unsupported } = read_options(&work);
+        let before = ignored.len();
+        let is_set = |name: &str, value: &Value| current.get(name).unwrap_or(&Value::Null) == value;
+        let differing = policies.into_iter().filter(|(name, value)| !is_set(name, value));
+        ignored.extend(differing.map(|(name, _)| name));
+        ignored.extend(unsupported);
+        if ignored.len() > before {
+            works.push(work["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+    if ignored.is_empty() {
+        return None;
+    }
+    let ignored: Vec<String> = ignored.into_iter().collect();
+    let message = format!(
+        "Options of ManifestWork {} have no effect, because policies are not read from Git or OCI artifacts: {}.",
+        join_first(&works, NAMED),
+        join_first(&ignored, NAMED)
+    );
+    let hint = "Set the policies of the workload.";
+    Some(Finding::warning("G120", message, hint).with_path("/policies"))
+}
+
+/// Number of names in a message.
+const NAMED: usize = 8;
+
 /// The fields of policies by name, also those that serialization leaves out.
 fn to_map(policies: &Policies) -> Map<String, Value> {
     match serde_json::to_value(policies) {
@@ -70,8 +106,8 @@ fn to_map(policies: &Policies) -> Map<String, Value> {
     }
 }
 
-fn list_works(source: &Source) -> Vec<Value> {
-    let files = source.files().iter().filter(|file| file.text.contains(envelope::MANIFEST_WORK));
+fn list_works(files: &[SourceFile]) -> Vec<Value> {
+    let files = files.iter().filter(|file| file.text.contains(envelope::MANIFEST_WORK));
     let documents = files.flat_map(|file| yaml_edit::parse_documents(&file.text)).flatten();
     documents.filter(envelope::is_manifest_work).collect()
 }
@@ -185,7 +221,7 @@ impl WorkOptions {
 mod tests {
     use super::*;
     use crate::model::policy::{DeletionPolicy, UpdateStrategy};
-    use crate::text::source_file::SourceFile;
+    use crate::model::source::Source;
 
     const WORK: &str = "apiVersion: work.open-cluster-management.io/v1
 kind: ManifestWork
@@ -256,5 +292,18 @@ spec:
             "{messages:?}"
         );
         assert!(messages.iter().any(|message| message.contains("\"gateways\"")), "{messages:?}");
+    }
+
+    #[test]
+    fn g120_options_in_fetched_files_are_named_unless_the_policies_are_the_same() {
+        let mut set = spec(WORK);
+        let files = set.source.files().to_vec();
+        let finding = check_fetched(&files, &Policies::default()).unwrap();
+        assert_eq!((&*finding.code, finding.is_blocking()), ("G120", false));
+        for expected in ["shop", "deletion", "executor", "feedback", "orphan", "update"] {
+            assert!(finding.message.contains(expected), "{expected}: {}", finding.message);
+        }
+        adopt_policies(&mut set);
+        assert_eq!(check_fetched(&files, &set.policies), None);
     }
 }

@@ -231,9 +231,18 @@ impl OperationView {
     }
 }
 
+/// The cluster of a release, as the outcome of an operation depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct ReleaseTarget<'a> {
+    /// Name of the cluster.
+    pub name: &'a str,
+    /// Whether the removal of the release was requested, and the placer has not started it.
+    pub is_leaving: bool,
+}
+
 impl Operation {
     /// The outcome on the cluster of this release; `None` if the operation does not concern it.
-    pub fn evaluate_release(&self, release: &Release, cluster_name: &str) -> Option<OperationTarget> {
+    pub fn evaluate_release(&self, release: &Release, target: ReleaseTarget<'_>) -> Option<OperationTarget> {
         let (status, error) = match release.goal() {
             ReleaseGoal::Removed { since } | ReleaseGoal::Orphaned { since } => {
                 // Removed by an earlier operation.
@@ -246,17 +255,19 @@ impl Operation {
                 if *since < self.started_at {
                     return None;
                 }
-                let why = "The cluster is unreachable; it removes the objects when it returns.";
-                (OperationStatus::Deferred, Some(why.to_owned()))
+                (OperationStatus::Deferred, Some(REMOVES_LATER.to_owned()))
             }
-            ReleaseGoal::Removing { .. } => evaluate_removal(release),
+            ReleaseGoal::Removing { .. } => self.evaluate_removal(release),
             ReleaseGoal::Present if self.kind.is_removal() => (OperationStatus::Pending, None),
+            ReleaseGoal::Present if self.kind == OperationKind::Sync && target.is_leaving => {
+                evaluate_pending_removal(release)
+            }
             ReleaseGoal::Present => self.evaluate_delivery(release),
         };
         let is_operational = matches!(release.state(), ReleaseState::Healthy | ReleaseState::NotAssessed);
         Some(OperationTarget {
             cluster_id: release.cluster(),
-            cluster_name: cluster_name.to_owned(),
+            cluster_name: target.name.to_owned(),
             status,
             healthy: status == OperationStatus::Succeeded && is_operational,
             error,
@@ -268,35 +279,78 @@ impl Operation {
             // The placer has not written it yet.
             return (OperationStatus::Pending, None);
         }
-        if release.applied().is_some() && release.applied() == release.desired() {
-            return (OperationStatus::Succeeded, None);
+        let is_applied = release.applied().is_some() && release.applied() == release.desired();
+        if is_applied && !self.is_out_of_reach(release) {
+            // A sync reverts drift.
+            let is_reverting = release.state() == ReleaseState::Drifted && self.awaits_report(release);
+            let status = if is_reverting { OperationStatus::Running } else { OperationStatus::Succeeded };
+            return (status, None);
         }
         match release.state() {
             ReleaseState::Unknown => (
                 OperationStatus::Deferred,
                 Some("The cluster is unreachable; it applies the objects when it returns.".to_owned()),
             ),
-            ReleaseState::Failed | ReleaseState::Blocked | ReleaseState::Degraded => {
-                (OperationStatus::Failed, Some(release.message()))
-            }
             _ if release.gate() == Gate::Aborted => (OperationStatus::Failed, Some(release.message())),
+            ReleaseState::Failed | ReleaseState::Blocked | ReleaseState::Degraded => {
+                self.settle_failure(release, Some(release.message()))
+            }
             ReleaseState::Pending | ReleaseState::Queued | ReleaseState::Suspended => {
                 (OperationStatus::Pending, Some(release.message()).filter(|text| !text.is_empty()))
             }
             _ => (OperationStatus::Running, None),
         }
     }
+
+    fn evaluate_removal(&self, release: &Release) -> (OperationStatus, Option<String>) {
+        if release.connectivity() == Connectivity::Offline {
+            return (OperationStatus::Deferred, Some(REMOVES_LATER.to_owned()));
+        }
+        match &release.stages().get(StageName::Pruned).state {
+            StageState::Failed(reason) => self.settle_failure(release, Some(reason.text().to_owned())),
+            _ => (OperationStatus::Running, None),
+        }
+    }
+
+    /// A failure that was reported before a sync is not its outcome: the cluster tries again.
+    fn settle_failure(&self, release: &Release, why: Option<String>) -> (OperationStatus, Option<String>) {
+        if self.awaits_report(release) {
+            (OperationStatus::Running, None)
+        } else {
+            (OperationStatus::Failed, why)
+        }
+    }
+
+    /// Whether the cluster has yet to report on this sync: what is known of it is older. A release that the cluster was never
+    /// sent is not reported on.
+    fn awaits_report(&self, release: &Release) -> bool {
+        let is_sent = release.released().is_some() || matches!(release.goal(), ReleaseGoal::Removing { .. });
+        self.kind == OperationKind::Sync && is_sent && !self.is_confirmed(release)
+    }
+
+    /// Whether the cluster has reported on the release since the operation was requested.
+    fn is_confirmed(&self, release: &Release) -> bool {
+        release.reported_at().is_some_and(|at| at >= self.started_at)
+    }
+
+    /// Whether nothing is known of the cluster since the operation was requested: a publish also counts for a cluster that had the
+    /// desired objects and went offline later, a sync for those only that compared them.
+    fn is_out_of_reach(&self, release: &Release) -> bool {
+        release.connectivity() == Connectivity::Offline
+            && !self.is_confirmed(release)
+            && (self.kind == OperationKind::Sync || release.state_since() <= self.started_at)
+    }
 }
 
-fn evaluate_removal(release: &Release) -> (OperationStatus, Option<String>) {
+/// Why the outcome of a removal is deferred.
+const REMOVES_LATER: &str = "The cluster is unreachable; it removes the objects when it returns.";
+
+/// The outcome while the removal waits for the placer.
+fn evaluate_pending_removal(release: &Release) -> (OperationStatus, Option<String>) {
     if release.connectivity() == Connectivity::Offline {
-        let why = "The cluster is unreachable; it removes the objects when it returns.";
-        return (OperationStatus::Deferred, Some(why.to_owned()));
+        return (OperationStatus::Deferred, Some(REMOVES_LATER.to_owned()));
     }
-    match &release.stages().get(StageName::Pruned).state {
-        StageState::Failed(reason) => (OperationStatus::Failed, Some(reason.text().to_owned())),
-        _ => (OperationStatus::Running, None),
-    }
+    (OperationStatus::Running, None)
 }
 
 #[cfg(test)]
@@ -304,8 +358,11 @@ mod tests {
     use super::*;
     use crate::kubernetes::digest::Digest;
     use crate::kubernetes::id::{ReleaseId, WorkloadId};
+    use crate::model::health::{Health, HealthStatus};
     use crate::model::policy::{DeletionPolicy, Policies};
-    use crate::model::release::RenderOutcome;
+    use crate::model::release::stage::StageReason;
+    use crate::model::release::{Reason, RenderOutcome, SyncStatus};
+    use crate::model::report::{ReleaseReport, StageReport};
 
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis)
@@ -333,8 +390,12 @@ mod tests {
         release
     }
 
+    const fn target() -> ReleaseTarget<'static> {
+        ReleaseTarget { name: "eu", is_leaving: false }
+    }
+
     fn status(operation: &Operation, release: &Release) -> Option<OperationStatus> {
-        operation.evaluate_release(release, "eu").map(|target| target.status)
+        operation.evaluate_release(release, target()).map(|target| target.status)
     }
 
     #[test]
@@ -347,7 +408,7 @@ mod tests {
         let first = operation(OperationKind::Publish, Some(1), 0);
         assert_eq!(status(&first, &release), Some(OperationStatus::Pending), "queued");
         release.set_connectivity(Connectivity::Offline, at(1));
-        let target = first.evaluate_release(&release, "eu").unwrap();
+        let target = first.evaluate_release(&release, target()).unwrap();
         assert_eq!(target.status, OperationStatus::Deferred);
         assert!(target.error.unwrap().contains("unreachable"));
     }
@@ -363,5 +424,79 @@ mod tests {
         release.abandon(at(7));
         assert_eq!(status(&delete, &release), Some(OperationStatus::Deferred));
         assert_eq!(status(&operation(OperationKind::Publish, Some(2), 9), &release), None);
+    }
+
+    /// A report that this bundle is applied, or that it failed.
+    fn report(release: &Release, outcome: Result<&[u8], &str>) -> ReleaseReport {
+        let failed =
+            |why: &str| StageState::Failed(StageReason::new(Reason::AdmissionRejected, why.to_owned()));
+        let state = outcome.err().map_or(StageState::Done, failed);
+        let is_earlier = |name: &StageName| name.is_reported_by_agent() && *name < StageName::Applied;
+        let earlier = StageName::ALL.iter().copied().filter(is_earlier);
+        let done = earlier.map(|name| StageReport { name, state: StageState::Done });
+        ReleaseReport {
+            release: release.id(),
+            generation: release.generation(),
+            applied: outcome.ok().map(Digest::compute),
+            stages: done.chain([StageReport { name: StageName::Applied, state }]).collect(),
+            sync: SyncStatus::Applying,
+            health: Health::new(HealthStatus::Progressing, "Starting", "Starting."),
+            resources: Vec::new(),
+            drift: Vec::new(),
+            drift_omitted: 0,
+            removed: false,
+        }
+    }
+
+    #[test]
+    fn s1_21_a_failure_that_was_reported_before_a_sync_is_not_its_outcome() {
+        let mut release = release();
+        let failed = report(&release, Err("names must be good"));
+        release.apply_report(&failed, at(2)).unwrap();
+        let publish = operation(OperationKind::Publish, Some(1), 1);
+        assert_eq!(status(&publish, &release), Some(OperationStatus::Failed));
+        let sync = operation(OperationKind::Sync, None, 3);
+        assert_eq!(status(&sync, &release), Some(OperationStatus::Running));
+        release.apply_report(&failed, at(4)).unwrap();
+        let target = sync.evaluate_release(&release, target()).unwrap();
+        assert_eq!(target.status, OperationStatus::Failed);
+        assert!(target.error.unwrap().contains("names must be good"));
+        release.apply_report(&report(&release, Ok(b"one")), at(5)).unwrap();
+        assert_eq!(status(&sync, &release), Some(OperationStatus::Succeeded));
+    }
+
+    #[test]
+    fn s1_13_an_offline_cluster_that_has_the_objects_defers_what_is_requested_then_and_completed_what_was_before()
+     {
+        let mut release = release();
+        release.apply_report(&report(&release, Ok(b"one")), at(2)).unwrap();
+        release.set_connectivity(Connectivity::Offline, at(5));
+        assert_eq!(
+            status(&operation(OperationKind::Publish, Some(1), 1), &release),
+            Some(OperationStatus::Succeeded)
+        );
+        assert_eq!(
+            status(&operation(OperationKind::Publish, Some(1), 3), &release),
+            Some(OperationStatus::Succeeded),
+            "it had the objects and was online when they were published again"
+        );
+        let later = operation(OperationKind::Publish, Some(1), 6);
+        assert_eq!(status(&later, &release), Some(OperationStatus::Deferred));
+        let sync = operation(OperationKind::Sync, None, 3);
+        assert_eq!(status(&sync, &release), Some(OperationStatus::Deferred), "it has not compared them");
+        release.set_connectivity(Connectivity::Online, at(7));
+        assert_eq!(status(&later, &release), Some(OperationStatus::Succeeded));
+    }
+
+    #[test]
+    fn s1_21_a_cluster_that_left_the_group_is_no_success_before_it_removed_the_objects() {
+        let mut release = release();
+        release.apply_report(&report(&release, Ok(b"one")), at(2)).unwrap();
+        let sync = operation(OperationKind::Sync, None, 3);
+        let leaving = ReleaseTarget { is_leaving: true, ..target() };
+        let outcome = |release: &Release| sync.evaluate_release(release, leaving).unwrap().status;
+        assert_eq!(outcome(&release), OperationStatus::Running);
+        release.set_connectivity(Connectivity::Offline, at(4));
+        assert_eq!(outcome(&release), OperationStatus::Deferred);
     }
 }

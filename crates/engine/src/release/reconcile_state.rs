@@ -176,6 +176,8 @@ impl ReconcileState {
         self.reverts_drift =
             self.generation == desired_release.generation && self.sync_nonce < desired_release.sync_nonce;
         (self.generation, self.sync_nonce) = (desired_release.generation, desired_release.sync_nonce);
+        // Its outcome is reported even if it is that of before: the hub waits for it.
+        self.is_reported = false;
         self.preflight_failure = None;
         self.record_failure = None;
         self.helm_failure = None;

@@ -135,6 +135,22 @@ async fn p14_a_rejected_object_reports_the_reason_and_the_others_of_its_rank_are
 }
 
 #[tokio::test(start_paused = true)]
+async fn s1_21_a_sync_is_reported_also_if_nothing_changed() {
+    let cluster = cluster_without_controllers();
+    let agent = start_agent(&cluster).await;
+    let mut input = present_input(1, 1, &bundle(vec![config_map("settings", "1")]), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_operational(&input.desired).await;
+    tokio::time::sleep(QUIET_TIME).await;
+    let before = agent.reports(release_id(1));
+    input.desired.sync_nonce += 1;
+    agent.engine.set_desired(vec![input]);
+    wait_until("reported again", || agent.reports(release_id(1)).len() > before.len()).await;
+    assert_eq!(agent.reports(release_id(1)).last(), before.last());
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn g405_an_object_whose_webhook_rejects_dry_runs_is_compared_and_reported() {
     let cluster = cluster_without_controllers();
     cluster.faults().set_admission_rules(vec![kubesim::AdmissionRule {

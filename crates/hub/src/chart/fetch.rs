@@ -205,8 +205,12 @@ async fn store_fetched(
     }
     let stored = store::chart::get(&mut tx, row.project, &row.name, &chart.name, &chart.version).await?;
     match stored {
-        // Another server has fetched it.
-        Some(stored) if stored.digest == chart.digest => return Ok(Ok(stored)),
+        // Another server has fetched it, or its archive was lost.
+        Some(stored) if stored.digest == chart.digest => {
+            store::artifact::put(&mut tx, &chart.digest, &archive, now).await?;
+            hub.commit(tx, CommitEffects::default()).await?;
+            return Ok(Ok(stored));
+        }
         Some(stored) => return Ok(Err(mismatch(&stored, &chart))),
         None => {}
     }

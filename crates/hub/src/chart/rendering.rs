@@ -362,6 +362,15 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
         let hint = "Where it shall restart pods, set a value or an annotation with every publish instead.";
         findings.push(Finding::warning("G115", message, hint));
     }
+    if !rendered.lookup_files.is_empty() {
+        let message = format!(
+            "{} of the chart uses lookup, which finds no object here: charts are rendered without access to the clusters.",
+            join_first(&rendered.lookup_files, NAMED_FILES)
+        );
+        let hint =
+            "Set the values that it would read. Generated values are retained on each cluster without it.";
+        findings.push(Finding::warning("G115", message, hint));
+    }
     findings
 }
 
@@ -436,6 +445,7 @@ mod tests {
             generated: GeneratedFields::default(),
             unchecked_schema_refs: Vec::new(),
             revision_files: Vec::new(),
+            lookup_files: Vec::new(),
         })
     }
 

@@ -2,24 +2,17 @@
 
 use std::time::Duration;
 
-use domain::Finding;
 use domain::authorization::UserAction;
-use domain::chart::{ChartSource, MAX_RELEASE_NAME};
-use domain::deployment::{
-    DeploymentRequest, DeploymentResult, ValuesUpdate, deployment_group, format_release_name, group_placement,
-};
+use domain::chart::ChartSource;
+use domain::deployment::{DeploymentRequest, DeploymentResult, ValuesUpdate, group_placement};
 use domain::placement::Decision;
 use domain::workload::{Intent, NewWorkload, Source, WorkloadSpec};
-use domain::{Digest, OverrideId, name_check};
-use rand::Rng;
-use store::Tx;
+use domain::{Finding, OverrideId};
 
+use super::release_name::DeploymentNames;
 use super::{list_pending_targets, without_request_key};
 use crate::workload::{CheckResult, PublishOptions, PublishResponse};
 use crate::{Actor, Error, Hub};
-
-/// How many random names are tried.
-const NAME_ATTEMPTS: u32 = 20;
 
 impl Hub {
     /// Deploys a chart to every cluster of a group, and waits for their outcome, at most for `wait`.
@@ -38,19 +31,25 @@ impl Hub {
         let mut tx = self.read().await?;
         let targets = self.load_deployment_targets(&mut tx, group).await?;
         check_overrides(&request, group, &targets)?;
-        let name = self.choose_release_name(&mut tx, actor, group, &request).await?;
+        let names = self.choose_names(&mut tx, actor, (group, &targets), &request).await?;
+        let DeploymentNames { release, workload: name } = names;
         let mut findings = Vec::new();
         drop(tx);
-        let spec = self.build_spec(group, &request, &mut findings).await?;
+        let mut spec = self.build_spec(group, &request, &mut findings).await?;
+        if let Source::Chart(source) = &mut spec.source
+            && release != name
+        {
+            source.release_name.clone_from(&release);
+        }
         let new = NewWorkload { name: name.clone(), spec, ..NewWorkload::default() };
-        let existing = self.find_draft(&name, group).await?;
+        let existing = self.find_draft(&release, group).await?;
         let checked = match existing {
             true => self.check_workload(&name, &new.spec).await?,
             false => self.check_workload_create(&new).await?,
         };
         findings.extend(reject_blocking(&checked)?);
         if request.dry_run {
-            return Ok(dry_run_result(name, &checked.decision, findings));
+            return Ok(dry_run_result(release, &checked.decision, findings));
         }
         let content = crate::PublishContent::Spec(Box::new(new.spec.clone()));
         if !existing {
@@ -58,15 +57,19 @@ impl Hub {
             // The same request at another server created it in the meantime: one of both publishes it.
             let is_repeated = matches!(created, Err(Error::NameTaken(_)))
                 && actor.request_key.is_some()
-                && self.find_draft(&name, group).await?;
+                && self.find_draft(&release, group).await?;
             if !is_repeated {
                 created?;
             }
         }
-        let response = PublishResponse::Deployment { group: group.to_owned(), findings: findings.clone() };
+        let response = PublishResponse::Deployment {
+            group: group.to_owned(),
+            release_name: release.clone(),
+            findings: findings.clone(),
+        };
         let options = PublishOptions { content, response, ..PublishOptions::default() };
         let published = self.publish_workload(actor, &name, &describe_chart(&request), options).await?;
-        self.finish_publish(&name, published, (findings, wait)).await
+        self.finish_publish(&release, published, (findings, wait)).await
     }
 
     /// Waits for the outcome of a publish.
@@ -89,59 +92,6 @@ impl Hub {
         let mut tx = self.read().await?;
         let found = self.find_deployment(&mut tx, group, name).await?;
         Ok(found.is_some_and(|deployment| deployment.workload.intent == Intent::Draft))
-    }
-
-    /// The requested release name, or a random one (S1-16, S1-17). A request with a key has the same names whenever it is repeated, so
-    /// that a retry continues with the draft of the request that was cut off.
-    async fn choose_release_name(
-        &self,
-        tx: &mut Tx,
-        actor: &Actor,
-        group: &str,
-        request: &DeploymentRequest,
-    ) -> Result<String, Error> {
-        if request.release_name.is_empty() {
-            for attempt in 0..NAME_ATTEMPTS {
-                let random = match &actor.request_key {
-                    Some(key) => derive_number(&[&actor.name, &key.key, &attempt.to_string()]),
-                    None => rand::rng().random(),
-                };
-                let name = format_release_name(random, attempt);
-                let is_own_draft = actor.request_key.is_some()
-                    && self
-                        .find_deployment(tx, group, &name)
-                        .await?
-                        .is_some_and(|deployment| deployment.workload.intent == Intent::Draft);
-                let is_free = store::workload::get_head_by_name(tx, self.project(), &name).await?.is_none();
-                if is_own_draft || is_free {
-                    return Ok(name);
-                }
-            }
-        }
-        let name = &request.release_name;
-        let invalid = name_check::check_workload_name(name).or_else(|| {
-            let message = format!("Release name {name:?} has more than {MAX_RELEASE_NAME} characters.");
-            let finding = Finding::error("G103", message, "Choose a shorter release name.");
-            (name.len() > MAX_RELEASE_NAME).then_some(finding)
-        });
-        if let Some(finding) = invalid {
-            return Err(Error::Invalid(vec![finding.with_path("/releaseName")]));
-        }
-        let Some(existing) = store::workload::get_by_name(tx, self.project(), name).await? else {
-            return Ok(name.clone());
-        };
-        let same_group = deployment_group(&existing.draft) == Some(group);
-        match existing.intent {
-            Intent::Draft if same_group => Ok(name.clone()),
-            Intent::Deleting if same_group => {
-                let why = format!("{name} is being deleted from its clusters. Repeat this when it is gone.");
-                Err(domain::actions::ActionUnavailable(why).into())
-            }
-            _ if same_group => {
-                Err(Error::AlreadyExists(format!("deployment already exists with this release name: {name}")))
-            }
-            _ => Err(Error::Invalid(vec![taken_finding(name)])),
-        }
     }
 
     async fn build_spec(
@@ -227,13 +177,6 @@ pub(super) fn check_overrides(
     if findings.is_empty() { Ok(()) } else { Err(Error::Invalid(findings)) }
 }
 
-fn taken_finding(name: &str) -> Finding {
-    let message = format!(
-        "release name {name} not available on all target clusters: release name is not unique across target clusters, because a workload of the project has it."
-    );
-    Finding::error("G105", message, "Choose another release name.").with_path("/releaseName")
-}
-
 /// The findings without errors.
 pub(super) fn reject_blocking(checked: &CheckResult) -> Result<Vec<Finding>, Error> {
     if checked.findings.iter().any(Finding::is_blocking) {
@@ -256,11 +199,4 @@ pub(super) fn dry_run_result(name: String, decision: &Decision, findings: Vec<Fi
         target_clusters: list_pending_targets(decision),
         findings,
     }
-}
-
-/// A number that depends on these texts only.
-fn derive_number(texts: &[&str]) -> u64 {
-    let digest = Digest::compute(texts.join("\0").as_bytes());
-    let hex: String = digest.as_str().chars().rev().take(16).collect();
-    u64::from_str_radix(&hex, 16).unwrap_or_default()
 }

@@ -6,15 +6,19 @@ use domain::authorization::UserAction;
 use domain::deployment::DeploymentResult;
 use domain::operation::OperationStatus;
 use domain::placement::Decision;
+use domain::release::ReleaseState;
 use domain::request::RemovalOptions;
+use store::Tx;
 
-use super::{load_latest_operation, started_deployment};
+use super::{Deployment, load_latest_operation, started_deployment, without_request_key};
+use crate::hub::CommitEffects;
 use crate::idempotency::IN_PROGRESS;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Deletes a deployment from every cluster, and waits for their outcome, at most for `wait`. Without `force` it stays until
-    /// unreachable clusters have returned; with it they remove it when they return, and count as succeeded.
+    /// Deletes a deployment from every cluster, and waits for their outcome, at most for `wait`. A deletion that has failed on a
+    /// cluster is tried again there at once. Without `force` it stays until unreachable clusters have returned; with it they remove
+    /// it when they return, and count as succeeded.
     ///
     /// # Errors
     /// There is no such deployment.
@@ -32,11 +36,17 @@ impl Hub {
         if force || !deployment.is_deleting() {
             let removal = RemovalOptions { force, ..RemovalOptions::default() };
             let mut tx = self.write_as(actor, UserAction::Deploy).await?;
-            let (_, effects) = self.stage_deletion(&mut tx, actor, name, removal).await?;
+            let (_, effects) =
+                self.stage_deletion(&mut tx, actor, &deployment.workload.name, removal).await?;
             let operation = load_latest_operation(&mut tx, &deployment).await?;
             // The outcome replaces it: until then a repeated request finds the operation to follow.
             let started = started_deployment(name, &Decision::default(), operation, Vec::new());
             self.commit(tx, effects.with_response(actor, IN_PROGRESS, &started)).await?;
+        } else {
+            let mut tx = self.write_as(actor, UserAction::Deploy).await?;
+            self.lock_workload_head(&mut tx, &deployment.workload.name).await?;
+            let effects = self.stage_deletion_retry(&mut tx, actor, &deployment).await?;
+            self.commit(tx, effects).await?;
         }
         let mut tx = self.read().await?;
         let operation = load_latest_operation(&mut tx, &deployment).await?;
@@ -51,5 +61,21 @@ impl Hub {
             result.message = domain::deployment::describe_failures(name, &result.target_clusters);
         }
         Ok(result)
+    }
+
+    /// Lets the clusters of a deployment that is being deleted try again, if the removal has failed on one of them; the caller has locked
+    /// the workload and commits.
+    pub(crate) async fn stage_deletion_retry(
+        &self,
+        tx: &mut Tx,
+        actor: &Actor,
+        deployment: &Deployment,
+    ) -> Result<CommitEffects, Error> {
+        let releases = store::release::list_all_by_workload(tx, deployment.workload.id).await?;
+        if releases.iter().all(|release| release.state() != ReleaseState::Failed) {
+            return Ok(CommitEffects::default());
+        }
+        let workload = self.load_workload_head(tx, &deployment.workload.name).await?;
+        Ok(self.stage_sync(tx, &without_request_key(actor), &workload, &[]).await?.1)
     }
 }

@@ -1,11 +1,16 @@
 //! Reconciles a deployment (S1-21): its clusters compare now, and clusters that left the group lose it. Adds no target.
 
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use domain::authorization::UserAction;
-use domain::deployment::{DeploymentResult, DeploymentStatus};
+use domain::deployment::{DeploymentResult, DeploymentStatus, TargetClusterOutcome, TargetClusterStatus};
+use domain::release::Release;
+use domain::{ClusterId, WorkloadId};
+use store::Tx;
 
-use super::{load_latest_operation, without_request_key};
+use super::without_request_key;
+use crate::group::load_group;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -21,33 +26,46 @@ impl Hub {
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
         let view = self.get_deployment(group, name).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.write_as(actor, UserAction::Deploy).await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
-        let pending = store::pending_removal::list(&mut tx, deployment.workload.id).await?;
-        drop(tx);
-        let is_current = |status| status == DeploymentStatus::Deployed;
-        let leaves = pending.iter().filter(|one| one.retained_by.is_none());
-        let leaving: Vec<_> = leaves.map(|one| one.cluster).collect();
-        if view.target_clusters.iter().all(|one| is_current(one.status) && !one.stale) && leaving.is_empty() {
+        let workload = self.lock_workload_head(&mut tx, &deployment.workload.name).await?;
+        let leaving = list_leaving(&mut tx, group, workload.id).await?;
+        let is_current = |one: &TargetClusterStatus| one.status == DeploymentStatus::Deployed && !one.stale;
+        if leaving.is_empty() && view.target_clusters.iter().all(is_current) {
             return Ok(DeploymentResult {
                 release_name: name.to_owned(),
                 operation: None,
                 message: "nothing to do".to_owned(),
-                target_clusters: Vec::new(),
+                target_clusters: view.target_clusters.iter().map(TargetClusterOutcome::unchanged).collect(),
                 findings: Vec::new(),
             });
         }
-        let mut tx = self.write_as(actor, UserAction::Deploy).await?;
-        store::workload::lock_head(&mut tx, deployment.workload.id).await?;
+        let now = self.clock().now();
+        // In the same transaction as the sync: its outcome contains them.
         for cluster in leaving {
-            let now = self.clock().now();
-            store::pending_removal::request(&mut tx, deployment.workload.id, cluster, now).await?;
+            store::pending_removal::request(&mut tx, workload.id, cluster, now).await?;
         }
-        tx.commit().await?;
-        self.sync_workload(&without_request_key(actor), name, &[]).await?;
-        let mut tx = self.read().await?;
-        let operation = load_latest_operation(&mut tx, &deployment).await?;
-        drop(tx);
+        let (operation, effects) =
+            self.stage_sync(&mut tx, &without_request_key(actor), &workload, &[]).await?;
+        self.commit(tx, effects).await?;
         self.wait_for_deployment(name, operation, wait).await
     }
+}
+
+/// The clusters that have the deployment and left the group, or are about to lose it, unless a user retains it there. The members
+/// are read, because the placer may not have seen yet that they changed.
+async fn list_leaving(tx: &mut Tx, group: &str, workload: WorkloadId) -> Result<BTreeSet<ClusterId>, Error> {
+    let group = load_group(tx, group).await?;
+    let clusters = store::cluster::list_all(tx).await?;
+    let members: HashSet<ClusterId> =
+        clusters.iter().filter(|cluster| group.contains(cluster)).map(|cluster| cluster.id).collect();
+    let pending = store::pending_removal::list(tx, workload).await?;
+    let is_pending = |cluster: ClusterId| pending.iter().any(|one| one.cluster == cluster);
+    let is_retained =
+        |cluster: ClusterId| pending.iter().any(|one| one.cluster == cluster && one.retained_by.is_some());
+    let releases = store::release::list_all_by_workload(tx, workload).await?;
+    let present = releases.iter().filter(|release| release.is_present()).map(Release::cluster);
+    Ok(present
+        .filter(|cluster| !is_retained(*cluster) && (is_pending(*cluster) || !members.contains(cluster)))
+        .collect())
 }

@@ -45,7 +45,8 @@ impl Hub {
         spec.overrides.retain(|over| {
             over.target.clusters.is_empty() || over.target.clusters.iter().any(|one| targets.contains(one))
         });
-        let checked = self.check_workload(name, &spec).await?;
+        let workload = &deployment.workload.name;
+        let checked = self.check_workload(workload, &spec).await?;
         let findings = reject_blocking(&checked)?;
         if request.dry_run {
             return Ok(dry_run_result(name.to_owned(), &checked.decision, findings));
@@ -53,10 +54,14 @@ impl Hub {
         let options = PublishOptions {
             content: crate::PublishContent::Spec(Box::new(spec)),
             draft_revision: Some(deployment.workload.revision),
-            response: PublishResponse::Deployment { group: group.to_owned(), findings: findings.clone() },
+            response: PublishResponse::Deployment {
+                group: group.to_owned(),
+                release_name: name.to_owned(),
+                findings: findings.clone(),
+            },
             ..PublishOptions::default()
         };
-        let published = self.publish_workload(actor, name, &describe_chart(&request), options).await?;
+        let published = self.publish_workload(actor, workload, &describe_chart(&request), options).await?;
         self.finish_publish(name, published, (findings, wait)).await
     }
 }

@@ -7,6 +7,7 @@ use domain::deployment::{
     read_chart_values,
 };
 use domain::release::{Release, ReleaseGoal};
+use domain::workload::WorkloadSpec;
 use domain::{ClusterId, WorkloadId};
 use store::Tx;
 
@@ -35,14 +36,24 @@ impl Hub {
         let deployment = self.load_deployment(&mut tx, group, name).await?;
         let target_clusters = load_target_clusters(&mut tx, &deployment).await?;
         let spec = deployment.spec();
+        drop(tx);
+        let description = self.load_chart_description(spec).await?;
         let values = spec.source.chart().map(|source| read_chart_values(&source.values));
         Ok(DeploymentView {
             summary: summarize(&deployment),
-            description: deployment.published.as_ref().map(|one| one.message.clone()).unwrap_or_default(),
+            description,
             values: values.unwrap_or_default(),
             value_overrides: list_value_overrides(spec),
             target_clusters,
         })
+    }
+
+    /// The chart's description of itself; empty if it has none, or is not stored any more.
+    async fn load_chart_description(&self, spec: &WorkloadSpec) -> Result<String, Error> {
+        let Some(source) = spec.source.chart() else { return Ok(String::new()) };
+        let Some(reference) = source.reference() else { return Ok(String::new()) };
+        let chart = self.find_stored_chart(reference, &source.version).await?;
+        Ok(chart.map(|chart| chart.description).unwrap_or_default())
     }
 }
 
@@ -51,7 +62,7 @@ fn summarize(deployment: &Deployment) -> DeploymentSummary {
     let (chart, version) =
         spec.source.chart().map(|one| (one.chart.clone(), one.version.clone())).unwrap_or_default();
     DeploymentSummary {
-        release_name: deployment.workload.name.clone(),
+        release_name: deployment.release_name().to_owned(),
         chart_name: chart.rsplit('/').next().unwrap_or_default().to_owned(),
         chart,
         chart_version: version,

@@ -39,7 +39,7 @@ impl Hub {
     /// Enables a feature with these properties, or changes its properties.
     ///
     /// # Errors
-    /// There is no such group or feature; its last change is still in progress.
+    /// There is no such group or feature; its last change is still in progress. One that failed is no obstacle.
     pub async fn enable_group_feature(
         &self,
         actor: &Actor,
@@ -51,7 +51,7 @@ impl Hub {
         let mut tx = self.write_groups(actor).await?;
         let stored = lock_group(&mut tx, group).await?;
         let status = self.load_feature_status(&mut tx, &stored, name).await?;
-        if status.reconcile_state != FeatureState::Success {
+        if status.reconcile_state == FeatureState::InProgress {
             return Err(in_progress(&status).into());
         }
         let feature = GroupFeature { name, enabled: true, properties };
@@ -61,7 +61,8 @@ impl Hub {
         Ok(status)
     }
 
-    /// Disables a feature. Without the feature `deployment`, the deployments of the group are deleted, in the same transaction.
+    /// Disables a feature. Without the feature `deployment`, the deployments of the group are deleted, in the same transaction; a deletion
+    /// that has failed on a cluster is tried again there at once.
     ///
     /// # Errors
     /// There is no such group or feature; it is being disabled.
@@ -79,7 +80,7 @@ impl Hub {
         let deployments = self.load_group_deployments(&mut tx, group).await?;
         let status = self.load_feature_status(&mut tx, &stored, name).await?;
         if !setting.enabled
-            && status.reconcile_state != FeatureState::Success
+            && status.reconcile_state == FeatureState::InProgress
             && deployments.iter().all(|one| one.is_deleting())
         {
             return Err(in_progress(&status).into());
@@ -94,7 +95,7 @@ impl Hub {
         Ok(status)
     }
 
-    /// Starts the deletion of these deployments; the caller commits.
+    /// Starts the deletion of these deployments, or tries it again where it has failed; the caller commits.
     pub(super) async fn stage_deployment_deletions(
         &self,
         tx: &mut Tx,
@@ -104,9 +105,13 @@ impl Hub {
         let mut effects = CommitEffects::default();
         let workloads: Vec<WorkloadId> = deployments.iter().map(|one| one.workload.id).collect();
         self.lock_workloads(tx, &workloads).await?;
-        for deployment in deployments.iter().filter(|one| !one.is_deleting()) {
+        for deployment in deployments {
             let name = &deployment.workload.name;
-            effects.append(self.stage_deletion(tx, actor, name, RemovalOptions::default()).await?.1);
+            effects.append(if deployment.is_deleting() {
+                self.stage_deletion_retry(tx, actor, deployment).await?
+            } else {
+                self.stage_deletion(tx, actor, name, RemovalOptions::default()).await?.1
+            });
         }
         Ok(effects)
     }

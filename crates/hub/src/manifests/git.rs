@@ -1,9 +1,9 @@
 //! Manifests of Git sources: the stored content of the pinned commit, fetched again if it is not stored.
 
 use domain::chart_values::ChartRelease;
-use domain::manifest;
+use domain::policy::Policies;
 use domain::remote::{GitContent, RemoteSource};
-use domain::{Digest, Finding, Timestamp};
+use domain::{Digest, Finding, Timestamp, manifest, manifest_work};
 use source::archive::ChartArchive;
 
 use super::chart::{RenderWait, unrendered};
@@ -37,12 +37,15 @@ impl Hub {
         };
         match stored.content {
             GitContent::Chart => self.load_git_chart(source, &stored.digest, query, wait).await,
-            GitContent::Manifests | GitContent::Kustomize => self.load_git_files(&stored.digest).await,
+            GitContent::Manifests | GitContent::Kustomize => {
+                self.load_git_files(&stored.digest, &query.spec.policies).await
+            }
         }
     }
 
-    async fn load_git_files(&self, digest: &Digest) -> Result<SourceManifests, Error> {
+    async fn load_git_files(&self, digest: &Digest, policies: &Policies) -> Result<SourceManifests, Error> {
         let bytes = self.get_git_content(digest).await?;
+        let policies = policies.clone();
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
             let (files, left_out) = manifest::leave_out_data(serde_json::from_slice(&bytes)?);
             let parsed = manifest::parse(&files);
@@ -55,11 +58,13 @@ impl Hub {
                     "Correct the path, or unpublish the workload if nothing should run.",
                 )
             });
+            // Files over the limits are not searched.
+            let ignored = if is_explained { None } else { manifest_work::check_fetched(&files, &policies) };
             let set = ManifestSet { parsed, inputs: None };
             Ok(SourceManifests {
                 sets: vec![set],
                 by_cluster: None,
-                findings: empty.into_iter().chain(left_out).collect(),
+                findings: empty.into_iter().chain(left_out).chain(ignored).collect(),
                 chart: None,
             })
         })

@@ -7,8 +7,14 @@ use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
+/// When an agent may request a bundle again that is being rendered again.
+const RETRY_AFTER_SECONDS: u32 = 5;
+
 impl Hub {
     /// The canonical bytes of a bundle, if it is released to this release on this cluster.
+    ///
+    /// # Errors
+    /// It is not released to it; [`Error::BeingRestored`] if its bytes are lost.
     pub async fn get_bundle(
         &self,
         cluster: ClusterId,
@@ -27,7 +33,11 @@ impl Hub {
         }
         drop(tx);
         self.render_again(&release).await?;
-        Err(missing())
+        // Not missing: the agent waits for it.
+        Err(Error::BeingRestored {
+            what: format!("bundle {}", digest.short()),
+            retry_after_seconds: RETRY_AFTER_SECONDS,
+        })
     }
 
     /// Restores lost bytes by rendering again: the same revision gives the same digest (S4-8, P32).

@@ -107,8 +107,9 @@ impl Hub {
         let effects = CommitEffects { events, wake_placer: true, ..CommitEffects::default() };
         let effects = match options.response {
             PublishResponse::Publish => effects.with_response(actor, IN_PROGRESS, &result),
-            PublishResponse::Deployment { findings, .. } => {
-                let started = started_deployment(name, &snapshot.draft.decision, operation, findings);
+            PublishResponse::Deployment { release_name, findings, .. } => {
+                let started =
+                    started_deployment(&release_name, &snapshot.draft.decision, operation, findings);
                 effects.with_response(actor, IN_PROGRESS, &started)
             }
         };

@@ -3,7 +3,10 @@
 use domain::actions;
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
-use domain::operation::OperationKind;
+use domain::operation::{OperationKind, OperationStatus, OperationTarget};
+use domain::workload::WorkloadHead;
+use domain::{ClusterId, OperationId, WorkloadId};
+use store::Tx;
 
 use crate::hub::CommitEffects;
 use crate::operation::OperationRequest;
@@ -15,43 +18,79 @@ impl Hub {
         actor.authorize(UserAction::Sync)?;
         let mut tx = self.write_as(actor, UserAction::Sync).await?;
         let workload = self.lock_workload_head(&mut tx, name).await?;
-        actions::check_sync(&workload)?;
         let mut selected = Vec::new();
         for cluster in clusters {
             let found = store::cluster::get_by_name(&mut tx, cluster).await?;
             selected.push(found.ok_or_else(|| Error::not_found("cluster", cluster))?.id);
         }
-        let mut synced = Vec::new();
-        let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
-        self.close_operations(&mut tx, workload.id, &releases).await?;
+        let (_, effects) = self.stage_sync(&mut tx, actor, &workload, &selected).await?;
+        let count = u32::try_from(effects.changed_clusters.len()).unwrap_or(u32::MAX);
+        self.commit(tx, effects).await?;
+        Ok(count)
+    }
+
+    /// Requests a sync of a workload, whose row is locked, on these clusters (all if empty); the caller commits. Returns the operation.
+    pub(crate) async fn stage_sync(
+        &self,
+        tx: &mut Tx,
+        actor: &Actor,
+        workload: &WorkloadHead,
+        selected: &[ClusterId],
+    ) -> Result<(OperationId, CommitEffects), Error> {
+        actions::check_sync(workload)?;
+        let name = workload.name.as_str();
+        let releases = store::release::list_all_by_workload(tx, workload.id).await?;
+        self.close_operations(tx, workload.id, &releases).await?;
         let request =
             OperationRequest { workload: workload.id, name, kind: OperationKind::Sync, revision: None };
-        self.begin_operation(&mut tx, actor, request).await?;
+        let operation = self.begin_operation(tx, actor, request).await?;
+        if !selected.is_empty() {
+            limit_operation(tx, workload.id, operation, selected).await?;
+        }
+        let mut synced = Vec::new();
         for mut release in releases {
             if release.desired_release(name).is_some()
                 && (selected.is_empty() || selected.contains(&release.cluster()))
             {
                 release.request_sync();
-                store::release::update(&mut tx, &release).await?;
+                store::release::update(tx, &release).await?;
                 synced.push(release.cluster());
             }
         }
         let count = u32::try_from(synced.len()).unwrap_or(u32::MAX);
         let now = self.clock().now();
-        store::queue::PLACER.mark_requested(&mut tx, workload.id, now).await?;
+        store::queue::PLACER.mark_requested(tx, workload.id, now).await?;
         let (detail, subject) =
             (EventDetail::SyncRequested { clusters: count }, EventSubject::workload(workload.id, name));
         let event = NewEvent::from_detail(detail, &actor.name, subject, now);
-        self.commit(
-            tx,
-            CommitEffects {
-                events: vec![event],
-                changed_clusters: synced,
-                wake_placer: true,
-                ..CommitEffects::default()
-            },
-        )
-        .await?;
-        Ok(count)
+        let effects = CommitEffects {
+            events: vec![event],
+            changed_clusters: synced,
+            wake_placer: true,
+            ..CommitEffects::default()
+        };
+        Ok((operation, effects))
     }
+}
+
+/// Limits the outcome of a sync to the clusters that it was requested for: the others do not report on it.
+async fn limit_operation(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    operation: OperationId,
+    selected: &[ClusterId],
+) -> Result<(), Error> {
+    let names = store::operation::list_cluster_names(tx, workload).await?;
+    let targets: Vec<OperationTarget> = names
+        .into_iter()
+        .filter(|(cluster, _)| selected.contains(cluster))
+        .map(|(cluster_id, cluster_name)| OperationTarget {
+            cluster_id,
+            cluster_name,
+            status: OperationStatus::Pending,
+            healthy: false,
+            error: None,
+        })
+        .collect();
+    Ok(store::operation::set_scope(tx, operation, &targets).await?)
 }

@@ -157,7 +157,11 @@ async fn s4_8_a_bundle_whose_bytes_were_lost_is_rendered_again_on_request() {
     let DesiredPhase::Present { bundle, .. } = &desired.phase else { panic!("{desired:?}") };
     test.delete_artifacts().await;
     let missing = test.hub.get_bundle(east.id, desired.release, bundle).await;
-    assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
+    let is_awaited = matches!(missing, Err(Error::BeingRestored { retry_after_seconds: 1.., .. }));
+    assert!(is_awaited, "{missing:?}");
+    let other = test.register_cluster("west", &[]).await;
+    let foreign = test.hub.get_bundle(other.id, desired.release, bundle).await;
+    assert!(matches!(foreign, Err(Error::NotFound { .. })), "{foreign:?}");
     wait_until("the bundle is rendered again", async || {
         test.hub.get_bundle(east.id, desired.release, bundle).await.is_ok()
     })

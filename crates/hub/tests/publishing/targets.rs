@@ -59,6 +59,24 @@ async fn s1_9_a_cluster_that_joins_later_gets_a_workload_with_the_next_publish_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s1_13_s1_21_a_sync_of_some_clusters_has_an_outcome_for_those_alone() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    test.publish_new("web", by_label("env=prod")).await;
+    east.apply_release().await;
+    west.apply_release().await;
+    let requested = test.hub.sync_workload(&test.actor, "web", &["east".to_owned()]).await.unwrap();
+    let query = domain::page::ListQuery::default();
+    let latest = test.hub.list_operations("web", &query).await.unwrap().items.remove(0);
+    assert_eq!((requested, latest.kind.as_str(), latest.counts.total()), (1, "sync", 1));
+    let view = test.hub.get_operation(latest.id).await.unwrap();
+    let names: Vec<&str> = view.target_clusters.iter().map(|one| one.cluster_name.as_str()).collect();
+    assert_eq!(names, ["east"]);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn e_6_a_workload_is_removed_from_a_cluster_that_no_longer_matches_only_after_its_notice() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[("env", "prod")]).await;

@@ -45,6 +45,13 @@ impl ChartArchive {
         found.map(|(path, _)| path.to_owned()).collect()
     }
 
+    /// The paths of the templates that call this function in an expression, those of subcharts included.
+    pub fn templates_with_function(&self, name: &str) -> Vec<String> {
+        let is_template = |path: &str| path.split('/').any(|part| part == "templates");
+        let found = self.texts().filter(|(path, text)| is_template(path) && contains_word(text, name));
+        found.map(|(path, _)| path.to_owned()).collect()
+    }
+
     /// Whether the output may differ between two runs with equal inputs: a function that is random or reads the clock is used,
     /// in the chart or in a text of `values`, which are JSON, if the chart may evaluate it.
     pub fn may_be_random(&self, values: &str) -> bool {

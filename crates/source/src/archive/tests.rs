@@ -95,6 +95,20 @@ fn a_word_is_random_only_as_a_function_in_an_expression() {
 }
 
 #[test]
+fn a_template_calls_a_function_only_in_an_expression() {
+    let found = |template: &str| {
+        let archive = pack(&[
+            file("web/Chart.yaml", CHART),
+            file("web/templates/a.yaml", template),
+            file("web/values.yaml", "a: \"{{ lookup }}\"\n"),
+        ]);
+        ChartArchive::read(&archive).unwrap().templates_with_function("lookup")
+    };
+    assert_eq!(found("a: {{ (lookup \"v1\" \"Secret\" \"shop\" \"web\").data }}"), ["templates/a.yaml"]);
+    assert_eq!(found("a: {{ .Values.lookups }} # lookup"), [""; 0]);
+}
+
+#[test]
 fn entries_that_leave_the_folder_are_rejected_with_their_name() {
     for name in
         ["../evil", "web/../../evil", "/etc/passwd", "web//a", "web/./a", "other/a", "web\\..\\evil", "C:/a"]

@@ -3,8 +3,13 @@
 use serde_json::json;
 
 use super::*;
-use crate::kubernetes::id::OverrideId;
+use crate::kubernetes::id::{OverrideId, ReleaseId, WorkloadId};
 use crate::model::chart::ChartSource;
+use crate::model::health::Health;
+use crate::model::policy::{DeletionPolicy, Policies};
+use crate::model::release::stage::StageReason;
+use crate::model::release::{Reason, RenderOutcome, StageName, StageState, SyncStatus};
+use crate::model::report::{ReleaseReport, StageReport};
 use crate::model::source::Source;
 use crate::text::strict_input;
 
@@ -93,4 +98,115 @@ fn a_deployment_is_a_chart_on_exactly_one_group() {
     assert_eq!(deployment_group(&spec), Some("eu"));
     spec.placement.predicates[0].names.push("us-1".into());
     assert_eq!(deployment_group(&spec), None);
+}
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+/// A release on an online cluster, to which the first revision was sent.
+fn sent() -> Release {
+    let (id, workload) = (ReleaseId::from_parts(1, 1), WorkloadId::from_parts(1, 1));
+    let mut release = Release::new(id, workload, ClusterId::from_parts(1, 1), at(0));
+    release.set_connectivity(Connectivity::Online, at(0));
+    publish(&mut release, 1);
+    release
+}
+
+fn publish(release: &mut Release, revision: u32) {
+    let bundle = RenderOutcome::Bundle(Digest::compute(&[u8::try_from(revision).unwrap()]));
+    release.set_desired_revision(revision, bundle, Policies::default(), at(i64::from(revision)));
+}
+
+/// The release after a report that the stages before this one are done, with this revision applied.
+fn reported(mut release: Release, (stage, state): (StageName, StageState), applied: Option<u8>) -> Release {
+    let is_earlier = |name: &StageName| name.is_reported_by_agent() && *name < stage;
+    let done = StageName::ALL.iter().copied().filter(is_earlier);
+    let done = done.map(|name| StageReport { name, state: StageState::Done });
+    let report = ReleaseReport {
+        release: release.id(),
+        generation: release.generation(),
+        applied: applied.map(|revision| Digest::compute(&[revision])),
+        stages: done.chain([StageReport { name: stage, state }]).collect(),
+        sync: SyncStatus::Applying,
+        health: Health::new(HealthStatus::Progressing, "Starting", "Starting."),
+        resources: Vec::new(),
+        drift: Vec::new(),
+        drift_omitted: 0,
+        removed: false,
+    };
+    release.apply_report(&report, at(10)).unwrap();
+    release
+}
+
+fn failed() -> StageState {
+    StageState::Failed(StageReason::new(Reason::AdmissionRejected, "no"))
+}
+
+fn running() -> StageState {
+    StageState::Running { message: String::new() }
+}
+
+fn deployed() -> Release {
+    reported(sent(), (StageName::Applied, StageState::Done), Some(1))
+}
+
+fn upgraded() -> Release {
+    let mut release = deployed();
+    publish(&mut release, 2);
+    release
+}
+
+fn removing() -> Release {
+    let mut release = deployed();
+    release.remove(DeletionPolicy::Foreground, "left", at(20));
+    release
+}
+
+#[test]
+fn s1_20_each_state_of_a_release_has_its_status_word() {
+    use DeploymentStatus as Status;
+    let offline = |mut release: Release| {
+        release.set_connectivity(Connectivity::Offline, at(30));
+        release
+    };
+    let abandoned = |mut release: Release| {
+        release.abandon(at(30));
+        release
+    };
+    let pruned = (StageName::Pruned, failed());
+    let table = [
+        ("sent", sent(), false, Status::NotInstalled),
+        (
+            "pulls the first",
+            reported(sent(), (StageName::Pulled, running()), None),
+            false,
+            Status::PendingInstall,
+        ),
+        ("rejects the first", reported(sent(), (StageName::Applied, failed()), None), false, Status::Failed),
+        ("applied", deployed(), false, Status::Deployed),
+        ("another is published", upgraded(), false, Status::Stale),
+        (
+            "pulls another",
+            reported(upgraded(), (StageName::Pulled, running()), Some(1)),
+            false,
+            Status::PendingUpgrade,
+        ),
+        (
+            "rejects another",
+            reported(upgraded(), (StageName::Applied, failed()), Some(1)),
+            false,
+            Status::Failed,
+        ),
+        ("offline and applied", offline(deployed()), false, Status::Unknown),
+        ("offline and removing", offline(removing()), true, Status::Unknown),
+        ("left the group", removing(), false, Status::Stale),
+        ("the deployment is deleted", removing(), true, Status::Deleting),
+        ("the removal failed", reported(removing(), pruned, Some(1)), true, Status::Failed),
+        ("deleted by force", abandoned(removing()), true, Status::Deleted),
+        ("deleted by force while offline", offline(abandoned(removing())), true, Status::Deleted),
+    ];
+    for (name, release, is_deleting, expected) in table {
+        assert_eq!(DeploymentStatus::from_release(&release, is_deleting), expected, "{name}");
+    }
 }

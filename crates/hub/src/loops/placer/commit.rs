@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
+use domain::placement::Decision;
 use domain::release::{DesiredRevision, Release, ReleaseGoal, StageName};
 use domain::rollout::format_wave;
 use domain::workload::{Intent, WorkloadHead};
@@ -363,6 +364,7 @@ async fn write_decision(
     }
     if let Some(decision) = &outcome.decision {
         let mut decision = decision.clone();
+        keep_new_requests(tx, outcome, &mut decision).await?;
         for one in &mut decision.pending_removals {
             one.retained_by = retained.get(&one.cluster).cloned();
         }
@@ -380,6 +382,26 @@ async fn write_decision(
         let (subject, now) = (EventSubject::workload(workload.id, &workload.name), hub.clock().now());
         let event = |detail| NewEvent::from_detail(detail, "flotilla", subject.clone(), now);
         effects.events.extend(details.into_iter().map(event));
+    }
+    Ok(())
+}
+
+/// Carries over the removals that were requested after this pass had read its inputs: the next pass takes them into account.
+async fn keep_new_requests(
+    tx: &mut Tx,
+    outcome: &PlacementOutcome,
+    decision: &mut Decision,
+) -> Result<(), Error> {
+    for stored in store::pending_removal::list(tx, outcome.workload.id).await? {
+        if !stored.is_requested || outcome.known_requests.contains(&(stored.cluster, stored.remove_after)) {
+            continue;
+        }
+        let pending = decision.pending_removals.iter_mut().find(|one| one.cluster == stored.cluster);
+        if let Some(pending) = pending {
+            (pending.remove_after, pending.is_requested) = (stored.remove_after, true);
+        } else {
+            decision.pending_removals.push(stored);
+        }
     }
     Ok(())
 }
@@ -437,8 +459,8 @@ mod tests {
         PlacerClaim { workload, epoch }
     }
 
-    #[tokio::test]
-    async fn p16_a_pass_that_began_before_a_workload_was_unpublished_does_not_apply_it_again() {
+    /// A workload that is placed on the cluster `eu`.
+    async fn placed_workload() -> (tempfile::TempDir, Hub, PlacerClaim) {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
         let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
@@ -458,6 +480,37 @@ mod tests {
         let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
         commit_workload(&hub, claim, outcome).await.unwrap();
         assert!(hub.get_release("web", "eu").await.unwrap().release.is_present());
+        (folder, hub, claim)
+    }
+
+    #[tokio::test]
+    async fn s1_8_a_removal_that_is_requested_during_a_pass_is_left_to_the_next_one() {
+        let (_folder, hub, claim) = placed_workload().await;
+        // The decision changes with another cluster; meanwhile the removal from the first one is requested.
+        let us = NewCluster::new("us", ClusterKind::Agent);
+        hub.register_cluster(&Actor::system(), us).await.unwrap();
+        let mut tx = hub.write().await.unwrap();
+        PLACER.mark(&mut tx, &[claim.workload], hub.clock().now()).await.unwrap();
+        tx.commit().await.unwrap();
+        let claim = claim_workload(&hub).await;
+        let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+        assert!(outcome.decision.is_some());
+        let cluster = hub.get_release("web", "eu").await.unwrap().release.cluster();
+        let mut tx = hub.write().await.unwrap();
+        let now = hub.clock().now();
+        store::pending_removal::request(&mut tx, claim.workload, cluster, now).await.unwrap();
+        tx.commit().await.unwrap();
+        commit_workload(&hub, claim, outcome).await.unwrap();
+        let mut tx = hub.read().await.unwrap();
+        let pending = store::pending_removal::list(&mut tx, claim.workload).await.unwrap();
+        let kept: Vec<_> = pending.iter().map(|one| (one.cluster, one.is_requested)).collect();
+        assert_eq!(kept, [(cluster, true)]);
+    }
+
+    #[tokio::test]
+    async fn p16_a_pass_that_began_before_a_workload_was_unpublished_does_not_apply_it_again() {
+        let (_folder, hub, claim) = placed_workload().await;
+        let actor = Actor::system();
 
         // A pass for a change of the fleet decides; the workload is unpublished before it writes.
         let mut tx = hub.write().await.unwrap();

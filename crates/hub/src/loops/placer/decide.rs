@@ -8,7 +8,7 @@ use domain::placement::{self, ClusterGroup, Decision, DecisionTrigger, PendingRe
 use domain::release::Release;
 use domain::rollout::RolloutState;
 use domain::workload::{Intent, Revision, WorkloadHead};
-use domain::{ClusterId, Digest, OperationId, ReleaseId, WorkloadId};
+use domain::{ClusterId, Digest, OperationId, ReleaseId, Timestamp, WorkloadId};
 use store::Tx;
 use store::exposure::ExposuresByCluster;
 use store::retained_cluster::RetainedClusters;
@@ -39,6 +39,8 @@ pub(super) struct PlacementOutcome {
     pub chart_inputs: Vec<Digest>,
     /// Clusters to remove it from, and why.
     pub removals: Vec<Removal>,
+    /// The requested removals that the decision takes into account, with the time of the request.
+    pub known_requests: Vec<(ClusterId, Timestamp)>,
     /// Number of removals withheld because they exceed the limit of one automatic pass.
     pub withheld_removals: usize,
     /// Names of clusters with a new pending removal.
@@ -143,6 +145,8 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         releases.iter().filter(|release| release.wave().is_some() && !selected.contains(&release.cluster()));
     let deselected = deselected.map(|release| release.id()).collect();
     let new_pending_removals = new_pending_removals(&stored.pending_removals, &decision);
+    let requested = stored.pending_removals.iter().filter(|one| one.is_requested);
+    let known_requests = requested.map(|one| (one.cluster, one.remove_after)).collect();
     let exposures = known_exposures(exposures, &releases, &targets);
     let decision = (!stored.is_decision(&decision)).then_some(decision);
     Ok(Some(PlacementOutcome {
@@ -155,6 +159,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         targets,
         chart_inputs,
         removals,
+        known_requests,
         withheld_removals,
         new_pending_removals,
         exposures,
@@ -234,6 +239,7 @@ fn unpublished_outcome(workload: WorkloadHead, releases: &[Release]) -> Placemen
         targets: Vec::new(),
         chart_inputs: Vec::new(),
         removals,
+        known_requests: Vec::new(),
         withheld_removals: 0,
         new_pending_removals: Vec::new(),
         exposures: KnownExposures::default(),

@@ -37,7 +37,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G105",
         title: "Release name in use",
         severities: &[(Fleet, &[Error, Note]), (Verb, &[Error])],
-        finds: "A Helm release that this workload did not record has the name on a selected cluster, in the same namespace, or a deployment to be created has the release name of a workload of the project; a note if the release is taken over.",
+        finds: "A Helm release that this workload did not record has the name on a selected cluster, in the same namespace, or a deployment to be created has the release name of another workload on one of its clusters; a note if the release is taken over.",
         fix: "Choose another release name, or set the policy helmRelease to adopt.",
     },
     GuardRail {
@@ -112,7 +112,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G115",
         title: "Template expression",
         severities: &[(Static, &[Error, Warning]), (Fleet, &[Error, Warning]), (Publish, &[Error, Warning])],
-        finds: "A template expression is invalid, names no variable of Flotilla, or uses a value that a selected cluster does not have; or a chart fails to render, renders differently each time, or reads .Release.Revision.",
+        finds: "A template expression is invalid, names no variable of Flotilla, or uses a value that a selected cluster does not have; or a chart fails to render, renders differently each time, reads .Release.Revision, or uses lookup.",
         fix: "Correct the expression or the values, add the label or fact to the cluster, or write | default(\"…\").",
     },
     GuardRail {

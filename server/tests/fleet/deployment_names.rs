@@ -1,0 +1,186 @@
+//! Names and bodies of deployments: release names, whole responses, and a conversation as clients of the original API have it.
+
+use domain::chart::ChartSource;
+use domain::deployment::group_placement;
+use reqwest::{Method, StatusCode};
+
+use super::charts::{chart_workload, describe_chart};
+use super::deployments::{DEPLOYMENTS, GROUPS, WEB, fleet_of, outcomes};
+use super::*;
+
+const ASIA: &str = "/api/v1/orgs/default/clustergroups/asia/deployments";
+const WORLD: &str = "/api/v1/orgs/default/clustergroups/world/deployments";
+
+async fn create_group(fleet: &TestFleet, name: &str, members: &[usize]) {
+    let body = json!({"name": name, "members": fleet.ids(members)});
+    assert_eq!(fleet.send(Method::POST, GROUPS, body).await.0, StatusCode::CREATED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g105_s1_16_groups_without_a_common_cluster_may_use_the_same_release_name() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "as-1"]).await;
+        fleet.create_europe(&[0]).await;
+        create_group(&fleet, "asia", &[1]).await;
+        create_group(&fleet, "world", &[0, 1]).await;
+        let body =
+            json!({"name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "web"});
+        assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body.clone()).await.0, StatusCode::CREATED);
+        let (status, created) = fleet.send(Method::POST, ASIA, body.clone()).await;
+        assert_eq!((status, &created["releaseName"]), (StatusCode::CREATED, &json!("web")), "{created}");
+        assert_eq!(fleet.statuses(&format!("{ASIA}/web")).await, ["as-1 DEPLOYED 1.0.0"]);
+        assert_eq!(fleet.statuses(WEB).await, ["eu-1 DEPLOYED 1.0.0"]);
+        assert!(fleet.client.get_workload("web-asia").await.is_ok());
+        let (_, listed) = fleet.send(Method::GET, ASIA, Value::Null).await;
+        assert_eq!(listed[0]["releaseName"], "web", "{listed}");
+        let (status, _) = fleet.send(Method::GET, &format!("{ASIA}/web-asia"), Value::Null).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "a deployment has the name of its release");
+
+        let (status, again) = fleet.send(Method::POST, ASIA, body.clone()).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{again}");
+        let (status, refused) = fleet.send(Method::POST, WORLD, body).await;
+        let finding = &refused["findings"][0];
+        assert_eq!((status, &finding["code"]), (StatusCode::BAD_REQUEST, &json!("G105")), "{refused}");
+        let message = finding["message"].as_str().unwrap();
+        assert!(message.starts_with("release name web not available on all target clusters"), "{message}");
+        assert!(message.contains("on cluster eu-1") || message.contains("on cluster as-1"), "{message}");
+
+        // Each verb finds the workload by the release name.
+        let path = format!("{ASIA}/web");
+        let (status, edited) = fleet.send(Method::PUT, &path, json!({"values": {"replicas": 4}})).await;
+        assert_eq!((status, &fleet.data(1, "web")["replicas"]), (StatusCode::OK, &json!("4")), "{edited}");
+        let (status, synced) = fleet.send(Method::PUT, &format!("{path}/sync"), Value::Null).await;
+        assert_eq!((status, &synced["message"]), (StatusCode::ACCEPTED, &json!("nothing to do")));
+        assert_eq!(fleet.send(Method::DELETE, &path, Value::Null).await.0, StatusCode::OK);
+        assert!(fleet.data(1, "web").is_null() && !fleet.data(0, "web").is_null());
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_19_a_workload_with_a_release_name_of_its_own_is_a_deployment_of_that_name() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1"]).await;
+        fleet.create_europe(&[0]).await;
+        let mut new = chart_workload("1.0.0", "");
+        new.name = "shop-front".to_owned();
+        new.spec.namespace = "shop".to_owned();
+        new.spec.policies.create_namespace = true;
+        new.spec.placement = group_placement("europe");
+        new.spec.source = Source::Chart(ChartSource {
+            chart: "local/web".to_owned(),
+            version: "1.0.0".to_owned(),
+            release_name: "front".to_owned(),
+            ..ChartSource::default()
+        });
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("shop-front", &PublishRequest::default(), None).await.unwrap();
+        let path = format!("{DEPLOYMENTS}/front");
+        fleet.wait_until(async || fleet.statuses(&path).await == ["eu-1 DEPLOYED 1.0.0"]).await;
+        assert!(!fleet.data(0, "front").is_null());
+        let taken = json!({"name": "local/web", "namespace": "shop", "releaseName": "front"});
+        let (status, refused) = fleet.send(Method::POST, DEPLOYMENTS, taken).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{refused}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_19_the_whole_body_of_a_deployment_has_the_fields_of_the_original_api() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1"]).await;
+        fleet.create_europe(&[0]).await;
+        let described = describe_chart("version: 1.2.0\ndescription: A page on the web\n", &[]);
+        fleet.client.upload_chart(described).await.unwrap();
+        let body = json!({"name": "local/web", "version": "1.2.0", "namespace": "shop", "releaseName": "web",
+            "values": {"replicas": 2}, "valueOverrides": {"eu-1": {"region": "west"}}});
+        assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body).await.0, StatusCode::CREATED);
+        let (_, view) = fleet.send(Method::GET, WEB, Value::Null).await;
+        let workload = fleet.client.get_workload("web").await.unwrap().workload;
+        let facts = fleet.client.get_cluster("eu-1").await.unwrap().cluster.facts;
+        let expected = json!({
+            "releaseName": "web", "chart": "local/web", "chartName": "web", "chartVersion": "1.2.0", "version": 1,
+            "namespace": "shop", "description": "A page on the web",
+            "createdAt": workload.created_at, "updatedAt": workload.updated_at,
+            "values": {"replicas": 2}, "valueOverrides": {"eu-1": {"region": "west"}},
+            "targetClusters": [{
+                "clusterId": fleet.ids(&[0])[0], "clusterName": "eu-1",
+                "cloud": facts.provider, "distribution": facts.distribution(),
+                "status": "DEPLOYED", "stale": false, "version": "1.2.0",
+                // It may not be assessed yet.
+                "health": view["targetClusters"][0]["health"],
+            }],
+        });
+        assert_eq!(view, expected);
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+/// Bodies as clients of the original API write them: flags are texts, and the key of a dry run is in lower case.
+const CREATE: &str = r#"{
+    "name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "cockroach",
+    "dryrun": "false", "rollingMode": false, "atomic": "false", "package": "",
+    "values": {"replicas": 3, "region": "none"},
+    "valueOverrides": {
+        "pke-demo": {"region": "eu-west-1"},
+        "gke-demo": {"region": "europe-west1", "join": "pke-demo"}
+    }
+}"#;
+const EDIT: &str = r#"{
+    "name": "local/web", "version": "1.1.0", "dryrun": "false", "reuseValues": "true",
+    "valueOverrides": {"pke-demo": {"join": "gke-demo"}}
+}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_10_s1_18_s1_21_s1_22_a_client_of_the_original_api_has_its_whole_conversation() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["pke-demo", "gke-demo"]).await;
+        let group = json!({"name": "europe", "members": fleet.ids(&[0, 1])});
+        let (status, group) = fleet.send(Method::POST, GROUPS, group).await;
+        assert_eq!(
+            (status, &group["enabledFeatures"]),
+            (StatusCode::CREATED, &json!(["deployment"])),
+            "{group}"
+        );
+        let literal = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let (status, created) = fleet.send(Method::POST, DEPLOYMENTS, literal(CREATE)).await;
+        assert_eq!(
+            (status, &created["releaseName"]),
+            (StatusCode::CREATED, &json!("cockroach")),
+            "{created}"
+        );
+        assert_eq!(outcomes(&created), ["gke-demo SUCCEEDED", "pke-demo SUCCEEDED"]);
+        assert_eq!(
+            fleet.data(1, "cockroach"),
+            json!({"replicas": "3", "region": "europe-west1", "join": "pke-demo", "chart": "1.0.0"})
+        );
+
+        let path = format!("{DEPLOYMENTS}/cockroach");
+        let (status, edited) = fleet.send(Method::PUT, &path, literal(EDIT)).await;
+        assert_eq!(status, StatusCode::OK, "{edited}");
+        let (status, view) = fleet.send(Method::GET, &path, Value::Null).await;
+        assert_eq!((status, &view["chartVersion"]), (StatusCode::OK, &json!("1.1.0")), "{view}");
+        assert_eq!(view["values"], json!({"replicas": 3, "region": "none"}));
+        assert_eq!(
+            view["valueOverrides"],
+            json!({"pke-demo": {"region": "eu-west-1", "join": "gke-demo"},
+                "gke-demo": {"region": "europe-west1", "join": "pke-demo"}})
+        );
+        assert_eq!(fleet.statuses(&path).await, ["gke-demo DEPLOYED 1.1.0", "pke-demo DEPLOYED 1.1.0"]);
+
+        let (status, synced) = fleet.send(Method::PUT, &format!("{path}/sync"), Value::Null).await;
+        assert_eq!((status, &synced["message"]), (StatusCode::ACCEPTED, &json!("nothing to do")));
+        assert_eq!(outcomes(&synced), ["gke-demo SUCCEEDED", "pke-demo SUCCEEDED"]);
+        let (status, deleted) = fleet.send(Method::DELETE, &path, Value::Null).await;
+        assert_eq!((status, outcomes(&deleted).len()), (StatusCode::OK, 2), "{deleted}");
+        fleet
+            .wait_until(async || fleet.send(Method::GET, &path, Value::Null).await.0 == StatusCode::NOT_FOUND)
+            .await;
+        assert_eq!(fleet.send(Method::GET, DEPLOYMENTS, Value::Null).await.1, json!([]));
+        fleet.stop().await;
+    }))
+    .await;
+}
