@@ -90,17 +90,24 @@ pub(crate) fn push_selector(statement: Sql, owner: LabelOwner, id: &str, selecto
     statement
 }
 
-/// Adds `l.name = $1 AND l.value IN ($2, …) OR …`.
+/// Adds the condition for a row that is one of these labels: `l.name IN ($1, …) OR (l.name, l.value) IN (VALUES ($2, $3), …)`.
+/// Its depth does not grow with the labels, because a database limits it.
 fn push_alternatives<'a>(
-    statement: Sql,
+    mut statement: Sql,
     labels: impl IntoIterator<Item = (&'a str, Option<BTreeSet<&'a str>>)>,
 ) -> Sql {
-    labels.into_iter().enumerate().fold(statement, |statement, (n, (key, values))| {
-        let head = if n == 0 { "l.name = " } else { " OR l.name = " };
-        let statement = statement.push(head).push_bind(key.to_owned());
+    let (mut names, mut pairs) = (Vec::new(), Vec::new());
+    for (key, values) in labels {
         match values {
-            Some(values) => statement.push(" AND l.value IN ").push_list(values),
-            None => statement,
+            Some(values) => pairs.extend(values.into_iter().map(|value| (key, value))),
+            None => names.push(key),
         }
-    })
+    }
+    statement = statement.push("l.name IN ").push_list(names);
+    for (n, (key, value)) in pairs.iter().enumerate() {
+        let head = if n == 0 { " OR (l.name, l.value) IN (VALUES (" } else { ", (" };
+        statement = statement.push(head).push_bind((*key).to_owned()).push(", ");
+        statement = statement.push_bind((*value).to_owned()).push(")");
+    }
+    if pairs.is_empty() { statement } else { statement.push(")") }
 }

@@ -128,6 +128,7 @@ async fn clusters_are_found_by_part_of_their_name_and_by_labels() {
             ("", "env=prod,!region", ""),
             ("", &most_terms, "lab"),
             ("", &most_terms.replace('!', ""), ""),
+            ("", &most_terms.replace('!', "").replace(',', "=a,"), ""),
         ] {
             let query =
                 ListQuery { q: q.to_owned(), label_selector: selector.to_owned(), ..ListQuery::default() };
