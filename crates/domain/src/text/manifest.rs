@@ -47,6 +47,8 @@ pub const MAX_DEPTH: usize = 64;
 pub const MAX_OBJECT_BYTES: usize = 1 << 20;
 /// Most bytes of all objects together, as JSON.
 pub const MAX_BUNDLE_BYTES: usize = 4 << 20;
+/// The code of findings about content beyond one of these limits.
+pub const LIMIT_EXCEEDED: &str = "G111";
 
 /// One object of a source.
 #[derive(Debug, Clone, PartialEq)]

@@ -293,8 +293,10 @@ async fn render_and_store(
 /// nobody could use its files, and they would be stored for every set of values that somebody tries.
 fn discard_unusable(rendered: RenderedChart) -> (RenderedChart, Vec<Finding>) {
     let exceeded = manifest::parse(&rendered.files).findings.into_iter();
-    let exceeded: Vec<Finding> =
-        exceeded.filter(|found| found.code == "G111" && found.is_blocking()).take(MAX_EXCEEDED).collect();
+    let exceeded: Vec<Finding> = exceeded
+        .filter(|found| found.code == manifest::LIMIT_EXCEEDED && found.is_blocking())
+        .take(MAX_EXCEEDED)
+        .collect();
     if exceeded.is_empty() {
         let findings = rendering_findings(&rendered);
         return (rendered, findings);
