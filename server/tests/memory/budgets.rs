@@ -1,10 +1,10 @@
 //! Many inputs at the same time need a bounded amount of memory together, and those beyond it are told to try again (P19).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures::future::select_all;
 use tar::{Builder, Header};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -86,36 +86,30 @@ async fn begin_upload(server: &ServerProcess) -> TcpStream {
 #[tokio::test(flavor = "multi_thread")]
 async fn p19_a_user_with_too_many_large_bodies_gets_a_503_and_others_are_served() {
     let server = ServerProcess::start(0).await;
-    let streams = Arc::new(tokio::sync::Mutex::new(Vec::new()));
+    let mut uploads = Vec::new();
     for _ in 0..UNFINISHED {
-        streams.lock().await.push(begin_upload(&server).await);
+        uploads.push(Box::pin(read_answer(begin_upload(&server).await)));
     }
-    // They stay open as long as bytes arrive.
-    let sent = streams.clone();
-    let sender = tokio::spawn(async move {
-        loop {
-            for stream in sent.lock().await.iter_mut() {
-                // One that got no memory is answered and closed.
-                let _ = stream.write_all(b"x").await;
-            }
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-    });
-    let mut answer = String::new();
-    let mut refused = begin_upload(&server).await;
-    while !answer.contains("\r\n\r\n") || !answer.contains('}') {
-        let mut bytes = [0; 4_096];
-        let count = refused.read(&mut bytes).await.unwrap();
-        assert!(count > 0, "{answer:?}");
-        answer.push_str(&String::from_utf8_lossy(&bytes[..count]));
-    }
+    // Their user has memory for all but one of them. The others stay open for 20 s without a byte.
+    let (answer, _, _open) = select_all(uploads).await;
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 5\r\n"), "{answer:?}");
     assert!(answer.contains("\"ServerBusy\"") && answer.contains("bodies of your requests"), "{answer:?}");
     // Small requests are served, and large ones of another user.
     server.client.get_server_status().await.unwrap();
     server.client.upload_chart(small_chart()).await.unwrap();
     server.other_client.upload_chart(large_chart(0)).await.unwrap();
-    sender.abort();
+}
+
+/// Reads an answer with a body in JSON.
+async fn read_answer(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    while !answer.contains("\r\n\r\n") || !answer.contains('}') {
+        let mut bytes = [0; 4_096];
+        let count = stream.read(&mut bytes).await.unwrap();
+        assert!(count > 0, "{answer:?}");
+        answer.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    answer
 }
 
 /// A chart whose upload needs no reservation for its body.
