@@ -1,6 +1,5 @@
 //! Many inputs at the same time need a bounded amount of memory together, and those beyond it are told to try again (P19).
 
-
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::future::select_all;

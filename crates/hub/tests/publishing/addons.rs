@@ -152,6 +152,7 @@ async fn s4_8_a_bundle_whose_bytes_were_lost_is_rendered_again_on_request() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[("region", "eu")]).await;
     east.send_facts(facts()).await;
+    let other = test.register_cluster("west", &[]).await;
     publish_addon(&test, REGIONAL, everywhere()).await;
     let desired = east.wait_for_release().await;
     let DesiredPhase::Present { bundle, .. } = &desired.phase else { panic!("{desired:?}") };
@@ -159,7 +160,6 @@ async fn s4_8_a_bundle_whose_bytes_were_lost_is_rendered_again_on_request() {
     let missing = test.hub.get_bundle(east.id, desired.release, bundle).await;
     let is_awaited = matches!(missing, Err(Error::BeingRestored { retry_after_seconds: 1.., .. }));
     assert!(is_awaited, "{missing:?}");
-    let other = test.register_cluster("west", &[]).await;
     let foreign = test.hub.get_bundle(other.id, desired.release, bundle).await;
     assert!(matches!(foreign, Err(Error::NotFound { .. })), "{foreign:?}");
     wait_until("the bundle is rendered again", async || {
