@@ -74,12 +74,12 @@ impl Hub {
         Ok(fetched.unwrap_or(chart))
     }
 
-    /// Keeps the chart of a source, or the repository that it is fetched from, until the transaction ends: call it before a workload is
+    /// Locks the chart of a source, or the repository that it is fetched from, until the transaction ends: call it before a workload is
     /// locked.
     ///
     /// # Errors
     /// Both were deleted.
-    pub(crate) async fn hold_source_chart(&self, tx: &mut Tx, source: &ChartSource) -> Result<(), Error> {
+    pub(crate) async fn lock_source_chart(&self, tx: &mut Tx, source: &ChartSource) -> Result<(), Error> {
         let Some(ChartRef { repository, name }) = source.reference() else { return Ok(()) };
         let has_repository = repository != LOCAL_REPOSITORY
             && store::chart_repository::share(tx, self.project(), repository).await?;

@@ -66,7 +66,7 @@ pub async fn lock_versions(
     select_versions(project, repository, name).push(clause).fetch_all(tx).await.map(drop)
 }
 
-/// Keeps the stored versions of a chart until the transaction ends; returns them.
+/// Locks the stored versions of a chart until the transaction ends; returns them.
 pub async fn share_versions(
     tx: &mut Tx,
     project: ProjectId,

@@ -101,7 +101,7 @@ pub async fn lock(tx: &mut Tx, project: ProjectId, name: &str) -> Result<(), Err
     select_name(project, name).push(clause).fetch_all(tx).await.map(drop)
 }
 
-/// Keeps a repository until the transaction ends; returns whether there is one.
+/// Locks a repository until the transaction ends; returns whether there is one.
 pub async fn share(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, Error> {
     let clause = tx.sharing_clause();
     Ok(!select_name(project, name).push(clause).fetch_all(tx).await?.is_empty())

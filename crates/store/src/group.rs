@@ -68,7 +68,7 @@ pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<ClusterGroup>, Error
     decode_row(row, "cluster_group", read_row)
 }
 
-/// Keeps the groups that a spec refers to as they are until the transaction ends. Returns the first that does not exist.
+/// Locks the groups that a spec refers to until the transaction ends. Returns the first that does not exist.
 ///
 /// Groups are the first rows that a transaction locks (`docs/consistency.md`): call it before a workload is locked.
 pub async fn share_referenced(tx: &mut Tx, spec: &WorkloadSpec) -> Result<Option<String>, Error> {

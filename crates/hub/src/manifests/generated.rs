@@ -99,7 +99,7 @@ impl Hub {
                 let (held, others): (Vec<ClusterId>, Vec<ClusterId>) =
                     clusters.into_iter().partition(is_held);
                 if let Some(replaced) = replaced {
-                    result.missing.extend(held.into_iter().map(|id| (id, held_rendering(&replaced))));
+                    result.missing.extend(held.into_iter().map(|id| (id, reject_rendering(&replaced))));
                     let names = others.iter().filter_map(|id| names.get(id)).cloned().collect();
                     result.findings.extend((!others.is_empty()).then(|| replaced_finding(&replaced, names)));
                     if others.is_empty() {
@@ -127,7 +127,7 @@ fn lost_bundle(cluster: &str) -> RenderOutcome {
 }
 
 /// The release of a cluster whose generated values would be replaced without a publish.
-fn held_rendering(replaced: &str) -> RenderOutcome {
+fn reject_rendering(replaced: &str) -> RenderOutcome {
     RenderOutcome::Failed(StageReason::new(
         Reason::RenderFailed,
         format!(

@@ -58,7 +58,7 @@ impl Hub {
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write_as(actor, UserAction::Publish).await?;
-        self.hold_references(&mut tx, &snapshot.draft.spec, &options.response).await?;
+        self.lock_references(&mut tx, &snapshot.draft.spec, &options.response).await?;
         let current = store::workload::lock_head(&mut tx, workload.id).await?;
         let current = current.ok_or_else(|| Error::not_found("workload", name))?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
@@ -118,9 +118,9 @@ impl Hub {
         Ok(result)
     }
 
-    /// Keeps what the revision refers to until the transaction ends: it existed when it was checked, and has to exist when the revision
+    /// Locks what the revision refers to until the transaction ends: it existed when it was checked, and has to exist when the revision
     /// does.
-    async fn hold_references(
+    async fn lock_references(
         &self,
         tx: &mut Tx,
         spec: &WorkloadSpec,
@@ -133,7 +133,7 @@ impl Hub {
             check_deployments_enabled(&load_group(tx, group).await?)?;
         }
         match spec.source.chart() {
-            Some(source) => self.hold_source_chart(tx, source).await,
+            Some(source) => self.lock_source_chart(tx, source).await,
             None => Ok(()),
         }
     }

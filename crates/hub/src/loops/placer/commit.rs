@@ -364,7 +364,7 @@ async fn write_decision(
     }
     if let Some(decision) = &outcome.decision {
         let mut decision = decision.clone();
-        keep_new_requests(tx, outcome, &mut decision).await?;
+        retain_new_requests(tx, outcome, &mut decision).await?;
         for one in &mut decision.pending_removals {
             one.retained_by = retained.get(&one.cluster).cloned();
         }
@@ -387,7 +387,7 @@ async fn write_decision(
 }
 
 /// Carries over the removals that were requested after this pass had read its inputs: the next pass takes them into account.
-async fn keep_new_requests(
+async fn retain_new_requests(
     tx: &mut Tx,
     outcome: &PlacementOutcome,
     decision: &mut Decision,

@@ -64,8 +64,8 @@ async fn s1_8_a_removal_that_is_requested_during_a_pass_is_left_to_the_next_one(
     commit_workload(&hub, claim, outcome).await.unwrap();
     let mut tx = hub.read().await.unwrap();
     let pending = store::pending_removal::list(&mut tx, claim.workload).await.unwrap();
-    let kept: Vec<_> = pending.iter().map(|one| (one.cluster, one.is_requested)).collect();
-    assert_eq!(kept, [(cluster, true)]);
+    let requested: Vec<_> = pending.iter().map(|one| (one.cluster, one.is_requested)).collect();
+    assert_eq!(requested, [(cluster, true)]);
 }
 
 #[tokio::test]
