@@ -1,6 +1,6 @@
 // Actions on clusters and groups: cordon, taints, annotations, values, deletion, join tokens, features of a group (S0-3, S4-7).
 
-import { accessible, expect, open, packChart, remove, row, signIn, test } from "./kit.js";
+import { accessible, chooseAction, expect, open, packChart, remove, row, signIn, test } from "./kit.js";
 import { Server } from "./server.js";
 
 test("s0_3 a cluster is cordoned and uncordoned, and the page says what that means", async ({ page }) => {
@@ -157,8 +157,7 @@ test("s0_3 a cluster with a workload is deleted only by its name and with the co
     await open(page, "/clusters/us-east-2");
     await expect(row(page, "lighthouse")).toContainText("Healthy");
     await expect(page.getByRole("link", { name: "Revoke certificates…" }), "the server serves it").toHaveCount(0);
-    await page.getByRole("button", { name: "More actions" }).click();
-    await page.getByRole("link", { name: "Delete…" }).click();
+    await chooseAction(page, "Delete…");
     const dialog = page.getByRole("dialog");
     await expect(dialog).toContainText("Delete us-east-2 with 1 workload?");
     await expect(dialog).toContainText("1 workload has a release there:");

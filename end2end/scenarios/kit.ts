@@ -291,6 +291,15 @@ export async function notListed(page: Page, workload: string): Promise<void> {
   await expect(page.getByRole("rowheader", { name: workload, exact: true })).toHaveCount(0);
 }
 
+/** Follows a link of the menu of actions; a font or a part of the page that arrives late can close the menu before. */
+export async function chooseAction(page: Page, name: string): Promise<void> {
+  const action = page.getByRole("link", { name });
+  await expect(async () => {
+    if (!(await action.isVisible())) await page.getByRole("button", { name: "More actions" }).click({ timeout: 10_000 });
+    await action.click({ timeout: 3_000 });
+  }).toPass({ timeout: PATIENCE });
+}
+
 /** Injects a fault into the cluster of the current page, or into a workload there, with the demo's menu. */
 export async function injectFault(page: Page, what: string, workload?: string): Promise<void> {
   // The next step may leave the page, which aborts a request.

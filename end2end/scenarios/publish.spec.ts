@@ -1,6 +1,6 @@
 // From a paste to every cluster, and everything that is rejected on the way.
 
-import { CLUSTERS, alive, cell, describe, expect, fixture, open, paste, publish, remove, requireLabel, row, step, test, toStep } from "./kit.js";
+import { CLUSTERS, alive, cell, chooseAction, describe, expect, fixture, open, paste, publish, remove, requireLabel, row, step, test, toStep } from "./kit.js";
 
 const SHOP = ["db.yaml", "api.yaml", "web.yaml"].map((file) => fixture("three-tier", file)).join("\n---\n");
 
@@ -90,15 +90,13 @@ test("a second revision is published from the draft and is listed in the history
 
 test("unpublishing shows the number of clusters, removes the workload from all of them and retains the draft; deleting removes the draft", async ({ page }) => {
   await open(page, "/workloads/shop");
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("link", { name: "Unpublish…" }).click();
+  await chooseAction(page, "Unpublish…");
   const question = page.getByRole("dialog");
   await expect(question.getByRole("heading")).toContainText("5 clusters");
   // Esc cancels.
   await page.keyboard.press("Escape");
   await expect(question).toHaveCount(0);
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("link", { name: "Unpublish…" }).click();
+  await chooseAction(page, "Unpublish…");
   await question.getByRole("button", { name: "Unpublish" }).click();
   for (const cluster of CLUSTERS) {
     await expect(row(page, cluster)).toContainText("Removed");

@@ -1,6 +1,6 @@
 // Everything essential with JavaScript off: forms are posted, pages are rendered completely.
 
-import { CLUSTERS, expect, fixture, DEMO_USER, PATIENCE, row, test } from "./kit.js";
+import { CLUSTERS, chooseAction, expect, fixture, DEMO_USER, PATIENCE, row, test } from "./kit.js";
 
 test.use({ javaScriptEnabled: false, storageState: { cookies: [], origins: [] } });
 
@@ -41,10 +41,7 @@ test("a workload is created, published and becomes Healthy with plain form posts
   await page.getByRole("rowheader", { name: CLUSTERS[0] }).getByRole("link").click();
   await expect(page.getByRole("heading", { name: "What to do" })).toBeVisible();
 
-  // The menu is placed beside its button, which a font that arrives late moves.
-  await page.waitForLoadState("load");
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("link", { name: "Delete…" }).click();
+  await chooseAction(page, "Delete…");
   await page.getByLabel(/^Type /).fill("plain");
   await page.getByRole("button", { name: "Delete" }).click();
   await expect(page).toHaveURL(/\/workloads$/);
