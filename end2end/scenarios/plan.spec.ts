@@ -185,6 +185,8 @@ test("what clusters reject is published only after its codes are acknowledged", 
   await button.click({ force: true });
   await expect(page).toHaveURL(/\/publish\?plan=/);
   await force.check();
+  await expect(button).not.toHaveAccessibleDescription(/to fix first/);
+  await expect(page.getByText(/^flotilla publish pinned .* --force G406$/)).toBeVisible();
   await publish(page, "pinned");
   await open(page, "/workloads/pinned?tab=events");
   await expect(page.getByRole("main").getByRole("listitem").filter({ hasText: /r2 published.*G406 forced/ }).first()).toBeVisible();

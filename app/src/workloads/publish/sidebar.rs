@@ -193,7 +193,7 @@ fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl I
     let acknowledged = RwSignal::new(false);
     let can_force = review.can_force();
     let hash = review.plan.as_ref().map(|plan| plan.hash.to_string()).unwrap_or_default();
-    let line = command_line(&review);
+    let command = show_command(&review, acknowledged);
     let confirmation = review.plan.as_ref().and_then(|plan| plan.blast_radius.confirmation());
     let lost = review.plan.as_ref().and_then(|plan| removal_warning(plan, &workload, typed));
     let button = match disabled_reason(&review) {
@@ -228,7 +228,26 @@ fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl I
                 <p class="meta">"It is shown as published once the server has stored it."</p>
             </Permission>
         </ActionForm>
-        {line.map(|line| view! { <CopyLine line=line /> })}
+        {command}
+    }
+    .into_any()
+}
+
+/// The command that does the same, with the forced codes once they are acknowledged.
+fn show_command(review: &Review, acknowledged: RwSignal<bool>) -> AnyView {
+    let Some(line) = command_line(review) else { return ().into_any() };
+    if !review.can_force() {
+        return view! { <CopyLine line=line /> }.into_any();
+    }
+    let options: String = review.forcible_codes.iter().map(|code| format!(" --force {code}")).collect();
+    let forced = format!("{line}{options}");
+    view! {
+        <div hidden=move || acknowledged.get()>
+            <CopyLine line=line />
+        </div>
+        <div hidden=move || !acknowledged.get()>
+            <CopyLine line=forced />
+        </div>
     }
     .into_any()
 }
@@ -335,7 +354,7 @@ fn forced_publish_button(
             class=move || if acknowledged.get() { "btn btn-danger w-full" } else { "btn w-full" }
             type="submit"
             aria-disabled=move || (!acknowledged.get()).then_some("true")
-            aria-describedby="why-publish"
+            aria-describedby=move || (!acknowledged.get()).then_some("why-publish")
             aria-busy=move || pending.get().to_string()
             on:click=move |ev| {
                 if !acknowledged.get_untracked() {
@@ -345,9 +364,11 @@ fn forced_publish_button(
         >
             {move || if pending.get() { "Publishing…".to_owned() } else { verb.clone() }}
         </button>
-        <DisabledReason id="why-publish" look=look>
-            {why}
-        </DisabledReason>
+        <div hidden=move || acknowledged.get()>
+            <DisabledReason id="why-publish" look=look>
+                {why}
+            </DisabledReason>
+        </div>
     }
     .into_any()
 }
