@@ -6,10 +6,14 @@ use reqwest::{Method, StatusCode};
 use super::deployments::GROUPS;
 use super::*;
 
+/// A request that waits for an outcome waits as long as the server allows: a busy machine may need more than the default of 30 s.
+const LONGEST_WAIT: &str = "wait=60";
+
 impl TestFleet {
     pub(super) async fn send(&self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
         let request =
             reqwest::Client::new().request(method, format!("{}{path}", self.url)).bearer_auth(&self.token);
+        let request = request.header("prefer", LONGEST_WAIT);
         let request = if body.is_null() { request } else { request.json(&body) };
         let response = request.send().await.unwrap();
         let status = response.status();
@@ -27,6 +31,7 @@ impl TestFleet {
     ) -> (StatusCode, Value) {
         let request = reqwest::Client::new().request(method, format!("{}{path}", self.url));
         let request = request.bearer_auth(&self.token).header("if-match", format!("\"{revision}\""));
+        let request = request.header("prefer", LONGEST_WAIT);
         let request = if body.is_null() { request } else { request.json(body) };
         let response = request.send().await.unwrap();
         let status = response.status();
