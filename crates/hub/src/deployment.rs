@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use domain::deployment::{DeploymentResult, TargetClusterOutcome, deployment_group, describe_failures};
 use domain::operation::OperationStatus;
-use domain::placement::{ClusterEvaluation, ClusterGroup, Decision, GroupFeatureName};
+use domain::placement::{ClusterGroup, Decision, GroupFeatureName};
 use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
-use domain::{Finding, OperationId};
+use domain::{ClusterId, Finding, OperationId};
 use store::Tx;
 
 use crate::actor::Actor;
 use crate::group::load_group;
+use crate::operation::AwaitedOperation;
 use crate::{Error, Hub};
 
 mod create;
@@ -118,16 +119,28 @@ impl Hub {
             .collect())
     }
 
-    /// Waits until each cluster has an outcome, at most for `wait`, and describes what failed.
+    /// Waits until each cluster has an outcome, at most for `wait`, and describes what failed. The `selected` clusters have none while
+    /// they are not placed.
     async fn wait_for_deployment(
         &self,
         release_name: &str,
-        operation: OperationId,
+        (operation, selected): (OperationId, &[String]),
         wait: Duration,
     ) -> Result<DeploymentResult, Error> {
-        let view = self.wait_for_operation(operation, wait).await?;
-        let target_clusters: Vec<TargetClusterOutcome> =
+        let AwaitedOperation { view, is_placed } = self.wait_for_operation(operation, wait).await?;
+        let mut target_clusters: Vec<TargetClusterOutcome> =
             view.target_clusters.into_iter().map(TargetClusterOutcome::from).collect();
+        if !is_placed {
+            let mut tx = self.read().await?;
+            let mut clusters = store::cluster::list_all(&mut tx).await?;
+            clusters.retain(|cluster| {
+                selected.contains(&cluster.name)
+                    && !target_clusters.iter().any(|target| target.cluster_id == cluster.id)
+            });
+            let pending = clusters.into_iter().map(|cluster| pending_target(cluster.id, cluster.name));
+            target_clusters.extend(pending);
+            target_clusters.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
+        }
         Ok(DeploymentResult {
             release_name: release_name.to_owned(),
             operation: Some(operation),
@@ -172,13 +185,15 @@ pub(crate) fn started_deployment(
 
 /// The selected clusters, none of which has an outcome.
 fn list_pending_targets(decision: &Decision) -> Vec<TargetClusterOutcome> {
-    let target = |evaluation: &ClusterEvaluation| TargetClusterOutcome {
-        cluster_id: evaluation.cluster,
-        cluster_name: evaluation.name.clone(),
-        status: OperationStatus::Pending,
-        error: None,
-    };
-    decision.selected().map(target).collect()
+    decision
+        .selected()
+        .map(|evaluation| pending_target(evaluation.cluster, evaluation.name.clone()))
+        .collect()
+}
+
+/// A cluster without an outcome.
+fn pending_target(cluster_id: ClusterId, cluster_name: String) -> TargetClusterOutcome {
+    TargetClusterOutcome { cluster_id, cluster_name, status: OperationStatus::Pending, error: None }
 }
 
 /// The actor without its idempotency key, for a verb whose response is not that of the request.

@@ -20,6 +20,14 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 /// Number of revisions that are searched for one that was healthy.
 const HEALTHY_REVISION_SEARCH: u32 = 20;
 
+/// An operation after a wait.
+pub(crate) struct AwaitedOperation {
+    /// Its outcome.
+    pub view: OperationView,
+    /// Whether its clusters are known; otherwise the outcome lacks those that were not placed yet.
+    pub is_placed: bool,
+}
+
 /// What a verb requests for a workload.
 pub(crate) struct OperationRequest<'a> {
     /// The workload.
@@ -98,28 +106,34 @@ impl Hub {
     ///
     /// # Errors
     /// As [`Hub::get_operation`].
-    pub async fn wait_for_operation(&self, id: OperationId, wait: Duration) -> Result<OperationView, Error> {
+    pub(crate) async fn wait_for_operation(
+        &self,
+        id: OperationId,
+        wait: Duration,
+    ) -> Result<AwaitedOperation, Error> {
         let deadline = tokio::time::Instant::now() + wait;
         // Subscribed before the first read, so that a report between read and wait is not missed.
         let mut events = self.live().subscribe_events();
         loop {
             events.borrow_and_update();
+            // Before the outcome: read after it, the placement could be newer, and the outcome without its clusters.
+            let is_placed = self.is_placed(id).await?;
             let view = self.get_operation(id).await?;
-            let is_placed = view.operation.closed_at.is_some() || self.is_placed(&view.operation).await?;
             let now = tokio::time::Instant::now();
             if (is_placed && view.is_settled()) || now >= deadline {
-                return Ok(view);
+                return Ok(AwaitedOperation { view, is_placed });
             }
             let until = deadline.min(now + POLL_EVERY);
             let _ = tokio::time::timeout_at(until, events.changed()).await;
         }
     }
 
-    /// Whether the clusters of an operation are known: the placer has written the published revision.
-    async fn is_placed(&self, operation: &Operation) -> Result<bool, Error> {
-        let Some(revision) = operation.revision else { return Ok(true) };
+    /// Whether the clusters of an operation are known: it is closed, or the placer has written the published revision.
+    async fn is_placed(&self, id: OperationId) -> Result<bool, Error> {
         let mut tx = self.read().await?;
-        let Some(stored) = store::operation::get(&mut tx, operation.id).await? else { return Ok(true) };
+        let Some(stored) = store::operation::get(&mut tx, id).await? else { return Ok(true) };
+        let open = stored.operation.revision.filter(|_| stored.operation.closed_at.is_none());
+        let Some(revision) = open else { return Ok(true) };
         Ok(store::decision::get_placed_revision(&mut tx, stored.workload).await? >= revision)
     }
 }

@@ -59,6 +59,34 @@ async fn g105_s1_16_groups_without_a_common_cluster_may_use_the_same_release_nam
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn g105_of_two_deployments_that_are_created_at_once_with_one_name_on_one_cluster_one_is_refused() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "as-1"]).await;
+        fleet.create_europe(&[0]).await;
+        create_group(&fleet, "asia", &[1]).await;
+        create_group(&fleet, "world", &[1]).await;
+        for round in 0..4 {
+            let name = format!("web-{round}");
+            let body =
+                json!({"name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": name});
+            // The plain name of the workload is taken, so that both choose another one.
+            assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body.clone()).await.0, StatusCode::CREATED);
+            let ((first, one), (second, other)) = tokio::join!(
+                fleet.send(Method::POST, ASIA, body.clone()),
+                fleet.send(Method::POST, WORLD, body.clone())
+            );
+            let refused = if first == StatusCode::CREATED { &other } else { &one };
+            let mut statuses = [first, second];
+            statuses.sort_unstable();
+            assert_eq!(statuses, [StatusCode::CREATED, StatusCode::BAD_REQUEST], "{one} {other}");
+            assert_eq!(refused["findings"][0]["code"], "G105", "{refused}");
+        }
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s1_19_a_workload_with_a_release_name_of_its_own_is_a_deployment_of_that_name() {
     with_timeout(Box::pin(async {
         let fleet = fleet_of(&["eu-1"]).await;

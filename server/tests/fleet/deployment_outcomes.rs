@@ -37,6 +37,21 @@ fn reject_config_maps(fleet: &TestFleet, clusters: &[usize]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s1_10_a_response_before_the_placement_is_in_progress_on_every_cluster() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        fleet.create_europe(&[0, 1]).await;
+        let (status, started) = fleet.send_with_wait(Method::POST, DEPLOYMENTS, web("1.0.0"), "wait=0").await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{started}");
+        let clusters: Vec<&Value> =
+            started["targetClusters"].as_array().unwrap().iter().map(|one| &one["clusterName"]).collect();
+        assert_eq!(clusters, ["eu-1", "eu-2"], "{started}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s1_21_a_sync_succeeds_on_a_cluster_that_left_once_its_objects_are_gone() {
     with_timeout(Box::pin(async {
         let fleet = fleet_of(&["eu-1", "eu-2"]).await;

@@ -11,9 +11,20 @@ const LONGEST_WAIT: &str = "wait=60";
 
 impl TestFleet {
     pub(super) async fn send(&self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
+        self.send_with_wait(method, path, body, LONGEST_WAIT).await
+    }
+
+    /// The same with this preference for the wait.
+    pub(super) async fn send_with_wait(
+        &self,
+        method: Method,
+        path: &str,
+        body: Value,
+        wait: &str,
+    ) -> (StatusCode, Value) {
         let request =
             reqwest::Client::new().request(method, format!("{}{path}", self.url)).bearer_auth(&self.token);
-        let request = request.header("prefer", LONGEST_WAIT);
+        let request = request.header("prefer", wait);
         let request = if body.is_null() { request } else { request.json(&body) };
         let response = request.send().await.unwrap();
         let status = response.status();

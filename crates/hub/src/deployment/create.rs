@@ -83,7 +83,7 @@ impl Hub {
             // This server always sets it.
             return Err(Error::not_found("operation", name));
         };
-        let result = self.wait_for_deployment(name, operation, wait).await?;
+        let result = self.wait_for_deployment(name, (operation, &published.clusters), wait).await?;
         Ok(DeploymentResult { findings, ..result })
     }
 

@@ -51,7 +51,7 @@ impl Hub {
         let mut tx = self.read().await?;
         let operation = load_latest_operation(&mut tx, &deployment).await?;
         drop(tx);
-        let mut result = self.wait_for_deployment(name, operation, wait).await?;
+        let mut result = self.wait_for_deployment(name, (operation, &[]), wait).await?;
         if force {
             for target in &mut result.target_clusters {
                 if target.status == OperationStatus::Deferred {

@@ -8,8 +8,9 @@ use std::collections::HashSet;
 use domain::chart::MAX_RELEASE_NAME;
 use domain::deployment::{DeploymentRequest, format_release_name};
 use domain::placement::decide;
+use domain::release::Release;
 use domain::workload::Intent;
-use domain::{Digest, Finding, name_check};
+use domain::{ClusterId, Digest, Finding, WorkloadId, name_check};
 use rand::Rng;
 use store::Tx;
 
@@ -48,9 +49,8 @@ impl Hub {
         if let Some(existing) = self.find_deployment(tx, group, name).await? {
             return continue_draft(existing, name);
         }
-        if let Some(finding) = self.find_other_user(tx, name, (group, targets)).await? {
-            return Err(Error::Invalid(vec![finding.with_path("/releaseName")]));
-        }
+        let users = self.list_other_users(tx, name, group).await?;
+        check_free(tx, users, (name, targets)).await?;
         let workload = self.choose_workload_name(tx, name, group).await?;
         Ok(DeploymentNames { release: name.clone(), workload })
     }
@@ -81,13 +81,25 @@ impl Hub {
         Ok(None)
     }
 
-    /// G105: a workload that has this release name, or has it as its name, on one of the target clusters.
-    async fn find_other_user(
+    /// Checks the release name of a deployment again in the transaction that publishes it: another one may have been published with this
+    /// name since it was chosen. The caller has locked the changes of groups, so that this transaction is the only one that does so.
+    ///
+    /// # Errors
+    /// G105: a published workload has the name on one of the target clusters.
+    pub(crate) async fn recheck_release_name(
         &self,
         tx: &mut Tx,
-        name: &str,
-        (group, targets): (&str, &[String]),
-    ) -> Result<Option<Finding>, Error> {
+        workload: WorkloadId,
+        (group, name): (&str, &str),
+        targets: &[String],
+    ) -> Result<(), Error> {
+        let mut users = self.list_other_users(tx, name, group).await?;
+        users.retain(|user| user.workload.id != workload && user.workload.intent == Intent::Published);
+        check_free(tx, users, (name, targets)).await
+    }
+
+    /// The workloads outside of the group that have this release name, or have it as their name.
+    async fn list_other_users(&self, tx: &mut Tx, name: &str, group: &str) -> Result<Vec<Deployment>, Error> {
         let mut users: Vec<Deployment> = self.load_as_deployment(tx, name).await?.into_iter().collect();
         users.retain(|one| one.spec().source.chart().is_none() || one.release_name() == name);
         for other in store::group::list(tx).await? {
@@ -95,13 +107,7 @@ impl Hub {
                 users.extend(self.find_deployment(tx, &other.name, name).await?);
             }
         }
-        for user in users {
-            let clusters = list_clusters(tx, &user).await?;
-            if let Some(cluster) = targets.iter().find(|target| clusters.contains(*target)) {
-                return Ok(Some(taken_finding(name, cluster, &user.workload.name)));
-            }
-        }
-        Ok(None)
+        Ok(users)
     }
 
     /// The release name, if no workload has it as its name; otherwise with the group.
@@ -121,10 +127,28 @@ impl Hub {
     }
 }
 
-/// The names of the clusters that have this workload, or that its placement selects.
+/// G105: one of these workloads is on a target cluster.
+async fn check_free(
+    tx: &mut Tx,
+    users: Vec<Deployment>,
+    (name, targets): (&str, &[String]),
+) -> Result<(), Error> {
+    for user in users {
+        let clusters = list_clusters(tx, &user).await?;
+        if let Some(cluster) = targets.iter().find(|target| clusters.contains(*target)) {
+            let finding = taken_finding(name, cluster, &user.workload.name);
+            return Err(Error::Invalid(vec![finding.with_path("/releaseName")]));
+        }
+    }
+    Ok(())
+}
+
+/// The names of the clusters that have this workload, or that its placement selects. Its releases are read without a lock.
 async fn list_clusters(tx: &mut Tx, user: &Deployment) -> Result<HashSet<String>, Error> {
-    let inputs = load_placement_inputs(tx, Some(user.workload.id)).await?;
-    let PlacementInputs { clusters, groups, current } = inputs;
+    let PlacementInputs { clusters, groups, .. } = load_placement_inputs(tx, None).await?;
+    let releases = store::release::read_all_by_workload(tx, user.workload.id).await?;
+    let current: Vec<ClusterId> =
+        releases.iter().filter(|release| release.is_present()).map(Release::cluster).collect();
     let decision = decide(&user.spec().placement, &clusters, &groups, &current);
     let mut names: HashSet<String> = decision.selected().map(|one| one.name.clone()).collect();
     let present = clusters.into_iter().filter(|cluster| current.contains(&cluster.id));

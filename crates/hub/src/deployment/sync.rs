@@ -48,7 +48,7 @@ impl Hub {
         let (operation, effects) =
             self.stage_sync(&mut tx, &without_request_key(actor), &workload, &[]).await?;
         self.commit(tx, effects).await?;
-        self.wait_for_deployment(name, operation, wait).await
+        self.wait_for_deployment(name, (operation, &[]), wait).await
     }
 }
 

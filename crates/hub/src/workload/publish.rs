@@ -16,7 +16,7 @@ use store::Tx;
 use store::exposure::ExposureRow;
 
 use super::check::DraftCheck;
-use super::snapshot::PublishSnapshot;
+use super::snapshot::{DraftSnapshot, PublishSnapshot};
 use super::{PublishContent, PublishOptions, PublishResponse, authorize_policies, check_if_match};
 use crate::blocking::run_blocking;
 use crate::deployment::{check_deployments_enabled, started_deployment};
@@ -58,7 +58,7 @@ impl Hub {
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write_as(actor, UserAction::Publish).await?;
-        self.lock_references(&mut tx, &snapshot.draft.spec, &options.response).await?;
+        self.lock_references(&mut tx, workload.id, &snapshot.draft, &options.response).await?;
         let current = store::workload::lock_head(&mut tx, workload.id).await?;
         let current = current.ok_or_else(|| Error::not_found("workload", name))?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
@@ -123,14 +123,21 @@ impl Hub {
     async fn lock_references(
         &self,
         tx: &mut Tx,
-        spec: &WorkloadSpec,
+        workload: WorkloadId,
+        DraftSnapshot { spec, decision, .. }: &DraftSnapshot,
         response: &PublishResponse,
     ) -> Result<(), Error> {
+        if matches!(response, PublishResponse::Deployment { .. }) {
+            store::group::lock_changes(tx).await?;
+        }
         if let Some(missing) = store::group::share_referenced(tx, spec).await? {
             return Err(Error::not_found("cluster group", missing));
         }
-        if let PublishResponse::Deployment { group, .. } = response {
+        if let PublishResponse::Deployment { group, release_name, .. } = response {
             check_deployments_enabled(&load_group(tx, group).await?)?;
+            let targets: Vec<String> =
+                decision.selected().map(|evaluation| evaluation.name.clone()).collect();
+            self.recheck_release_name(tx, workload, (group, release_name), &targets).await?;
         }
         match spec.source.chart() {
             Some(source) => self.lock_source_chart(tx, source).await,
