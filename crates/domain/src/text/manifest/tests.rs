@@ -421,3 +421,15 @@ fn json_value() -> impl Strategy<Value = Value> {
         ]
     })
 }
+
+#[test]
+fn p19_g111_a_key_has_a_limited_length_because_paths_repeat_it() {
+    let text = |bytes: usize| {
+        let key = "K".repeat(bytes);
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\ndata:\n  ? \"{key}\"\n  : b\n")
+    };
+    assert_eq!(read(&text(4_096)).findings, []);
+    let finding = single_finding(&text(4_097));
+    assert_eq!(finding.code, "G111", "{finding:?}");
+    assert!(finding.message.contains("longer than 4096 bytes"), "{}", finding.message);
+}
