@@ -13,7 +13,7 @@ const CLOSE: &str = "}}";
 const MAX_EXPRESSIONS: usize = 1_000;
 
 /// Most bytes of the pointer of an error: it is copied for each of them.
-const MAX_POINTER_BYTES: usize = 1 << 10;
+const MAX_POINTER_BYTES: usize = 512;
 /// Most characters of a value in a message.
 const MAX_SHOWN_CHARS: usize = 100;
 

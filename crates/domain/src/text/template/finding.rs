@@ -5,7 +5,7 @@ use crate::kubernetes::object::ObjectRef;
 use crate::text::finding::{Finding, shorten};
 
 /// Most bytes of a message: expressions are copied to it.
-const MAX_MESSAGE_BYTES: usize = 1 << 10;
+const MAX_MESSAGE_BYTES: usize = 1_000;
 
 /// The finding for an error in an object that does not depend on the cluster; `None` for a missing value.
 pub(crate) fn static_finding(problem: &TemplateError, object: &ObjectRef) -> Option<Finding> {
