@@ -23,8 +23,6 @@ use crate::problem::ApiError;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
 use crate::site::Site;
 
-/// What the bodies of one user may have together, in bytes: half of what all may have.
-const USER_BYTES: u64 = 64 << 20;
 /// What a body in JSON needs at most while it is parsed, as a multiple of its size: its values are larger than their text.
 const JSON_FACTOR: u64 = 16;
 /// Users that are remembered although they send nothing now.
@@ -71,7 +69,7 @@ fn find_share(user: String) -> Arc<MemoryBudget> {
     if users.len() >= MAX_IDLE_USERS {
         users.retain(|_, share| Arc::strong_count(share) > 1);
     }
-    let create = || Arc::new(MemoryBudget::new("bodies of your requests", USER_BYTES));
+    let create = || Arc::new(MemoryBudget::new("bodies of your requests", REQUEST_BODIES.bytes() / 2));
     users.entry(user).or_insert_with(create).clone()
 }
 

@@ -126,6 +126,11 @@ impl MemoryBudget {
         }
     }
 
+    /// All of its bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The bytes that are not reserved.
     pub fn free_bytes(&self) -> u64 {
         self.free.available_permits() as u64 * UNIT_BYTES
