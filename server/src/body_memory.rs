@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -18,12 +18,13 @@ use source::memory_budget::{AGENT_MESSAGES, MemoryBudget, MemoryExhausted, REQUE
 
 use crate::access::refuse_busy;
 use crate::agents::MAX_REPORT_BYTES;
+use crate::input::is_json;
 use crate::problem::ApiError;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
 use crate::site::Site;
 
-/// What the bodies of one user may have together, in bytes: half of what all may have.
-const USER_BYTES: u64 = 64 << 20;
+/// What a body in JSON needs at most while it is parsed, as a multiple of its size: its values are larger than their text.
+const JSON_FACTOR: u64 = 16;
 /// Users that are remembered although they send nothing now.
 const MAX_IDLE_USERS: usize = 100;
 
@@ -37,6 +38,7 @@ pub async fn reserve_request_body(State(site): State<Site>, request: Request, ne
     let Some(user) = actor.filter(|_| bytes > DEFAULT_BODY_BYTES as u64) else {
         return next.run(request).await;
     };
+    let bytes = bytes.saturating_mul(memory_factor(&request));
     let share = find_share(user);
     let reserved = async {
         let own = share.reserve(bytes).await?;
@@ -67,7 +69,7 @@ fn find_share(user: String) -> Arc<MemoryBudget> {
     if users.len() >= MAX_IDLE_USERS {
         users.retain(|_, share| Arc::strong_count(share) > 1);
     }
-    let create = || Arc::new(MemoryBudget::new("bodies of your requests", USER_BYTES));
+    let create = || Arc::new(MemoryBudget::new("bodies of your requests", REQUEST_BODIES.bytes() / 2));
     users.entry(user).or_insert_with(create).clone()
 }
 
@@ -82,6 +84,12 @@ fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
         None if may_have_body => max_bytes,
         None => 0,
     }
+}
+
+/// What the body needs in memory, as a multiple of its size. Other content than JSON is kept as it is.
+fn memory_factor<B>(request: &axum::http::Request<B>) -> u64 {
+    let media_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if media_type.is_some_and(is_json) { JSON_FACTOR } else { 1 }
 }
 
 #[cfg(test)]
@@ -99,5 +107,17 @@ mod tests {
         assert_eq!(count(request().header(TRANSFER_ENCODING, "chunked")), 100);
         assert_eq!(count(request().version(Version::HTTP_2)), 100);
         assert_eq!(count(request().version(Version::HTTP_2).method("GET")), 0);
+    }
+
+    #[test]
+    fn p19_a_body_in_json_reserves_a_multiple_of_its_size_and_an_upload_does_not() {
+        let factor = |media_type: &str| {
+            let request = axum::http::Request::builder().header(CONTENT_TYPE, media_type);
+            memory_factor(&request.body(()).unwrap())
+        };
+        assert_eq!(factor("application/json; charset=utf-8"), JSON_FACTOR);
+        assert_eq!(factor("application/merge-patch+json"), JSON_FACTOR);
+        assert_eq!(factor("application/gzip"), 1);
+        assert_eq!(memory_factor(&axum::http::Request::new(())), 1);
     }
 }

@@ -7,6 +7,7 @@ use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use domain::null_character;
 use domain::page::{ListQuery, MAX_LIMIT};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use crate::problem::ApiError;
+use crate::router::DEFAULT_BODY_BYTES;
 
 /// The only project, of the only organisation of the same name; any other is not found.
 pub const PROJECT: &str = "default";
@@ -26,18 +28,23 @@ pub const PROJECT: &str = "default";
 #[derive(Debug)]
 pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let axum::Json(UniqueKeysValue(value)) =
-            axum::Json::from_request(request, state).await.map_err(|rejection| reject_body(&rejection))?;
-        strict_input::parse(&value).map(Self).map_err(|error| {
-            let why = truncate_message(&error.to_string());
-            let end = if why.ends_with('?') { "" } else { "." };
-            ApiError::bad_request(format!("The body is not valid: {why}{end}"))
-        })
+        let bytes = read_json_body(request, state).await?;
+        parse_body(bytes, parse_strictly).await.map(Self)
     }
+}
+
+fn parse_strictly<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let axum::Json(UniqueKeysValue(value)) =
+        axum::Json::from_bytes(bytes).map_err(|rejection| reject_body(&rejection))?;
+    strict_input::parse(&value).map_err(|error| {
+        let why = truncate_message(&error.to_string());
+        let end = if why.ends_with('?') { "" } else { "." };
+        ApiError::bad_request(format!("The body is not valid: {why}{end}"))
+    })
 }
 
 /// A JSON message of an agent. A field that the type does not have is ignored: the agent may be of a later version (P23). The character
@@ -45,22 +52,52 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 #[derive(Debug)]
 pub struct AgentMessage<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for AgentMessage<T> {
+impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for AgentMessage<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let (parts, body) = request.into_parts();
-        let limited = Request::from_parts(parts.clone(), body);
-        let bytes = Bytes::from_request(limited, state).await;
-        let bytes = bytes.map_err(|rejection| ApiError::from_status(rejection.status()))?;
-        let replaced = match std::str::from_utf8(&bytes).map(null_character::replace_in_json) {
-            Ok(Cow::Owned(json)) => Some(json),
-            Ok(Cow::Borrowed(_)) | Err(_) => None,
-        };
-        let bytes = replaced.map_or(bytes, Bytes::from);
-        let message = axum::Json::from_request(Request::from_parts(parts, bytes.into()), state).await;
-        message.map(|axum::Json(value)| Self(value)).map_err(|rejection| reject_body(&rejection))
+        let bytes = read_json_body(request, state).await?;
+        parse_body(bytes, parse_agent_message).await.map(Self)
     }
+}
+
+fn parse_agent_message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let replaced = match std::str::from_utf8(bytes).map(null_character::replace_in_json) {
+        Ok(Cow::Owned(json)) => Some(json),
+        Ok(Cow::Borrowed(_)) | Err(_) => None,
+    };
+    let bytes = replaced.as_deref().map_or(bytes, str::as_bytes);
+    let axum::Json(message) = axum::Json::from_bytes(bytes).map_err(|rejection| reject_body(&rejection))?;
+    Ok(message)
+}
+
+/// The bytes of a body whose type is JSON.
+async fn read_json_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
+    let media_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if !media_type.is_some_and(is_json) {
+        return Err(ApiError::from_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+    let read = Bytes::from_request(request, state).await;
+    read.map_err(|rejection| reject_body(&JsonRejection::from(rejection)))
+}
+
+/// Whether a media type is that of JSON, as in `application/json; charset=utf-8` or `application/merge-patch+json`.
+pub fn is_json(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let subtype = essence.strip_prefix("application/").unwrap_or_default();
+    subtype == "json" || subtype.ends_with("+json")
+}
+
+/// Parses a body: a large one on a thread for blocking work, because other requests wait for this one.
+async fn parse_body<T: Send + 'static>(
+    bytes: Bytes,
+    parse: fn(&[u8]) -> Result<T, ApiError>,
+) -> Result<T, ApiError> {
+    if bytes.len() <= DEFAULT_BODY_BYTES {
+        return parse(&bytes);
+    }
+    let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
+    parsed.map_err(|error| hub::Error::Internal(Box::new(error)))?
 }
 
 fn reject_body(rejection: &JsonRejection) -> ApiError {
@@ -282,6 +319,26 @@ mod tests {
         let uri = "/api/v1/clusters?limit=2&cursor=old&q=eu".parse().unwrap();
         let link = next_link(&uri, "a/b=").unwrap();
         assert_eq!(link, "</api/v1/clusters?limit=2&q=eu&cursor=a%2Fb%3D>; rel=\"next\"");
+    }
+
+    #[tokio::test]
+    async fn p19_the_thread_of_other_requests_does_not_parse_a_large_body() {
+        fn thread(_: &[u8]) -> Result<std::thread::ThreadId, ApiError> {
+            Ok(std::thread::current().id())
+        }
+        let own = std::thread::current().id();
+        assert_eq!(parse_body(Bytes::from(vec![0; DEFAULT_BODY_BYTES]), thread).await.unwrap(), own);
+        assert_ne!(parse_body(Bytes::from(vec![0; DEFAULT_BODY_BYTES + 1]), thread).await.unwrap(), own);
+    }
+
+    #[test]
+    fn only_media_types_of_json_are_read_as_json() {
+        for json in ["application/json", "Application/JSON; charset=utf-8", "application/merge-patch+json"] {
+            assert!(is_json(json), "{json}");
+        }
+        for other in ["", "text/json", "application/jsonl", "application/gzip", "json"] {
+            assert!(!is_json(other), "{other}");
+        }
     }
 
     #[test]

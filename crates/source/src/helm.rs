@@ -42,7 +42,7 @@ struct HelmProgram {
     program: PathBuf,
     version: String,
     sandbox: Sandbox,
-    /// One run per core: more would only make each slower.
+    /// One run per core, because more would only make each slower, and fewer with little memory.
     runs: Semaphore,
 }
 

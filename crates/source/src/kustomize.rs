@@ -75,7 +75,8 @@ impl KustomizeFailed {
             let message = "The server could not start kustomize in its sandbox.";
             return Self { is_temporary: true, ..Self::new(message, "Look at the log of the server.") };
         }
-        if status.code().is_none() {
+        let has = |part: &str| messages.contains(part);
+        if status.code().is_none() || has("out of memory") || has("cannot allocate memory") {
             let message = "Rendering the kustomization exceeded the limits on CPU time or memory.";
             return Self::new(message, "Use fewer or smaller files.");
         }

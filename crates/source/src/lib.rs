@@ -13,6 +13,7 @@ pub mod helm;
 mod identity;
 pub mod kustomize;
 pub mod memory_budget;
+pub mod memory_limit;
 mod messages;
 pub mod readme;
 mod remote_access;

@@ -3,23 +3,33 @@
 //! Each single input has a limit of its own; without a budget, many inputs at the same time have none. The memory is reserved before it
 //! is allocated, by what the input can need at most. A reservation that is not free waits for others to end, and fails after
 //! [`RESERVE_WAIT`]: then the request is answered with 503, or the background task tries again later.
+//!
+//! The budgets together are three quarters of the memory that the process may use, or less: a server in a small container refuses
+//! earlier, instead of being killed.
 
 use std::fmt;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::memory_limit::process_memory;
+
 /// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
-pub static REQUEST_BODIES: MemoryBudget = MemoryBudget::new("bodies of requests", 128 << 20);
+pub static REQUEST_BODIES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 16));
 /// The same for messages of agents.
-pub static AGENT_MESSAGES: MemoryBudget = MemoryBudget::new("messages of agents", 256 << 20);
+pub static AGENT_MESSAGES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 16));
 /// Charts and archives of artifacts that are unpacked in memory.
-pub static ARCHIVES: MemoryBudget = MemoryBudget::new("packed charts that are read", 256 << 20);
+pub static ARCHIVES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 8));
 /// Indexes of chart repositories that are parsed.
-pub static CHART_INDEXES: MemoryBudget =
-    MemoryBudget::new("indexes of chart repositories that are read", 1 << 30);
+pub static CHART_INDEXES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are read", 1 << 30, 4));
 /// Packs of Git repositories that are indexed.
-pub static GIT_PACKS: MemoryBudget = MemoryBudget::new("packs of Git repositories that are read", 768 << 20);
+pub static GIT_PACKS: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are read", 768 << 20, 4));
 
 /// How long a reservation waits for others to end.
 pub const RESERVE_WAIT: Duration = Duration::from_secs(10);
@@ -78,6 +88,11 @@ impl MemoryBudget {
         Self { purpose, bytes, free: Semaphore::const_new((bytes / UNIT_BYTES) as usize) }
     }
 
+    /// A budget of `most` bytes, and at most one part in `parts` of the memory that the process may use.
+    fn of_process(purpose: &'static str, most: u64, parts: u64) -> Self {
+        Self::new(purpose, share_of(process_memory(), most, parts))
+    }
+
     /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone.
     ///
     /// # Errors
@@ -111,10 +126,21 @@ impl MemoryBudget {
         }
     }
 
+    /// All of its bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The bytes that are not reserved.
     pub fn free_bytes(&self) -> u64 {
         self.free.available_permits() as u64 * UNIT_BYTES
     }
+}
+
+/// `most`, or one part in `parts` of the memory if that is less; a whole number of units, and never none.
+fn share_of(memory: Option<u64>, most: u64, parts: u64) -> u64 {
+    let share = memory.map_or(most, |memory| most.min(memory / parts));
+    (share / UNIT_BYTES).max(1) * UNIT_BYTES
 }
 
 #[cfg(test)]
@@ -136,6 +162,17 @@ mod tests {
         drop((first, small));
         assert_eq!(budget.free_bytes(), 4 << 20);
         drop(budget.reserve_within(2 << 20, NO_WAIT).await.unwrap());
+    }
+
+    #[test]
+    fn p19_the_budgets_fit_together_into_the_memory_of_the_process() {
+        assert_eq!(share_of(None, 256 << 20, 8), 256 << 20);
+        assert_eq!(share_of(Some(64 << 30), 256 << 20, 8), 256 << 20);
+        assert_eq!(share_of(Some(1 << 30), 256 << 20, 8), 128 << 20);
+        assert_eq!(share_of(Some(100), 256 << 20, 8), UNIT_BYTES);
+        let budgets = [&REQUEST_BODIES, &AGENT_MESSAGES, &ARCHIVES, &CHART_INDEXES, &GIT_PACKS];
+        let together: u64 = budgets.iter().map(|budget| budget.bytes).sum();
+        assert!(process_memory().is_none_or(|memory| together <= memory / 4 * 3), "{together}");
     }
 
     #[tokio::test]

@@ -19,10 +19,12 @@ use tempfile::TempDir;
 use crate::scratch::{ScratchFolder, create_private_folder};
 
 mod enter;
+mod memory;
 mod process;
 mod system_calls;
 
 pub use enter::run;
+pub use memory::max_processes;
 pub(crate) use process::{RUN_TIMEOUT, RunEnd, run as run_process};
 
 /// The name of the command that enters the sandbox, as the first argument of the server.
@@ -187,7 +189,8 @@ impl Sandbox {
             .env("XDG_CONFIG_HOME", &home)
             .env("TMPDIR", folder)
             .env("GOMAXPROCS", "2")
-            .env("GOMEMLIMIT", "512MiB")
+            // The runtime of Go frees memory before it reaches the limit of the process.
+            .env("GOMEMLIMIT", (memory::process_bytes() / 4 * 3).to_string())
             .current_dir(folder);
         Ok(command)
     }

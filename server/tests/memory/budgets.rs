@@ -20,6 +20,12 @@ const LARGEST_BODY: usize = 12 << 20;
 /// So many of the largest bodies are more than one user may have.
 const UNFINISHED: usize = 6;
 
+/// Bodies in JSON at the same time, and their fields. Parsed at once, and with an error for each field, they need more than 1.5 GiB.
+const JSON_BODIES: usize = 4;
+const MANY_FIELDS: usize = 900_000;
+/// How much the peak may grow by all of them, in KiB.
+const MAX_JSON_GROWTH: u64 = 500 * MIB;
+
 /// A chart of about 1 MiB whose content has 50 MiB.
 fn large_chart(number: usize) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
@@ -96,6 +102,39 @@ async fn p19_a_user_with_too_many_large_bodies_gets_a_503_and_others_are_served(
     server.client.get_server_status().await.unwrap();
     server.client.upload_chart(small_chart()).await.unwrap();
     server.other_client.upload_chart(large_chart(0)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_large_bodies_in_json_at_once_need_a_bounded_amount_of_memory() {
+    let server = ServerProcess::start(0).await;
+    let fields: String = (0..MANY_FIELDS).map(|number| format!("\"x{number:07}\":0,")).collect();
+    let body = format!("{{{fields}\"end\":0}}");
+    assert!(body.len() < LARGEST_BODY, "{} bytes", body.len());
+    let before = server.memory_kib("VmHWM");
+    let mut requests = JoinSet::new();
+    for _ in 0..JSON_BODIES {
+        let mut stream = TcpStream::connect(&server.console).await.unwrap();
+        let head = format!(
+            "POST /api/v1/projects/default/workloads HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+             connection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            server.token,
+            body.len()
+        );
+        let request = head + &body;
+        requests.spawn(async move {
+            // A request that is refused before its body is read is cut off.
+            let mut answer = Vec::new();
+            let _ = stream.write_all(request.as_bytes()).await;
+            let _ = stream.read_to_end(&mut answer).await;
+            String::from_utf8_lossy(&answer).into_owned()
+        });
+    }
+    let answers = requests.join_all().await;
+    let is_refused =
+        |answer: &String| answer.starts_with("HTTP/1.1 400") && answer.contains("more than 500000 values");
+    assert!(answers.iter().any(is_refused), "{answers:?}");
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_JSON_GROWTH, "the peak grew by {growth} KiB");
 }
 
 /// Reads an answer with a body in JSON.

@@ -23,13 +23,15 @@ struct FieldContext {
 #[component]
 pub fn ValuesFormFields(form: ValuesForm, text: ValuesText, findings: Memo<Vec<Finding>>) -> impl IntoView {
     let context = FieldContext { text, findings };
-    let ValuesForm { fields, has_schema, is_truncated } = form;
-    if fields.is_empty() {
+    let ValuesForm { fields, has_schema, is_schema_too_large, is_truncated } = form;
+    if fields.is_empty() && !is_truncated && !is_schema_too_large {
         return view! { <p class="text-2">"The chart has no default values and no schema to make a form of; write its values as YAML."</p> }
             .into_any();
     }
     let origin = if has_schema {
         "Fields as the schema and the default values of the chart describe them."
+    } else if is_schema_too_large {
+        "The schema of the chart is larger than 1 MiB, too large for a form: the fields follow from its default values. The chart still checks what is entered when it is rendered."
     } else {
         "The chart has no schema: the fields follow from its default values, and their types are not checked."
     };

@@ -138,7 +138,8 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     }
 }
 
-/// The values of the chart on a cluster as they are written, without the defaults of the chart; `None` if the source is no chart.
+/// The values of the chart on a cluster as they are written, without the defaults of the chart; `None` if the source is no chart, or
+/// if the paths of the values are too long to be listed.
 pub fn trace_chart_values(
     workload: &Workload,
     overrides: &[Override],
@@ -162,7 +163,7 @@ pub fn trace_chart_values(
         };
         release.written_layers(cluster)
     });
-    Some(trace_values(&layers))
+    trace_values(&layers).ok()
 }
 
 /// The stored override that the selection of this cluster edits: the one with its name, or the first one that targets only it.

@@ -60,8 +60,12 @@ impl ChartRelease<'_> {
             if group.contains(cluster) {
                 let layer = ValuesLayer::Locked { group: group.name.clone() };
                 let locked = filler.read_layer(layer, &group.locked_values);
-                let violations = find_lock_violations(&locked.values, &layers);
-                filler.rejected.extend(violations.iter().map(|one| lock_finding(&group.name, one)));
+                match find_lock_violations(&locked.values, &layers) {
+                    Ok(violations) => {
+                        filler.rejected.extend(violations.iter().map(|one| lock_finding(&group.name, one)));
+                    }
+                    Err(finding) => filler.rejected.push(*finding),
+                }
                 layers.push(locked);
             }
         }

@@ -90,7 +90,7 @@ pub fn check_static_with(
     structure::add_unreported(&mut findings, structure::check(spec, parsed, schemas));
     debug_assert_eq!(find_undeclared(&findings, Scope::Static), None);
     finding::sort_findings(&mut findings);
-    findings
+    finding::limit_findings(findings)
 }
 
 /// G109: text without any object. Publishing it would delete everything that runs. Blank text has no finding here,
@@ -135,7 +135,7 @@ pub fn check_overridden_objects(
 ) -> Vec<Finding> {
     let findings = finding::merge_clusters(structure::check_overridden(schemas, rendering, selected));
     debug_assert_eq!(find_undeclared(&findings, Scope::Fleet), None);
-    findings
+    finding::limit_findings(findings)
 }
 
 /// Runs the checks that need the facts of the selected clusters (scope fleet): kinds that they do not serve, template
@@ -147,7 +147,7 @@ pub fn check_fleet(rendering: &BundleRenderer<'_>, selected: &[&Cluster]) -> Vec
     let mut findings = finding::merge_clusters(findings);
     finding::sort_findings(&mut findings);
     debug_assert_eq!(find_undeclared(&findings, Scope::Fleet), None);
-    findings
+    finding::limit_findings(findings)
 }
 
 #[cfg(test)]

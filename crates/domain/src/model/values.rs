@@ -11,6 +11,13 @@ use serde_json::{Map, Value};
 
 use crate::kubernetes::field_path::escape_pointer_token;
 use crate::model::overrides::Specificity;
+use crate::text::finding::Finding;
+use crate::text::manifest::LIMIT_EXCEEDED;
+
+/// Most bytes that the paths of all leaves have together: each repeats the keys above it.
+const MAX_PATH_BYTES: usize = 8 << 20;
+/// Most violations of the locks of one group that are listed; one already rejects the values.
+const MAX_VIOLATIONS: usize = 100;
 
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,18 +135,27 @@ pub struct LockViolation {
     pub layer: ValuesLayer,
 }
 
-/// Where `layers` set something else than `locked`: another value, or no map above it.
-pub fn find_lock_violations(locked: &Value, layers: &[LayerValues]) -> Vec<LockViolation> {
+/// Where `layers` set something else than `locked`: another value, or no map above it. At most the first 100.
+///
+/// # Errors
+/// The paths of the locked values are too long to be listed (G111).
+pub fn find_lock_violations(
+    locked: &Value,
+    layers: &[LayerValues],
+) -> Result<Vec<LockViolation>, Box<Finding>> {
+    check_path_bytes(locked)?;
     let mut violations = Vec::new();
     collect_leaves(locked, String::new(), &mut |path, value| {
-        let differing = layers.iter().filter(|layer| sets_other_value(&layer.values, &path, value));
+        let left = MAX_VIOLATIONS.saturating_sub(violations.len());
+        let differing =
+            layers.iter().filter(|layer| sets_other_value(&layer.values, &path, value)).take(left);
         violations.extend(differing.map(|layer| LockViolation {
             path: path.clone(),
             locked: value.clone(),
             layer: layer.layer.clone(),
         }));
     });
-    violations
+    Ok(violations)
 }
 
 fn sets_other_value(values: &Value, path: &str, locked: &Value) -> bool {
@@ -153,9 +169,17 @@ fn sets_other_value(values: &Value, path: &str, locked: &Value) -> bool {
 
 /// Every leaf of the effective values with the layers that set it, by path. `layers` are in order of precedence, lowest first.
 /// Lists are leaves: a layer replaces them as a whole.
-pub fn trace_values(layers: &[LayerValues]) -> Vec<ValueProvenance> {
+///
+/// # Errors
+/// The paths of the values are too long to be listed (G111).
+pub fn trace_values(layers: &[LayerValues]) -> Result<Vec<ValueProvenance>, Box<Finding>> {
+    let effective = merge_layers(layers);
+    check_path_bytes(&effective)?;
+    for layer in layers {
+        check_path_bytes(&layer.values)?;
+    }
     let mut leaves: BTreeMap<String, Vec<ValueSetting>> = BTreeMap::new();
-    collect_leaves(&merge_layers(layers), String::new(), &mut |path, _| {
+    collect_leaves(&effective, String::new(), &mut |path, _| {
         leaves.insert(path, Vec::new());
     });
     for layer in layers.iter().rev() {
@@ -167,7 +191,30 @@ pub fn trace_values(layers: &[LayerValues]) -> Vec<ValueProvenance> {
         });
     }
     // The leaf of a lower layer below a scalar of a layer between them is not in effect; the highest setting is, in any case.
-    leaves.into_iter().map(|(path, settings)| ValueProvenance { path, settings }).collect()
+    Ok(leaves.into_iter().map(|(path, settings)| ValueProvenance { path, settings }).collect())
+}
+
+/// G111 if the paths of all leaves of a value have more than [`MAX_PATH_BYTES`] together; writes none of them.
+fn check_path_bytes(value: &Value) -> Result<(), Box<Finding>> {
+    if count_path_bytes(value, 0) <= MAX_PATH_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "The paths of these values have more than {} MiB together, because each repeats the keys above it.",
+        MAX_PATH_BYTES >> 20
+    );
+    Err(Box::new(Finding::error(
+        LIMIT_EXCEEDED,
+        message,
+        "Use shorter keys, or fewer values below long ones.",
+    )))
+}
+
+/// The bytes of the paths of a map or leaf at a path of `length` bytes and of everything below it.
+fn count_path_bytes(value: &Value, length: usize) -> usize {
+    let Value::Object(map) = value else { return length };
+    let below = map.iter().map(|(key, item)| count_path_bytes(item, length.saturating_add(key.len() + 1)));
+    below.fold(length, usize::saturating_add)
 }
 
 /// Calls `visit` for every scalar, list, `null` and empty map.
@@ -214,6 +261,7 @@ mod tests {
             "null is kept for Helm"
         );
         let shown: Vec<String> = trace_values(&layers)
+            .unwrap()
             .into_iter()
             .map(|leaf| {
                 let settings: Vec<_> =
@@ -238,7 +286,7 @@ mod tests {
             layer(ValuesLayer::Common, json!({"a": 1, "b": {"c": 1}})),
             layer(over("x", Specificity::Selector), json!({"a": {"b": 2}, "b": "off"})),
         ];
-        let traced = trace_values(&layers);
+        let traced = trace_values(&layers).unwrap();
         let paths: Vec<_> = traced.iter().map(|leaf| (leaf.path.as_str(), leaf.settings.len())).collect();
         assert_eq!(paths, [("/a/b", 1), ("/b", 1)]);
     }
@@ -251,7 +299,7 @@ mod tests {
             layer(over("x", Specificity::Cluster), json!({"a": {"b": {"c": 2}}, "l": null})),
         ];
         let effective = merge_layers(&layers);
-        for leaf in trace_values(&layers) {
+        for leaf in trace_values(&layers).unwrap() {
             assert_eq!(
                 effective.pointer(&leaf.path),
                 leaf.settings.first().map(|one| &one.value),
@@ -259,5 +307,25 @@ mod tests {
                 leaf.path
             );
         }
+    }
+
+    #[test]
+    fn p19_g111_paths_that_repeat_long_keys_are_counted_before_they_are_written() {
+        let below: Map<String, Value> = (0..13_000).map(|n| (format!("k{n}"), Value::from(n))).collect();
+        let mut values = json!({});
+        values["K".repeat(100_000).as_str()] = below.into();
+        let layers = [layer(ValuesLayer::Common, values.clone())];
+        assert_eq!(trace_values(&layers).unwrap_err().code, "G111");
+        assert_eq!(find_lock_violations(&values, &layers).unwrap_err().code, "G111");
+    }
+
+    #[test]
+    fn p19_violations_of_locks_are_bounded() {
+        let values = |of: u32| -> Value {
+            let map: Map<String, Value> = (0..1_000).map(|n| (format!("k{n}"), Value::from(of))).collect();
+            map.into()
+        };
+        let layers = [layer(ValuesLayer::Common, values(1)), layer(ValuesLayer::Common, values(2))];
+        assert_eq!(find_lock_violations(&values(3), &layers).unwrap().len(), MAX_VIOLATIONS);
     }
 }

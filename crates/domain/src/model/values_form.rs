@@ -9,6 +9,9 @@ use serde_json::Value;
 mod build;
 mod schema;
 
+/// Largest schema of which a form is made, in bytes; values are checked with larger ones too, when the chart is rendered.
+pub const MAX_SCHEMA_BYTES: usize = 1 << 20;
+
 /// The fields of a form for the values of a chart.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -17,6 +20,9 @@ pub struct ValuesForm {
     pub fields: Vec<ValuesField>,
     /// Whether types and limits come from a schema of the chart; otherwise they follow from the default values.
     pub has_schema: bool,
+    /// Whether the chart has a schema that is larger than [`MAX_SCHEMA_BYTES`], so that the form is made without it.
+    #[serde(default)]
+    pub is_schema_too_large: bool,
     /// Whether the chart has more values than the form shows.
     pub is_truncated: bool,
 }
@@ -82,6 +88,15 @@ impl ValuesForm {
     /// values by JSON pointer.
     pub fn build(defaults: &Value, schema: Option<&Value>, descriptions: &BTreeMap<String, String>) -> Self {
         build::build_form(defaults, schema, descriptions)
+    }
+
+    /// The same with the text of the schema, which is empty without one. A text that is no JSON counts as none.
+    pub fn build_with_text(defaults: &Value, schema: &str, descriptions: &BTreeMap<String, String>) -> Self {
+        if schema.len() > MAX_SCHEMA_BYTES {
+            return Self { is_schema_too_large: true, ..Self::build(defaults, None, descriptions) };
+        }
+        let schema: Option<Value> = serde_json::from_str(schema).ok();
+        Self::build(defaults, schema.as_ref(), descriptions)
     }
 }
 

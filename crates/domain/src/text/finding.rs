@@ -3,12 +3,25 @@
 //! A finding states the object, the source location, why it matters and one fix; the console displays it at the line,
 //! the command line prints it, the API returns it in `findings[]` (S0-15).
 
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 mod fix;
 
 pub use fix::{Fix, TextEdit};
+
+/// Most bytes of the path of a finding; a longer one ends with `…`. The keys of a path are text that a user wrote.
+const MAX_PATH_BYTES: usize = 1 << 10;
+/// Most bytes of a message and of a hint; a longer one ends with `…`.
+const MAX_TEXT_BYTES: usize = 16 << 10;
+/// Most findings of one code and severity in one check.
+const MAX_PER_CODE: usize = 500;
+/// The message of the finding in place of those beyond [`MAX_PER_CODE`].
+const OMITTED: &str = "There are more findings with this code; only the first 500 are listed.";
 
 /// The severity of a finding. Ordered: the worst is the greatest.
 #[derive(
@@ -97,8 +110,8 @@ impl Finding {
             path: String::new(),
             location: None,
             clusters: Vec::new(),
-            message: message.into(),
-            hint: hint.into(),
+            message: shorten(message.into(), MAX_TEXT_BYTES),
+            hint: shorten(hint.into(), MAX_TEXT_BYTES),
             fix: None,
         }
     }
@@ -128,7 +141,7 @@ impl Finding {
     /// The same finding, at this JSON pointer.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<String>) -> Self {
-        self.path = path.into();
+        self.path = shorten(path.into(), MAX_PATH_BYTES);
         self
     }
 
@@ -153,6 +166,11 @@ impl Finding {
         self
     }
 
+    /// Whether it stands for findings that are not listed.
+    fn is_summary(&self) -> bool {
+        self.message == OMITTED
+    }
+
     /// Whether it blocks the publish.
     pub fn is_blocking(&self) -> bool {
         self.severity == Severity::Error
@@ -164,22 +182,62 @@ pub fn sort_findings(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         b.severity
             .cmp(&a.severity)
+            .then_with(|| a.is_summary().cmp(&b.is_summary()))
             .then_with(|| (&a.location, &a.code, &a.path).cmp(&(&b.location, &b.code, &b.path)))
     });
+}
+
+/// The text with at most `max` bytes, and `…` if it was longer.
+pub(crate) fn shorten(mut text: String, max: usize) -> String {
+    if text.len() > max {
+        text.truncate(text.floor_char_boundary(max));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+    text
+}
+
+/// Lists at most 500 findings of each code and severity, in the given order. One finding of the same code and severity stands for
+/// the others, so that what blocks a publish, or has to be acknowledged, still does. Applied again, it changes nothing.
+#[must_use]
+pub fn limit_findings(findings: Vec<Finding>) -> Vec<Finding> {
+    // How many are listed, and whether a finding stands for the others.
+    let mut counts: HashMap<(String, Severity), (usize, bool)> = HashMap::new();
+    let mut listed = Vec::new();
+    for finding in findings {
+        let (count, has_summary) = counts.entry((finding.code.clone(), finding.severity)).or_default();
+        if !finding.is_summary() && *count < MAX_PER_CODE {
+            *count += 1;
+            listed.push(finding);
+        } else if !*has_summary {
+            *has_summary = true;
+            let hint = "Correct those that are listed, then check again.";
+            listed.push(Finding::new(&finding.code, finding.severity, OMITTED, hint));
+        }
+    }
+    listed
 }
 
 /// Merges findings that differ only in their clusters into one.
 pub fn merge_clusters(findings: Vec<Finding>) -> Vec<Finding> {
     let mut grouped: Vec<Finding> = Vec::new();
+    let hasher = RandomState::new();
+    // Indexes in `grouped` of findings with clusters, by the hash of what has to be equal.
+    let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::new();
     for finding in findings {
-        let same = |other: &&mut Finding| {
-            !other.clusters.is_empty()
-                && !finding.clusters.is_empty()
-                && differ_only_in_clusters(other, &finding)
-        };
-        match grouped.iter_mut().find(same) {
-            Some(first) => first.clusters.extend(finding.clusters),
-            None => grouped.push(finding),
+        if finding.clusters.is_empty() {
+            grouped.push(finding);
+            continue;
+        }
+        let compared = (&finding.code, &finding.object, &finding.path, &finding.message, &finding.location);
+        let candidates = by_hash.entry(hasher.hash_one(compared)).or_default();
+        let same = candidates.iter().copied().find(|at| differ_only_in_clusters(&grouped[*at], &finding));
+        match same {
+            Some(at) => grouped[at].clusters.extend(finding.clusters),
+            None => {
+                candidates.push(grouped.len());
+                grouped.push(finding);
+            }
         }
     }
     for finding in &mut grouped {
@@ -213,5 +271,44 @@ mod tests {
         let mut findings = vec![Finding::warning("G202", "m", "h"), Finding::error("G214", "m", "h")];
         sort_findings(&mut findings);
         assert_eq!(findings[0].code, "G214");
+    }
+
+    #[test]
+    fn p19_findings_of_one_code_are_bounded_and_the_last_one_still_blocks() {
+        let mut findings: Vec<Finding> =
+            (0..3_000).map(|n| Finding::error("G115", format!("{n}"), "h")).collect();
+        findings.push(Finding::warning("G202", "latest", "pin it"));
+        let mut limited = limit_findings(findings);
+        sort_findings(&mut limited);
+        assert_eq!(limited.len(), 502);
+        assert_eq!((limited[500].message.as_str(), limited[500].is_blocking()), (OMITTED, true));
+        assert_eq!((limited[500].code.as_str(), limited[501].code.as_str()), ("G115", "G202"));
+        assert_eq!(limit_findings(limited.clone()), limited);
+    }
+
+    #[test]
+    fn p19_paths_and_texts_of_findings_are_cut_with_a_mark() {
+        let long = "ä".repeat(100_000);
+        let finding = Finding::error("G115", long.clone(), long.clone()).with_path(format!("/x{long}"));
+        for (text, max) in [
+            (&finding.path, MAX_PATH_BYTES),
+            (&finding.message, MAX_TEXT_BYTES),
+            (&finding.hint, MAX_TEXT_BYTES),
+        ] {
+            assert!(text.ends_with('…') && text.len() <= max + '…'.len_utf8(), "{}", text.len());
+        }
+        assert_eq!(Finding::error("G115", "m", "h").with_path("/spec").path, "/spec");
+    }
+
+    #[test]
+    fn p19_many_findings_of_many_clusters_are_merged_without_comparing_each_with_each() {
+        let on = |n: usize, cluster: &str| {
+            Finding::error("G115", format!("message {n}"), "h").with_clusters(vec![cluster.into()])
+        };
+        let findings =
+            ["b", "a"].iter().flat_map(|cluster| (0..50_000).map(move |n| on(n, cluster))).collect();
+        let merged = merge_clusters(findings);
+        assert_eq!(merged.len(), 50_000);
+        assert!(merged.iter().all(|finding| finding.clusters == ["a", "b"]));
     }
 }

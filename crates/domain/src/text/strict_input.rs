@@ -4,7 +4,7 @@
 //! input of a person or a program an unknown field is a typing error that changes the meaning: a predicate without its
 //! misspelt selector selects every cluster. [`parse`] is the only way from a value that was sent to a type of the domain.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
@@ -19,6 +19,10 @@ use crate::text::null_character;
 const MAX_LISTED: usize = 5;
 /// The most characters of an unknown name that a message repeats.
 const MAX_NAME_CHARS: usize = 60;
+/// The most characters of a path that an error repeats: a key may be as long as the input.
+const MAX_PATH_CHARS: usize = 1_000;
+/// The most values of one input, maps and lists counted too. Each needs many times the memory of its text.
+const MAX_VALUES: usize = 500_000;
 
 /// A field of the input that can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,36 +43,64 @@ impl fmt::Display for InvalidField {
 }
 
 /// The input does not have the form of the type: at least one field is unknown, missing or of another type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", format_fields(.0))]
-pub struct InvalidInput(pub Vec<InvalidField>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidInput {
+    /// The first ones.
+    pub fields: Vec<InvalidField>,
+    /// How many others there are.
+    pub more: usize,
+}
 
-fn format_fields(fields: &[InvalidField]) -> String {
-    let listed: Vec<String> = fields.iter().take(MAX_LISTED).map(InvalidField::to_string).collect();
-    let rest = fields.len().saturating_sub(MAX_LISTED);
-    let rest = if rest == 0 { String::new() } else { format!("; and {rest} more") };
-    listed.join("; ") + &rest
+impl InvalidInput {
+    fn one(path: String, message: String) -> Self {
+        Self { fields: vec![InvalidField { path, message }], more: 0 }
+    }
+}
+
+impl fmt::Display for InvalidInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed: Vec<String> = self.fields.iter().map(InvalidField::to_string).collect();
+        f.write_str(&listed.join("; "))?;
+        if self.more == 0 { Ok(()) } else { write!(f, "; and {} more", self.more) }
+    }
+}
+
+impl std::error::Error for InvalidInput {}
+
+/// The unknown fields of an input: the first ones, and the number of the others. An input can have as many of them as values.
+#[derive(Debug, Default)]
+struct UnknownFields {
+    listed: Vec<InvalidField>,
+    more: usize,
+}
+
+impl UnknownFields {
+    fn add(&mut self, path: &ValuePath<'_>, key: &str, known: &[&str]) {
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(InvalidField { path: path.shorten(), message: describe_unknown(key, known) });
+        } else {
+            self.more += 1;
+        }
+    }
 }
 
 /// Reads a value that was sent.
 ///
 /// # Errors
-/// The first text or name with the character U+0000; without any, all unknown fields; without any, the first field that is missing or of
+/// The first text or name with the character U+0000; without any, the unknown fields; without any, the first field that is missing or of
 /// another type.
 pub fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidInput> {
     if let Some(found) = null_character::find_in(value) {
         let message = found.describe();
-        return Err(InvalidInput(vec![InvalidField { path: found.path, message }]));
+        return Err(InvalidInput::one(found.path, message));
     }
-    let unknown = RefCell::new(Vec::new());
+    let unknown = RefCell::new(UnknownFields::default());
     let parsed = T::deserialize(FieldReader { value, path: &ValuePath::Root, unknown: &unknown });
-    let unknown = unknown.into_inner();
-    if !unknown.is_empty() {
-        return Err(InvalidInput(unknown));
+    let UnknownFields { listed, more } = unknown.into_inner();
+    if !listed.is_empty() {
+        return Err(InvalidInput { fields: listed, more });
     }
-    parsed.map_err(|error| {
-        InvalidInput(vec![InvalidField { path: error.path.unwrap_or_default(), message: error.message }])
-    })
+    parsed.map_err(|error| InvalidInput::one(error.path.unwrap_or_default(), error.message))
 }
 
 /// The position in the input, linked to that of the parent, so that a path is only written for an error.
@@ -76,6 +108,18 @@ enum ValuePath<'p> {
     Root,
     Key(&'p ValuePath<'p>, &'p str),
     Index(&'p ValuePath<'p>, usize),
+}
+
+impl ValuePath<'_> {
+    /// The path, or its beginning if it is long.
+    fn shorten(&self) -> String {
+        let path = self.to_string();
+        let end = path.char_indices().map(|(start, _)| start).nth(MAX_PATH_CHARS);
+        match end {
+            Some(end) => format!("{}…", &path[..end]),
+            None => path,
+        }
+    }
 }
 
 impl fmt::Display for ValuePath<'_> {
@@ -99,7 +143,7 @@ struct ReadError {
 
 impl ReadError {
     fn at(mut self, path: &ValuePath<'_>) -> Self {
-        self.path.get_or_insert_with(|| path.to_string());
+        self.path.get_or_insert_with(|| path.shorten());
         self
     }
 }
@@ -122,7 +166,7 @@ impl serde::de::Error for ReadError {
 struct FieldReader<'de, 'p> {
     value: &'de Value,
     path: &'p ValuePath<'p>,
-    unknown: &'p RefCell<Vec<InvalidField>>,
+    unknown: &'p RefCell<UnknownFields>,
 }
 
 impl<'de, 'p> FieldReader<'de, 'p> {
@@ -133,12 +177,11 @@ impl<'de, 'p> FieldReader<'de, 'p> {
         known: Option<&'static [&'static str]>,
     ) -> MapReader<'de, 'p> {
         let is_known = |key: &str| known.is_none_or(|known| known.contains(&key));
-        let unknown = map.keys().filter(|key| !is_known(key));
         let path = self.path;
-        self.unknown.borrow_mut().extend(unknown.map(|key| InvalidField {
-            path: path.to_string(),
-            message: describe_unknown(key, known.unwrap_or_default()),
-        }));
+        let mut unknown = self.unknown.borrow_mut();
+        for key in map.keys().filter(|key| !is_known(key)) {
+            unknown.add(path, key, known.unwrap_or_default());
+        }
         let entries = map.iter().map(|(key, value)| (key.as_str(), value)).filter(|(key, _)| is_known(key));
         let entries = entries.collect::<Vec<_>>().into_iter();
         MapReader { entries, pending: None, path, unknown: self.unknown }
@@ -228,7 +271,7 @@ struct MapReader<'de, 'p> {
     entries: std::vec::IntoIter<(&'de str, &'de Value)>,
     pending: Option<(&'de str, &'de Value)>,
     path: &'p ValuePath<'p>,
-    unknown: &'p RefCell<Vec<InvalidField>>,
+    unknown: &'p RefCell<UnknownFields>,
 }
 
 impl<'de> MapAccess<'de> for MapReader<'de, '_> {
@@ -253,7 +296,7 @@ impl<'de> MapAccess<'de> for MapReader<'de, '_> {
 struct SeqReader<'de, 'p> {
     items: std::iter::Enumerate<std::slice::Iter<'de, Value>>,
     path: &'p ValuePath<'p>,
-    unknown: &'p RefCell<Vec<InvalidField>>,
+    unknown: &'p RefCell<UnknownFields>,
 }
 
 impl<'de> SeqAccess<'de> for SeqReader<'de, '_> {
@@ -267,18 +310,37 @@ impl<'de> SeqAccess<'de> for SeqReader<'de, '_> {
 }
 
 /// A JSON value in which every map has unique keys; serde_json alone would take the last of two equal ones.
+/// It has at most 500 000 values: each needs many times the memory of its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UniqueKeysValue(pub Value);
 
 impl<'de> Deserialize<'de> for UniqueKeysValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UniqueKeysVisitor).map(Self)
+        UniqueKeysReader { values: &Cell::new(0) }.deserialize(deserializer).map(Self)
     }
 }
 
-struct UniqueKeysVisitor;
+/// Reads one value and counts it.
+#[derive(Clone, Copy)]
+struct UniqueKeysReader<'c> {
+    /// The values until now.
+    values: &'c Cell<usize>,
+}
 
-impl<'de> Visitor<'de> for UniqueKeysVisitor {
+impl<'de> DeserializeSeed<'de> for UniqueKeysReader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.values.set(self.values.get() + 1);
+        if self.values.get() > MAX_VALUES {
+            let message = format!("it has more than {MAX_VALUES} values; send less, or split it");
+            return Err(serde::de::Error::custom(message));
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for UniqueKeysReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -315,7 +377,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(UniqueKeysValue(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self)? {
             array.push(item);
         }
         Ok(Value::Array(array))
@@ -328,7 +390,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
                 let shown: String = key.chars().take(MAX_NAME_CHARS).collect();
                 return Err(serde::de::Error::custom(format!("the field {shown:?} is set twice")));
             }
-            let UniqueKeysValue(value) = entries.next_value()?;
+            let value = entries.next_value_seed(self)?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))
@@ -336,87 +398,4 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::model::overrides::Patch;
-    use crate::model::placement::{ClusterGroup, Placement};
-    use crate::model::workload::WorkloadSpec;
-
-    fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
-        parse(value).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_misspelt_field_is_rejected_with_its_path_and_the_nearest_name() {
-        let message =
-            |predicate: Value| read::<Placement>(&json!({ "predicates": [predicate] })).unwrap_err();
-        assert_eq!(
-            message(json!({"labelselector": "env=prod"})),
-            r#"/predicates/0: unknown field "labelselector", did you mean "labelSelector"?"#
-        );
-        assert_eq!(
-            message(json!({"selector": "env=prod"})),
-            r#"/predicates/0: unknown field "selector", the fields are names, groups, labelSelector, fieldSelector"#
-        );
-        assert_eq!(
-            message(json!({"name": "eu-1"})),
-            r#"/predicates/0: unknown field "name", did you mean "names"?"#
-        );
-        let group = read::<ClusterGroup>(&json!({"name": "eu", "selektor": "region=eu"})).unwrap_err();
-        assert_eq!(group, r#"unknown field "selektor", did you mean "selector"?"#);
-    }
-
-    #[test]
-    fn fields_inside_of_policies_patches_and_sources_are_checked_too() {
-        let spec = json!({
-            "namespace": "web",
-            "source": {"type": "yaml", "files": [{"name": "a.yaml", "text": "", "txt": ""}], "file": 1},
-            "policies": {"deletoin": "orphan", "update": [{"object": {"kin": "Job"}, "strategy": "createOnly"}]},
-            "overrides": [{"id": "01J00000000000000000000000", "name": "eu", "patches": [
-                {"object": {"kin": "Deployment"}, "op": "set", "path": "/spec/replicas", "value": 2, "vlaue": 3}
-            ]}],
-        });
-        let InvalidInput(fields) = parse::<WorkloadSpec>(&spec).unwrap_err();
-        let paths: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
-        let expected = [
-            "/source",
-            "/source/files/0",
-            "/overrides/0/patches/0",
-            "/overrides/0/patches/0/object",
-            "/policies",
-            "/policies/update/0/object",
-        ];
-        assert!(
-            expected.iter().all(|path| paths.contains(path)) && paths.len() == expected.len(),
-            "{fields:?}"
-        );
-    }
-
-    #[test]
-    fn a_wrong_type_is_reported_at_its_path_and_values_are_free_of_fields() {
-        assert_eq!(
-            read::<Placement>(&json!({"predicates": [{"names": "eu-1"}]})).unwrap_err(),
-            r#"/predicates/0/names: invalid type: string "eu-1", expected a sequence"#
-        );
-        assert!(read::<Placement>(&json!(["eu-1"])).unwrap_err().contains("invalid type"));
-        let patch = json!({"op": "merge", "value": {"any": {"field": [1, null]}}});
-        assert_eq!(serde_json::to_value(read::<Patch>(&patch).unwrap()).unwrap()["value"], patch["value"]);
-    }
-
-    #[test]
-    fn a_stored_value_of_a_later_version_is_readable() {
-        let stored = json!({"predicates": [{"names": ["eu-1"], "later": true}], "later": {}});
-        assert_eq!(serde_json::from_value::<Placement>(stored).unwrap().predicates[0].names, ["eu-1"]);
-    }
-
-    #[test]
-    fn a_field_that_is_set_twice_is_rejected() {
-        let read = |text: &str| serde_json::from_str::<UniqueKeysValue>(text);
-        let twice = read(r#"{"a": [{"b": 1, "b": 2}]}"#).unwrap_err().to_string();
-        assert!(twice.starts_with(r#"the field "b" is set twice at line 1"#), "{twice}");
-        let text = r#"{"a":[null,true,-1,2,0.5,"x",{}]}"#;
-        assert_eq!(read(text).unwrap().0.to_string(), text);
-    }
-}
+mod tests;

@@ -61,8 +61,7 @@ impl Hub {
 
 fn build_form(details: &ChartDetails) -> Result<ValuesForm, Finding> {
     let defaults = yaml_value::read(&details.default_values)?.unwrap_or(Value::Null);
-    // A schema that is no JSON is reported when the chart is rendered.
-    let schema: Option<Value> = serde_json::from_str(&details.values_schema).ok();
     let comments = read_key_comments(&details.default_values);
-    Ok(ValuesForm::build(&defaults, schema.as_ref(), &comments))
+    // A schema that is no JSON is reported when the chart is rendered.
+    Ok(ValuesForm::build_with_text(&defaults, &details.values_schema, &comments))
 }

@@ -19,7 +19,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, SchemaViolation};
-use source::sandbox::Sandbox;
+use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -44,12 +44,11 @@ const MAX_WAITING_OF_WORKLOAD: usize = 2_000;
 /// When a request that was refused because too many renderings wait may be repeated, in seconds.
 const RETRY_AFTER_SECONDS: u32 = 30;
 
-/// The limits on a machine with this number of cores: one process per core, because more would only make each slower, of which one user
-/// has three quarters.
-fn limits(cores: usize) -> QueueLimits {
+/// The limits for this number of processes, of which one user has three quarters.
+fn limits(processes: usize) -> QueueLimits {
     QueueLimits {
-        running: cores,
-        running_of_group: cores.saturating_sub(cores.div_ceil(4)).max(1),
+        running: processes,
+        running_of_group: processes.saturating_sub(processes.div_ceil(4)).max(1),
         waiting: MAX_WAITING,
         waiting_of_group: MAX_WAITING_OF_USER,
         waiting_of_key: MAX_WAITING_OF_WORKLOAD,
@@ -116,11 +115,10 @@ pub(crate) struct ChartRenderer {
 
 impl Default for ChartRenderer {
     fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             helm: OnceLock::new(),
             sandbox: OnceLock::new(),
-            queue: FairQueue::new(limits(cores)),
+            queue: FairQueue::new(limits(max_processes())),
             requested: Mutex::default(),
             last_id: AtomicU64::new(0),
             started: AtomicU64::new(0),

@@ -76,8 +76,7 @@ impl Hub {
     /// Starts a refresh in the background if the index is due.
     pub(crate) fn refresh_if_due(&self, row: &ChartRepositoryRow) {
         let now = self.clock().now();
-        let is_new = row.status.refreshed_at.is_none() && row.status.failure.is_none();
-        if is_new || row.status.next_refresh_at.is_some_and(|due| due <= now) {
+        if is_due(&row.status, now) {
             drop(self.start_refresh(row));
         }
     }
@@ -105,7 +104,10 @@ impl Hub {
 
 async fn refresh(hub: &Hub, row: ChartRepositoryRow) -> Result<(), Error> {
     let fetched = match hub.fetch_queues().indexes.acquire(&host_key(&row.url)).await {
-        Ok(_place) => fetch(hub, &row).await,
+        Ok(_place) => {
+            store_attempt(hub, &row).await?;
+            fetch(hub, &row).await
+        }
         Err(full) => {
             Err(ReadFailure { message: describe_full(&row.url, full), hint: "It is tried again.".to_owned() })
         }
@@ -145,6 +147,18 @@ async fn refresh(hub: &Hub, row: ChartRepositoryRow) -> Result<(), Error> {
         store::queue::PLACER.mark_all(&mut tx, now).await?;
     }
     hub.commit(tx, CommitEffects { wake_placer: may_resume, ..CommitEffects::default() }).await
+}
+
+/// Moves the time at which the index is due before it is read: should the server be killed while it reads the index, then the next
+/// list of repositories does not start the same again.
+async fn store_attempt(hub: &Hub, row: &ChartRepositoryRow) -> Result<(), Error> {
+    let now = hub.clock().now();
+    let mut tx = hub.write().await?;
+    let found = store::chart_repository::get(&mut tx, row.project, &row.name).await?;
+    let Some(mut current) = found.filter(|current| current.revision == row.revision) else { return Ok(()) };
+    current.status = attempted_status(current.status, now);
+    store::chart_repository::update(&mut tx, &current, row.revision).await?;
+    hub.commit(tx, CommitEffects::default()).await
 }
 
 async fn fetch(hub: &Hub, row: &ChartRepositoryRow) -> Result<FetchedIndex, ReadFailure> {
@@ -194,6 +208,19 @@ fn to_charts(index: &RepositoryIndex) -> Vec<IndexedChart> {
     index.charts().map(chart).collect()
 }
 
+/// Whether an index is read now: when its time has come, or it has none because it was never read.
+fn is_due(status: &RepositoryStatus, now: Timestamp) -> bool {
+    match status.next_refresh_at {
+        Some(due) => due <= now,
+        None => status.refreshed_at.is_none() && status.failure.is_none(),
+    }
+}
+
+/// The status while the index is read; it stays if the server ends in the meantime.
+fn attempted_status(before: RepositoryStatus, now: Timestamp) -> RepositoryStatus {
+    RepositoryStatus { next_refresh_at: Some(now.plus_millis(REFRESH_MILLIS)), ..before }
+}
+
 /// The status after the index was found to be complete.
 fn unchanged_status(before: RepositoryStatus, now: Timestamp) -> RepositoryStatus {
     RepositoryStatus {
@@ -235,6 +262,22 @@ mod tests {
 
     fn failure() -> ReadFailure {
         ReadFailure { message: "The server is down.".into(), hint: String::new() }
+    }
+
+    #[test]
+    fn p19_a_refresh_that_ended_the_server_is_not_due_again_at_once() {
+        let now = Timestamp::from_millis(1_000);
+        assert!(is_due(&RepositoryStatus::default(), now));
+        let good = unchanged_status(RepositoryStatus::default(), Timestamp::from_millis(-REFRESH_MILLIS));
+        assert!(is_due(&good, now));
+        for before in
+            [RepositoryStatus::default(), good, failed_status(RepositoryStatus::default(), failure(), now)]
+        {
+            let attempted = attempted_status(before.clone(), now);
+            assert!(!is_due(&attempted, now.plus_millis(REFRESH_MILLIS - 1)));
+            assert!(is_due(&attempted, now.plus_millis(REFRESH_MILLIS)));
+            assert_eq!((attempted.refreshed_at, attempted.failure), (before.refreshed_at, before.failure));
+        }
     }
 
     #[test]

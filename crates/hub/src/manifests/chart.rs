@@ -7,7 +7,7 @@ use domain::chart::{ChartInputs, ChartVersion};
 use domain::chart_hooks::{check_hooks, leave_out_parts};
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
-use domain::finding::merge_clusters;
+use domain::finding::{limit_findings, merge_clusters};
 use domain::generated_values::GeneratedFields;
 use domain::manifest;
 use domain::release::{Reason, RenderOutcome};
@@ -26,6 +26,8 @@ use crate::{Error, Hub};
 
 /// Most distinct renderings of one publish: each is a run of Helm, and all are in memory at once.
 const MAX_RENDERINGS: usize = 1_000;
+/// Findings of clusters that are merged before those of the next cluster are added.
+const MERGED_AT_ONCE: usize = 20_000;
 /// How long a request waits for renderings: less than what proxies allow.
 const REQUEST_WAIT: Duration = Duration::from_secs(25);
 /// How long the placer waits for renderings before it goes on with other workloads.
@@ -258,7 +260,7 @@ impl Hub {
             by_cluster
                 .extend(rendered.missing.into_iter().map(|(id, why)| (id, ClusterManifests::Missing(why))));
         }
-        let findings = merge_clusters(findings);
+        let findings = limit_findings(merge_clusters(findings));
         Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None })
     }
 }
@@ -320,8 +322,11 @@ fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[
                 all.findings.extend(error.into_findings());
             }
         }
+        if all.findings.len() > MERGED_AT_ONCE {
+            all.findings = limit_findings(merge_clusters(all.findings));
+        }
     }
-    all.findings = merge_clusters(all.findings);
+    all.findings = limit_findings(merge_clusters(all.findings));
     all
 }
 

@@ -22,6 +22,9 @@ use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
 use crate::{Error, Hub};
 
+/// Findings of sets of manifests that are merged before those of the next set are added.
+const MERGED_AT_ONCE: usize = 20_000;
+
 /// A workload, and the check of what a publish would store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContentCheck {
@@ -145,6 +148,7 @@ impl Hub {
         }
         findings.extend(placement);
         finding::sort_findings(&mut findings);
+        let findings = finding::limit_findings(findings);
         Ok(DraftCheck { findings, exposures, can_render })
     }
 }
@@ -168,6 +172,8 @@ impl DraftSnapshot {
             let found = guard::check_static_with(&known, &self.name, &self.spec, parsed);
             findings
                 .extend(found.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
+            // Each set is compared with all before it.
+            findings = finding::limit_findings(findings);
         }
         let names = self.target_names();
         // The number is a placeholder: the publish assigns it.
@@ -188,6 +194,9 @@ impl DraftSnapshot {
             let renderer = BundleRenderer { parsed, ..renderer };
             on_clusters.extend(guard::check_overridden_objects(&known, &renderer, &clusters));
             on_clusters.extend(guard::check_fleet(&renderer, &clusters));
+            if on_clusters.len() > MERGED_AT_ONCE {
+                on_clusters = finding::limit_findings(finding::merge_clusters(on_clusters));
+            }
             exposures.extend(Exposures::from_rendering(&renderer, &clusters));
         }
         // Clusters with different manifests may have the same problem.

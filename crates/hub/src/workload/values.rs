@@ -72,7 +72,8 @@ impl Hub {
         let mut layers: Vec<LayerValues> =
             self.load_chart_defaults(&spec.source).await?.into_iter().collect();
         layers.extend(own);
-        Ok(EffectiveValues { cluster: target.name.clone(), values, provenance: trace_values(&layers) })
+        let provenance = trace_values(&layers).map_err(|finding| Error::Invalid(vec![*finding]))?;
+        Ok(EffectiveValues { cluster: target.name.clone(), values, provenance })
     }
 
     /// The values of the chart itself; `None` if the chart is not there.

@@ -70,7 +70,7 @@ impl RenderFailed {
     pub(super) fn over_limits() -> Self {
         Self::new(
             FailureKind::Limit,
-            "Rendering the chart exceeded the limits on CPU time (20 s), memory (2 GiB of address space) or output.",
+            "Rendering the chart exceeded the limits on CPU time (20 s), memory (512 MiB, or 1/8 of that of the server) or output.",
         )
     }
 

@@ -10,7 +10,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use super::{Helm, HelmProgram};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, max_processes};
 
 /// The oldest version that is accepted: security support of Helm 3 ended in November 2026.
 pub const MIN_VERSION: Version = Version::new(4, 2, 4);
@@ -47,8 +47,8 @@ impl Helm {
         let program = std::fs::canonicalize(&program)
             .map_err(|error| unavailable(format!("{} can't be used as helm: {error}.", program.display())))?;
         let version = read_version(&program).await?;
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Ok(Self(Arc::new(HelmProgram { program, version, sandbox, runs: Semaphore::new(cores) })))
+        let runs = Semaphore::new(max_processes());
+        Ok(Self(Arc::new(HelmProgram { program, version, sandbox, runs })))
     }
 }
 

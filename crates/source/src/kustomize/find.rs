@@ -10,7 +10,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use super::{Kustomize, KustomizeProgram};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, max_processes};
 
 /// The oldest version that is accepted.
 pub const MIN_VERSION: Version = Version::new(5, 4, 0);
@@ -44,12 +44,11 @@ impl Kustomize {
         let version = read_version(&program)
             .await
             .map_err(|why| unavailable(format!("{} is no usable kustomize: {why}.", program.display())))?;
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Ok(Self(Arc::new(KustomizeProgram {
             program,
             version: format!("v{version}"),
             sandbox,
-            runs: Semaphore::new(cores),
+            runs: Semaphore::new(max_processes()),
         })))
     }
 }

@@ -3,7 +3,7 @@
 use egress::{CacheValidators, FetchRequest, FetchResponse, StatusCode, Url};
 
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
-use super::index::{MAX_INDEX_BYTES, MEMORY_PER_BYTE, RepositoryIndex, RepositoryVersion};
+use super::index::{MAX_INDEX_BYTES, RepositoryIndex, RepositoryVersion, estimate_memory};
 use super::location::OciRegistry;
 use super::{ChartRequest, FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
 use crate::archive::MAX_ARCHIVE_BYTES;
@@ -51,7 +51,7 @@ impl RepositoryClient {
         }
         let validators = CacheValidators::from_headers(&response.headers);
         let repository = repository.clone();
-        let memory = CHART_INDEXES.reserve(MEMORY_PER_BYTE * response.body.len() as u64).await?;
+        let memory = CHART_INDEXES.reserve(estimate_memory(&response.body)).await?;
         let parsed = tokio::task::spawn_blocking(move || {
             let index = RepositoryIndex::parse(&response.body, repository, response.policy);
             drop(memory);

@@ -12,10 +12,16 @@ use serde_saphyr::{Options, budget, options};
 
 use super::error::{RepositoryError, shorten};
 
+mod entries;
+
 /// Largest index, in bytes.
 pub(super) const MAX_INDEX_BYTES: usize = 32 << 20;
 /// Memory that an index needs while it is parsed, per byte: measured for YAML of short values, and rounded up.
-pub(super) const MEMORY_PER_BYTE: u64 = 40;
+const MEMORY_PER_BYTE: u64 = 40;
+/// The same per value, of which the shortest have two bytes: an empty entry needs as much memory as one with every field.
+const MEMORY_PER_VALUE: u64 = 300;
+/// Most entries of all charts together.
+const MAX_ENTRIES: usize = 200_000;
 /// Most values of an index; one entry has about 30.
 const MAX_NODES: usize = 2_000_000;
 /// Deepest nesting; entries have annotations and dependencies.
@@ -141,8 +147,8 @@ impl RepositoryIndex {
         }
         let mut index =
             Self { url, policy, charts: BTreeMap::new(), rejected: Vec::new(), rejected_count: 0 };
-        for (name, entries) in file.entries.unwrap_or_default() {
-            index.add_chart(name, entries.unwrap_or_default());
+        for (name, entries) in file.entries {
+            index.add_chart(name, entries);
         }
         Ok(index)
     }
@@ -197,8 +203,8 @@ struct IndexFile {
     #[serde(rename = "apiVersion")]
     api_version: String,
     // `null` is an empty list; a missing field is not, which serde would not tell apart by itself.
-    #[serde(deserialize_with = "Option::deserialize")]
-    entries: Option<BTreeMap<String, Option<Vec<IndexEntry>>>>,
+    #[serde(deserialize_with = "entries::deserialize")]
+    entries: BTreeMap<String, Vec<IndexEntry>>,
 }
 
 impl IndexFile {
@@ -212,6 +218,12 @@ impl IndexFile {
         }
         serde_saphyr::from_str_with_options(text, yaml_limits(max_nodes)).map_err(|error| error.to_string())
     }
+}
+
+/// The memory that an index may need while it is parsed, by the characters that precede values, in texts too.
+pub(super) fn estimate_memory(bytes: &[u8]) -> u64 {
+    let values = bytes.iter().filter(|byte| matches!(byte, b',' | b'{' | b'[' | b'\n')).count();
+    (MEMORY_PER_BYTE * bytes.len() as u64).max(MEMORY_PER_VALUE * values as u64)
 }
 
 /// The number of values of a text in JSON, without parsing it: an empty object of two bytes becomes an entry of hundreds.
@@ -399,6 +411,27 @@ mod tests {
         assert!(refused.contains("more than 100 values"), "{refused}");
         let hostile = parse(&index(MAX_NODES)).unwrap_err();
         assert!(hostile.message.contains("values"), "{hostile}");
+    }
+
+    #[test]
+    fn p19_an_index_is_bounded_in_entries_whatever_their_size() {
+        let json = |entries: usize| {
+            let many = "{},".repeat(entries / 2);
+            format!("{{\"apiVersion\":\"v1\",\"entries\":{{\"a\":[{many}{{}}],\"b\":[{many}{{}}]}}}}")
+        };
+        assert!(parse(&json(1_000)).is_ok());
+        let hostile = parse(&json(MAX_ENTRIES)).unwrap_err();
+        assert!(hostile.message.contains("more than 200000 entries"), "{hostile}");
+        let yaml = format!("apiVersion: v1\nentries:\n  a: [{}]\n", "{},".repeat(MAX_ENTRIES + 1));
+        let hostile = parse(&yaml).unwrap_err();
+        assert!(hostile.message.contains("more than 200000 entries"), "{hostile}");
+    }
+
+    #[test]
+    fn p19_the_memory_of_an_index_follows_from_its_values_and_not_only_from_its_size() {
+        let empty = "{},".repeat(990_000);
+        assert!(estimate_memory(empty.as_bytes()) >= 990_000 * 300);
+        assert_eq!(estimate_memory("a".repeat(1_000).as_bytes()), 40_000);
     }
 
     #[test]

@@ -20,12 +20,14 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, getppid};
 
-use super::{FILE_BYTES, Layers, Protections, SETUP_FAILED, system_calls};
+use super::{FILE_BYTES, Layers, Protections, SETUP_FAILED, memory, system_calls};
 
 type BoxError = Box<dyn std::error::Error>;
 
-/// Address space in bytes: the runtime of Go reserves most of 1 GiB before it allocates anything.
+/// Address space in bytes: the runtime of Go reserves most of 1 GiB before it allocates anything. What it may allocate of that is less.
 const ADDRESS_SPACE_BYTES: u64 = 2 << 30;
+/// Who the kernel ends if memory runs out: this process, and no other.
+const OUT_OF_MEMORY_SCORE: &str = "1000";
 /// CPU time in seconds.
 const CPU_SECONDS: u64 = 20;
 /// Open files.
@@ -107,8 +109,11 @@ impl Arguments {
 
 /// Limits this process, and measures what is in force. A layer that the kernel does not offer is no error: the measurement decides.
 fn enter(arguments: &Arguments, layers: Layers) -> Result<Protections, BoxError> {
+    // Without it the limits still hold; the kernel may end the server instead if they are together too high.
+    let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
     for (resource, limit) in [
         (Resource::RLIMIT_AS, ADDRESS_SPACE_BYTES),
+        (Resource::RLIMIT_DATA, memory::process_bytes()),
         (Resource::RLIMIT_CPU, CPU_SECONDS),
         (Resource::RLIMIT_FSIZE, FILE_BYTES),
         (Resource::RLIMIT_NOFILE, OPEN_FILES),

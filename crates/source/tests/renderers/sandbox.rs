@@ -166,6 +166,28 @@ async fn p33_a_sandbox_that_can_not_be_measured_renders_nothing_in_any_mode() {
     }
 }
 
+#[test]
+fn p19_the_kernel_ends_a_renderer_before_the_server_if_memory_runs_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let shell = std::fs::canonicalize("/bin/sh").unwrap();
+    let script = "read -r score < /proc/self/oom_score_adj && echo \"$score\"; ulimit -d";
+    let output = run("landlock", &[], folder.path(), &shell, &["-c", script]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let (score, kib) = printed.trim().split_once('\n').unwrap();
+    assert_eq!(score, "1000");
+    let kib: u64 = kib.parse().unwrap();
+    assert!((256 << 10..=512 << 10).contains(&kib), "{kib} KiB");
+}
+
+#[tokio::test]
+async fn p19_a_chart_that_needs_too_much_memory_is_ended_by_its_limit() {
+    let template = "kind: ConfigMap\ndata:\n  a: {{ repeat 150000000 \"aaaa\" | len }}\n";
+    let archive = chart(&[("templates/a.yaml", template)]);
+    let helm = helm_in(measure_sandbox("", SandboxMode::Strict).await).await;
+    let failed = helm.render(&archive, &inputs("")).await.unwrap_err();
+    assert_eq!(failed.kind, FailureKind::Limit, "{failed}");
+}
+
 /// A kernel may change what it offers after the start of the server, for example by a limit on namespaces.
 #[test]
 fn p33_every_run_measures_again_before_it_becomes_the_program() {

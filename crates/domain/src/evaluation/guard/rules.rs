@@ -10,7 +10,10 @@ use super::{
 };
 use crate::evaluation::render::BundleRenderer;
 use crate::model::cluster::Cluster;
-use crate::text::finding::Finding;
+use crate::text::finding::{Finding, limit_findings, merge_clusters};
+
+/// Findings of clusters that are merged before those of the next cluster are added: many clusters may have the same ones.
+const MERGED_AT_ONCE: usize = 20_000;
 
 /// A rule of scope [`Scope::Static`]: returns its findings about the objects of a workload.
 type StaticRule = fn(&RuleContext<'_>) -> Vec<Finding>;
@@ -108,6 +111,9 @@ pub(super) fn run_cluster_rules(rendering: &BundleRenderer<'_>, selected: &[&Clu
             };
             let found = run_rules_for_cluster(&context).into_iter();
             findings.extend(found.map(|finding| finding.with_clusters(vec![cluster.name.clone()])));
+            if findings.len() > MERGED_AT_ONCE {
+                findings = limit_findings(merge_clusters(findings));
+            }
         }
     }
     findings

@@ -280,6 +280,8 @@ impl Plan {
                 effect.findings().map(|finding| finding.clone().with_clusters(vec![target.name.clone()])),
             );
         }
+        // Before each is compared with those of the guard rails: many clusters may have the same ones.
+        let mut found = finding::limit_findings(finding::merge_clusters(found));
         let is_reported = |finding: &Finding| {
             let is_same = |other: &Finding| {
                 other.code == finding.code && kind_and_name(&other.object) == kind_and_name(&finding.object)
@@ -292,6 +294,7 @@ impl Plan {
         }
         self.findings.extend(finding::merge_clusters(found));
         finding::sort_findings(&mut self.findings);
+        self.findings = finding::limit_findings(self.findings);
         self
     }
 

@@ -14,6 +14,9 @@ const MAX_FIELDS: usize = 2_000;
 const MAX_DEPTH: usize = 12;
 /// Longest description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 300;
+/// Most memory of the fields together, in bytes. A schema of a few kilobytes can refer to one definition from every field, and a
+/// long key is a part of the path of every field below it.
+const MAX_FORM_BYTES: usize = 2 << 20;
 
 pub(super) fn build_form(
     defaults: &Value,
@@ -21,15 +24,27 @@ pub(super) fn build_form(
     descriptions: &BTreeMap<String, String>,
 ) -> ValuesForm {
     let schema = schema.and_then(ValueSchema::new);
-    let mut builder = FormBuilder { descriptions, remaining: MAX_FIELDS, is_truncated: false };
+    let mut builder = FormBuilder {
+        descriptions,
+        remaining: MAX_FIELDS,
+        remaining_bytes: MAX_FORM_BYTES,
+        is_truncated: false,
+    };
     let fields = builder.build_fields(defaults.as_object(), schema, "", 0);
-    ValuesForm { fields, has_schema: schema.is_some(), is_truncated: builder.is_truncated }
+    ValuesForm {
+        fields,
+        has_schema: schema.is_some(),
+        is_schema_too_large: false,
+        is_truncated: builder.is_truncated,
+    }
 }
 
 struct FormBuilder<'a> {
     descriptions: &'a BTreeMap<String, String>,
     /// How many more fields there may be.
     remaining: usize,
+    /// How many more bytes they may have.
+    remaining_bytes: usize,
     is_truncated: bool,
 }
 
@@ -53,20 +68,49 @@ impl FormBuilder<'_> {
                 self.is_truncated = true;
                 break;
             }
-            self.remaining -= 1;
             let default = defaults.and_then(|defaults| defaults.get(key));
             let own = schema.and_then(|schema| schema.property(key));
+            let shown_default = default.or(own.and_then(ValueSchema::default));
+            let options = own.and_then(ValueSchema::options).unwrap_or_default();
             let path = format!("{parent}/{}", escape_pointer_token(key));
+            let description = self.describe(own, &path);
+            let text_bytes = key.len() + path.len() + description.len();
+            if !self.reserve(text_bytes, shown_default.into_iter().chain(options)) {
+                break;
+            }
+            self.remaining -= 1;
             fields.push(ValuesField {
                 key: key.to_owned(),
-                description: self.describe(own, &path),
+                description,
                 is_required: schema.is_some_and(|schema| schema.requires(key)),
                 kind: self.decide_kind(default, own, &path, depth),
-                default: default.or(own.and_then(ValueSchema::default)).cloned(),
+                default: shown_default.cloned(),
                 path,
             });
         }
         fields
+    }
+
+    /// Takes what a field copies from the budget; `false` if it is not there, which ends the form.
+    fn reserve<'v>(&mut self, text_bytes: usize, values: impl Iterator<Item = &'v Value>) -> bool {
+        let mut bytes = size_of::<ValuesField>().saturating_add(text_bytes);
+        for value in values {
+            add_bytes(value, &mut bytes, self.remaining_bytes);
+            if bytes > self.remaining_bytes {
+                break;
+            }
+        }
+        match self.remaining_bytes.checked_sub(bytes) {
+            Some(rest) => {
+                self.remaining_bytes = rest;
+                true
+            }
+            None => {
+                self.remaining = 0;
+                self.is_truncated = true;
+                false
+            }
+        }
     }
 
     /// The schema's description, or the comment in `values.yaml`.
@@ -79,7 +123,7 @@ impl FormBuilder<'_> {
             "" => self.descriptions.get(path).map_or("", String::as_str),
             text => text,
         };
-        text.chars().filter(|c| !c.is_control()).take(MAX_DESCRIPTION_CHARS).collect()
+        text.chars().take(MAX_DESCRIPTION_CHARS).filter(|c| !c.is_control()).collect()
     }
 
     fn decide_kind(
@@ -90,6 +134,7 @@ impl FormBuilder<'_> {
         depth: usize,
     ) -> FieldKind {
         if let Some(options) = schema.and_then(ValueSchema::options) {
+            let options = options.iter().filter(|value| !value.is_null()).cloned().collect();
             return FieldKind::Choice { options };
         }
         let types = schema.map(ValueSchema::types).unwrap_or_default();
@@ -136,6 +181,32 @@ impl FormBuilder<'_> {
     }
 }
 
+/// Adds the memory of a value; ends when there is more than `most`.
+fn add_bytes(value: &Value, bytes: &mut usize, most: usize) {
+    *bytes = bytes.saturating_add(size_of::<Value>());
+    match value {
+        Value::String(text) => *bytes = bytes.saturating_add(text.len()),
+        Value::Array(items) => {
+            for item in items {
+                if *bytes > most {
+                    return;
+                }
+                add_bytes(item, bytes, most);
+            }
+        }
+        Value::Object(map) => {
+            for (key, child) in map {
+                if *bytes > most {
+                    return;
+                }
+                *bytes = bytes.saturating_add(key.len());
+                add_bytes(child, bytes, most);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// Lines for a list of scalars, YAML for any other.
 fn decide_list(default: Option<&Value>, schema: Option<ValueSchema<'_>>) -> FieldKind {
     let is_scalar_type = |name: &&str| matches!(*name, "string" | "integer" | "number");
@@ -152,6 +223,7 @@ fn decide_list(default: Option<&Value>, schema: Option<ValueSchema<'_>>) -> Fiel
 mod tests {
     use serde_json::json;
 
+    use super::super::MAX_SCHEMA_BYTES;
     use super::*;
 
     /// One line per field: path, kind, default.
@@ -227,6 +299,63 @@ mod tests {
         let remote = json!({"$ref": "https://example.com/values.schema.json"});
         let form = ValuesForm::build(&json!({"a": 1}), Some(&remote), &BTreeMap::new());
         assert!(!form.has_schema && form.fields.len() == 1);
+    }
+
+    /// The bytes of a form as JSON, which is what a hostile schema makes large.
+    fn json_bytes(form: &ValuesForm) -> usize {
+        serde_json::to_string(form).unwrap().len()
+    }
+
+    #[test]
+    fn p19_a_schema_that_repeats_one_large_definition_makes_no_large_form() {
+        let repeat = |definition: Value| {
+            let field = |number: usize| (format!("f{number}"), json!({"$ref": "#/definitions/large"}));
+            let properties: Map<String, Value> = (0..MAX_FIELDS - 1).map(field).collect();
+            let schema = json!({"properties": properties, "definitions": {"large": definition}});
+            ValuesForm::build(&json!({}), Some(&schema), &BTreeMap::new())
+        };
+        let small = repeat(json!({"type": "string", "default": "x"}));
+        assert!(!small.is_truncated && small.fields.len() == MAX_FIELDS - 1);
+        let long_key = "x".repeat(100_000);
+        let options: Vec<Value> = (0..900).map(|number| json!(format!("option-{number}"))).collect();
+        for definition in [
+            json!({"type": "string", "default": "x".repeat(100_000)}),
+            json!({"type": "array", "default": vec![0; 100_000]}),
+            json!({"type": "object", "default": {(long_key.as_str()): 1}}),
+            json!({"type": "string", "enum": options}),
+        ] {
+            let form = repeat(definition);
+            assert!(form.is_truncated && form.has_schema);
+            assert!(json_bytes(&form) < 2 * MAX_FORM_BYTES, "{}", json_bytes(&form));
+        }
+        let many: Vec<Value> = (0..100_000).map(|number| json!(number)).collect();
+        let form = repeat(json!({"type": "string", "enum": many}));
+        assert!(matches!(form.fields[0].kind, FieldKind::Text), "too many values for a choice");
+    }
+
+    #[test]
+    fn p19_a_long_key_is_not_repeated_in_the_paths_of_a_form_without_a_bound() {
+        let below: Map<String, Value> = (0..1_990).map(|number| (format!("f{number}"), json!(1))).collect();
+        let mut defaults = Map::new();
+        defaults.insert("first".to_owned(), json!(1));
+        defaults.insert("K".repeat(100_000), Value::Object(below));
+        let form = ValuesForm::build(&Value::Object(defaults), None, &BTreeMap::new());
+        assert!(form.is_truncated && form.fields[0].path == "/first");
+        assert!(json_bytes(&form) < 2 * MAX_FORM_BYTES, "{}", json_bytes(&form));
+    }
+
+    #[test]
+    fn p19_no_form_is_made_of_a_schema_that_is_too_large_and_it_says_so() {
+        let schema = |bytes: usize| {
+            json!({"properties": {"a": {"type": "string"}}, "x": "x".repeat(bytes)}).to_string()
+        };
+        let build = |text: &str| ValuesForm::build_with_text(&json!({"a": 1}), text, &BTreeMap::new());
+        let small = build(&schema(1_000));
+        assert!(small.has_schema && !small.is_schema_too_large);
+        let large = build(&schema(MAX_SCHEMA_BYTES));
+        assert!(!large.has_schema && large.is_schema_too_large);
+        assert!(matches!(large.fields[0].kind, FieldKind::Number { .. }), "by its default");
+        assert!(!build("{no json").is_schema_too_large);
     }
 
     #[test]

@@ -4,6 +4,14 @@ use serde_json::{Map, Value};
 
 /// Most references that are followed for one value.
 const MAX_REFS: usize = 16;
+/// Longest reference, in bytes; it is read again for every value that has it.
+const MAX_REF_BYTES: usize = 1_024;
+/// Most alternatives of one value, types of one value, and required keys of one map that are looked at.
+const MAX_ALTERNATIVES: usize = 64;
+const MAX_TYPES: usize = 64;
+const MAX_REQUIRED: usize = 10_000;
+/// Most values to choose from; a longer list is no help, and the value is entered as others of its type.
+const MAX_OPTIONS: usize = 1_000;
 
 /// The schema of one value, with references inside the document resolved.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +31,7 @@ impl<'a> ValueSchema<'a> {
         let mut node = node.as_object()?;
         for _ in 0..MAX_REFS {
             let next = match node.get("$ref").and_then(Value::as_str) {
+                Some(reference) if reference.len() > MAX_REF_BYTES => return None,
                 Some(reference) => Some(root.pointer(reference.strip_prefix('#')?)?),
                 None => only_alternative(node),
             };
@@ -52,26 +61,26 @@ impl<'a> ValueSchema<'a> {
     /// Whether a map needs `key`.
     pub fn requires(self, key: &str) -> bool {
         let required = self.node.get("required").and_then(Value::as_array);
-        required.is_some_and(|keys| keys.iter().any(|one| one == key))
+        required.is_some_and(|keys| keys.iter().take(MAX_REQUIRED).any(|one| one == key))
     }
 
     /// The allowed types except `null`; empty if the schema names none.
     pub fn types(self) -> Vec<&'a str> {
         let names = match self.node.get("type") {
             Some(Value::String(name)) => vec![name.as_str()],
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            Some(Value::Array(names)) => names.iter().take(MAX_TYPES).filter_map(Value::as_str).collect(),
             _ if self.properties().is_some() => vec!["object"],
             _ => Vec::new(),
         };
         names.into_iter().filter(|name| *name != "null").collect()
     }
 
-    /// The allowed values, if the schema lists them and all are scalars.
-    pub fn options(self) -> Option<Vec<Value>> {
+    /// The allowed values, `null` included, if the schema lists them, all are scalars and they are not too many.
+    pub fn options(self) -> Option<&'a [Value]> {
         let options = self.node.get("enum")?.as_array()?;
         let is_scalar = |value: &Value| !value.is_object() && !value.is_array();
-        let is_usable = !options.is_empty() && options.iter().all(is_scalar);
-        is_usable.then(|| options.iter().filter(|value| !value.is_null()).cloned().collect())
+        let is_usable = (1..=MAX_OPTIONS).contains(&options.len()) && options.iter().all(is_scalar);
+        is_usable.then_some(options.as_slice())
     }
 
     /// A number such as `minimum`.
@@ -100,6 +109,9 @@ fn only_alternative(node: &Map<String, Value>) -> Option<&Value> {
         return None;
     }
     let alternatives = ["oneOf", "anyOf", "allOf"].into_iter().find_map(|name| node.get(name)?.as_array())?;
+    if alternatives.len() > MAX_ALTERNATIVES {
+        return None;
+    }
     let mut others = alternatives.iter().filter(|one| one.get("type").is_none_or(|name| name != "null"));
     let only = others.next()?;
     others.next().is_none().then_some(only)

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_saphyr::Error;
 use serde_saphyr::budget::BudgetBreach;
 
-use super::location::{DuplicateKey, INVALID_KEY};
+use super::location::{DuplicateKey, INVALID_KEY, LONG_KEY};
 use super::{MAX_DOCUMENT_NODES, foreign};
 use crate::text::finding::Finding;
 use crate::text::name_list::join_first;
@@ -56,6 +56,11 @@ fn innermost_error(error: &Error) -> &Error {
 }
 
 fn too_large(error: &Error) -> Option<Finding> {
+    if first_line(error).contains(LONG_KEY) {
+        let message =
+            format!("This document was not read: {LONG_KEY}, because paths to the fields below repeat it.");
+        return Some(Finding::error("G111", message, "Shorten the key, or move its text into the value."));
+    }
     let what = match error {
         Error::ExternalMessage { msg, .. } if msg.contains("nesting") || msg.contains("recursion") => {
             "is nested too deeply".to_owned()

@@ -1,6 +1,6 @@
 //! The comments above the keys of a YAML map, as authors of charts describe their values in `values.yaml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
@@ -10,6 +10,10 @@ use crate::kubernetes::field_path::escape_pointer_token;
 
 /// Longest description, in characters; longer ones are cut.
 const MAX_DESCRIPTION_CHARS: usize = 300;
+/// Longest JSON pointer of a key that is described, in bytes: a long key is a part of the pointers of all keys below it.
+const MAX_POINTER_BYTES: usize = 1_024;
+/// Most bytes of the descriptions and their pointers together; the keys after them have none.
+const MAX_BYTES: usize = 2 << 20;
 
 /// The description of every key that has one, by JSON pointer. Empty for a text that is not one valid document, which other
 /// checks report.
@@ -18,30 +22,58 @@ const MAX_DESCRIPTION_CHARS: usize = 300;
 /// description (`# -- text` of helm-docs, `## @param key text` of readme-generator), the lines before the mark are left out,
 /// and otherwise the lines that are values commented out.
 pub fn read_key_comments(text: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
     let documents = documents::split_documents(text);
-    let [document] = documents.as_slice() else { return found };
-    let Ok(located) = parser::parse_document(document, MAX_DOCUMENT_NODES) else { return found };
-    let lines: Vec<&str> = text.lines().collect();
-    collect(&located.value, &located.tree, "", &lines, &mut found);
-    found
+    let [document] = documents.as_slice() else { return BTreeMap::new() };
+    let Ok(located) = parser::parse_document(document, MAX_DOCUMENT_NODES) else { return BTreeMap::new() };
+    let mut collector = Collector {
+        tree: &located.tree,
+        lines: text.lines().collect(),
+        by_line: HashMap::new(),
+        found: BTreeMap::new(),
+        remaining_bytes: MAX_BYTES,
+    };
+    collector.collect(&located.value, "");
+    collector.found
 }
 
-fn collect(
-    value: &Value,
-    tree: &PositionTree,
-    pointer: &str,
-    lines: &[&str],
-    found: &mut BTreeMap<String, String>,
-) {
-    let Value::Object(map) = value else { return };
-    for (key, child) in map {
-        let pointer = format!("{pointer}/{}", escape_pointer_token(key));
-        let line = tree.position_of(&pointer).map(|position| position.line as usize);
-        if let Some(description) = line.and_then(|line| describe_line(lines, line)) {
-            found.insert(pointer.clone(), description);
+struct Collector<'a> {
+    tree: &'a PositionTree,
+    lines: Vec<&'a str>,
+    /// The descriptions by line: one line can have thousands of keys below thousands of lines of comments.
+    by_line: HashMap<usize, Option<String>>,
+    found: BTreeMap<String, String>,
+    remaining_bytes: usize,
+}
+
+impl Collector<'_> {
+    fn collect(&mut self, value: &Value, parent: &str) {
+        let Value::Object(map) = value else { return };
+        for (key, child) in map {
+            if self.remaining_bytes == 0 {
+                return;
+            }
+            if parent.len() + key.len() >= MAX_POINTER_BYTES {
+                continue;
+            }
+            let pointer = format!("{parent}/{}", escape_pointer_token(key));
+            if let Some(position) = self.tree.position_of(&pointer) {
+                self.describe(&pointer, position.line as usize);
+            }
+            self.collect(child, &pointer);
         }
-        collect(child, tree, &pointer, lines, found);
+    }
+
+    fn describe(&mut self, pointer: &str, line: usize) {
+        let lines = &self.lines;
+        let description = self.by_line.entry(line).or_insert_with(|| describe_line(lines, line));
+        let Some(description) = description else { return };
+        let bytes = pointer.len() + description.len();
+        if bytes > self.remaining_bytes {
+            self.remaining_bytes = 0;
+            return;
+        }
+        self.remaining_bytes -= bytes;
+        self.found.insert(pointer.to_owned(), description.clone());
     }
 }
 
@@ -130,6 +162,24 @@ last: true # not this
         let found: Vec<(&str, &str)> =
             found.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn p19_the_comment_above_a_line_with_many_keys_is_read_once() {
+        let keys: Vec<String> = (0..12_000).map(|number| format!("k{number}: 1")).collect();
+        let comments = "# text\n".repeat(40_000);
+        let found = read_key_comments(&format!("{comments}a: {{{}}}\n", keys.join(", ")));
+        assert!(found["/a"].starts_with("text text") && found.contains_key("/a/k0"));
+        let bytes: usize = found.iter().map(|(path, text)| path.len() + text.len()).sum();
+        assert!(bytes <= MAX_BYTES && found.len() < 12_000, "{bytes} bytes of {} keys", found.len());
+    }
+
+    #[test]
+    fn p19_keys_below_a_long_key_have_no_descriptions() {
+        let long = "K".repeat(2 * MAX_POINTER_BYTES);
+        let text = format!("# first\na: 1\n? {long}\n:\n  # below\n  b: 1\n# last\nz: 1\n");
+        let found = read_key_comments(&text);
+        assert_eq!(found.keys().map(String::as_str).collect::<Vec<_>>(), ["/a", "/z"]);
     }
 
     #[test]

@@ -15,6 +15,12 @@ use crate::text::finding::SourceLocation;
 /// The error for keys that are lists, maps or null.
 pub(super) const INVALID_KEY: &str = "a key must be text";
 
+/// Most bytes of a key: paths repeat the keys above every field. Kubernetes allows 317 in annotations, and 253 in data.
+pub(super) const MAX_KEY_BYTES: usize = 4 << 10;
+
+/// The error for keys with more than [`MAX_KEY_BYTES`].
+pub(super) const LONG_KEY: &str = "a key must not be longer than 4096 bytes";
+
 /// Largest integer that a 64-bit float holds exactly.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
@@ -200,6 +206,7 @@ impl<'de> Deserialize<'de> for MapKey {
             return Err(D::Error::custom(INVALID_KEY));
         };
         match *value {
+            Value::String(text) if text.len() > MAX_KEY_BYTES => Err(D::Error::custom(LONG_KEY)),
             Value::String(text) => Ok(Self(text)),
             Value::Bool(_) | Value::Number(_) => Ok(Self(value.to_string())),
             _ => Err(D::Error::custom(INVALID_KEY)),

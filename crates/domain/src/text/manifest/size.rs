@@ -9,18 +9,25 @@ use super::{MAX_BUNDLE_BYTES, MAX_DEPTH, MAX_OBJECT_BYTES, Manifest};
 use crate::kubernetes::object::object_ref;
 use crate::text::finding::Finding;
 
+/// Most bytes that the paths of all fields of all objects have together: each repeats the keys above it, so that a small object
+/// with long keys above many fields could need much memory where its fields are listed.
+const MAX_PATH_BYTES: usize = 64 << 20;
+
 /// Objects over the limit, and a bundle over its limit. The parser limits the nesting.
 pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
     let sizes: Vec<usize> = manifests.iter().map(|manifest| json_size(&manifest.object)).collect();
     let large = manifests.iter().zip(&sizes).filter_map(|(manifest, size)| {
         Some(large_object(&manifest.object, *size)?.with_location(Some(manifest.location.clone())))
     });
-    large.chain(large_bundle(sizes.iter().sum())).collect()
+    let paths = long_paths(manifests.iter().map(|manifest| &manifest.object));
+    large.chain(large_bundle(sizes.iter().sum())).chain(paths).collect()
 }
 
 /// The same limits and that on nesting, for objects that overrides and template values have changed.
 pub(crate) fn check_rendered<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<Finding> {
+    let objects: Vec<&Value> = objects.collect();
     let (mut findings, mut total) = (Vec::new(), 0);
+    findings.extend(long_paths(objects.iter().copied()));
     for object in objects {
         let size = json_size(object);
         total += size;
@@ -40,6 +47,38 @@ fn large_bundle(total: usize) -> Option<Finding> {
         );
         Finding::error("G111", message, "Split the workload into smaller ones.")
     })
+}
+
+/// The finding for paths over the limit; it names the object that has most of them.
+fn long_paths<'a>(objects: impl Iterator<Item = &'a Value>) -> Option<Finding> {
+    let counted: Vec<(usize, &Value)> = objects.map(|object| (count_path_bytes(object, 0), object)).collect();
+    let total = counted.iter().fold(0_usize, |sum, (bytes, _)| sum.saturating_add(*bytes));
+    let (_, object) = counted.into_iter().max_by_key(|(bytes, _)| *bytes)?;
+    (total > MAX_PATH_BYTES).then(|| {
+        let name = object_ref(object).to_string();
+        let message = format!(
+            "The paths of all fields together have {}; at most {} are allowed. {name} has most of them.",
+            format_mib(total),
+            format_mib(MAX_PATH_BYTES)
+        );
+        Finding::error("G111", message, "Use shorter keys, or fewer fields below long ones.")
+            .with_object(name)
+    })
+}
+
+/// The bytes of the paths of a value at a path of `length` bytes and of everything in it.
+fn count_path_bytes(value: &Value, length: usize) -> usize {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| count_path_bytes(value, length.saturating_add(key.len() + 1)))
+            .fold(length, usize::saturating_add),
+        Value::Array(items) => items
+            .iter()
+            .map(|value| count_path_bytes(value, length.saturating_add(2)))
+            .fold(length, usize::saturating_add),
+        _ => length,
+    }
 }
 
 fn large_object(object: &Value, size: usize) -> Option<Finding> {

@@ -421,3 +421,33 @@ fn json_value() -> impl Strategy<Value = Value> {
         ]
     })
 }
+
+#[test]
+fn p19_g111_a_key_has_a_limited_length_because_paths_repeat_it() {
+    let text = |bytes: usize| {
+        let key = "K".repeat(bytes);
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\ndata:\n  ? \"{key}\"\n  : b\n")
+    };
+    assert_eq!(read(&text(4_096)).findings, []);
+    let finding = single_finding(&text(4_097));
+    assert_eq!(finding.code, "G111", "{finding:?}");
+    assert!(finding.message.contains("longer than 4096 bytes"), "{}", finding.message);
+}
+
+#[test]
+fn p19_g111_paths_of_fields_below_nested_long_keys_are_bounded_together() {
+    let nested = |fields: usize| {
+        let leaves: Vec<String> = (0..fields).map(|n| format!("\"k{n}\": 1")).collect();
+        let mut text = format!("{{{}}}", leaves.join(", "));
+        for _ in 0..40 {
+            text = format!("{{\"{}\": {text}}}", "K".repeat(1_000));
+        }
+        format!(
+            "{{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {{\"name\": \"c\"}}, \"x\": {text}}}"
+        )
+    };
+    assert_eq!(read(&nested(1_000)).findings, []);
+    let finding = single_finding(&nested(2_000));
+    assert_eq!((finding.code.as_str(), finding.object.contains("ConfigMap")), ("G111", true), "{finding:?}");
+    assert!(finding.message.contains("paths of all fields"), "{}", finding.message);
+}

@@ -13,6 +13,18 @@ const MAX_BUNDLE_BYTES: usize = 16 << 20;
 /// What every item of a list costs beside its text, so that many empty items are not free.
 const ITEM_COST: usize = 16;
 
+/// Most errors of one kind that are listed for one object, and for one bundle.
+const MAX_OBJECT_ERRORS: usize = 50;
+const MAX_BUNDLE_ERRORS: usize = 200;
+
+/// A kind of error. Each is counted alone, because they differ in what they prevent: at least one of each that occurs is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ErrorKind {
+    MissingValue,
+    Invalid,
+    UnknownRoot,
+}
+
 /// What the expressions of a bundle may still produce.
 #[derive(Debug)]
 pub struct TemplateBudget {
@@ -20,6 +32,9 @@ pub struct TemplateBudget {
     object: usize,
     expression: usize,
     is_exceeded: bool,
+    /// Listed errors by kind.
+    object_errors: [usize; 3],
+    bundle_errors: [usize; 3],
 }
 
 impl Default for TemplateBudget {
@@ -30,6 +45,8 @@ impl Default for TemplateBudget {
             object: MAX_OBJECT_BYTES,
             expression: MAX_EXPRESSION_BYTES,
             is_exceeded: false,
+            object_errors: [0; 3],
+            bundle_errors: [0; 3],
         }
     }
 }
@@ -38,6 +55,7 @@ impl TemplateBudget {
     /// Begins the next object.
     pub(super) fn begin_object(&mut self) {
         self.object = MAX_OBJECT_BYTES;
+        self.object_errors = [0; 3];
     }
 
     /// Begins the next expression.
@@ -48,6 +66,21 @@ impl TemplateBudget {
     /// Whether the bundle has used its budget: no further expression is evaluated, and the error has been reported.
     pub(super) fn is_exceeded(&self) -> bool {
         self.is_exceeded
+    }
+
+    /// Counts an error; false if too many of its kind are listed.
+    pub(super) fn charge_error(&mut self, kind: ErrorKind) -> bool {
+        let at = match kind {
+            ErrorKind::MissingValue => 0,
+            ErrorKind::Invalid => 1,
+            ErrorKind::UnknownRoot => 2,
+        };
+        if self.object_errors[at] >= MAX_OBJECT_ERRORS || self.bundle_errors[at] >= MAX_BUNDLE_ERRORS {
+            return false;
+        }
+        self.object_errors[at] += 1;
+        self.bundle_errors[at] += 1;
+        true
     }
 
     /// Charges a result of `items` texts with `bytes` in sum, before it is written.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::budget::ErrorKind;
 use super::expression::{self, Expression, ExpressionFilter, InvalidExpression};
 use super::{TemplateBudget, Variable, VariableSource};
 use crate::kubernetes::field_path::escape_pointer_token;
@@ -10,6 +11,11 @@ const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
 /// Maximum number of expressions replaced in one text, as a bound on hostile input.
 const MAX_EXPRESSIONS: usize = 1_000;
+
+/// Most bytes of the pointer of an error: it is copied for each of them.
+const MAX_POINTER_BYTES: usize = 512;
+/// Most characters of a value in a message.
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// Maps whose values have to be text in Kubernetes.
 const TEXT_ONLY_MAPS: [&str; 6] =
@@ -41,6 +47,12 @@ pub enum TemplateError {
         /// The nearest known root.
         suggestion: &'static str,
     },
+    /// Further errors of the object that are not listed; at least one of each kind among them is, for this or an earlier object
+    /// of the bundle.
+    Omitted {
+        /// How many.
+        count: usize,
+    },
 }
 
 /// Whether a text in the value contains `${{`.
@@ -54,28 +66,43 @@ pub fn is_templated(value: &Value) -> bool {
 }
 
 /// Replaces every expression of an object, within the budget of its bundle. Returns those that were not replaced; they stay as
-/// written.
+/// written. Few errors of each kind are listed, and the others counted, in the last one: errors are larger than expressions.
 pub fn fill(
     object: &mut Value,
     values: &impl VariableSource,
     budget: &mut TemplateBudget,
 ) -> Vec<TemplateError> {
     budget.begin_object();
-    let mut filler = TemplateFiller { values, budget, errors: Vec::new() };
+    let mut filler = TemplateFiller { values, budget, errors: Vec::new(), omitted: 0 };
     filler.fill_value(object, &mut FieldPosition { pointer: String::new(), text_only: false });
-    filler.errors
+    let TemplateFiller { mut errors, omitted, .. } = filler;
+    if omitted > 0 {
+        errors.push(TemplateError::Omitted { count: omitted });
+    }
+    errors
 }
 
 struct TemplateFiller<'a, L> {
     values: &'a L,
     budget: &'a mut TemplateBudget,
     errors: Vec<TemplateError>,
+    /// How many errors are not listed.
+    omitted: usize,
 }
 
 struct FieldPosition {
     pointer: String,
     /// Whether Kubernetes accepts only text here.
     text_only: bool,
+}
+
+impl FieldPosition {
+    /// The pointer for an error.
+    fn shown(&self) -> String {
+        let end = self.pointer.floor_char_boundary(MAX_POINTER_BYTES);
+        let mark = if end < self.pointer.len() { "…" } else { "" };
+        format!("{}{mark}", &self.pointer[..end])
+    }
 }
 
 impl<L: VariableSource> TemplateFiller<'_, L> {
@@ -153,7 +180,19 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
                 message: "An expression is not closed.".to_owned(),
                 hint: "Close it with }}, or write $${{ for a literal ${{.".to_owned(),
             };
-            self.errors.push(TemplateError::Invalid { pointer: spot.pointer.clone(), error: why });
+            self.push_error(ErrorKind::Invalid, || TemplateError::Invalid {
+                pointer: spot.shown(),
+                error: why,
+            });
+        }
+    }
+
+    /// Lists an error, unless its object or bundle has many of its kind.
+    fn push_error(&mut self, kind: ErrorKind, error: impl FnOnce() -> TemplateError) {
+        if self.budget.charge_error(kind) {
+            self.errors.push(error());
+        } else {
+            self.omitted += 1;
         }
     }
 
@@ -161,28 +200,29 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
         if self.budget.is_exceeded() {
             return None;
         }
-        let pointer = || spot.pointer.clone();
         let Some(read) = expression::parse(inner) else {
             if let Some(meant) = expression::suggest_root(inner) {
-                let written = inner.trim().chars().take(80).collect();
-                self.errors.push(TemplateError::UnknownRoot {
-                    pointer: pointer(),
-                    text: written,
+                self.push_error(ErrorKind::UnknownRoot, || TemplateError::UnknownRoot {
+                    pointer: spot.shown(),
+                    text: inner.trim().chars().take(80).collect(),
                     suggestion: meant,
                 });
             }
             return None;
         };
-        let problem = match read.map(|expression| self.evaluate(&expression)) {
+        let evaluated = read.map(|expression| self.evaluate(&expression));
+        match evaluated {
             Ok(Ok(value)) => return Some(value),
             Ok(Err(EvaluationError::MissingValue(variable))) => {
-                TemplateError::MissingValue { pointer: pointer(), variable }
+                self.push_error(ErrorKind::MissingValue, || TemplateError::MissingValue {
+                    pointer: spot.shown(),
+                    variable,
+                })
             }
-            Ok(Err(EvaluationError::Invalid(why))) | Err(why) => {
-                TemplateError::Invalid { pointer: pointer(), error: why }
-            }
-        };
-        self.errors.push(problem);
+            Ok(Err(EvaluationError::Invalid(why))) | Err(why) => self.push_error(ErrorKind::Invalid, || {
+                TemplateError::Invalid { pointer: spot.shown(), error: why }
+            }),
+        }
         None
     }
 
@@ -220,7 +260,10 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
     fn convert_integer(&self, variable: &Variable, value: &Value) -> Result<Value, EvaluationError> {
         let text = value_text(value);
         let number = self.values.parse_integer(&text).ok_or_else(|| InvalidExpression {
-            message: format!("{variable} is {text:?}, which is not a whole number."),
+            message: format!(
+                "{variable} is {:?}, which is not a whole number.",
+                text.chars().take(MAX_SHOWN_CHARS).collect::<String>()
+            ),
             hint: "Change the value, or remove | int.".to_owned(),
         });
         Ok(number?.into())

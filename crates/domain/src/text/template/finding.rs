@@ -2,7 +2,10 @@
 
 use super::TemplateError;
 use crate::kubernetes::object::ObjectRef;
-use crate::text::finding::Finding;
+use crate::text::finding::{Finding, shorten};
+
+/// Most bytes of a message: expressions are copied to it.
+const MAX_MESSAGE_BYTES: usize = 1_000;
 
 /// The finding for an error in an object that does not depend on the cluster; `None` for a missing value.
 pub(crate) fn static_finding(problem: &TemplateError, object: &ObjectRef) -> Option<Finding> {
@@ -19,11 +22,21 @@ fn error_finding(problem: &TemplateError, subject: &str) -> Option<Finding> {
     let (pointer, finding) = match problem {
         TemplateError::MissingValue { .. } => return None,
         TemplateError::Invalid { pointer, error: why } => {
-            (pointer, Finding::error("G115", format!("{subject}: {}", why.message), why.hint.clone()))
+            let message = shorten(format!("{subject}: {}", why.message), MAX_MESSAGE_BYTES);
+            (pointer, Finding::error("G115", message, why.hint.clone()))
         }
         TemplateError::UnknownRoot { pointer, text: written, suggestion: meant } => {
             let message = format!("{subject}: {written:?} is not a Flotilla variable and is left unchanged.");
             (pointer, Finding::warning("G115", message, format!("Did you mean {meant}?")))
+        }
+        TemplateError::Omitted { count } => {
+            let message =
+                format!("{subject}: {count} more expressions have errors; only the first are listed.");
+            return Some(Finding::warning(
+                "G115",
+                message,
+                "Correct those that are listed, then check again.",
+            ));
         }
     };
     Some(finding.with_path(pointer))
@@ -38,6 +51,7 @@ pub(crate) fn missing_finding(
 ) -> Option<Finding> {
     let TemplateError::MissingValue { pointer, variable } = problem else { return None };
     let message = format!("{object} uses {variable}, which is not known for this cluster.");
+    let message = shorten(message, MAX_MESSAGE_BYTES);
     let finding = if waits {
         Finding::warning(
             "G115",

@@ -208,3 +208,31 @@ fn g115_many_expressions_have_a_budget_of_their_object_and_of_their_bundle() {
     ];
     assert_eq!(messages.into_iter().collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn p19_errors_of_expressions_are_bounded_in_number_and_in_the_length_of_their_pointer() {
+    let key = "K".repeat(100_000);
+    let children: serde_json::Map<String, Value> =
+        (0..3_000).map(|n| (format!("k{n}"), "${{ cluster.x }}".into())).collect();
+    let cluster = cluster();
+    let values =
+        TemplateValues { cluster: &cluster, workload: "shop", namespace: "web", revision: 7, targets: &[] };
+    let mut budget = TemplateBudget::default();
+    let mut listed = 0;
+    for _ in 0..10 {
+        let mut object = json!({"z": "${{ cluster.labels.nope }}"});
+        object[key.as_str()] = children.clone().into();
+        for problem in fill(&mut object, &values, &mut budget) {
+            match problem {
+                TemplateError::Invalid { pointer, .. } => {
+                    assert!(pointer.len() < 520 && pointer.ends_with('…'), "{}", pointer.len());
+                    listed += 1;
+                }
+                TemplateError::MissingValue { pointer, .. } => assert_eq!(pointer, "/z", "it is listed too"),
+                TemplateError::Omitted { count } => assert!(count >= 2_950, "{count}"),
+                TemplateError::UnknownRoot { text, .. } => panic!("{text}"),
+            }
+        }
+    }
+    assert_eq!(listed, 200);
+}

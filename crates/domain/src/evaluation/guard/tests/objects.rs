@@ -386,3 +386,17 @@ fn g309_references_of_bindings_and_broad_roles_are_reported() {
     );
     assert_no_finding("G309", &binding(view, "name: a, namespace: elsewhere"));
 }
+
+#[test]
+fn p19_g115_many_invalid_expressions_below_a_long_key_have_few_and_short_findings() {
+    let fields: String = (0..3_000).map(|n| format!("    k{n}: ${{{{cluster.x}}}}\n")).collect();
+    let text = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\ndata:\n  ? \"{}\"\n  :\n{fields}",
+        "K".repeat(4_000)
+    );
+    let found = findings_with_code("G115", &text);
+    assert_eq!(found.len(), 51);
+    assert!(found.iter().all(|finding| finding.path.len() < 520));
+    assert!(found.iter().any(|finding| finding.message.contains("2950 more expressions")), "{found:?}");
+    assert!(found.iter().any(Finding::is_blocking));
+}
