@@ -66,6 +66,8 @@ async fn s1_13_s1_21_a_sync_of_some_clusters_has_an_outcome_for_those_alone() {
     test.publish_new("web", by_label("env=prod")).await;
     east.apply_release().await;
     west.apply_release().await;
+    // Operations are listed by time.
+    test.advance_clock(1);
     let requested = test.hub.sync_workload(&test.actor, "web", &["east".to_owned()]).await.unwrap();
     let query = domain::page::ListQuery::default();
     let latest = test.hub.list_operations("web", &query).await.unwrap().items.remove(0);
