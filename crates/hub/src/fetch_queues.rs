@@ -9,8 +9,8 @@ const COMMITS: QueueLimits = limits(6, 2);
 const REFS: QueueLimits = limits(32, 4);
 /// Indexes: each may have 32 MiB as text.
 const INDEXES: QueueLimits = limits(6, 2);
-/// Charts: 12 MiB each.
-const CHARTS: QueueLimits = limits(16, 4);
+/// Charts: each may have the index of its repository in memory, 32 MiB as text.
+const CHARTS: QueueLimits = limits(6, 2);
 
 const fn limits(running: usize, running_of_host: usize) -> QueueLimits {
     QueueLimits {

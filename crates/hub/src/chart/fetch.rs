@@ -14,7 +14,6 @@ use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use source::repository::{ChartRequest, RepositoryError, RepositoryErrorKind, RepositoryVersion};
 use store::chart_repository::ChartRepositoryRow;
-use tokio::sync::Semaphore;
 
 use super::rendering::RenderingFailure;
 use super::upload::read_chart;
@@ -25,8 +24,6 @@ use crate::hub::CommitEffects;
 use crate::manifests::RenderWait;
 use crate::{Actor, Error, Hub};
 
-/// Charts that are fetched at the same time; each may have an index of 32 MiB in memory.
-const CONCURRENT_FETCHES: usize = 4;
 /// How long the versions of a chart in a registry may take.
 const REGISTRY_WAIT: Duration = Duration::from_secs(20);
 
@@ -43,15 +40,9 @@ struct FetchKey {
 }
 
 /// Fetches charts on this server.
+#[derive(Default)]
 pub(crate) struct ChartFetcher {
     running: Mutex<HashMap<FetchKey, SharedFetch>>,
-    slots: Semaphore,
-}
-
-impl Default for ChartFetcher {
-    fn default() -> Self {
-        Self { running: Mutex::default(), slots: Semaphore::new(CONCURRENT_FETCHES) }
-    }
 }
 
 impl Hub {
@@ -148,9 +139,6 @@ async fn fetch(
     row: &ChartRepositoryRow,
     key: &FetchKey,
 ) -> Result<Result<ChartVersion, RenderingFailure>, Error> {
-    let Ok(_slot) = hub.chart_fetcher().slots.acquire().await else {
-        return Ok(Err(RenderingFailure::retried("The server stops.", "It is tried again.")));
-    };
     let client = match hub.repository_client() {
         Ok(client) => client,
         Err(failure) => return Ok(Err(RenderingFailure::retried(failure.message, failure.hint))),
