@@ -12,7 +12,6 @@ use domain::chart_hook::is_test_hook;
 use domain::generated_values::{GeneratedFields, find_generated_fields};
 use domain::manifest;
 use domain::workload::SourceFile;
-use tokio::sync::Semaphore;
 
 use crate::archive::{ChartArchive, reserve_memory};
 use crate::memory_budget::MemoryExhausted;
@@ -42,8 +41,6 @@ struct HelmProgram {
     program: PathBuf,
     version: String,
     sandbox: Sandbox,
-    /// One run per core, because more would only make each slower, and fewer with little memory.
-    runs: Semaphore,
 }
 
 /// The output of a chart.
@@ -101,12 +98,6 @@ impl Helm {
     }
 
     async fn run(&self, run: &HelmRun<'_>) -> Result<Vec<SourceFile>, RenderFailed> {
-        let _permit = self
-            .0
-            .runs
-            .acquire()
-            .await
-            .map_err(|_| RenderFailed::new(FailureKind::Server, "The server is stopping."))?;
         let folder = self.0.sandbox.create_folder("chart-").map_err(RenderFailed::from_io)?;
         let command = self.prepare(run, folder.path()).map_err(RenderFailed::from_io)?;
         let finished =

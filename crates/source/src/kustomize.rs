@@ -9,7 +9,6 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 
 use domain::workload::SourceFile;
-use tokio::sync::Semaphore;
 
 use crate::messages::{is_about_outside_file, redact};
 use crate::sandbox::{RUN_TIMEOUT, RunEnd, SETUP_FAILED, Sandbox, SandboxNotClosed, run_process};
@@ -33,8 +32,6 @@ struct KustomizeProgram {
     program: PathBuf,
     version: String,
     sandbox: Sandbox,
-    /// One run per core: more would only make each slower.
-    runs: Semaphore,
 }
 
 /// A kustomization was not rendered.
@@ -107,11 +104,6 @@ impl Kustomize {
         path: &str,
     ) -> Result<Vec<SourceFile>, KustomizeFailed> {
         self.0.sandbox.check()?;
-        let stopping = |_| KustomizeFailed {
-            is_temporary: true,
-            ..KustomizeFailed::new("The server is stopping.", "Try again.")
-        };
-        let _permit = self.0.runs.acquire().await.map_err(stopping)?;
         let from_io = |error: std::io::Error| KustomizeFailed::from_io(&error);
         let folder = self.0.sandbox.create_folder("kustomize-").map_err(from_io)?;
         // The thread owns the folder, so that it writes nothing after its deletion.

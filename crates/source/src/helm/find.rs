@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use semver::Version;
 use tokio::process::Command;
-use tokio::sync::Semaphore;
 
 use super::{Helm, HelmProgram};
-use crate::sandbox::{Sandbox, max_processes};
+use crate::sandbox::Sandbox;
 
 /// The oldest version that is accepted: security support of Helm 3 ended in November 2026.
 pub const MIN_VERSION: Version = Version::new(4, 2, 4);
@@ -47,8 +46,7 @@ impl Helm {
         let program = std::fs::canonicalize(&program)
             .map_err(|error| unavailable(format!("{} can't be used as helm: {error}.", program.display())))?;
         let version = read_version(&program).await?;
-        let runs = Semaphore::new(max_processes());
-        Ok(Self(Arc::new(HelmProgram { program, version, sandbox, runs })))
+        Ok(Self(Arc::new(HelmProgram { program, version, sandbox })))
     }
 }
 

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use semver::Version;
 use tokio::process::Command;
-use tokio::sync::Semaphore;
 
 use super::{Kustomize, KustomizeProgram};
-use crate::sandbox::{Sandbox, max_processes};
+use crate::sandbox::Sandbox;
 
 /// The oldest version that is accepted.
 pub const MIN_VERSION: Version = Version::new(5, 4, 0);
@@ -44,12 +43,7 @@ impl Kustomize {
         let version = read_version(&program)
             .await
             .map_err(|why| unavailable(format!("{} is no usable kustomize: {why}.", program.display())))?;
-        Ok(Self(Arc::new(KustomizeProgram {
-            program,
-            version: format!("v{version}"),
-            sandbox,
-            runs: Semaphore::new(max_processes()),
-        })))
+        Ok(Self(Arc::new(KustomizeProgram { program, version: format!("v{version}"), sandbox })))
     }
 }
 

@@ -181,7 +181,7 @@ fn p19_the_kernel_ends_a_renderer_before_the_server_if_memory_runs_out() {
 
 #[tokio::test]
 async fn p19_a_chart_that_needs_too_much_memory_is_ended_by_its_limit() {
-    // More than twice the limit in one piece: what Go has reserved before counts only in part.
+    // More than twice the limit in one piece: a piece that exceeds it by little is allowed in some runs (`sandbox/memory.rs`).
     let template = "kind: ConfigMap\ndata:\n  a: {{ repeat 300000000 \"aaaa\" | len }}\n";
     let archive = chart(&[("templates/a.yaml", template)]);
     let helm = helm_in(measure_sandbox("", SandboxMode::Strict).await).await;
