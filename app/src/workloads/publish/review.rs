@@ -180,8 +180,9 @@ pub async fn review_read(
 /// The codes that a publish of the plan would have to force; none if something rejects it that can't be forced.
 #[cfg(feature = "ssr")]
 fn find_forcible_codes(guard_findings: &[Finding], plan: Option<&PlanView>) -> Vec<String> {
-    let is_final =
-        |finding: &Finding| finding.is_blocking() && !domain::guard::catalogue::is_forcible_on_hub(finding);
+    let is_final = |finding: &Finding| {
+        finding.is_blocking() && !domain::guard::catalogue::is_forcible_on_hub(&finding.code)
+    };
     let Some(plan) = plan.filter(|_| !guard_findings.iter().any(is_final)) else {
         return Vec::new();
     };

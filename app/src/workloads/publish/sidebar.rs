@@ -309,7 +309,7 @@ fn publish_button(
 
 /// The checkbox that forces the codes with which clusters rejected the plan.
 fn force_option(codes: &[String], acknowledged: RwSignal<bool>) -> AnyView {
-    let is_decided = |code: &String| domain::guard::catalogue::is_decided_on_hub(code);
+    let is_decided = |code: &String| domain::guard::catalogue::is_forcible_on_hub(code);
     let (label, effect) = if codes.iter().all(is_decided) {
         (
             "Publish and replace the generated values",

@@ -107,7 +107,7 @@ pub fn force_flags(findings: &[Finding]) -> Option<String> {
 /// What is expected of a publish that forces these codes, to complete a sentence.
 pub fn describe_force<'c>(codes: impl Iterator<Item = &'c str>) -> &'static str {
     let (decided, rejected): (Vec<&str>, Vec<&str>) =
-        codes.partition(|code| catalogue::is_decided_on_hub(code));
+        codes.partition(|code| catalogue::is_forcible_on_hub(code));
     match (decided.is_empty(), rejected.is_empty()) {
         (false, true) => "the generated values that are named are replaced",
         (true, _) => "the clusters are expected to reject these objects",

@@ -52,7 +52,7 @@ impl Hub {
             };
             // A value that a publish would replace can be shown.
             let is_blocking =
-                |finding: &&Finding| finding.is_blocking() && !catalogue::is_forcible_on_hub(finding);
+                |finding: &&Finding| finding.is_blocking() && !catalogue::is_forcible_on_hub(&finding.code);
             let blocking = snapshot.manifests.findings().iter().filter(is_blocking);
             let concerns =
                 |finding: &&Finding| finding.clusters.is_empty() || finding.clusters.contains(&target.name);

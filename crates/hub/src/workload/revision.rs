@@ -149,7 +149,8 @@ impl Hub {
         };
         let manifests = self.load_manifests(query, RenderWait::Request).await?;
         // A value that a publish would replace can be shown.
-        let blocking = |finding: &&Finding| finding.is_blocking() && !catalogue::is_forcible_on_hub(finding);
+        let blocking =
+            |finding: &&Finding| finding.is_blocking() && !catalogue::is_forcible_on_hub(&finding.code);
         let findings: Vec<Finding> = manifests.findings().iter().filter(blocking).cloned().collect();
         if !findings.is_empty() {
             return Ok(Err(findings));

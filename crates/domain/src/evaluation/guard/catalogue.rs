@@ -47,13 +47,8 @@ impl GuardRail {
 /// The codes of checks of the hub that hold a publish until a person decides. What they find can be rendered and applied.
 const FORCIBLE_ON_HUB: [&str; 1] = ["G125"];
 
-/// Whether a finding of a check of the hub holds a publish only until it is forced.
-pub fn is_forcible_on_hub(finding: &Finding) -> bool {
-    is_decided_on_hub(&finding.code)
-}
-
-/// Whether this code is one of a check of the hub that a publish can force.
-pub fn is_decided_on_hub(code: &str) -> bool {
+/// Whether findings of the hub with this code hold a publish only until it is forced.
+pub fn is_forcible_on_hub(code: &str) -> bool {
     FORCIBLE_ON_HUB.contains(&code)
 }
 
