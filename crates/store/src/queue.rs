@@ -37,12 +37,11 @@ pub enum ClaimOrder {
 
 impl ClaimOrder {
     /// The columns to order by.
-    const fn columns(self) -> &'static str {
+    fn columns(self) -> String {
         match self {
-            Self::RequestedFirst => "due_at, workload_id",
-            // Without the offset: 4503599627370496 is REQUESTED_OFFSET.
+            Self::RequestedFirst => "due_at, workload_id".to_owned(),
             Self::LongestDueFirst => {
-                "CASE WHEN due_at < 0 THEN due_at + 4503599627370496 ELSE due_at END, workload_id"
+                format!("CASE WHEN due_at < 0 THEN due_at + {REQUESTED_OFFSET} ELSE due_at END, workload_id")
             }
         }
     }
@@ -267,7 +266,7 @@ impl WorkloadQueue {
         let rows = sql("WITH due AS MATERIALIZED (SELECT workload_id FROM ")
             .push(self.table)
             .push(" WHERE due_at IS NOT NULL AND due_at <= $1 ORDER BY ")
-            .push(order.columns())
+            .push(&order.columns())
             .push(" LIMIT $2")
             .bind(now.millis())
             .bind(i64::from(limit))
