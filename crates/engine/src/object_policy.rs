@@ -121,13 +121,13 @@ fn dropped_uids(
     let Some(record) = record.filter(|_| policies.prune) else { return HashSet::new() };
     let hooks = prepared.hooks.iter().map(|hook| &hook.desired.object);
     let objects = prepared.objects.iter().map(|desired| &desired.object);
-    let kept: HashSet<(&str, &str, &str, &str)> = objects.chain(hooks).map(identity).collect();
+    let desired: HashSet<(&str, &str, &str, &str)> = objects.chain(hooks).map(identity).collect();
     let is_orphaned = |object: &ObjectRef| {
         policies.deletion == DeletionPolicy::SelectivelyOrphan
             && policies.should_orphan(policies.deletion, object)
     };
     let entries = record.resources.iter().filter(|entry| {
-        !entry.uid.is_empty() && !kept.contains(&identity(&entry.object)) && !is_orphaned(&entry.object)
+        !entry.uid.is_empty() && !desired.contains(&identity(&entry.object)) && !is_orphaned(&entry.object)
     });
     entries.map(|entry| entry.uid.clone()).collect()
 }

@@ -58,12 +58,12 @@ pub(crate) enum QueueFull {
 
 /// The queue. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct FairQueue(Arc<Mutex<QueueState>>);
+pub(crate) struct FairQueue(Arc<Mutex<FairQueueState>>);
 
 impl FairQueue {
     /// An empty queue.
     pub fn new(limits: QueueLimits) -> Self {
-        let state = QueueState { limits, running: 0, waiting: 0, last_id: 0, groups: VecDeque::new() };
+        let state = FairQueueState { limits, running: 0, waiting: 0, last_id: 0, groups: VecDeque::new() };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -109,7 +109,7 @@ impl QueuePosition {
 /// A place; dropped, it is given to the next one.
 #[derive(Debug)]
 pub(crate) struct QueuePlace {
-    queue: Arc<Mutex<QueueState>>,
+    queue: Arc<Mutex<FairQueueState>>,
     id: u64,
     group: String,
 }
@@ -123,7 +123,7 @@ impl Drop for QueuePlace {
 }
 
 #[derive(Debug)]
-struct QueueState {
+struct FairQueueState {
     limits: QueueLimits,
     running: usize,
     waiting: usize,
@@ -152,7 +152,7 @@ struct Waiting {
     admit: oneshot::Sender<()>,
 }
 
-impl QueueState {
+impl FairQueueState {
     fn enqueue(&mut self, key: &QueueKey) -> Result<(u64, oneshot::Receiver<()>), QueueFull> {
         let limits = self.limits;
         if self.waiting >= limits.waiting {

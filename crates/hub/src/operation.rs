@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use domain::operation::{
-    Operation, OperationCounts, OperationKind, OperationTarget, OperationView, ReleaseTarget,
+    Operation, OperationCounts, OperationKind, OperationTarget, OperationView, ReleaseCluster,
 };
 use domain::page::{ListQuery, Page};
 use domain::release::Release;
@@ -221,7 +221,7 @@ async fn evaluate_releases(
     let evaluate = |release: &Release| {
         let cluster = release.cluster();
         let name = names.get(&cluster).map(String::as_str).unwrap_or_default();
-        operation.evaluate_release(release, ReleaseTarget { name, is_leaving: leaving.contains(&cluster) })
+        operation.evaluate_release(release, ReleaseCluster { name, is_leaving: leaving.contains(&cluster) })
     };
     let is_concerned =
         |release: &&Release| scope.as_ref().is_none_or(|scope| scope.contains(&release.cluster()));

@@ -61,21 +61,21 @@ pub struct FinishedProgram {
 /// A line of `cargo test --no-run --message-format=json`, as far as it is read.
 /// <https://doc.rust-lang.org/cargo/reference/external-tools.html#artifact-messages>
 #[derive(Deserialize)]
-struct Message {
+struct CargoMessage {
     reason: String,
     manifest_path: Option<PathBuf>,
-    target: Option<Target>,
-    profile: Option<Profile>,
+    target: Option<CargoTarget>,
+    profile: Option<CargoProfile>,
     executable: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct CargoTarget {
     src_path: PathBuf,
 }
 
 #[derive(Deserialize)]
-struct Profile {
+struct CargoProfile {
     test: bool,
 }
 
@@ -172,7 +172,7 @@ impl TestRunner<'_> {
 
 /// The test program that a message of cargo names.
 fn parse_message(root: &Path, line: &str) -> Option<TestProgram> {
-    let message: Message = serde_json::from_str(line).ok()?;
+    let message: CargoMessage = serde_json::from_str(line).ok()?;
     let target = message.target.filter(|_| message.reason == "compiler-artifact")?;
     message.profile.filter(|profile| profile.test)?;
     let source = target.src_path.strip_prefix(root).unwrap_or(&target.src_path);

@@ -109,11 +109,11 @@ impl Comparison<'_> {
 
 /// The generated values of one cluster, in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct GeneratedValues(Vec<FieldValue>);
+pub struct GeneratedValues(Vec<GeneratedValue>);
 
 /// The value of a generated field on one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum FieldValue {
+enum GeneratedValue {
     /// The cluster has it, and retains it.
     Existing(Value),
     /// That of the rendering: the cluster has no such object or field, or the field follows the rendering.
@@ -128,7 +128,7 @@ impl GeneratedValues {
         let at: HashMap<ObjectRef, usize> =
             parsed.manifests.iter().enumerate().map(|(at, one)| (one.object_ref(), at)).collect();
         for (field, value) in generated.fields.iter().zip(&self.0) {
-            let FieldValue::Existing(value) = value else { continue };
+            let GeneratedValue::Existing(value) = value else { continue };
             let manifest = at.get(&field.object).and_then(|at| parsed.manifests.get_mut(*at));
             if let Some(target) = manifest.and_then(|one| one.object.pointer_mut(&field.path)) {
                 *target = value.clone();
@@ -138,13 +138,13 @@ impl GeneratedValues {
 
     /// Whether all values are new, so that nothing is set and nothing is replaced.
     pub fn is_new(&self) -> bool {
-        self.0.iter().all(|value| *value == FieldValue::New)
+        self.0.iter().all(|value| *value == GeneratedValue::New)
     }
 
     /// The fields whose values on the cluster are replaced.
     pub fn replaced<'f>(&self, generated: &'f GeneratedFields) -> Vec<&'f GeneratedField> {
         let fields = generated.fields.iter().zip(&self.0);
-        fields.filter(|(_, value)| **value == FieldValue::Replaced).map(|(field, _)| field).collect()
+        fields.filter(|(_, value)| **value == GeneratedValue::Replaced).map(|(field, _)| field).collect()
     }
 }
 
@@ -159,24 +159,24 @@ pub fn retain_generated_values(
     let objects: HashMap<ObjectRef, &Value> =
         rendered.manifests.iter().map(|one| (one.object_ref(), &one.object)).collect();
     let rendered_value = |field: &GeneratedField| objects.get(&field.object)?.pointer(&field.path);
-    let mut values: Vec<FieldValue> = Vec::with_capacity(generated.fields.len());
+    let mut values: Vec<GeneratedValue> = Vec::with_capacity(generated.fields.len());
     // A certificate authority that a new webhook needs is the one that an existing Secret has.
     let mut replacements: HashMap<&Value, Value> = HashMap::new();
     for field in &generated.fields {
         let value = match objects.get(&field.object) {
             Some(object) if !is_pod_annotation(&field.path) => existing.retain(field, object),
-            _ => FieldValue::New,
+            _ => GeneratedValue::New,
         };
-        if let (FieldValue::Existing(value), Some(rendered)) = (&value, rendered_value(field)) {
+        if let (GeneratedValue::Existing(value), Some(rendered)) = (&value, rendered_value(field)) {
             replacements.entry(rendered).or_insert_with(|| value.clone());
         }
         values.push(value);
     }
     for (field, value) in generated.fields.iter().zip(&mut values) {
-        if let (FieldValue::New, Some(rendered)) = (&*value, rendered_value(field))
+        if let (GeneratedValue::New, Some(rendered)) = (&*value, rendered_value(field))
             && let Some(known) = replacements.get(rendered)
         {
-            *value = FieldValue::Existing(known.clone());
+            *value = GeneratedValue::Existing(known.clone());
         }
     }
     let mut values = GeneratedValues(values);
@@ -187,7 +187,7 @@ pub fn retain_generated_values(
             let current = existing.get(&field.object).and_then(|object| object.pointer(&field.path));
             if let Some(current) = current.filter(|value| is_pod_annotation(&field.path) && is_digest(value))
             {
-                *value = FieldValue::Existing(current.clone());
+                *value = GeneratedValue::Existing(current.clone());
             }
         }
     }
@@ -229,30 +229,30 @@ impl<'a> ExistingObjects<'a> {
     }
 
     /// The value of a field of this rendered object.
-    fn retain(&self, field: &GeneratedField, object: &Value) -> FieldValue {
-        let Some(rendered) = object.pointer(&field.path) else { return FieldValue::New };
+    fn retain(&self, field: &GeneratedField, object: &Value) -> GeneratedValue {
+        let Some(rendered) = object.pointer(&field.path) else { return GeneratedValue::New };
         let (current, is_current_encoded) = match self.find(field, object) {
             (CurrentValue::Found(current), is_encoded) => (current, is_encoded),
-            (CurrentValue::Missing, _) => return FieldValue::New,
-            (CurrentValue::Ambiguous, _) => return FieldValue::Replaced,
+            (CurrentValue::Missing, _) => return GeneratedValue::New,
+            (CurrentValue::Ambiguous, _) => return GeneratedValue::Replaced,
         };
         // Nothing tells which part of a list or map is generated: the other parts have to follow the rendering.
         if is_container(rendered) || is_container(current) {
-            return if current == rendered { FieldValue::New } else { FieldValue::Replaced };
+            return if current == rendered { GeneratedValue::New } else { GeneratedValue::Replaced };
         }
         let is_encoded = is_encoded(&field.object, &field.path);
         let texts = decode_text(current, is_current_encoded).zip(decode_text(rendered, is_encoded));
         let Some((current_text, rendered_text)) = texts.filter(|_| !field.ranges.is_empty()) else {
             return match is_encoded == is_current_encoded {
-                true => FieldValue::Existing(current.clone()),
-                false => FieldValue::Replaced,
+                true => GeneratedValue::Existing(current.clone()),
+                false => GeneratedValue::Replaced,
             };
         };
         let values = extract_values(&rendered_text, &field.ranges, &current_text);
         match values.and_then(|values| insert_values(&rendered_text, &field.ranges, &values)) {
-            Some(text) if is_encoded => FieldValue::Existing(STANDARD.encode(text).into()),
-            Some(text) => FieldValue::Existing(text.into()),
-            None => FieldValue::Replaced,
+            Some(text) if is_encoded => GeneratedValue::Existing(STANDARD.encode(text).into()),
+            Some(text) => GeneratedValue::Existing(text.into()),
+            None => GeneratedValue::Replaced,
         }
     }
 
@@ -305,9 +305,9 @@ fn find_current<'a>(rendered: &Value, current: &'a Value, path: &str) -> Current
                         let is_same = |(other, (one, current)): (usize, (&Value, &Value))| {
                             other == at || one == current
                         };
-                        let is_told =
+                        let is_unambiguous =
                             items.len() == others.len() && items.iter().zip(others).enumerate().all(is_same);
-                        if !is_told {
+                        if !is_unambiguous {
                             return CurrentValue::Ambiguous;
                         }
                         others.get(at).map(|other| (item, other))

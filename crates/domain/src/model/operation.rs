@@ -233,7 +233,7 @@ impl OperationView {
 
 /// The cluster of a release, as the outcome of an operation depends on it.
 #[derive(Debug, Clone, Copy)]
-pub struct ReleaseTarget<'a> {
+pub struct ReleaseCluster<'a> {
     /// Name of the cluster.
     pub name: &'a str,
     /// Whether the removal of the release was requested, and the placer has not started it.
@@ -242,7 +242,7 @@ pub struct ReleaseTarget<'a> {
 
 impl Operation {
     /// The outcome on the cluster of this release; `None` if the operation does not concern it.
-    pub fn evaluate_release(&self, release: &Release, target: ReleaseTarget<'_>) -> Option<OperationTarget> {
+    pub fn evaluate_release(&self, release: &Release, target: ReleaseCluster<'_>) -> Option<OperationTarget> {
         let (status, error) = match release.goal() {
             ReleaseGoal::Removed { since } | ReleaseGoal::Orphaned { since } => {
                 // Removed by an earlier operation.

@@ -52,7 +52,7 @@ pub struct InvalidInput {
 }
 
 impl InvalidInput {
-    fn one(path: String, message: String) -> Self {
+    fn of_field(path: String, message: String) -> Self {
         Self { fields: vec![InvalidField { path, message }], more: 0 }
     }
 }
@@ -92,7 +92,7 @@ impl UnknownFields {
 pub fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidInput> {
     if let Some(found) = null_character::find_in(value) {
         let message = found.describe();
-        return Err(InvalidInput::one(found.path, message));
+        return Err(InvalidInput::of_field(found.path, message));
     }
     let unknown = RefCell::new(UnknownFields::default());
     let parsed = T::deserialize(FieldReader { value, path: &ValuePath::Root, unknown: &unknown });
@@ -100,7 +100,7 @@ pub fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidInput> {
     if !listed.is_empty() {
         return Err(InvalidInput { fields: listed, more });
     }
-    parsed.map_err(|error| InvalidInput::one(error.path.unwrap_or_default(), error.message))
+    parsed.map_err(|error| InvalidInput::of_field(error.path.unwrap_or_default(), error.message))
 }
 
 /// The position in the input, linked to that of the parent, so that a path is only written for an error.

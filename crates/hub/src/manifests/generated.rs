@@ -95,11 +95,12 @@ impl Hub {
             if let Some(values) = &values {
                 values.apply(&generated, &mut parsed);
                 let replaced = describe_replaced(values, &generated);
-                let is_held = |id: &ClusterId| replaced.is_some() && installed.is_of_revision(*id, revision);
-                let (held, others): (Vec<ClusterId>, Vec<ClusterId>) =
-                    clusters.into_iter().partition(is_held);
+                let is_rejected =
+                    |id: &ClusterId| replaced.is_some() && installed.is_of_revision(*id, revision);
+                let (rejected, others): (Vec<ClusterId>, Vec<ClusterId>) =
+                    clusters.into_iter().partition(is_rejected);
                 if let Some(replaced) = replaced {
-                    result.missing.extend(held.into_iter().map(|id| (id, reject_rendering(&replaced))));
+                    result.missing.extend(rejected.into_iter().map(|id| (id, reject_rendering(&replaced))));
                     let names = others.iter().filter_map(|id| names.get(id)).cloned().collect();
                     result.findings.extend((!others.is_empty()).then(|| replaced_finding(&replaced, names)));
                     if others.is_empty() {

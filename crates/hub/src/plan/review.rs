@@ -100,18 +100,18 @@ pub(crate) fn check_findings(
 ) -> Result<BTreeSet<String>, Error> {
     let blocking = findings.iter().filter(|finding| finding.is_blocking());
     let (decisions, others): (Vec<&Finding>, Vec<&Finding>) =
-        blocking.partition(|finding| catalogue::is_forcible_on_hub(finding));
+        blocking.partition(|finding| catalogue::is_forcible_on_hub(&finding.code));
     if !others.is_empty() {
         return Err(Error::Invalid(findings.to_vec()));
     }
-    let (forced, held): (Vec<&Finding>, Vec<&Finding>) =
+    let (forced, blocking): (Vec<&Finding>, Vec<&Finding>) =
         decisions.into_iter().partition(|finding| force.contains(&finding.code));
-    if held.is_empty() {
+    if blocking.is_empty() {
         return Ok(forced.into_iter().map(|finding| finding.code.clone()).collect());
     }
-    let mut sentences: Vec<String> = held.iter().map(|finding| finding.message.clone()).collect();
+    let mut sentences: Vec<String> = blocking.iter().map(|finding| finding.message.clone()).collect();
     sentences.push("Nothing was published. Correct the draft, or force these codes by name.".to_owned());
-    let findings = held.into_iter().cloned().collect();
+    let findings = blocking.into_iter().cloned().collect();
     Err(Error::PlanRejected { message: sentences.join(" "), findings })
 }
 

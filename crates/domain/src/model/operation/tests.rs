@@ -35,8 +35,8 @@ fn release() -> Release {
     release
 }
 
-const fn target() -> ReleaseTarget<'static> {
-    ReleaseTarget { name: "eu", is_leaving: false }
+const fn target() -> ReleaseCluster<'static> {
+    ReleaseCluster { name: "eu", is_leaving: false }
 }
 
 fn status(operation: &Operation, release: &Release) -> Option<OperationStatus> {
@@ -137,7 +137,7 @@ fn s1_21_a_cluster_that_left_the_group_is_no_success_before_it_removed_the_objec
     let mut release = release();
     release.apply_report(&report(&release, Ok(b"one")), at(2)).unwrap();
     let sync = operation(OperationKind::Sync, None, 3);
-    let leaving = ReleaseTarget { is_leaving: true, ..target() };
+    let leaving = ReleaseCluster { is_leaving: true, ..target() };
     let outcome = |release: &Release| sync.evaluate_release(release, leaving).unwrap().status;
     assert_eq!(outcome(&release), OperationStatus::Running);
     release.set_connectivity(Connectivity::Offline, at(4));
