@@ -302,17 +302,22 @@ export async function chooseAction(page: Page, name: string): Promise<void> {
 
 /** Injects a fault into the cluster of the current page, or into a workload there, with the demo's menu. */
 export async function injectFault(page: Page, what: string, workload?: string): Promise<void> {
+  const isInjection = (url: string): boolean => url.includes("/api/fn/inject_demo_fault");
   // The next step may leave the page, which aborts a request.
-  const injected = page.waitForResponse((response) => response.url().includes("/api/fn/inject_demo_fault"), { timeout: PATIENCE });
-  let isInjected = false;
-  void injected.then(() => (isInjected = true), () => undefined);
+  const injected = page.waitForResponse((response) => isInjection(response.url()), { timeout: PATIENCE });
+  // If the steps below fail, their failure is reported and not that of the wait.
+  void injected.catch(() => undefined);
+  let isSent = false;
+  page.on("request", (request) => (isSent ||= isInjection(request.url())));
   const item = page.getByRole("button", { name: what });
-  // The menu is opened again if an update of the page has closed it.
+  // The menu is opened again if an update of the page has closed it. A click whose button moved between press and release submits
+  // nothing: it is repeated until a request was sent, and never after that.
   await expect(async () => {
-    if (isInjected) return;
+    if (isSent) return;
     if (!(await item.isVisible())) await page.getByRole("button", { name: "Break it" }).click({ timeout: 10_000 });
     if (workload) await page.getByLabel("Workload", { exact: true }).selectOption(workload, { timeout: 3_000 });
     await item.click({ timeout: 3_000 });
+    await expect.poll(() => isSent, { timeout: 5_000 }).toBe(true);
   }).toPass({ timeout: PATIENCE });
   await injected;
 }
