@@ -1,6 +1,5 @@
 //! The multi-cluster deployment API: groups, deployments and operations, in requests as its clients send them (S1).
 
-use domain::cluster::Connectivity;
 use domain::placement::ClusterGroup;
 use reqwest::{Method, StatusCode};
 use wire::OverridePut;
@@ -15,16 +14,11 @@ pub(super) const WEB: &str = "/api/v1/orgs/default/clustergroups/europe/deployme
 
 /// A fleet with charts `local/web` 1.0.0 and 1.1.0.
 pub(super) async fn fleet_of(names: &[&str]) -> TestFleet {
-    let mut fleet = TestFleet::start_with(&[]).await;
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let fleet = TestFleet::start_with(&names).await;
     set_helm(&fleet).await;
-    for name in names {
-        fleet.add_cluster(name).await;
-    }
     for version in ["1.0.0", "1.1.0"] {
         fleet.client.upload_chart(chart(version, &[])).await.unwrap();
-    }
-    for name in names {
-        fleet.wait_for_connectivity(name, Connectivity::Online).await;
     }
     fleet
 }

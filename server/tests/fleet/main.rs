@@ -139,6 +139,10 @@ impl TestFleet {
         for name in names {
             fleet.add_cluster(name).await;
         }
+        // Before the first report, a chart waits for the version and the APIs of its cluster.
+        for name in names {
+            fleet.wait_for_connectivity(name, Connectivity::Online).await;
+        }
         fleet
     }
 

@@ -65,9 +65,6 @@ async fn fleet_with_group() -> TestFleet {
     let fleet = TestFleet::start_with(&["eu-1", "eu-2"].map(str::to_owned)).await;
     set_helm(&fleet).await;
     fleet.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
-    for name in ["eu-1", "eu-2"] {
-        fleet.wait_for_connectivity(name, domain::cluster::Connectivity::Online).await;
-    }
     fleet
 }
 
