@@ -14,8 +14,7 @@ use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
 
 use crate::chart::RenderingFailure;
-use crate::fair_queue::QueueFull;
-use crate::fetch_queues::{describe_full, host_key};
+use crate::fetch_queues::{acquire, acquire_within};
 use crate::{Error, Hub};
 
 mod artifact;
@@ -33,12 +32,13 @@ pub(crate) use poll::RefChecks;
 /// How long a list of refs may take within a request, and how long it may wait for its turn before that.
 const RESOLVE_WAIT: Duration = Duration::from_secs(20);
 
-/// A commit at a path of a repository.
+/// A commit at a path of a repository, fetched in the turn of a user: nobody waits in the turns of another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct FetchKey {
     url: String,
     commit: String,
     path: String,
+    turn: String,
 }
 
 /// Reads Git repositories on this server.
@@ -85,10 +85,9 @@ impl Hub {
             Ok((remote, _)) => remote,
             Err(failure) => return Ok(Err(failure)),
         };
-        let place = self.fetch_queues().commits.acquire(&host_key(url)).await;
-        let _place = match place {
+        let _place = match acquire(&self.fetch_queues().commits, url).await {
             Ok(place) => place,
-            Err(full) => return Ok(Err(not_read(url, full))),
+            Err(message) => return Ok(Err(not_read(message))),
         };
         let counted = client.count_commits_ahead(&remote, tip, base).await;
         Ok(counted.map_err(|error| to_failure(error, url)))
@@ -166,26 +165,14 @@ impl Hub {
         }))
     }
 
-    /// Reads refs or tags in the turn of their host, and no longer than a request may take.
+    /// Reads refs or tags in turn, and no longer than a request may take.
     async fn read_refs<T>(
         &self,
         url: &str,
         request: impl Future<Output = T> + Send,
     ) -> Result<T, RenderingFailure> {
-        let key = host_key(url);
-        let place = tokio::time::timeout(RESOLVE_WAIT, self.fetch_queues().refs.acquire(&key)).await;
-        let _place = match place {
-            Ok(Ok(place)) => place,
-            Ok(Err(full)) => return Err(not_read(url, full)),
-            Err(_) => {
-                let message = format!(
-                    "{url} was not read, because other requests to {} took more than {} s.",
-                    key.group,
-                    RESOLVE_WAIT.as_secs()
-                );
-                return Err(waiting(message, "It is tried again."));
-            }
-        };
+        let place = acquire_within(&self.fetch_queues().refs, url, RESOLVE_WAIT).await;
+        let _place = place.map_err(not_read)?;
         tokio::time::timeout(RESOLVE_WAIT, request).await.map_err(|_| {
             waiting(
                 format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
@@ -240,9 +227,9 @@ fn waiting(message: impl Into<String>, hint: impl Into<String>) -> RenderingFail
     RenderingFailure { findings: vec![finding], reason: Reason::WaitingForArtifact }
 }
 
-/// Too much of its host waits already.
-fn not_read(url: &str, full: QueueFull) -> RenderingFailure {
-    waiting(describe_full(url, full), "It is tried again.")
+/// It had no turn.
+fn not_read(message: String) -> RenderingFailure {
+    waiting(message, "It is tried again.")
 }
 
 /// The commit of a draft is not known.

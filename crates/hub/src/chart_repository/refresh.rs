@@ -12,8 +12,9 @@ use store::chart_repository::ChartRepositoryRow;
 
 use super::{ReadFailure, to_public, to_source};
 use crate::blocking::run_blocking;
-use crate::fetch_queues::{describe_full, host_key};
+use crate::fetch_queues::acquire;
 use crate::hub::CommitEffects;
+use crate::requester::{current_turn, spawn_for_requester, start_for_requester};
 use crate::{Actor, Error, Hub};
 
 /// A refresh that runs; every requester awaits the same one.
@@ -73,24 +74,24 @@ impl Hub {
         let _ = tokio::time::timeout(REQUEST_WAIT, self.start_refresh(row)).await;
     }
 
-    /// Starts a refresh in the background if the index is due.
+    /// Starts a refresh in the background if the index is due: in the turn of the user who added the repository, whoever uses it.
     pub(crate) fn refresh_if_due(&self, row: &ChartRepositoryRow) {
         let now = self.clock().now();
         if is_due(&row.status, now) {
-            drop(self.start_refresh(row));
+            drop(start_for_requester(row.created_by.clone(), || self.start_refresh(row)));
         }
     }
 
-    /// Starts a refresh, or joins the one that runs.
+    /// Starts a refresh in the turn of the user of this task, or joins the one that runs.
     fn start_refresh(&self, row: &ChartRepositoryRow) -> SharedRefresh {
-        let key = (row.name.clone(), row.revision);
+        let key = (row.name.clone(), row.revision, current_turn());
         let mut running = self.repository_reader().refreshes.lock();
         if let Some(refresh) = running.get(&key) {
             return refresh.clone();
         }
         let (hub, row, ended) = (self.clone(), row.clone(), key.clone());
         // A task of its own: a refresh goes on when its requester is gone.
-        let task = tokio::spawn(async move {
+        let task = spawn_for_requester(async move {
             if let Err(error) = refresh(&hub, row).await {
                 tracing::warn!(%error, repository = ended.0, "the refresh of a chart repository could not be stored");
             }
@@ -103,14 +104,12 @@ impl Hub {
 }
 
 async fn refresh(hub: &Hub, row: ChartRepositoryRow) -> Result<(), Error> {
-    let fetched = match hub.fetch_queues().indexes.acquire(&host_key(&row.url)).await {
+    let fetched = match acquire(&hub.fetch_queues().indexes, &row.url).await {
         Ok(_place) => {
             store_attempt(hub, &row).await?;
             fetch(hub, &row).await
         }
-        Err(full) => {
-            Err(ReadFailure { message: describe_full(&row.url, full), hint: "It is tried again.".to_owned() })
-        }
+        Err(message) => Err(ReadFailure { message, hint: "It is tried again.".to_owned() }),
     };
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
