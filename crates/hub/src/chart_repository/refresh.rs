@@ -26,6 +26,8 @@ const REFRESH_MILLIS: i64 = 10 * 60_000;
 const RETRY_MILLIS: i64 = 60_000;
 /// Longest pause after failures.
 const MAX_RETRY_MILLIS: i64 = 60 * 60_000;
+/// Longest pause after refreshes during which the server ended.
+const MAX_UNFINISHED_MILLIS: i64 = 24 * 60 * 60_000;
 /// How long a request waits for a refresh: less than what proxies allow.
 const REQUEST_WAIT: Duration = Duration::from_secs(25);
 /// Most changed versions that the status names.
@@ -215,9 +217,38 @@ fn is_due(status: &RepositoryStatus, now: Timestamp) -> bool {
     }
 }
 
-/// The status while the index is read; it stays if the server ends in the meantime.
+/// The status while the index is read; it stays if the server ends in the meantime. Then the next attempt says so, and the pause before
+/// the one after it is twice as long.
 fn attempted_status(before: RepositoryStatus, now: Timestamp) -> RepositoryStatus {
-    RepositoryStatus { next_refresh_at: Some(now.plus_millis(REFRESH_MILLIS)), ..before }
+    let unfinished = before.unfinished_refreshes;
+    // Before it is due, a refresh that a user requested may be beside one that still runs.
+    if unfinished > 0 && before.next_refresh_at.is_some_and(|due| due > now) {
+        return before;
+    }
+    let pause = REFRESH_MILLIS.saturating_mul(1 << unfinished.min(10)).min(MAX_UNFINISHED_MILLIS);
+    let failure = match unfinished {
+        0 => before.failure,
+        attempts => Some(server_ended(attempts, pause).at(now, attempts)),
+    };
+    RepositoryStatus {
+        unfinished_refreshes: unfinished.saturating_add(1),
+        next_refresh_at: Some(now.plus_millis(pause)),
+        failure,
+        ..before
+    }
+}
+
+/// The last attempts have no result.
+fn server_ended(attempts: u32, pause: i64) -> ReadFailure {
+    ReadFailure {
+        message: format!(
+            "The server ended while it read the index (attempts in a row: {attempts}). It is read again now."
+        ),
+        hint: format!(
+            "If the server ends again, it waits {} minutes before the next attempt; look at its log, or remove the repository.",
+            pause / 60_000
+        ),
+    }
 }
 
 /// The status after the index was found to be complete.
@@ -225,6 +256,7 @@ fn unchanged_status(before: RepositoryStatus, now: Timestamp) -> RepositoryStatu
     RepositoryStatus {
         refreshed_at: Some(now),
         failure: None,
+        unfinished_refreshes: 0,
         next_refresh_at: Some(now.plus_millis(REFRESH_MILLIS)),
         ..before
     }
@@ -236,6 +268,7 @@ fn failed_status(before: RepositoryStatus, failure: ReadFailure, now: Timestamp)
     let pause = RETRY_MILLIS.saturating_mul(1 << (attempts - 1).min(10)).min(MAX_RETRY_MILLIS);
     RepositoryStatus {
         failure: Some(failure.at(now, attempts)),
+        unfinished_refreshes: 0,
         next_refresh_at: Some(now.plus_millis(pause)),
         ..before
     }
@@ -276,6 +309,31 @@ mod tests {
             assert!(!is_due(&attempted, now.plus_millis(REFRESH_MILLIS - 1)));
             assert!(is_due(&attempted, now.plus_millis(REFRESH_MILLIS)));
             assert_eq!((attempted.refreshed_at, attempted.failure), (before.refreshed_at, before.failure));
+        }
+    }
+
+    #[test]
+    fn p19_the_pause_grows_with_each_refresh_during_which_the_server_ended_and_the_status_says_so() {
+        let mut now = Timestamp::from_millis(1_000);
+        let mut status = RepositoryStatus { chart_count: Some(3), ..RepositoryStatus::default() };
+        let mut pauses = Vec::new();
+        for attempts in 0..9 {
+            status = attempted_status(status, now);
+            assert_eq!(status.failure.as_ref().map_or(0, |failure| failure.attempts), attempts);
+            // What a user requests before it is due changes nothing, because the last one may still run.
+            assert_eq!(attempted_status(status.clone(), now), status);
+            let due = status.next_refresh_at.unwrap();
+            pauses.push(due.millis_since(now) / 60_000);
+            now = due;
+        }
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1_280, 1_440]);
+        let shown = status.failure.clone().unwrap();
+        assert!(shown.message.contains("attempts in a row: 8"), "{shown:?}");
+        assert!(shown.hint.contains("waits 1440 minutes"), "{shown:?}");
+        assert_eq!(status.chart_count, Some(3), "the last index stays");
+        for ended in [unchanged_status(status.clone(), now), failed_status(status, failure(), now)] {
+            let next = attempted_status(ended.clone(), now);
+            assert_eq!((ended.unfinished_refreshes, next.unfinished_refreshes), (0, 1));
         }
     }
 
