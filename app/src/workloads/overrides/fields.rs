@@ -350,7 +350,7 @@ fn template_suggestions(state: EditorState) -> AnyView {
     view! { <datalist id="template-variables">{all.map(option).collect_view()}</datalist> }.into_any()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssr"))]
 mod tests {
     use domain::values::{LayerValues, trace_values};
     use serde_json::json;
