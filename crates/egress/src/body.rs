@@ -137,7 +137,7 @@ mod tests {
         let url = Url::parse("https://slow.example.com/index.yaml").unwrap();
         let chunks = stream::iter(parts).then(|(after, bytes)| async move {
             tokio::time::sleep(after).await;
-            Ok(vec![b'a'; bytes])
+            Ok::<_, FetchError>(vec![b'a'; bytes])
         });
         let started = Instant::now();
         let limits = BodyLimits { max_bytes: 1_000, is_cut, minimum_rate: RATE };

@@ -14,6 +14,7 @@ use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
 
 use crate::chart::RenderingFailure;
+use crate::fair_queue::QueuePlace;
 use crate::fetch_queues::{acquire, acquire_within};
 use crate::{Error, Hub};
 
@@ -147,8 +148,26 @@ impl Hub {
         url: &str,
         reference: &str,
     ) -> Result<Result<String, RenderingFailure>, Error> {
+        match self.acquire_ref_place(url).await {
+            Ok(place) => self.resolve_ref_in_turn(url, reference, place).await,
+            Err(message) => Ok(Err(not_read(message))),
+        }
+    }
+
+    /// A place to read a ref, or why there is none within the time of a request.
+    async fn acquire_ref_place(&self, url: &str) -> Result<QueuePlace, String> {
+        acquire_within(&self.fetch_queues().refs, url, RESOLVE_WAIT).await
+    }
+
+    /// The same as [`Self::resolve_ref`] with this place.
+    async fn resolve_ref_in_turn(
+        &self,
+        url: &str,
+        reference: &str,
+        place: QueuePlace,
+    ) -> Result<Result<String, RenderingFailure>, Error> {
         if domain::remote::is_oci_url(url) {
-            return self.resolve_artifact_tag(url, reference).await;
+            return self.resolve_artifact_tag(url, reference, place).await;
         }
         let client = match self.git_client() {
             Ok(client) => client,
@@ -158,28 +177,28 @@ impl Hub {
             Ok((remote, _)) => remote,
             Err(failure) => return Ok(Err(failure)),
         };
-        let resolved = self.read_refs(url, Box::pin(client.resolve_ref(&remote, reference))).await;
+        let resolved = read_refs(url, place, Box::pin(client.resolve_ref(&remote, reference))).await;
         Ok(resolved.and_then(|resolved| match resolved {
             Ok(found) => Ok(found.commit),
             Err(error) => Err(to_failure(error, url)),
         }))
     }
+}
 
-    /// Reads refs or tags in turn, and no longer than a request may take.
-    async fn read_refs<T>(
-        &self,
-        url: &str,
-        request: impl Future<Output = T> + Send,
-    ) -> Result<T, RenderingFailure> {
-        let place = acquire_within(&self.fetch_queues().refs, url, RESOLVE_WAIT).await;
-        let _place = place.map_err(not_read)?;
-        tokio::time::timeout(RESOLVE_WAIT, request).await.map_err(|_| {
-            waiting(
-                format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
-                "Check the address of the repository. It is tried again.",
-            )
-        })
-    }
+/// Reads refs or tags at this place, and no longer than a request may take.
+async fn read_refs<T>(
+    url: &str,
+    place: QueuePlace,
+    request: impl Future<Output = T> + Send,
+) -> Result<T, RenderingFailure> {
+    let read = tokio::time::timeout(RESOLVE_WAIT, request).await;
+    drop(place);
+    read.map_err(|_| {
+        waiting(
+            format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
+            "Check the address of the repository. It is tried again.",
+        )
+    })
 }
 
 /// The repository with this URL in any spelling. Earlier releases accepted several: none of them decides which credentials are sent and

@@ -1,10 +1,12 @@
 //! Servers that respond slowly take places of the user who named them, and of nobody else (P20).
 
 use domain::chart_repository::NewChartRepository;
+use domain::remote::{OnNewCommit, RemoteSource};
 use testkit::{HttpResponse, HttpServer};
 use tokio::task::JoinSet;
 
 use super::chart_repositories::{TestRepository, fleet_with_repositories};
+use super::git_sources::{draft_source, git_fleet, git_workload, repository as git_repository};
 use super::turns::client_of;
 use super::*;
 
@@ -85,6 +87,35 @@ async fn p20_versions_of_a_chart_are_listed_while_another_user_requests_those_of
         let versions = fleet.client.list_chart_versions("good", "web").await.unwrap();
         assert_eq!(versions.iter().map(|found| found.version.as_str()).collect::<Vec<_>>(), ["1.0.0"]);
         assert_eq!(count_requests(&slow), 2, "one host has two places");
+        drop(of_eve);
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_a_branch_is_read_while_another_user_has_named_more_slow_git_servers_than_are_read_at_once() {
+    with_timeout(Box::pin(async {
+        let (good, commit) = git_repository().await;
+        let fleet = git_fleet().await;
+        let eve = client_of(&fleet, "eve").await;
+        let slow = slow_servers(9).await;
+        let mut of_eve = JoinSet::new();
+        for n in 0..4 * slow.len() {
+            let mut new = git_workload(&good, OnNewCommit::Draft);
+            new.name = format!("slow-{n}");
+            new.spec.source = Source::Git(Box::new(RemoteSource {
+                repository: slow[n % slow.len()].url(&format!("/deploy-{n}.git")),
+                reference: "main".into(),
+                ..RemoteSource::default()
+            }));
+            let eve = eve.clone();
+            of_eve.spawn(async move { eve.create_workload(&new).await });
+        }
+        wait_for_requests(&slow, 16).await;
+        fleet.client.create_workload(&git_workload(&good, OnNewCommit::Draft)).await.unwrap();
+        assert_eq!(draft_source(&fleet).await.pinned.map(|pinned| pinned.commit), Some(commit));
+        assert!(of_eve.try_join_next().is_none(), "a slow server was waited for");
         drop(of_eve);
         fleet.stop().await;
     }))

@@ -12,7 +12,7 @@ use store::git::{DueRef, GitFollower, GitRefRow};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::follow::NewCommit;
-use super::{RefKey, describe, identity};
+use super::{RefKey, describe, identity, not_read};
 use crate::chart::RenderingFailure;
 use crate::fetch_queues::url_host;
 use crate::requester::{run_for_requester, spawn_for_requester};
@@ -32,6 +32,8 @@ const MAX_CHECKS_OF_OWNER: usize = 32;
 const MAX_DUE_REFS: u32 = 1_000;
 /// How long a claim of a check lasts: longer than its requests.
 const CLAIM_MILLIS: i64 = 10 * 60_000;
+/// When a check that had no turn may be requested again, in seconds.
+const RETRY_AFTER_SECONDS: u32 = 30;
 /// How long a request waits for a check: less than what proxies allow. The check goes on.
 const REQUEST_WAIT: Duration = Duration::from_secs(25);
 
@@ -84,7 +86,7 @@ impl RefChecks {
             }
             let (hub, owner) = (hub.clone(), check.owner.clone());
             let task = self.tasks.spawn(async move {
-                run_for_requester(owner, hub.check_git_ref(row, CheckTrigger::Due)).await
+                run_for_requester(owner, Box::pin(hub.check_git_ref(row, CheckTrigger::Due))).await
             });
             self.running.insert(task.id(), check);
         }
@@ -157,6 +159,13 @@ impl Hub {
         // One check of a ref at a time, so that no commit is published twice.
         let lock = self.git_reader().ref_lock(&row);
         let _guard = lock.lock().await;
+        let place = match (self.acquire_ref_place(&row.url).await, trigger) {
+            // Others may use the ref too, and know nothing of the requests of this user.
+            (Err(message), CheckTrigger::User) => {
+                return Err(Error::ServerBusy { message, retry_after_seconds: RETRY_AFTER_SECONDS });
+            }
+            (place, _) => place,
+        };
         let now = self.clock().now();
         let mut tx = self.write().await?;
         if store::git::delete_unused_ref(&mut tx, &row).await? {
@@ -168,7 +177,10 @@ impl Hub {
             return Ok(());
         }
         tx.commit().await?;
-        let tip = self.resolve_ref(&row.url, &row.reference).await?;
+        let tip = match place {
+            Ok(place) => self.resolve_ref_in_turn(&row.url, &row.reference, place).await?,
+            Err(message) => Err(not_read(message)),
+        };
         let had_failed = row.status.failure.is_some();
         let next = match tip {
             Err(failure) => self.failed_ref(&row, &failure),
