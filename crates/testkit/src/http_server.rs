@@ -45,6 +45,7 @@ enum ResponseBody {
     Endless,
     Unfinished,
     Slow,
+    SlowHead,
 }
 
 impl HttpRequest {
@@ -95,6 +96,11 @@ impl HttpResponse {
         Self { body: ResponseBody::Slow, ..Self::ok("") }
     }
 
+    /// A response whose head does not end, and of which a byte is sent now and then.
+    pub fn slow_head() -> Self {
+        Self { body: ResponseBody::SlowHead, ..Self::ok("") }
+    }
+
     /// The same with another header.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -133,10 +139,11 @@ impl HttpResponse {
             }
             ResponseBody::Slow => {
                 socket.write_all(format!("{head}\r\n").as_bytes()).await?;
-                loop {
-                    socket.write_all(b"#").await?;
-                    tokio::time::sleep(BYTE_PAUSE).await;
-                }
+                write_slowly(socket).await
+            }
+            ResponseBody::SlowHead => {
+                socket.write_all(format!("{head}x-slow: ").as_bytes()).await?;
+                write_slowly(socket).await
             }
         }
     }
@@ -195,6 +202,14 @@ impl HttpServer {
 impl Drop for HttpServer {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Sends a byte now and then, until the client closes the connection.
+async fn write_slowly(socket: &mut TcpStream) -> std::io::Result<()> {
+    loop {
+        socket.write_all(b"#").await?;
+        tokio::time::sleep(BYTE_PAUSE).await;
     }
 }
 

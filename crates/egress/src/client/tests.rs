@@ -204,6 +204,19 @@ async fn p20_a_server_that_sends_a_byte_now_and_then_is_left_before_the_time_lim
     }
 }
 
+#[tokio::test]
+async fn p20_a_server_whose_head_does_not_end_is_left_before_the_time_limit_of_the_request() {
+    let server = HttpServer::start(|_, _| HttpResponse::slow_head()).await;
+    let read_timeout = Duration::from_secs(1);
+    let client =
+        EgressClient::new(EgressOptions { read_timeout, ..options(Duration::from_secs(600)) }).unwrap();
+    let error = client.fetch(request(&server.url("/"))).await.unwrap_err();
+    assert_eq!(
+        (error.kind, &*error.message),
+        (FetchErrorKind::Timeout, "the server did not respond in time")
+    );
+}
+
 /// A registry that requires a token, from an endpoint at `realm`; `None` for its own.
 async fn start_registry(realm: Option<String>) -> HttpServer {
     HttpServer::start(move |host, request| {
