@@ -160,7 +160,7 @@ impl Hub {
         let lock = self.git_reader().ref_lock(&row);
         let _guard = lock.lock().await;
         let place = match (self.acquire_ref_place(&row.url).await, trigger) {
-            // Others may use the ref too, and know nothing of the requests of this user.
+            // Workloads of others may follow the ref, and the places of this user do not concern them.
             (Err(message), CheckTrigger::User) => {
                 return Err(Error::ServerBusy { message, retry_after_seconds: RETRY_AFTER_SECONDS });
             }
