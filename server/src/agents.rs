@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{Method, StatusCode};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post, put};
 use hub::{Authority, JoinTokenSecret};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -44,7 +44,7 @@ pub use listener::{AgentListener, AgentTls, ListenError, bind};
 use rate_limit::RateLimits;
 
 /// The largest batch of reports, in bytes.
-pub(crate) const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
+const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
 /// The largest record of a Helm release, in bytes: 1 MiB of values, and the chart.
 const MAX_HELM_RELEASE_BYTES: usize = 2 * 1024 * 1024;
 /// The largest result of a dry run, in bytes.
@@ -105,7 +105,8 @@ pub struct AgentRouter {
 /// A route with large bodies, for which memory is reserved.
 fn with_large_body(route: MethodRouter<AgentApiState>, max_bytes: usize) -> MethodRouter<AgentApiState> {
     let limited: MethodRouter<AgentApiState> = route.layer(DefaultBodyLimit::max(max_bytes));
-    limited.layer(from_fn(reserve_agent_message))
+    limited
+        .layer(from_fn(move |request: Request, next: Next| reserve_agent_message(max_bytes, request, next)))
 }
 
 /// Builds the agent API.

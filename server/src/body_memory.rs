@@ -1,76 +1,107 @@
 //! Memory for large bodies: reserved before a body is read, by its stated size, and released with the response.
 //!
 //! Each body has a limit of its own, and many at the same time would have none. A body of the usual size needs no reservation, so that
-//! usual requests never wait for large ones. Only authenticated clients get one, and each user at most half of it, so that slow large
-//! bodies of one user do not stop those of others.
+//! usual requests never wait for large ones. Only authenticated clients get one, and each user and agent at most half of it, so that slow
+//! large bodies of one of them do not stop those of others.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use hub::Actor;
+use hub::{Actor, AuthenticatedAgent};
 use parking_lot::Mutex;
-use source::memory_budget::{AGENT_MESSAGES, MemoryBudget, MemoryExhausted, REQUEST_BODIES};
+use source::memory_budget::{
+    AGENT_MESSAGES, MemoryBudget, MemoryExhausted, MemoryReservation, REQUEST_BODIES,
+};
 
 use crate::access::refuse_busy;
-use crate::agents::MAX_REPORT_BYTES;
+use crate::console::is_form;
 use crate::input::is_json;
 use crate::problem::ApiError;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
 use crate::site::Site;
 
-/// What a body in JSON needs at most while it is parsed, as a multiple of its size: its values are larger than their text.
-const JSON_FACTOR: u64 = 16;
-/// Users that are remembered although they send nothing now.
-const MAX_IDLE_USERS: usize = 100;
+/// What a body in JSON or a form needs at most while it is parsed, as a multiple of its size: its values are larger than their text.
+const PARSED_FACTOR: u64 = 16;
+/// Users or agents whose shares exist although they send nothing now.
+const MAX_IDLE_SHARES: usize = 100;
 
-/// The budget of each user with a large body.
-static USERS: Mutex<Option<HashMap<String, Arc<MemoryBudget>>>> = Mutex::new(None);
+static BODIES_OF_USERS: BodyMemory = BodyMemory::new(&REQUEST_BODIES, "bodies of your requests");
+static MESSAGES_OF_AGENTS: BodyMemory = BodyMemory::new(&AGENT_MESSAGES, "messages of your cluster");
+
+/// The memory for large bodies of one kind of clients.
+struct BodyMemory {
+    /// That of all clients.
+    all: &'static LazyLock<MemoryBudget>,
+    /// What the share of a client is for, as a part of a sentence.
+    purpose: &'static str,
+    /// The share of each client with a large body.
+    shares: Mutex<Option<HashMap<String, Arc<MemoryBudget>>>>,
+}
 
 /// Middleware: reserves memory for the large body of a signed-in user or a program. Public routes have small bodies.
 pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {
-    let bytes = body_bytes(&request, MAX_BODY_BYTES as u64);
     let actor = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
-    let Some(user) = actor.filter(|_| bytes > DEFAULT_BODY_BYTES as u64) else {
+    let (Some(user), Some(bytes)) = (actor, needed_memory(&request, MAX_BODY_BYTES)) else {
         return next.run(request).await;
     };
-    let bytes = bytes.saturating_mul(memory_factor(&request));
-    let share = find_share(user);
-    let reserved = async {
-        let own = share.reserve(bytes).await?;
-        Ok::<_, MemoryExhausted>((own, REQUEST_BODIES.reserve(bytes).await?))
-    };
-    match reserved.await {
+    let share = BODIES_OF_USERS.find_share(user);
+    match BODIES_OF_USERS.reserve(&share, bytes).await {
         Ok(_reserved) => next.run(request).await,
         Err(exhausted) => refuse_busy(&site, request.uri().path(), request.headers(), exhausted),
     }
 }
 
 /// Middleware: reserves memory for a large message of an agent, which has presented its certificate.
-pub async fn reserve_agent_message(request: Request, next: Next) -> Response {
-    let bytes = body_bytes(&request, MAX_REPORT_BYTES as u64);
-    if bytes <= DEFAULT_BODY_BYTES as u64 {
+pub async fn reserve_agent_message(max_bytes: usize, request: Request, next: Next) -> Response {
+    let agent = request.extensions().get::<AuthenticatedAgent>().map(|agent| agent.cluster.to_string());
+    let (Some(cluster), Some(bytes)) = (agent, needed_memory(&request, max_bytes)) else {
         return next.run(request).await;
-    }
-    match AGENT_MESSAGES.reserve(bytes).await {
+    };
+    let share = MESSAGES_OF_AGENTS.find_share(cluster);
+    match MESSAGES_OF_AGENTS.reserve(&share, bytes).await {
         Ok(_reserved) => next.run(request).await,
         Err(exhausted) => ApiError::from(hub::Error::from(exhausted)).into_response(),
     }
 }
 
-/// The budget of a user.
-fn find_share(user: String) -> Arc<MemoryBudget> {
-    let mut users = USERS.lock();
-    let users = users.get_or_insert_default();
-    if users.len() >= MAX_IDLE_USERS {
-        users.retain(|_, share| Arc::strong_count(share) > 1);
+impl BodyMemory {
+    const fn new(all: &'static LazyLock<MemoryBudget>, purpose: &'static str) -> Self {
+        Self { all, purpose, shares: Mutex::new(None) }
     }
-    let create = || Arc::new(MemoryBudget::new("bodies of your requests", REQUEST_BODIES.bytes() / 2));
-    users.entry(user).or_insert_with(create).clone()
+
+    /// The share of a client.
+    fn find_share(&self, client: String) -> Arc<MemoryBudget> {
+        let mut shares = self.shares.lock();
+        let shares = shares.get_or_insert_default();
+        if shares.len() >= MAX_IDLE_SHARES {
+            shares.retain(|_, share| Arc::strong_count(share) > 1);
+        }
+        let create = || Arc::new(MemoryBudget::new(self.purpose, self.all.bytes() / 2));
+        shares.entry(client).or_insert_with(create).clone()
+    }
+
+    /// Reserves memory in the share of a client, and in that of all. What is larger than the share gets all of the share, and leaves the
+    /// rest to others.
+    async fn reserve<'a>(
+        &'a self,
+        share: &'a MemoryBudget,
+        bytes: u64,
+    ) -> Result<(MemoryReservation<'a>, MemoryReservation<'a>), MemoryExhausted> {
+        let bytes = bytes.min(share.bytes());
+        let own = share.reserve(bytes).await?;
+        Ok((own, self.all.reserve(bytes).await?))
+    }
+}
+
+/// What the body needs in memory; `None` for one of the usual size.
+fn needed_memory<B>(request: &axum::http::Request<B>, max_bytes: usize) -> Option<u64> {
+    let bytes = body_bytes(request, max_bytes as u64);
+    (bytes > DEFAULT_BODY_BYTES as u64).then(|| bytes.saturating_mul(memory_factor(request)))
 }
 
 /// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
@@ -86,10 +117,14 @@ fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
     }
 }
 
-/// What the body needs in memory, as a multiple of its size. Other content than JSON is kept as it is.
+/// What the body needs in memory, as a multiple of its size. Other content than JSON and forms stays as it is.
 fn memory_factor<B>(request: &axum::http::Request<B>) -> u64 {
     let media_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    if media_type.is_some_and(is_json) { JSON_FACTOR } else { 1 }
+    if media_type.is_some_and(|media_type| is_json(media_type) || is_form(media_type)) {
+        PARSED_FACTOR
+    } else {
+        1
+    }
 }
 
 #[cfg(test)]
@@ -110,14 +145,40 @@ mod tests {
     }
 
     #[test]
-    fn p19_a_body_in_json_reserves_a_multiple_of_its_size_and_an_upload_does_not() {
+    fn p19_a_body_in_json_or_a_form_reserves_a_multiple_of_its_size_and_an_upload_does_not() {
         let factor = |media_type: &str| {
             let request = axum::http::Request::builder().header(CONTENT_TYPE, media_type);
             memory_factor(&request.body(()).unwrap())
         };
-        assert_eq!(factor("application/json; charset=utf-8"), JSON_FACTOR);
-        assert_eq!(factor("application/merge-patch+json"), JSON_FACTOR);
+        assert_eq!(factor("application/json; charset=utf-8"), PARSED_FACTOR);
+        assert_eq!(factor("application/merge-patch+json"), PARSED_FACTOR);
+        assert_eq!(factor("application/x-www-form-urlencoded"), PARSED_FACTOR);
         assert_eq!(factor("application/gzip"), 1);
         assert_eq!(memory_factor(&axum::http::Request::new(())), 1);
+    }
+
+    #[test]
+    fn p19_a_message_of_an_agent_reserves_as_much_as_a_request_of_a_user() {
+        let needed = |bytes: usize| {
+            let request = axum::http::Request::builder().method("POST").header(CONTENT_LENGTH, bytes);
+            let request = request.header(CONTENT_TYPE, "application/json").body(()).unwrap();
+            needed_memory(&request, 1 << 20)
+        };
+        assert_eq!(needed(DEFAULT_BODY_BYTES), None);
+        assert_eq!(needed(100_000), Some(PARSED_FACTOR * 100_000));
+        assert_eq!(needed(2 << 20), Some(PARSED_FACTOR << 20), "one that states more is refused");
+    }
+
+    #[tokio::test]
+    async fn p19_the_largest_body_of_one_client_leaves_half_of_the_memory_to_others() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static MEMORY: BodyMemory = BodyMemory::new(&ALL, "a test of one client");
+        let (ada, bob) = (MEMORY.find_share("ada".to_owned()), MEMORY.find_share("bob".to_owned()));
+        let _of_ada = MEMORY.reserve(&ada, u64::MAX).await.unwrap();
+        assert_eq!(ALL.free_bytes(), 1 << 19);
+        let _of_bob = MEMORY.reserve(&bob, u64::MAX).await.unwrap();
+        assert_eq!(ALL.free_bytes(), 0);
+        let again = MEMORY.find_share("ada".to_owned());
+        assert_eq!(again.free_bytes(), 0, "a client has one share");
     }
 }

@@ -1,17 +1,14 @@
 //! The console: server-rendered pages, and the server functions that they call.
 
-use std::error::Error as _;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use app::{BoxFuture, SessionActions};
-use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{COOKIE, HOST, SET_COOKIE, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::session::MAX_USER_AGENT_CHARS;
-use http_body_util::LengthLimitError;
 use hub::{Actor, Hub, SignInClient};
 use leptos::context::{provide_context, use_context};
 use leptos::server_fn::axum::server_fn_paths;
@@ -20,12 +17,16 @@ use tower_sessions::Session;
 use tower_sessions::cookie::{Cookie, SameSite};
 
 use crate::client_address::{client_network, read_client_address};
+use crate::form_error;
 use crate::page_renderer::render_page;
 use crate::problem::ApiError;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
 use crate::session::{self, SignInDevice};
 use crate::site::Site;
-use crate::{encoded_text, form_error};
+
+mod form;
+
+pub use form::is_form;
 
 /// Server functions without authentication: sign-in, sign-out and what the holder of a link to set a password calls.
 pub const PUBLIC_SERVER_FNS: [&str; 6] = [
@@ -153,39 +154,22 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     // Nobody has to be signed in to send a body to a public one, so that it is limited further.
     let is_public = PUBLIC_SERVER_FNS.contains(&request.uri().path());
     let max_bytes = if is_public { DEFAULT_BODY_BYTES } else { MAX_BODY_BYTES };
-    request = match read_form(request, max_bytes).await {
-        Ok(request) => request,
+    let form = match form::read(request, max_bytes).await {
+        Ok(form) => form,
         Err(refusal) => return refusal.into_response(),
     };
+    let is_large = form.is_large;
+    request = form.request;
     let client = read_client(&site, request.headers(), request.extensions());
     let actions = Arc::new(RequestSession::new(&site, session, client, request.headers()));
     request.extensions_mut().insert(actions.clone());
-    let mut response =
-        leptos_axum::handle_server_fns_with_context(context_provider(&site), request).await.into_response();
+    let handled = leptos_axum::handle_server_fns_with_context(context_provider(&site), request);
+    let mut response = form::run_beside_others(is_large, Box::pin(handled)).await.into_response();
     form_error::mark_error(&site, &mut response);
     if let Some(secret) = actions.device.get() {
         response.headers_mut().append(SET_COOKIE, device_cookie(secret, site.secure_cookies()));
     }
     response
-}
-
-/// The same request with its form in memory, which has no field that can't be stored.
-async fn read_form(request: Request, max_bytes: usize) -> Result<Request, ApiError> {
-    let (parts, body) = request.into_parts();
-    let body = to_bytes(body, max_bytes).await.map_err(|error| {
-        let is_too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
-        if is_too_large {
-            ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
-        } else {
-            ApiError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "Timeout",
-                "The body did not arrive in time. Send it again.",
-            )
-        }
-    })?;
-    encoded_text::check_pairs("field", &String::from_utf8_lossy(&body))?;
-    Ok(Request::from_parts(parts, Body::from(body)))
 }
 
 /// The address of the console in this request. A browser sends its host itself, so that nobody else chooses it.

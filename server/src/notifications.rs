@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use egress::header::{HeaderName, HeaderValue};
-use egress::{EgressClient, EgressOptions, EgressPolicy, FetchErrorKind, FetchRequest, PostBody, Url};
+use egress::{
+    EgressClient, EgressOptions, EgressPolicy, FetchErrorKind, FetchRequest, MinimumRate, PostBody, Url,
+};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use hub::{Hub, MessageRequest, MessageSender};
@@ -17,6 +19,7 @@ const OPTIONS: EgressOptions = EgressOptions {
     user_agent: concat!("flotilla/", env!("CARGO_PKG_VERSION")),
     connect_timeout: Duration::from_secs(5),
     read_timeout: Duration::from_secs(10),
+    minimum_rate: MinimumRate::FILES,
     timeout: Duration::from_secs(15),
 };
 

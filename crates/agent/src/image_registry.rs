@@ -12,8 +12,8 @@ use domain::bundle::Bundle;
 use domain::guard::{ImageAvailability, list_images};
 use domain::image::{DEFAULT_REGISTRY, ImageReference};
 use egress::{
-    EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, ReachableNetwork,
-    RegistrySession, StatusCode, Url, registry_host,
+    EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, MinimumRate,
+    ReachableNetwork, RegistrySession, StatusCode, Url, registry_host,
 };
 use futures::StreamExt as _;
 use parking_lot::Mutex;
@@ -84,6 +84,7 @@ impl RegistryClient {
             user_agent: concat!("flotilla-agent/", env!("CARGO_PKG_VERSION")),
             connect_timeout: Duration::from_secs(3),
             read_timeout: LOOKUP_TIMEOUT,
+            minimum_rate: MinimumRate::FILES,
             timeout: LOOKUP_TIMEOUT,
         })?;
         Ok(Self { access, client, cache: Mutex::default() })

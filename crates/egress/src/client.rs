@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::TryStreamExt as _;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
     IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
@@ -11,6 +11,7 @@ use reqwest::header::{
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
+use crate::body::{BodyLimits, MinimumRate, read_within};
 use crate::credentials::Credentials;
 use crate::error::{FetchError, FetchErrorKind};
 use crate::network::ReachableNetwork;
@@ -26,8 +27,10 @@ pub struct EgressOptions {
     pub user_agent: &'static str,
     /// Time limit of one connection attempt, TLS included.
     pub connect_timeout: Duration,
-    /// Time limit between two parts of a response.
+    /// Time limit until the head of a response is complete, and between two parts of its body.
     pub read_timeout: Duration,
+    /// The least rate at which the body of a response must arrive.
+    pub minimum_rate: MinimumRate,
     /// Time limit of a request, with all redirects and the whole response.
     pub timeout: Duration,
 }
@@ -39,6 +42,7 @@ pub struct EgressClient {
     public: Client,
     private: Client,
     public_and_private: Client,
+    minimum_rate: MinimumRate,
     timeout: Duration,
 }
 
@@ -151,6 +155,7 @@ impl EgressClient {
             public: build(ReachableNetwork::Public)?,
             private: build(ReachableNetwork::Private)?,
             public_and_private: build(ReachableNetwork::PublicAndPrivate)?,
+            minimum_rate: options.minimum_rate,
             timeout: options.timeout,
         })
     }
@@ -176,7 +181,7 @@ impl EgressClient {
             let status = response.status();
             if !is_redirect(status) {
                 let headers = response.headers().clone();
-                let body = read_body(&request.url, response, request.max_bytes).await?;
+                let body = self.read_body(&request.url, response, request.max_bytes).await?;
                 return Ok(FetchResponse { url: request.url, status, headers, body, policy });
             }
             request = request.redirect(response.headers(), policy)?;
@@ -220,6 +225,25 @@ impl EgressClient {
         }
         builder.send().await.map_err(|error| FetchError::from_reqwest(&request.url, &error))
     }
+
+    async fn read_body(
+        &self,
+        url: &Url,
+        response: Response,
+        max_bytes: usize,
+    ) -> Result<Vec<u8>, FetchError> {
+        let is_success = response.status().is_success();
+        let limits = BodyLimits {
+            max_bytes: if is_success { max_bytes } else { MAX_ERROR_BYTES },
+            is_cut: !is_success,
+            minimum_rate: self.minimum_rate,
+        };
+        if is_success && response.content_length().is_some_and(|length| length > max_bytes as u64) {
+            return Err(limits.too_large(url));
+        }
+        let chunks = response.bytes_stream().map_err(|error| FetchError::from_reqwest(url, &error));
+        read_within(url, chunks, limits).await
+    }
 }
 
 /// The client can't be built.
@@ -237,33 +261,6 @@ fn tls_config() -> Result<rustls::ClientConfig, rustls::Error> {
 /// Whether the response names another URL for a `GET`.
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
-}
-
-async fn read_body(url: &Url, response: Response, max_bytes: usize) -> Result<Vec<u8>, FetchError> {
-    let is_success = response.status().is_success();
-    let limit = if is_success { max_bytes } else { MAX_ERROR_BYTES };
-    let too_large = || {
-        let message = format!("the response has more than {limit} bytes, the limit");
-        Err(FetchError::new(FetchErrorKind::TooLarge, url, message))
-    };
-    if is_success && response.content_length().is_some_and(|length| length > limit as u64) {
-        return too_large();
-    }
-    let mut bytes = Vec::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| FetchError::from_reqwest(url, &error))?;
-        let room = limit - bytes.len();
-        if chunk.len() > room {
-            if is_success {
-                return too_large();
-            }
-            bytes.extend_from_slice(&chunk[..room]);
-            break;
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub enum FetchErrorKind {
     Unreachable,
     /// The response did not end in time.
     Timeout,
+    /// The response arrives more slowly than the least rate.
+    TooSlow,
     /// The response is larger than the limit.
     TooLarge,
     /// There were more redirects than are followed, or one that leads nowhere.

@@ -3,11 +3,12 @@
 //! Whoever writes a manifest or the URL of a repository chooses where this process connects to, from inside its network. Every such
 //! request goes through [`EgressClient`]: the connected address decides, not the spelling of the host ([`ReachableNetwork`]);
 //! redirects and addresses named by a response are decided again, by a policy that only becomes narrower ([`EgressPolicy`]);
-//! credentials are sent to their own origins only ([`Credentials`]); size and time are bounded. Requests only read:
+//! credentials are sent to their own origins only ([`Credentials`]); size, time and rate are bounded. Requests only read:
 //! `GET`, or a `POST` that a protocol reads with and that is never redirected. No proxy is used, which would resolve names itself.
 //!
 //! The crate depends on no other of this workspace: agent and server use it for different products.
 
+mod body;
 mod client;
 mod credentials;
 mod error;
@@ -15,6 +16,7 @@ mod network;
 mod policy;
 mod registry;
 
+pub use body::MinimumRate;
 pub use client::{
     CacheValidators, EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse, PostBody,
 };

@@ -24,8 +24,8 @@ use refresh::SharedRefresh;
 pub(crate) struct RepositoryReader {
     /// The client, once it is set.
     client: OnceLock<RepositoryClient>,
-    /// Refreshes that run, by repository and its revision.
-    refreshes: Mutex<HashMap<(String, i64), SharedRefresh>>,
+    /// Refreshes that run, by repository, its revision, and the user in whose turn it is read.
+    refreshes: Mutex<HashMap<(String, i64, String), SharedRefresh>>,
     /// The parsed list of each repository, by its name.
     indexes: Mutex<HashMap<String, ParsedIndex>>,
 }

@@ -1,11 +1,11 @@
 //! A bounded number of places for work that is slow or expensive, given in turns: whoever requests much of it delays others by no more than
 //! one piece of work.
 //!
-//! Who waits belongs to a group (a user, a host) and in it to a key (a workload, a repository). The groups have their turns one after the
-//! other, in a group the keys, and what has the same key is first in, first out. A group never has all places. What is dropped while
-//! it waits leaves the queue.
+//! Who waits belongs to a group (a user) and in it to a key (a workload, a host). The groups have their turns one after the
+//! other, in a group the keys, and what has the same key is first in, first out. A group never has all places, and the places of one key
+//! can be limited too, for all groups together. What is dropped while it waits leaves the queue.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -18,20 +18,22 @@ pub(crate) struct QueueLimits {
     pub running: usize,
     /// What runs of one group; fewer than `running`, so that no group has all places.
     pub running_of_group: usize,
+    /// What runs with one key, of all groups together.
+    pub running_of_key: usize,
     /// What waits.
     pub waiting: usize,
     /// What waits of one group.
     pub waiting_of_group: usize,
-    /// What waits with one key.
+    /// What waits of one group with one key.
     pub waiting_of_key: usize,
 }
 
 /// Who waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct QueueKey {
-    /// Who is served in turns: a user, a host.
+    /// Who is served in turns: a user.
     pub group: String,
-    /// What is served in turns within the group: a workload, a repository.
+    /// What is served in turns within the group: a workload, a host.
     pub key: String,
 }
 
@@ -46,13 +48,13 @@ impl QueueKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueueFull {
     /// With this key.
-    #[error("{0} of the same object are waiting already")]
+    #[error("{0} requests of the same user to the same server or for the same workload are waiting already")]
     OfKey(usize),
     /// In this group.
-    #[error("{0} of the same origin are waiting already")]
+    #[error("{0} requests of the same user are waiting already")]
     OfGroup(usize),
     /// In all.
-    #[error("{0} are waiting already")]
+    #[error("{0} requests are waiting already")]
     InAll(usize),
 }
 
@@ -63,7 +65,14 @@ pub(crate) struct FairQueue(Arc<Mutex<FairQueueState>>);
 impl FairQueue {
     /// An empty queue.
     pub fn new(limits: QueueLimits) -> Self {
-        let state = FairQueueState { limits, running: 0, waiting: 0, last_id: 0, groups: VecDeque::new() };
+        let state = FairQueueState {
+            limits,
+            running: 0,
+            running_of_keys: HashMap::new(),
+            waiting: 0,
+            last_id: 0,
+            groups: VecDeque::new(),
+        };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -84,7 +93,7 @@ impl FairQueue {
         let (id, admitted) = state.enqueue(key)?;
         state.admit();
         drop(state);
-        let place = QueuePlace { queue: self.0.clone(), id, group: key.group.clone() };
+        let place = QueuePlace { queue: self.0.clone(), id, of: key.clone() };
         Ok(QueuePosition { place, admitted })
     }
 }
@@ -111,13 +120,13 @@ impl QueuePosition {
 pub(crate) struct QueuePlace {
     queue: Arc<Mutex<FairQueueState>>,
     id: u64,
-    group: String,
+    of: QueueKey,
 }
 
 impl Drop for QueuePlace {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
-        state.remove(&self.group, self.id);
+        state.remove(&self.of, self.id);
         state.admit();
     }
 }
@@ -126,6 +135,8 @@ impl Drop for QueuePlace {
 struct FairQueueState {
     limits: QueueLimits,
     running: usize,
+    /// What runs with each key; none is 0.
+    running_of_keys: HashMap<String, usize>,
     waiting: usize,
     last_id: u64,
     /// Those that run or wait, in the order of their turns.
@@ -190,13 +201,12 @@ impl FairQueueState {
     /// Gives the free places to those whose turn it is.
     fn admit(&mut self) {
         while self.running < self.limits.running {
-            let limit = self.limits.running_of_group;
-            let is_next = |group: &QueueGroup| group.running < limit && !group.keys.is_empty();
-            let Some(at) = self.groups.iter().position(is_next) else { return };
+            let Some((at, key)) = self.find_next() else { return };
             let Some(mut group) = self.groups.remove(at) else { return };
-            if let Some(next) = group.take_next() {
+            if let Some((name, next)) = group.take_next(key) {
                 group.running += 1;
                 self.running += 1;
+                *self.running_of_keys.entry(name).or_default() += 1;
                 self.waiting -= 1;
                 // Whoever is gone meanwhile gives the place back when it is dropped.
                 let _ = next.admit.send(());
@@ -205,9 +215,21 @@ impl FairQueueState {
         }
     }
 
+    /// The group whose turn it is, and in it the key: the first ones whose limits allow it.
+    fn find_next(&self) -> Option<(usize, usize)> {
+        let QueueLimits { running_of_group, running_of_key, .. } = self.limits;
+        let may_run = |queue: &KeyQueue| {
+            self.running_of_keys.get(&queue.key).is_none_or(|running| *running < running_of_key)
+        };
+        self.groups.iter().enumerate().find_map(|(at, group)| {
+            let key = group.keys.iter().position(may_run)?;
+            (group.running < running_of_group).then_some((at, key))
+        })
+    }
+
     /// Removes what waits, or ends what runs.
-    fn remove(&mut self, group: &str, id: u64) {
-        let Some(at) = self.groups.iter().position(|one| one.name == group) else { return };
+    fn remove(&mut self, of: &QueueKey, id: u64) {
+        let Some(at) = self.groups.iter().position(|one| one.name == of.group) else { return };
         let Some(mut group) = self.groups.remove(at) else { return };
         if group.remove_waiting(id) {
             self.waiting -= 1;
@@ -215,6 +237,12 @@ impl FairQueueState {
         } else {
             group.running -= 1;
             self.running -= 1;
+            if let Some(running) = self.running_of_keys.get_mut(&of.key) {
+                *running -= 1;
+                if *running == 0 {
+                    self.running_of_keys.remove(&of.key);
+                }
+            }
             // The others come first.
             self.groups.push_back(group);
         }
@@ -223,14 +251,15 @@ impl FairQueueState {
 }
 
 impl QueueGroup {
-    /// The first one of the key whose turn it is.
-    fn take_next(&mut self) -> Option<Waiting> {
-        let mut queue = self.keys.pop_front()?;
-        let next = queue.waiting.pop_front();
+    /// The first one of the key at this position, which comes last from then on, with the name of the key.
+    fn take_next(&mut self, key: usize) -> Option<(String, Waiting)> {
+        let mut queue = self.keys.remove(key)?;
+        let next = queue.waiting.pop_front()?;
+        let name = queue.key.clone();
         if !queue.waiting.is_empty() {
             self.keys.push_back(queue);
         }
-        next
+        Some((name, next))
     }
 
     fn remove_waiting(&mut self, id: u64) -> bool {
@@ -249,8 +278,14 @@ impl QueueGroup {
 mod tests {
     use super::*;
 
-    const LIMITS: QueueLimits =
-        QueueLimits { running: 1, running_of_group: 1, waiting: 6, waiting_of_group: 5, waiting_of_key: 4 };
+    const LIMITS: QueueLimits = QueueLimits {
+        running: 1,
+        running_of_group: 1,
+        running_of_key: 1,
+        waiting: 6,
+        waiting_of_group: 5,
+        waiting_of_key: 4,
+    };
 
     fn key(group: &str, key: &str) -> QueueKey {
         QueueKey::new(group, key)
@@ -289,15 +324,33 @@ mod tests {
         assert_eq!(serve(waiting), ["ada/web", "bob/job", "ada/web", "ada/api", "ada/web"]);
     }
 
+    /// The names of those that have their place now.
+    fn list_admitted(waiting: &mut [(&'static str, QueuePosition)]) -> Vec<&'static str> {
+        let admitted = |(name, one): &mut (&'static str, QueuePosition)| {
+            one.admitted.try_recv().is_ok().then_some(*name)
+        };
+        waiting.iter_mut().filter_map(admitted).collect()
+    }
+
     #[test]
-    fn a_group_leaves_a_place_to_the_others() {
+    fn p20_a_group_leaves_a_place_to_the_others_however_many_keys_it_names() {
         let queue = FairQueue::new(QueueLimits { running: 3, running_of_group: 2, ..LIMITS });
-        let mut waiting = enqueue(&queue, &["ada/1", "ada/2", "ada/3", "bob/1"]);
-        let runs: Vec<&str> = waiting
-            .iter_mut()
-            .filter_map(|(name, one)| one.admitted.try_recv().is_ok().then_some(*name))
-            .collect();
-        assert_eq!(runs, ["ada/1", "ada/2", "bob/1"]);
+        let mut waiting = enqueue(&queue, &["ada/1", "ada/2", "ada/3", "bob/4"]);
+        assert_eq!(list_admitted(&mut waiting), ["ada/1", "ada/2", "bob/4"]);
+    }
+
+    #[test]
+    fn p20_a_key_at_its_limit_delays_no_other_key_of_its_group_and_no_other_group() {
+        let queue =
+            FairQueue::new(QueueLimits { running: 4, running_of_group: 3, running_of_key: 1, ..LIMITS });
+        let mut waiting = enqueue(&queue, &["ada/slow", "ada/slow", "bob/slow", "ada/fast", "bob/fast"]);
+        assert_eq!(list_admitted(&mut waiting), ["ada/slow", "ada/fast"]);
+        // The free place of the key is given to the group whose turn it is.
+        drop(waiting.remove(0));
+        assert_eq!(list_admitted(&mut waiting), ["bob/slow"]);
+        drop(waiting);
+        let state = queue.0.lock();
+        assert_eq!((state.running, state.waiting, state.running_of_keys.len()), (0, 0, 0));
     }
 
     #[test]

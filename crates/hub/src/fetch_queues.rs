@@ -1,7 +1,11 @@
-//! What is read at the same time from servers that users chose: of all of them, and of one host less than that, so that a host that
-//! responds slowly leaves places to the others. What waits has its turns by host, and of one host by repository.
+//! What is read at the same time from servers that users chose: for all users, for one user less than that, and of one host less again. So
+//! neither a host that responds slowly nor a user who names many of them takes all places. What waits has its turns by user, and of one
+//! user by host.
 
-use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits};
+use std::time::Duration;
+
+use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePlace};
+use crate::requester::current_turn;
 
 /// Commits and artifacts: each may have a pack of 64 MiB in memory.
 const COMMITS: QueueLimits = limits(6, 2);
@@ -9,13 +13,15 @@ const COMMITS: QueueLimits = limits(6, 2);
 const REFS: QueueLimits = limits(32, 4);
 /// Indexes: each may have 32 MiB as text.
 const INDEXES: QueueLimits = limits(6, 2);
-/// Charts: each may have the index of its repository in memory, 32 MiB as text.
+/// Charts, and the lists of their versions in registries: each may have the index of its repository in memory, 32 MiB as text.
 const CHARTS: QueueLimits = limits(6, 2);
 
+/// The limits for this number of places, of which one user has half.
 const fn limits(running: usize, running_of_host: usize) -> QueueLimits {
     QueueLimits {
         running,
-        running_of_group: running_of_host,
+        running_of_group: running / 2,
+        running_of_key: running_of_host,
         waiting: 4_000,
         waiting_of_group: 1_000,
         waiting_of_key: 500,
@@ -30,7 +36,7 @@ pub(crate) struct FetchQueues {
     pub refs: FairQueue,
     /// Indexes of chart repositories.
     pub indexes: FairQueue,
-    /// Charts.
+    /// Charts, and the lists of their versions in registries.
     pub charts: FairQueue,
 }
 
@@ -45,9 +51,35 @@ impl Default for FetchQueues {
     }
 }
 
-/// In whose turn a repository is read: that of its host.
-pub(crate) fn host_key(url: &str) -> QueueKey {
-    QueueKey::new(url_host(url), url)
+/// In whose turn this task reads a repository: that of its user, and of the host of the repository.
+pub(crate) fn fetch_key(url: &str) -> QueueKey {
+    QueueKey::new(current_turn(), url_host(url))
+}
+
+/// Waits for a place to read a repository.
+///
+/// # Errors
+/// Too much waits already.
+pub(crate) async fn acquire(queue: &FairQueue, url: &str) -> Result<QueuePlace, String> {
+    queue.acquire(&fetch_key(url)).await.map_err(|full| describe_full(url, full))
+}
+
+/// Waits for a place to read a repository, and no longer than this.
+///
+/// # Errors
+/// Too much waits already, or others had all places.
+pub(crate) async fn acquire_within(
+    queue: &FairQueue,
+    url: &str,
+    wait: Duration,
+) -> Result<QueuePlace, String> {
+    tokio::time::timeout(wait, acquire(queue, url)).await.unwrap_or_else(|_| {
+        Err(format!(
+            "{url} was not read, because other requests of the same user or to {} took more than {} s.",
+            url_host(url),
+            wait.as_secs()
+        ))
+    })
 }
 
 /// Host and port of a URL as they are written, in lower case. It decides nothing but turns.
@@ -59,13 +91,17 @@ pub(crate) fn url_host(url: &str) -> String {
 }
 
 /// Why a repository is not read now.
-pub(crate) fn describe_full(url: &str, full: QueueFull) -> String {
+fn describe_full(url: &str, full: QueueFull) -> String {
     format!("{url} is not read now, because {full}.")
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
+    use crate::fair_queue::QueuePosition;
+    use crate::requester::run_for_requester;
 
     #[test]
     fn the_host_of_a_url_is_that_of_its_requests() {
@@ -82,9 +118,32 @@ mod tests {
     }
 
     #[test]
-    fn no_host_can_have_every_place() {
-        for QueueLimits { running, running_of_group, .. } in [COMMITS, REFS, INDEXES, CHARTS] {
+    fn p20_no_user_and_no_host_can_have_every_place() {
+        for QueueLimits { running, running_of_group, running_of_key, .. } in [COMMITS, REFS, INDEXES, CHARTS]
+        {
             assert!(running_of_group < running);
+            assert!(
+                running_of_key < running_of_group,
+                "one slow host leaves places to the user who named it"
+            );
         }
+    }
+
+    async fn enqueue(queue: &FairQueue, user: &str, url: &str) -> QueuePosition {
+        run_for_requester(user.to_owned(), async { queue.enqueue(&fetch_key(url)).unwrap() }).await
+    }
+
+    #[tokio::test]
+    async fn p20_a_user_who_names_many_slow_hosts_leaves_places_to_another_user() {
+        let queue = FairQueue::new(CHARTS);
+        let mut of_eve = Vec::new();
+        for n in 0..20 {
+            of_eve.push(enqueue(&queue, "eve", &format!("https://slow-{n}.example.com/charts")).await);
+        }
+        let first = enqueue(&queue, "ada", "https://a.example.com/charts").await;
+        let second = enqueue(&queue, "ada", "https://b.example.com/charts").await;
+        let places = (first.wait().now_or_never(), second.wait().now_or_never());
+        assert!(places.0.is_some() && places.1.is_some(), "ada has a place at once");
+        drop((of_eve, places));
     }
 }

@@ -14,8 +14,8 @@ use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
 
 use crate::chart::RenderingFailure;
-use crate::fair_queue::QueueFull;
-use crate::fetch_queues::{describe_full, host_key};
+use crate::fair_queue::QueuePlace;
+use crate::fetch_queues::{acquire, acquire_within};
 use crate::{Error, Hub};
 
 mod artifact;
@@ -33,12 +33,13 @@ pub(crate) use poll::RefChecks;
 /// How long a list of refs may take within a request, and how long it may wait for its turn before that.
 const RESOLVE_WAIT: Duration = Duration::from_secs(20);
 
-/// A commit at a path of a repository.
+/// A commit at a path of a repository, fetched in the turn of a user: nobody waits in the turns of another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct FetchKey {
     url: String,
     commit: String,
     path: String,
+    turn: String,
 }
 
 /// Reads Git repositories on this server.
@@ -85,10 +86,9 @@ impl Hub {
             Ok((remote, _)) => remote,
             Err(failure) => return Ok(Err(failure)),
         };
-        let place = self.fetch_queues().commits.acquire(&host_key(url)).await;
-        let _place = match place {
+        let _place = match acquire(&self.fetch_queues().commits, url).await {
             Ok(place) => place,
-            Err(full) => return Ok(Err(not_read(url, full))),
+            Err(message) => return Ok(Err(not_read(message))),
         };
         let counted = client.count_commits_ahead(&remote, tip, base).await;
         Ok(counted.map_err(|error| to_failure(error, url)))
@@ -148,8 +148,26 @@ impl Hub {
         url: &str,
         reference: &str,
     ) -> Result<Result<String, RenderingFailure>, Error> {
+        match self.acquire_ref_place(url).await {
+            Ok(place) => self.resolve_ref_in_turn(url, reference, place).await,
+            Err(message) => Ok(Err(not_read(message))),
+        }
+    }
+
+    /// A place to read a ref, or why there is none within the time of a request.
+    async fn acquire_ref_place(&self, url: &str) -> Result<QueuePlace, String> {
+        acquire_within(&self.fetch_queues().refs, url, RESOLVE_WAIT).await
+    }
+
+    /// The same as [`Self::resolve_ref`] with this place.
+    async fn resolve_ref_in_turn(
+        &self,
+        url: &str,
+        reference: &str,
+        place: QueuePlace,
+    ) -> Result<Result<String, RenderingFailure>, Error> {
         if domain::remote::is_oci_url(url) {
-            return self.resolve_artifact_tag(url, reference).await;
+            return self.resolve_artifact_tag(url, reference, place).await;
         }
         let client = match self.git_client() {
             Ok(client) => client,
@@ -159,40 +177,28 @@ impl Hub {
             Ok((remote, _)) => remote,
             Err(failure) => return Ok(Err(failure)),
         };
-        let resolved = self.read_refs(url, Box::pin(client.resolve_ref(&remote, reference))).await;
+        let resolved = read_refs(url, place, Box::pin(client.resolve_ref(&remote, reference))).await;
         Ok(resolved.and_then(|resolved| match resolved {
             Ok(found) => Ok(found.commit),
             Err(error) => Err(to_failure(error, url)),
         }))
     }
+}
 
-    /// Reads refs or tags in the turn of their host, and no longer than a request may take.
-    async fn read_refs<T>(
-        &self,
-        url: &str,
-        request: impl Future<Output = T> + Send,
-    ) -> Result<T, RenderingFailure> {
-        let key = host_key(url);
-        let place = tokio::time::timeout(RESOLVE_WAIT, self.fetch_queues().refs.acquire(&key)).await;
-        let _place = match place {
-            Ok(Ok(place)) => place,
-            Ok(Err(full)) => return Err(not_read(url, full)),
-            Err(_) => {
-                let message = format!(
-                    "{url} was not read, because other requests to {} took more than {} s.",
-                    key.group,
-                    RESOLVE_WAIT.as_secs()
-                );
-                return Err(waiting(message, "It is tried again."));
-            }
-        };
-        tokio::time::timeout(RESOLVE_WAIT, request).await.map_err(|_| {
-            waiting(
-                format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
-                "Check the address of the repository. It is tried again.",
-            )
-        })
-    }
+/// Reads refs or tags at this place, and no longer than a request may take.
+async fn read_refs<T>(
+    url: &str,
+    place: QueuePlace,
+    request: impl Future<Output = T> + Send,
+) -> Result<T, RenderingFailure> {
+    let read = tokio::time::timeout(RESOLVE_WAIT, request).await;
+    drop(place);
+    read.map_err(|_| {
+        waiting(
+            format!("{url} did not respond within {} s.", RESOLVE_WAIT.as_secs()),
+            "Check the address of the repository. It is tried again.",
+        )
+    })
 }
 
 /// The repository with this URL in any spelling. Earlier releases accepted several: none of them decides which credentials are sent and
@@ -240,9 +246,9 @@ fn waiting(message: impl Into<String>, hint: impl Into<String>) -> RenderingFail
     RenderingFailure { findings: vec![finding], reason: Reason::WaitingForArtifact }
 }
 
-/// Too much of its host waits already.
-fn not_read(url: &str, full: QueueFull) -> RenderingFailure {
-    waiting(describe_full(url, full), "It is tried again.")
+/// It had no turn.
+fn not_read(message: String) -> RenderingFailure {
+    waiting(message, "It is tried again.")
 }
 
 /// The commit of a draft is not known.

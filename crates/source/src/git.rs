@@ -11,7 +11,7 @@ use std::time::Duration;
 use egress::header::{HeaderName, HeaderValue};
 use egress::{
     Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, FetchResponse,
-    PostBody, Url,
+    MinimumRate, PostBody, Url,
 };
 
 use crate::RemoteAccess;
@@ -127,6 +127,8 @@ impl GitClient {
             user_agent: concat!("git/2 (flotilla/", env!("CARGO_PKG_VERSION"), ")"),
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
+            // Some servers compute a pack while they respond.
+            minimum_rate: MinimumRate::COMPUTED,
             timeout: Duration::from_secs(120),
         })?;
         Ok(Self { egress, policy: access.policy(), scratch })

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use domain::Digest;
 pub use egress::{CacheValidators, EgressUnavailable};
-use egress::{Credentials, EgressClient, EgressOptions, EgressPolicy};
+use egress::{Credentials, EgressClient, EgressOptions, EgressPolicy, MinimumRate};
 
 use crate::RemoteAccess;
 use crate::archive::{self, ChartArchive, ChartMetadata};
@@ -71,6 +71,7 @@ impl RepositoryClient {
             user_agent: concat!("flotilla/", env!("CARGO_PKG_VERSION")),
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
+            minimum_rate: MinimumRate::FILES,
             timeout: Duration::from_secs(120),
         })?;
         Ok(Self { egress, policy: access.policy() })

@@ -84,16 +84,27 @@ fn read_ref(row: &RowReader<'_>) -> Result<GitRefRow, DecodeError> {
     })
 }
 
+/// A ref that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueRef {
+    /// The ref.
+    pub row: GitRefRow,
+    /// Who created the first of the workloads whose drafts follow it; `None` if none does any more.
+    pub owner: Option<String>,
+}
+
 /// The refs that are due, those that waited longest first.
-pub async fn list_due_refs(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<Vec<GitRefRow>, Error> {
-    let rows =
-        sql("SELECT project_id, url, ref, next_check_at, status FROM git_ref WHERE next_check_at <= $1 \
-                    ORDER BY next_check_at LIMIT $2")
-        .bind(now.millis())
-        .bind(i64::from(limit))
-        .fetch_all(tx)
-        .await?;
-    decode_rows(&rows, REF, read_ref)
+pub async fn list_due_refs(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<Vec<DueRef>, Error> {
+    let rows = sql("SELECT r.project_id, r.url, r.ref, r.next_check_at, r.status, \
+                    (SELECT w.created_by FROM git_source s JOIN workload w ON w.id = s.workload_id \
+                     WHERE s.project_id = r.project_id AND s.url = r.url AND s.ref = r.ref \
+                     ORDER BY w.created_at, w.id LIMIT 1) AS owner \
+                    FROM git_ref r WHERE r.next_check_at <= $1 ORDER BY r.next_check_at LIMIT $2")
+    .bind(now.millis())
+    .bind(i64::from(limit))
+    .fetch_all(tx)
+    .await?;
+    decode_rows(&rows, REF, |row| Ok(DueRef { row: read_ref(row)?, owner: row.opt_text("owner")? }))
 }
 
 /// One ref.

@@ -11,6 +11,7 @@ mod events;
 mod exposures;
 mod faults;
 mod fixtures;
+mod git_refs;
 mod incidents;
 mod joining;
 mod json_columns;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -10,6 +11,8 @@ use tokio::task::JoinHandle;
 
 /// Most bytes of the head of a request.
 const MAX_HEAD_BYTES: usize = 64 << 10;
+/// Pause between two bytes of a slow body.
+const BYTE_PAUSE: Duration = Duration::from_millis(100);
 
 /// A server on 127.0.0.1, until it is dropped.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ enum ResponseBody {
     Complete(Vec<u8>),
     Endless,
     Unfinished,
+    Slow,
+    SlowHead,
 }
 
 impl HttpRequest {
@@ -86,6 +91,16 @@ impl HttpResponse {
         Self { body: ResponseBody::Unfinished, ..Self::ok("") }
     }
 
+    /// A body without end, of which a byte is sent now and then.
+    pub fn slow() -> Self {
+        Self { body: ResponseBody::Slow, ..Self::ok("") }
+    }
+
+    /// A response whose head does not end, and of which a byte is sent now and then.
+    pub fn slow_head() -> Self {
+        Self { body: ResponseBody::SlowHead, ..Self::ok("") }
+    }
+
     /// The same with another header.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -121,6 +136,14 @@ impl HttpResponse {
                 socket.write_all(format!("{head}content-length: 2\r\n\r\na").as_bytes()).await?;
                 // Returns when the client closes the connection.
                 socket.read_u8().await.map(drop)
+            }
+            ResponseBody::Slow => {
+                socket.write_all(format!("{head}\r\n").as_bytes()).await?;
+                write_slowly(socket).await
+            }
+            ResponseBody::SlowHead => {
+                socket.write_all(format!("{head}x-slow: ").as_bytes()).await?;
+                write_slowly(socket).await
             }
         }
     }
@@ -179,6 +202,14 @@ impl HttpServer {
 impl Drop for HttpServer {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Sends a byte now and then, until the client closes the connection.
+async fn write_slowly(socket: &mut TcpStream) -> std::io::Result<()> {
+    loop {
+        socket.write_all(b"#").await?;
+        tokio::time::sleep(BYTE_PAUSE).await;
     }
 }
 

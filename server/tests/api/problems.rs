@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use serde_json::json;
 
-use crate::sessions::form;
+use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{TestServer, WORKLOADS, new_workload};
 
 #[tokio::test]
@@ -163,6 +163,22 @@ async fn p19_forms_of_sign_in_are_bounded_whether_or_not_their_length_is_declare
     *streamed.body_mut() = Body::from_stream(futures::stream::iter(chunks));
     let streamed = server.send_raw(streamed).await;
     assert_eq!(streamed.problem(), (413, "TooLarge".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_forms_of_the_console_are_bounded_in_fields_before_they_are_parsed() {
+    let server = TestServer::start().await;
+    let cookie = cookie(&sign_in(&server).await);
+    let create = async |name: &str, more: &str| {
+        let fields = "form%5Bnamespace%5D=shop&form%5Bbegin%5D=files";
+        let body = format!("form%5Bname%5D={name}&{fields}{more}");
+        server.send_raw(form("/api/fn/workload_create", &body, &[("cookie", &cookie)])).await
+    };
+    let refused = create("web", &"&x=".repeat(50_000)).await;
+    assert_eq!(refused.problem(), (400, "BadRequest".to_owned()));
+    assert!(refused.text.contains("50003 fields, and at most 50000"), "{}", refused.text);
+    // A large form within the bounds is executed.
+    assert_eq!(create("web", &format!("&x={}", "y".repeat(100 * 1024))).await.status, StatusCode::OK);
 }
 
 #[tokio::test]

@@ -24,13 +24,13 @@ const HAS_OTHER_CONTENT: u8 = 2;
 const ANNOUNCES_OTHER_CONTENT: u8 = 3;
 
 /// A repository with the chart `web` in 1.0.0, 1.1.0 and 2.0.0-rc.1.
-struct TestRepository {
+pub struct TestRepository {
     server: HttpServer,
     mode: Arc<AtomicU8>,
 }
 
 impl TestRepository {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let mode = Arc::new(AtomicU8::new(WORKS));
         let state = mode.clone();
         let server = HttpServer::start(move |_, request| respond(state.load(SeqCst), request)).await;
@@ -41,7 +41,7 @@ impl TestRepository {
         self.mode.store(mode, SeqCst);
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         self.server.url("/charts")
     }
 
@@ -84,7 +84,7 @@ fn respond(mode: u8, request: &HttpRequest) -> HttpResponse {
 }
 
 /// A fleet whose server may read repositories of its own network.
-async fn fleet_with_repositories() -> TestFleet {
+pub async fn fleet_with_repositories() -> TestFleet {
     let fleet = TestFleet::start().await;
     fleet.hub.set_repository_client(RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap());
     fleet

@@ -49,6 +49,7 @@ mod repository_urls;
 mod requests;
 mod revisions;
 mod secrets;
+mod slow_servers;
 mod stages;
 mod turns;
 

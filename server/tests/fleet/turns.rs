@@ -50,7 +50,7 @@ async fn wait_for_helm(fleet: &TestFleet, is_expected: impl Fn(usize) -> bool) {
 }
 
 /// A client of another user.
-async fn client_of(fleet: &TestFleet, name: &str) -> Client {
+pub async fn client_of(fleet: &TestFleet, name: &str) -> Client {
     let user = fleet.hub.ensure_user(name, "correct horse battery").await.unwrap();
     let actor = Actor::new(name, ActorKind::Session(user), Role::Admin);
     let token = fleet.hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;

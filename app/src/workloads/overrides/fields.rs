@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::form::OverrideForm;
 use super::form::format_scalar;
 use super::overridable::OverridableField;
-use super::state::EditorState;
-use crate::components::{editor::TextArea, pluralize};
+use super::state::{EditorState, TracedValues};
+use crate::components::{FindingList, editor::TextArea, pluralize};
 
 /// A row: a field of the source, or another path that an override sets.
 #[derive(Debug, Clone, PartialEq)]
@@ -250,9 +250,17 @@ fn chart_values_editor(state: EditorState) -> AnyView {
                 "Merged over the common values: maps are merged, lists and other values replaced; null removes the chart's default."
             </p>
         </div>
-        {move || state.values.get().map(value_table)}
+        {move || state.values.get().map(show_values)}
     }
     .into_any()
+}
+
+/// The effective values of the chart, or the limit that they exceed.
+fn show_values(values: TracedValues) -> AnyView {
+    match values {
+        Ok(values) => value_table(values),
+        Err(finding) => view! { <FindingList findings=vec![*finding] /> }.into_any(),
+    }
 }
 
 /// The effective values of the chart, each with the layers that set it.
@@ -342,9 +350,25 @@ fn template_suggestions(state: EditorState) -> AnyView {
     view! { <datalist id="template-variables">{all.map(option).collect_view()}</datalist> }.into_any()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssr"))]
 mod tests {
+    use domain::values::{LayerValues, trace_values};
+    use serde_json::json;
+
     use super::*;
+    use crate::render_tests::render_html;
+
+    #[test]
+    fn p19_g111_values_whose_paths_are_too_long_are_shown_as_that_and_not_as_no_values() {
+        let long = "k".repeat(1 << 20);
+        let below: serde_json::Map<String, Value> = (0..9).map(|n| (n.to_string(), Value::Null)).collect();
+        let layer = LayerValues { layer: ValuesLayer::Common, values: json!({ long: below }) };
+        let traced = trace_values(&[layer]);
+        let page = render_html(move || show_values(traced));
+        assert!(page.contains("G111") && page.contains("more than 8 MiB"), "{page}");
+        let page = render_html(move || show_values(Ok(Vec::new())));
+        assert!(page.contains("No values are set"), "{page}");
+    }
 
     #[test]
     fn common_prefixes_of_paths_are_removed() {

@@ -47,7 +47,7 @@ pub(super) fn cluster_list(state: EditorState, follow: Callback<(MouseEvent, Str
         };
         shown.iter().filter_map(differ).collect::<Vec<_>>()
     });
-    let row = move |(name, differ): (String, usize)| {
+    let row = move |(name, differ): (String, Option<usize>)| {
         // A cluster with an override of its own opens it; any other is the target of a new one.
         let own = state.workload.with_value(|workload| {
             find_own_override(&workload.draft.overrides, &name).map(|own| own.name.clone())
@@ -217,23 +217,25 @@ fn override_link(state: EditorState, over: Override) -> impl Fn() -> String + Se
     }
 }
 
-/// The number of fields and values that overrides set on a cluster.
-fn count_differences(state: EditorState, typed: &[Override], cluster: &Cluster) -> usize {
+/// The number of fields and values that overrides set on a cluster; `None` if the values can't be listed.
+fn count_differences(state: EditorState, typed: &[Override], cluster: &Cluster) -> Option<usize> {
     let fields = merge_for_cluster(typed, cluster, state.objects, state.fleet).provenance.len();
     let traced =
         state.workload.with_value(|workload| trace_chart_values(workload, typed, cluster, state.fleet));
     let is_overridden = |leaf: &&ValueProvenance| {
         leaf.settings.first().is_some_and(|one| matches!(one.layer, ValuesLayer::Override { .. }))
     };
-    fields + traced.unwrap_or_default().iter().filter(is_overridden).count()
+    let values = traced.transpose().ok()?.unwrap_or_default();
+    Some(fields + values.iter().filter(is_overridden).count())
 }
 
 /// The number under the head "fields that differ"; its unit is only read aloud.
-fn count_label(n: usize) -> AnyView {
-    match n {
-        0 => "same".into_any(),
-        1 => view! { "1" <span class="sr-only">" field differs"</span> }.into_any(),
-        n => view! { {n} <span class="sr-only">" fields differ"</span> }.into_any(),
+fn count_label(differ: Option<usize>) -> AnyView {
+    match differ {
+        None => "unknown".into_any(),
+        Some(0) => "same".into_any(),
+        Some(1) => view! { "1" <span class="sr-only">" field differs"</span> }.into_any(),
+        Some(n) => view! { {n} <span class="sr-only">" fields differ"</span> }.into_any(),
     }
 }
 

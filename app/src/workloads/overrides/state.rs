@@ -20,6 +20,9 @@ use super::overridable::{OverridableField, list_fields};
 use crate::parsing::parse_text;
 use crate::workloads::placement::candidates::Fleet;
 
+/// The values of a chart with the layers that set them, or why they can't be listed.
+pub type TracedValues = Result<Vec<ValueProvenance>, Box<Finding>>;
+
 /// The state that the parts of the editor share.
 #[derive(Clone, Copy)]
 pub struct EditorState {
@@ -47,8 +50,8 @@ pub struct EditorState {
     pub target_cluster: Memo<String>,
     /// The effective objects of that cluster.
     pub effective: Memo<OverrideResult>,
-    /// The values of the chart on that cluster with the layers that set them; `None` without a chart.
-    pub values: Memo<Option<Vec<ValueProvenance>>>,
+    /// The values of the chart on that cluster; `None` without a chart.
+    pub values: Memo<Option<TracedValues>>,
     /// Names of the clusters that the draft's placement selects.
     pub selected: StoredValue<Vec<String>>,
 }
@@ -138,14 +141,13 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     }
 }
 
-/// The values of the chart on a cluster as they are written, without the defaults of the chart; `None` if the source is no chart, or
-/// if the paths of the values are too long to be listed.
+/// The values of the chart on a cluster as they are written, without the defaults of the chart; `None` if the source is no chart.
 pub fn trace_chart_values(
     workload: &Workload,
     overrides: &[Override],
     cluster: &Cluster,
     fleet: StoredValue<Fleet>,
-) -> Option<Vec<ValueProvenance>> {
+) -> Option<TracedValues> {
     let of_git =
         workload.draft.source.remote().filter(|source| source.is_chart()).map(RemoteSource::to_chart_source);
     let source = workload.draft.source.chart().or(of_git.as_ref())?;
@@ -163,7 +165,7 @@ pub fn trace_chart_values(
         };
         release.written_layers(cluster)
     });
-    trace_values(&layers).ok()
+    Some(trace_values(&layers))
 }
 
 /// The stored override that the selection of this cluster edits: the one with its name, or the first one that targets only it.

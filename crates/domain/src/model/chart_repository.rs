@@ -150,6 +150,9 @@ pub struct RepositoryStatus {
     /// Why the last refresh failed; the last complete index stays in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RepositoryFailure>,
+    /// How many refreshes in a row were begun and have no result: the server ended, or the last one still runs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unfinished_refreshes: u32,
     /// When the index is due again; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_refresh_at: Option<Timestamp>,

@@ -9,10 +9,18 @@ use crate::registry::RegistrySession;
 const CLOSED: EgressPolicy =
     EgressPolicy { https: Some(ReachableNetwork::PublicAndPrivate), http: Some(ReachableNetwork::Private) };
 
+fn options(timeout: Duration) -> EgressOptions {
+    EgressOptions {
+        user_agent: "test",
+        connect_timeout: timeout,
+        read_timeout: timeout,
+        minimum_rate: MinimumRate::FILES,
+        timeout,
+    }
+}
+
 fn client_with_timeout(timeout: Duration) -> EgressClient {
-    let options =
-        EgressOptions { user_agent: "test", connect_timeout: timeout, read_timeout: timeout, timeout };
-    EgressClient::new(options).unwrap()
+    EgressClient::new(options(timeout)).unwrap()
 }
 
 fn client() -> EgressClient {
@@ -177,6 +185,36 @@ async fn a_response_that_does_not_end_and_a_closed_port_are_errors() {
     assert_eq!(error.kind, FetchErrorKind::Timeout, "{error}");
     let port = ReservedPort::reserve();
     assert_eq!(fail(request(&format!("http://{}/", port.address()))).await, FetchErrorKind::Unreachable);
+}
+
+#[tokio::test]
+async fn p20_a_server_that_sends_a_byte_now_and_then_is_left_before_the_time_limit_of_the_request() {
+    let server = HttpServer::start(|_, request| {
+        HttpResponse::slow().with_status(if request.path == "/error" { 500 } else { 200 })
+    })
+    .await;
+    let minimum_rate = MinimumRate { bytes: 1_000, window: Duration::from_secs(1) };
+    let client =
+        EgressClient::new(EgressOptions { minimum_rate, ..options(Duration::from_secs(600)) }).unwrap();
+    for path in ["/index.yaml", "/error"] {
+        let error = client.fetch(request(&server.url(path))).await.unwrap_err();
+        assert_eq!(error.kind, FetchErrorKind::TooSlow, "{error}");
+        assert!(error.to_string().contains(&server.host()), "{error}");
+        assert!(error.message.contains("within 1 s, and at least 1000 are required"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn p20_a_server_whose_head_does_not_end_is_left_before_the_time_limit_of_the_request() {
+    let server = HttpServer::start(|_, _| HttpResponse::slow_head()).await;
+    let read_timeout = Duration::from_secs(1);
+    let client =
+        EgressClient::new(EgressOptions { read_timeout, ..options(Duration::from_secs(600)) }).unwrap();
+    let error = client.fetch(request(&server.url("/"))).await.unwrap_err();
+    assert_eq!(
+        (error.kind, &*error.message),
+        (FetchErrorKind::Timeout, "the server did not respond in time")
+    );
 }
 
 /// A registry that requires a token, from an endpoint at `realm`; `None` for its own.

@@ -19,24 +19,28 @@ use super::rendering::RenderingFailure;
 use super::upload::read_chart;
 use crate::blocking::read_archive;
 use crate::chart_repository::to_source;
-use crate::fetch_queues::{describe_full, host_key};
+use crate::fetch_queues::{acquire, acquire_within};
 use crate::hub::CommitEffects;
 use crate::manifests::RenderWait;
+use crate::requester::{current_turn, spawn_for_requester};
 use crate::{Actor, Error, Hub};
 
 /// How long the versions of a chart in a registry may take.
 const REGISTRY_WAIT: Duration = Duration::from_secs(20);
+/// How long a request for them waits for its turn before that.
+const REGISTRY_TURN_WAIT: Duration = Duration::from_secs(10);
 
 /// A fetch that runs; every requester awaits the same one.
 type SharedFetch = Shared<BoxFuture<'static, Result<ChartVersion, RenderingFailure>>>;
 
-/// The version of a chart in a repository of this revision.
+/// The version of a chart in a repository of this revision, fetched in the turn of a user: nobody waits in the turns of another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct FetchKey {
     repository: String,
     revision: i64,
     name: String,
     version: String,
+    turn: String,
 }
 
 /// Fetches charts on this server.
@@ -91,6 +95,8 @@ impl Hub {
             return Ok(None);
         }
         let client = self.repository_client().map_err(|failure| unknown(failure.message))?;
+        let place = acquire_within(&self.fetch_queues().charts, &row.url, REGISTRY_TURN_WAIT).await;
+        let _place = place.map_err(unknown)?;
         let versions = tokio::time::timeout(REGISTRY_WAIT, client.list_versions(&repository, name));
         match versions.await {
             Ok(Ok(versions)) => Ok(Some(versions)),
@@ -106,6 +112,7 @@ impl Hub {
             revision: repository.revision,
             name: name.to_owned(),
             version: version.to_owned(),
+            turn: current_turn(),
         };
         let mut running = self.chart_fetcher().running.lock();
         if let Some(fetch) = running.get(&key) {
@@ -113,7 +120,7 @@ impl Hub {
         }
         let (hub, row, task_key) = (self.clone(), repository.clone(), key.clone());
         // A task of its own: a fetch goes on when its requester is gone.
-        let task = tokio::spawn(async move {
+        let task = spawn_for_requester(async move {
             let fetched = fetch(&hub, &row, &task_key).await.unwrap_or_else(|error| {
                 let message = format!("The chart could not be stored: {error}");
                 Err(RenderingFailure::retried(message, "It is tried again."))
@@ -149,24 +156,37 @@ async fn fetch(
             return Ok(Err(RenderingFailure { findings: vec![finding], reason: Reason::RenderFailed }));
         }
     };
+    let place = match acquire(&hub.fetch_queues().charts, &row.url).await {
+        Ok(place) => place,
+        Err(message) => return Ok(Err(RenderingFailure::retried(message, "It is tried again."))),
+    };
+    if let Some(stored) = find_fetched(hub, row, key).await? {
+        return Ok(Ok(stored));
+    }
     // What the last index published: content that changed since then is not what was chosen.
     let index = hub.load_index(row).await?;
     let chart = index.as_ref().and_then(|index| index.iter().find(|chart| chart.name == key.name));
     let expected = chart.and_then(|chart| chart.find(&key.version)).and_then(|found| found.digest.clone());
     let request = ChartRequest { name: &key.name, version: &key.version, expected: expected.as_ref() };
-    let place = match hub.fetch_queues().charts.acquire(&host_key(&row.url)).await {
-        Ok(place) => place,
-        Err(full) => {
-            let message = describe_full(&row.url, full);
-            return Ok(Err(RenderingFailure::retried(message, "It is tried again.")));
-        }
-    };
     let archive = match client.fetch_chart(&repository, request).await {
         Ok(fetched) => fetched.archive,
         Err(error) => return Ok(Err(to_failure(error, key))),
     };
     drop(place);
     store_fetched(hub, row, archive).await
+}
+
+/// The chart, if it was fetched for another user meanwhile.
+async fn find_fetched(
+    hub: &Hub,
+    row: &ChartRepositoryRow,
+    key: &FetchKey,
+) -> Result<Option<ChartVersion>, Error> {
+    let mut tx = hub.read().await?;
+    let stored = store::chart::get(&mut tx, row.project, &row.name, &key.name, &key.version).await?;
+    let Some(chart) = stored else { return Ok(None) };
+    let has_archive = store::artifact::exists(&mut tx, &chart.digest).await?;
+    Ok(has_archive.then_some(chart))
 }
 
 async fn store_fetched(

@@ -49,6 +49,7 @@ fn limits(processes: usize) -> QueueLimits {
     QueueLimits {
         running: processes,
         running_of_group: processes.saturating_sub(processes.div_ceil(4)).max(1),
+        running_of_key: processes,
         waiting: MAX_WAITING,
         waiting_of_group: MAX_WAITING_OF_USER,
         waiting_of_key: MAX_WAITING_OF_WORKLOAD,

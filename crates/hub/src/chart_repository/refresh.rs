@@ -12,8 +12,9 @@ use store::chart_repository::ChartRepositoryRow;
 
 use super::{ReadFailure, to_public, to_source};
 use crate::blocking::run_blocking;
-use crate::fetch_queues::{describe_full, host_key};
+use crate::fetch_queues::acquire;
 use crate::hub::CommitEffects;
+use crate::requester::{current_turn, spawn_for_requester, start_for_requester};
 use crate::{Actor, Error, Hub};
 
 /// A refresh that runs; every requester awaits the same one.
@@ -25,6 +26,8 @@ const REFRESH_MILLIS: i64 = 10 * 60_000;
 const RETRY_MILLIS: i64 = 60_000;
 /// Longest pause after failures.
 const MAX_RETRY_MILLIS: i64 = 60 * 60_000;
+/// Longest pause after refreshes during which the server ended.
+const MAX_UNFINISHED_MILLIS: i64 = 24 * 60 * 60_000;
 /// How long a request waits for a refresh: less than what proxies allow.
 const REQUEST_WAIT: Duration = Duration::from_secs(25);
 /// Most changed versions that the status names.
@@ -73,24 +76,24 @@ impl Hub {
         let _ = tokio::time::timeout(REQUEST_WAIT, self.start_refresh(row)).await;
     }
 
-    /// Starts a refresh in the background if the index is due.
+    /// Starts a refresh in the background if the index is due: in the turn of the user who added the repository, whoever uses it.
     pub(crate) fn refresh_if_due(&self, row: &ChartRepositoryRow) {
         let now = self.clock().now();
         if is_due(&row.status, now) {
-            drop(self.start_refresh(row));
+            drop(start_for_requester(row.created_by.clone(), || self.start_refresh(row)));
         }
     }
 
-    /// Starts a refresh, or joins the one that runs.
+    /// Starts a refresh in the turn of the user of this task, or joins the one that runs.
     fn start_refresh(&self, row: &ChartRepositoryRow) -> SharedRefresh {
-        let key = (row.name.clone(), row.revision);
+        let key = (row.name.clone(), row.revision, current_turn());
         let mut running = self.repository_reader().refreshes.lock();
         if let Some(refresh) = running.get(&key) {
             return refresh.clone();
         }
         let (hub, row, ended) = (self.clone(), row.clone(), key.clone());
         // A task of its own: a refresh goes on when its requester is gone.
-        let task = tokio::spawn(async move {
+        let task = spawn_for_requester(async move {
             if let Err(error) = refresh(&hub, row).await {
                 tracing::warn!(%error, repository = ended.0, "the refresh of a chart repository could not be stored");
             }
@@ -103,14 +106,12 @@ impl Hub {
 }
 
 async fn refresh(hub: &Hub, row: ChartRepositoryRow) -> Result<(), Error> {
-    let fetched = match hub.fetch_queues().indexes.acquire(&host_key(&row.url)).await {
+    let fetched = match acquire(&hub.fetch_queues().indexes, &row.url).await {
         Ok(_place) => {
             store_attempt(hub, &row).await?;
             fetch(hub, &row).await
         }
-        Err(full) => {
-            Err(ReadFailure { message: describe_full(&row.url, full), hint: "It is tried again.".to_owned() })
-        }
+        Err(message) => Err(ReadFailure { message, hint: "It is tried again.".to_owned() }),
     };
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
@@ -216,9 +217,38 @@ fn is_due(status: &RepositoryStatus, now: Timestamp) -> bool {
     }
 }
 
-/// The status while the index is read; it stays if the server ends in the meantime.
+/// The status while the index is read; it stays if the server ends in the meantime. Then the next attempt says so, and the pause before
+/// the one after it is twice as long.
 fn attempted_status(before: RepositoryStatus, now: Timestamp) -> RepositoryStatus {
-    RepositoryStatus { next_refresh_at: Some(now.plus_millis(REFRESH_MILLIS)), ..before }
+    let unfinished = before.unfinished_refreshes;
+    // Before it is due, a refresh that a user requested may be beside one that still runs.
+    if unfinished > 0 && before.next_refresh_at.is_some_and(|due| due > now) {
+        return before;
+    }
+    let pause = REFRESH_MILLIS.saturating_mul(1 << unfinished.min(10)).min(MAX_UNFINISHED_MILLIS);
+    let failure = match unfinished {
+        0 => before.failure,
+        attempts => Some(server_ended(attempts, pause).at(now, attempts)),
+    };
+    RepositoryStatus {
+        unfinished_refreshes: unfinished.saturating_add(1),
+        next_refresh_at: Some(now.plus_millis(pause)),
+        failure,
+        ..before
+    }
+}
+
+/// The last attempts have no result.
+fn server_ended(attempts: u32, pause: i64) -> ReadFailure {
+    ReadFailure {
+        message: format!(
+            "The server ended while it read the index (attempts in a row: {attempts}). It is read again now."
+        ),
+        hint: format!(
+            "If the server ends again, it waits {} minutes before the next attempt; look at its log, or remove the repository.",
+            pause / 60_000
+        ),
+    }
 }
 
 /// The status after the index was found to be complete.
@@ -226,6 +256,7 @@ fn unchanged_status(before: RepositoryStatus, now: Timestamp) -> RepositoryStatu
     RepositoryStatus {
         refreshed_at: Some(now),
         failure: None,
+        unfinished_refreshes: 0,
         next_refresh_at: Some(now.plus_millis(REFRESH_MILLIS)),
         ..before
     }
@@ -237,6 +268,7 @@ fn failed_status(before: RepositoryStatus, failure: ReadFailure, now: Timestamp)
     let pause = RETRY_MILLIS.saturating_mul(1 << (attempts - 1).min(10)).min(MAX_RETRY_MILLIS);
     RepositoryStatus {
         failure: Some(failure.at(now, attempts)),
+        unfinished_refreshes: 0,
         next_refresh_at: Some(now.plus_millis(pause)),
         ..before
     }
@@ -277,6 +309,31 @@ mod tests {
             assert!(!is_due(&attempted, now.plus_millis(REFRESH_MILLIS - 1)));
             assert!(is_due(&attempted, now.plus_millis(REFRESH_MILLIS)));
             assert_eq!((attempted.refreshed_at, attempted.failure), (before.refreshed_at, before.failure));
+        }
+    }
+
+    #[test]
+    fn p19_the_pause_grows_with_each_refresh_during_which_the_server_ended_and_the_status_says_so() {
+        let mut now = Timestamp::from_millis(1_000);
+        let mut status = RepositoryStatus { chart_count: Some(3), ..RepositoryStatus::default() };
+        let mut pauses = Vec::new();
+        for attempts in 0..9 {
+            status = attempted_status(status, now);
+            assert_eq!(status.failure.as_ref().map_or(0, |failure| failure.attempts), attempts);
+            // What a user requests before it is due changes nothing, because the last one may still run.
+            assert_eq!(attempted_status(status.clone(), now), status);
+            let due = status.next_refresh_at.unwrap();
+            pauses.push(due.millis_since(now) / 60_000);
+            now = due;
+        }
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1_280, 1_440]);
+        let shown = status.failure.clone().unwrap();
+        assert!(shown.message.contains("attempts in a row: 8"), "{shown:?}");
+        assert!(shown.hint.contains("waits 1440 minutes"), "{shown:?}");
+        assert_eq!(status.chart_count, Some(3), "the last index stays");
+        for ended in [unchanged_status(status.clone(), now), failed_status(status, failure(), now)] {
+            let next = attempted_status(ended.clone(), now);
+            assert_eq!((ended.unfinished_refreshes, next.unfinished_refreshes), (0, 1));
         }
     }
 

@@ -8,9 +8,10 @@ use source::git::ArtifactFiles;
 use source::repository::{Repository, RepositoryError, RepositoryErrorKind, RepositoryOptions};
 
 use super::fetch::{PathsRead, read_paths};
-use super::{rejected, waiting};
+use super::{read_refs, rejected, waiting};
 use crate::chart::RenderingFailure;
 use crate::chart_repository::to_source;
+use crate::fair_queue::QueuePlace;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -19,6 +20,7 @@ impl Hub {
         &self,
         url: &str,
         tag: &str,
+        place: QueuePlace,
     ) -> Result<Result<String, RenderingFailure>, Error> {
         let client = match self.repository_client() {
             Ok(client) => client,
@@ -29,7 +31,7 @@ impl Hub {
             Err(failure) => return Ok(Err(failure)),
         };
         let tag = if tag.is_empty() { domain::remote::DEFAULT_TAG } else { tag };
-        let resolved = self.read_refs(url, Box::pin(client.resolve_artifact(&repository, tag))).await;
+        let resolved = read_refs(url, place, Box::pin(client.resolve_artifact(&repository, tag))).await;
         Ok(resolved.and_then(|resolved| match resolved {
             Ok(digest) => Ok(digest.to_string()),
             Err(error) => Err(to_failure(error)),

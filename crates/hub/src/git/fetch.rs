@@ -18,16 +18,17 @@ use super::{FetchKey, invalid_signers, not_read, rejected, to_failure, waiting};
 use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
 use crate::fair_queue::QueueKey;
-use crate::fetch_queues::host_key;
+use crate::fetch_queues::acquire;
 use crate::manifests::RenderWait;
+use crate::requester::{current_turn, spawn_for_requester};
 use crate::{Error, Hub};
 
 /// What a commit or an artifact says about itself, and what is at each path; or why it can't be read at all.
 pub(super) type PathsRead =
     Result<(CommitDetails, Vec<(String, Result<GitSnapshot, GitError>)>), RenderingFailure>;
 
-/// Kustomizations have turns of their own among the renderings, by repository.
-const KUSTOMIZATIONS: &str = "kustomizations";
+/// The content of a commit at each path, or why it can't be used.
+pub(super) type FetchedPaths = HashMap<String, Result<PinnedCommit, RenderingFailure>>;
 
 /// A fetch that runs; every requester awaits the same one.
 pub(super) type SharedFetch = Shared<BoxFuture<'static, Result<PinnedCommit, RenderingFailure>>>;
@@ -57,7 +58,12 @@ impl Hub {
         if let Some(stored) = self.find_git_snapshot(url, path, commit).await? {
             return Ok(Ok(stored));
         }
-        let key = FetchKey { url: url.to_owned(), commit: commit.to_owned(), path: path.to_owned() };
+        let key = FetchKey {
+            url: url.to_owned(),
+            commit: commit.to_owned(),
+            path: path.to_owned(),
+            turn: current_turn(),
+        };
         let fetch = self.start_git_fetch(key);
         if let Ok(fetched) = tokio::time::timeout(wait.limit(), fetch.clone()).await {
             return Ok(fetched);
@@ -84,7 +90,7 @@ impl Hub {
         }
         let (hub, task_key) = (self.clone(), key.clone());
         // A task of its own: a fetch goes on when its requester is gone.
-        let task = tokio::spawn(async move {
+        let task = spawn_for_requester(async move {
             let paths = std::slice::from_ref(&task_key.path);
             let fetched = hub.fetch_git_commit(&task_key.url, &task_key.commit, paths).await;
             hub.git_reader().fetches.lock().remove(&task_key);
@@ -116,14 +122,17 @@ impl Hub {
         url: &str,
         commit: &str,
         paths: &[String],
-    ) -> Result<HashMap<String, Result<PinnedCommit, RenderingFailure>>, Error> {
+    ) -> Result<FetchedPaths, Error> {
         let for_all = |failure: &RenderingFailure| {
             Ok(paths.iter().map(|path| (path.clone(), Err(failure.clone()))).collect())
         };
-        let place = match self.fetch_queues().commits.acquire(&host_key(url)).await {
+        let place = match acquire(&self.fetch_queues().commits, url).await {
             Ok(place) => place,
-            Err(full) => return for_all(&not_read(url, full)),
+            Err(message) => return for_all(&not_read(message)),
         };
+        if let Some(stored) = self.find_all_snapshots(url, commit, paths).await? {
+            return Ok(stored);
+        }
         let read = match domain::remote::is_oci_url(url) {
             true => self.read_artifact(url, commit, paths).await?,
             false => self.read_commit(url, commit, paths).await?,
@@ -147,6 +156,21 @@ impl Hub {
             results.insert(path, stored);
         }
         Ok(results)
+    }
+
+    /// What is stored about a commit at these paths, because it was fetched for another user meanwhile; `None` unless that is everything.
+    async fn find_all_snapshots(
+        &self,
+        url: &str,
+        commit: &str,
+        paths: &[String],
+    ) -> Result<Option<FetchedPaths>, Error> {
+        let mut found = HashMap::new();
+        for path in paths {
+            let Some(stored) = self.find_git_snapshot(url, path, commit).await? else { return Ok(None) };
+            found.insert(path.clone(), Ok(stored));
+        }
+        Ok(Some(found))
     }
 
     /// A commit of a Git repository at each of these paths.
@@ -205,7 +229,7 @@ impl Hub {
                 "Install kustomize 5.4 or newer on the server, or set --kustomize; `cargo xtask setup` installs it.",
             ));
         };
-        let place = self.chart_renderer().queue().acquire(&QueueKey::new(KUSTOMIZATIONS, url)).await;
+        let place = self.chart_renderer().queue().acquire(&QueueKey::new(current_turn(), url)).await;
         let _place = place.map_err(|full| {
             waiting(format!("The kustomization is not rendered now, because {full}."), "It is tried again.")
         })?;

@@ -8,13 +8,14 @@ use domain::git_status::{GitFailure, GitRefStatus};
 use domain::remote::PinnedCommit;
 use rand::Rng;
 use store::Tx;
-use store::git::{GitFollower, GitRefRow};
+use store::git::{DueRef, GitFollower, GitRefRow};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::follow::NewCommit;
-use super::{RefKey, describe, identity};
+use super::{RefKey, describe, identity, not_read};
 use crate::chart::RenderingFailure;
 use crate::fetch_queues::url_host;
+use crate::requester::{run_for_requester, spawn_for_requester};
 use crate::{Error, Hub};
 
 /// Pause between two checks of a ref.
@@ -25,10 +26,14 @@ const MAX_RETRY_MILLIS: i64 = 60 * 60_000;
 const MAX_CHECKS: usize = 64;
 /// Those of one host: a check that waits for it takes no place of the others.
 const MAX_CHECKS_OF_HOST: usize = 8;
-/// Due refs that are looked at, so that those of a host at its limit hide no other.
+/// Those of the workloads of one user.
+const MAX_CHECKS_OF_OWNER: usize = 32;
+/// Due refs that are looked at, so that those of a host or a user at its limit hide no other.
 const MAX_DUE_REFS: u32 = 1_000;
 /// How long a claim of a check lasts: longer than its requests.
 const CLAIM_MILLIS: i64 = 10 * 60_000;
+/// When a check that had no turn may be requested again, in seconds.
+const RETRY_AFTER_SECONDS: u32 = 30;
 /// How long a request waits for a check: less than what proxies allow. The check goes on.
 const REQUEST_WAIT: Duration = Duration::from_secs(25);
 
@@ -52,6 +57,14 @@ pub(crate) struct RefChecks {
 struct RunningCheck {
     key: RefKey,
     host: String,
+    /// Who created the workload that follows the ref.
+    owner: String,
+}
+
+impl RunningCheck {
+    fn new(row: &GitRefRow, owner: String) -> Self {
+        Self { key: (row.url.clone(), row.reference.clone()), host: url_host(&row.url), owner }
+    }
 }
 
 impl RefChecks {
@@ -63,21 +76,31 @@ impl RefChecks {
         let mut tx = hub.read().await?;
         let due = store::git::list_due_refs(&mut tx, hub.clock().now(), MAX_DUE_REFS).await?;
         drop(tx);
-        for row in due {
+        for DueRef { row, owner } in due {
             if self.running.len() >= MAX_CHECKS {
                 return Ok(());
             }
-            let check =
-                RunningCheck { key: (row.url.clone(), row.reference.clone()), host: url_host(&row.url) };
-            let of_host = self.running.values().filter(|one| one.host == check.host).count();
-            if of_host >= MAX_CHECKS_OF_HOST || self.running.values().any(|one| one.key == check.key) {
+            let check = RunningCheck::new(&row, owner.unwrap_or_default());
+            if !self.may_start(&check) {
                 continue;
             }
-            let hub = hub.clone();
-            let task = self.tasks.spawn(async move { hub.check_git_ref(row, CheckTrigger::Due).await });
+            let (hub, owner) = (hub.clone(), check.owner.clone());
+            let task = self.tasks.spawn(async move {
+                run_for_requester(owner, Box::pin(hub.check_git_ref(row, CheckTrigger::Due))).await
+            });
             self.running.insert(task.id(), check);
         }
         Ok(())
+    }
+
+    /// Whether a check does not run already, and its host and owner have places left.
+    fn may_start(&self, check: &RunningCheck) -> bool {
+        let count = |is_alike: fn(&RunningCheck, &RunningCheck) -> bool| {
+            self.running.values().filter(|running| is_alike(running, check)).count()
+        };
+        count(|a, b| a.key == b.key) == 0
+            && count(|a, b| a.host == b.host) < MAX_CHECKS_OF_HOST
+            && count(|a, b| a.owner == b.owner) < MAX_CHECKS_OF_OWNER
     }
 
     /// Waits until a check has ended; `None` if none runs.
@@ -124,7 +147,7 @@ impl Hub {
 
     pub(super) async fn check_git_ref_within_request(&self, row: GitRefRow) -> Result<(), Error> {
         let hub = self.clone();
-        let check = tokio::spawn(async move { hub.check_git_ref(row, CheckTrigger::User).await });
+        let check = spawn_for_requester(async move { hub.check_git_ref(row, CheckTrigger::User).await });
         match tokio::time::timeout(REQUEST_WAIT, check).await {
             Ok(Ok(checked)) => checked,
             Ok(Err(error)) => Err(Error::Internal(Box::new(error))),
@@ -136,6 +159,13 @@ impl Hub {
         // One check of a ref at a time, so that no commit is published twice.
         let lock = self.git_reader().ref_lock(&row);
         let _guard = lock.lock().await;
+        let place = match (self.acquire_ref_place(&row.url).await, trigger) {
+            // Workloads of others may follow the ref, and the places of this user do not concern them.
+            (Err(message), CheckTrigger::User) => {
+                return Err(Error::ServerBusy { message, retry_after_seconds: RETRY_AFTER_SECONDS });
+            }
+            (place, _) => place,
+        };
         let now = self.clock().now();
         let mut tx = self.write().await?;
         if store::git::delete_unused_ref(&mut tx, &row).await? {
@@ -147,7 +177,10 @@ impl Hub {
             return Ok(());
         }
         tx.commit().await?;
-        let tip = self.resolve_ref(&row.url, &row.reference).await?;
+        let tip = match place {
+            Ok(place) => self.resolve_ref_in_turn(&row.url, &row.reference, place).await?,
+            Err(message) => Err(not_read(message)),
+        };
         let had_failed = row.status.failure.is_some();
         let next = match tip {
             Err(failure) => self.failed_ref(&row, &failure),
@@ -289,7 +322,45 @@ fn with_jitter(millis: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use domain::ProjectId;
+
     use super::*;
+
+    fn check(host: &str, reference: &str, owner: &str) -> RunningCheck {
+        let row = GitRefRow {
+            project: ProjectId::from_parts(1, 1),
+            url: format!("https://{host}/deploy.git"),
+            reference: reference.to_owned(),
+            next_check_at: Timestamp::from_millis(0),
+            status: GitRefStatus::default(),
+        };
+        RunningCheck::new(&row, owner.to_owned())
+    }
+
+    /// The checks that run after these were started, each if it may.
+    async fn start(checks: impl IntoIterator<Item = RunningCheck>) -> RefChecks {
+        let mut all = RefChecks::default();
+        for check in checks {
+            if all.may_start(&check) {
+                let task = all.tasks.spawn(async { Ok(()) });
+                all.running.insert(task.id(), check);
+            }
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn p20_no_user_and_no_host_has_the_places_of_all_checks() {
+        let of_eve = (0..100).map(|n| check(&format!("{n}.example.com"), "main", "eve"));
+        let checks = start(of_eve).await;
+        assert_eq!(checks.running.len(), MAX_CHECKS_OF_OWNER);
+        assert!(checks.may_start(&check("git.example.com", "main", "ada")));
+        let of_host = (0..100).map(|n| check("git.example.com", "main", &format!("user-{n}")));
+        assert_eq!(start(of_host).await.running.len(), 1, "the same ref is checked once");
+        let of_host = (0..100).map(|n| check("git.example.com", &format!("v{n}"), &format!("user-{n}")));
+        assert_eq!(start(of_host).await.running.len(), MAX_CHECKS_OF_HOST);
+        const { assert!(MAX_CHECKS_OF_OWNER < MAX_CHECKS && MAX_CHECKS_OF_HOST < MAX_CHECKS_OF_OWNER) };
+    }
 
     #[test]
     fn the_pause_after_failures_doubles_up_to_an_hour_and_is_never_shorter_than_a_check() {

@@ -21,7 +21,7 @@ use crate::blocking::{run_blocking, run_blocking_in_place};
 use crate::chart::{RenderingFailure, SharedRendering, accept_rendering, too_many_renderings};
 use crate::fair_queue::QueueKey;
 use crate::render::{findings_reason, to_outcome};
-use crate::requester::current_requester;
+use crate::requester::current_turn;
 use crate::{Error, Hub};
 
 /// Most distinct renderings of one publish: each is a run of Helm, and all are in memory at once.
@@ -56,9 +56,7 @@ impl RenderWait {
     /// In whose turn renderings for this workload are done: every user has turns, and so has the placer.
     pub(crate) fn queue_key(self, workload: &str) -> QueueKey {
         let group = match self {
-            Self::Request => {
-                current_requester().map_or_else(|| "requests".to_owned(), |name| format!("user {name}"))
-            }
+            Self::Request => current_turn(),
             Self::Placer(_) => "placer".to_owned(),
         };
         QueueKey::new(group, workload)

@@ -110,6 +110,10 @@ impl From<FetchError> for GitError {
             FetchErrorKind::Unreachable | FetchErrorKind::Timeout => {
                 (GitErrorKind::Unreachable, "Check the address and the network of the server, and try again.")
             }
+            FetchErrorKind::TooSlow => (
+                GitErrorKind::Unreachable,
+                "Try again later; if it stays slow, use a mirror of the repository.",
+            ),
             FetchErrorKind::TooLarge => (
                 GitErrorKind::TooLarge,
                 "Use a repository without large files, or publish the content as a packed chart.",

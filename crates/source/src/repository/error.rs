@@ -124,6 +124,10 @@ impl From<FetchError> for RepositoryError {
                 RepositoryErrorKind::Unreachable,
                 "Check the address and the network of the server, and try again.",
             ),
+            FetchErrorKind::TooSlow => (
+                RepositoryErrorKind::Unreachable,
+                "Try again later; if it stays slow, use a mirror of the repository, or upload the chart.",
+            ),
             FetchErrorKind::TooLarge => {
                 (RepositoryErrorKind::TooLarge, "Use a repository with smaller files.")
             }
