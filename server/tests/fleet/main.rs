@@ -41,6 +41,7 @@ mod helm_releases;
 mod incidents;
 mod memory_limits;
 mod oci_artifacts;
+mod override_facts;
 mod real_charts;
 mod real_clusters;
 mod renderer_sandbox;

@@ -170,7 +170,7 @@ pub fn trace_chart_values(
 pub fn find_own_override<'a>(overrides: &'a [Override], cluster: &str) -> Option<&'a Override> {
     let is_only = |over: &&Override| {
         let target = &over.target;
-        target.clusters == [cluster] && target.groups.is_empty() && target.selector.is_none()
+        target.clusters == [cluster] && target.groups.is_empty() && !target.has_selector()
     };
     overrides.iter().find(|over| over.name == cluster).or_else(|| overrides.iter().find(is_only))
 }
