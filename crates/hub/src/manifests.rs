@@ -4,7 +4,7 @@
 //! Checks, plans and the placer use the same manifests. A rendering that is not there yet is not an error: the release waits
 //! with the reason `WaitingForArtifact` (S4-9), and the placer runs again when it is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
@@ -37,6 +37,8 @@ pub(crate) struct SourceManifests {
     findings: Vec<Finding>,
     /// The chart; `None` for files and for a chart that is not there yet.
     chart: Option<ChartVersion>,
+    /// The versions of Helm that rendered the sets.
+    helm_versions: BTreeSet<String>,
 }
 
 /// Manifests that some clusters have in common.
@@ -60,7 +62,7 @@ impl SourceManifests {
     /// The manifests of files. It parses: call it off the async threads.
     pub fn parse_files(source: &Source) -> Self {
         let set = ManifestSet { parsed: manifest::parse(source.files()), inputs: None };
-        Self { sets: vec![set], by_cluster: None, findings: Vec::new(), chart: None }
+        Self { sets: vec![set], ..Self::default() }
     }
 
     /// The set that pages count and locate: that of the first cluster; empty if nothing is rendered.
@@ -78,6 +80,11 @@ impl SourceManifests {
     /// Digests of the inputs of all renderings.
     pub fn inputs(&self) -> impl Iterator<Item = &Digest> {
         self.sets.iter().filter_map(|set| set.inputs.as_ref())
+    }
+
+    /// The versions of Helm that rendered the chart; empty for files.
+    pub fn helm_versions(&self) -> &BTreeSet<String> {
+        &self.helm_versions
     }
 
     /// What was found while a chart was rendered.

@@ -1,6 +1,6 @@
 //! Renders the release of every selected cluster; the plan and the placer use the same functions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
@@ -74,6 +74,8 @@ pub(crate) struct RenderedTargets {
     pub targets: Vec<ReleaseTarget>,
     /// Digests of the inputs of the renderings of its chart.
     pub chart_inputs: Vec<Digest>,
+    /// The versions of Helm that made them.
+    pub helm_versions: BTreeSet<String>,
 }
 
 /// A revision that is rendered, and what its rendering depends on besides the facts of clusters.
@@ -143,6 +145,7 @@ pub(crate) async fn render_targets(
     let clusters = Arc::new(TargetClusters::load(hub, clusters, &recorded).await?);
     let manifests = rendering.load_manifests(hub, &clusters.clusters).await?;
     let chart_inputs = manifests.inputs().cloned().collect();
+    let helm_versions = manifests.helm_versions().clone();
     let (render, of) = (rendering.clone(), clusters.clone());
     let mut targets = run_blocking(move || render.render(&manifests, &of.clusters, &of.reported)).await?;
     clusters.record(&mut targets, &recorded);
@@ -160,7 +163,7 @@ pub(crate) async fn render_targets(
             Err(error) => tracing::warn!(%error, %workload, "present facts could not be compared"),
         }
     }
-    Ok(RenderedTargets { targets, chart_inputs })
+    Ok(RenderedTargets { targets, chart_inputs, helm_versions })
 }
 
 /// The result of rendering these clusters with the facts that they have.

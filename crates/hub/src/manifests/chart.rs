@@ -1,6 +1,6 @@
 //! Manifests of charts: the inputs per cluster, the stored renderings, and the runs of Helm that are missing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use domain::chart::{ChartInputs, ChartVersion};
@@ -213,7 +213,7 @@ impl Hub {
         let names: HashMap<ClusterId, &str> =
             query.clusters.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
         let mut by_cluster = missing;
-        let mut rendered = Vec::new();
+        let (mut rendered, mut helm_versions) = (Vec::new(), BTreeSet::new());
         let mut tx = self.read().await?;
         for (digest, rendering) in renderings {
             let clusters = distinct.remove(&digest).map(|(_, clusters)| clusters).unwrap_or_default();
@@ -230,6 +230,7 @@ impl Hub {
                     let bytes = store::artifact::get(&mut tx, &rendering.files).await?.ok_or_else(missing)?;
                     findings.extend(rendering.findings.into_iter().map(on_clusters));
                     let generated = rendering.generated;
+                    helm_versions.insert(rendering.helm_version);
                     rendered.push(RenderedFiles { inputs: digest, bytes, generated, clusters, names: named });
                 }
                 Err(failure) => {
@@ -261,7 +262,7 @@ impl Hub {
                 .extend(rendered.missing.into_iter().map(|(id, why)| (id, ClusterManifests::Missing(why))));
         }
         let findings = limit_findings(merge_clusters(findings));
-        Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None })
+        Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None, helm_versions })
     }
 }
 
@@ -334,7 +335,8 @@ fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[
 pub(crate) fn unrendered(clusters: &[Cluster], failure: RenderingFailure) -> SourceManifests {
     let (outcome, findings) = (failure.to_outcome(), failure.findings);
     let by_cluster = clusters.iter().map(|cluster| (cluster.id, ClusterManifests::Missing(outcome.clone())));
-    SourceManifests { sets: Vec::new(), by_cluster: Some(by_cluster.collect()), findings, chart: None }
+    let by_cluster = Some(by_cluster.collect());
+    SourceManifests { by_cluster, findings, ..SourceManifests::default() }
 }
 
 impl RenderingFailure {

@@ -63,9 +63,8 @@ impl Hub {
             let set = ManifestSet { parsed, inputs: None };
             Ok(SourceManifests {
                 sets: vec![set],
-                by_cluster: None,
                 findings: empty.into_iter().chain(left_out).chain(ignored).collect(),
-                chart: None,
+                ..SourceManifests::default()
             })
         })
         .await?;

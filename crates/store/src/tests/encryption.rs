@@ -42,6 +42,7 @@ pub(super) async fn insert_secrets(store: &Store) {
             message: String::new(),
             created_at: at(0),
             spec: secret_spec(),
+            helm_versions: Vec::new(),
         };
         revision::insert(&mut tx, &stored).await.unwrap();
     }
@@ -191,6 +192,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.body_digest",
             "*.schema_digest",
             "*.helm_version",
+            "revision.helm_versions",
             "*.desired",
             "*.released",
             "*.applied",
