@@ -11,6 +11,7 @@ use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::manifest::{self, ParsedManifests};
 use domain::placement::ClusterGroup;
+use domain::project::Project;
 use domain::release::stage::StageReason;
 use domain::release::{Reason, RenderOutcome};
 use domain::workload::{Source, WorkloadSpec};
@@ -37,6 +38,8 @@ pub(crate) struct SourceManifests {
     findings: Vec<Finding>,
     /// The chart; `None` for files and for a chart that is not there yet.
     chart: Option<ChartVersion>,
+    /// The project, whose locked values the chart was rendered with; `None` for files and for a chart that is not there yet.
+    project: Option<Project>,
     /// The versions of Helm that rendered the sets.
     helm_versions: BTreeSet<String>,
 }
@@ -80,6 +83,11 @@ impl SourceManifests {
     /// Digests of the inputs of all renderings.
     pub fn inputs(&self) -> impl Iterator<Item = &Digest> {
         self.sets.iter().filter_map(|set| set.inputs.as_ref())
+    }
+
+    /// The project that the chart was rendered for.
+    pub fn project(&self) -> Option<&Project> {
+        self.project.as_ref()
     }
 
     /// The versions of Helm that rendered the chart; empty for files.
@@ -156,12 +164,14 @@ impl Hub {
                 run_blocking(move || SourceManifests::parse_files(&source)).await
             }
             Source::Chart(source) => {
+                let project = self.get_project().await?;
                 let release = ChartRelease {
                     workload: query.workload,
                     revision: query.revision,
                     spec: query.spec,
                     source,
                     groups: query.groups,
+                    project: Some(&project),
                     targets: query.targets,
                     installed: &query.installed.revisions,
                 };

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
-use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
 use domain::cluster::{Cluster, ClusterFacts};
 use domain::exposure::collect_exposures;
@@ -194,7 +193,7 @@ pub(crate) fn render_clusters(
                 let reported = reported.get(&cluster.id).unwrap_or(&cluster.facts);
                 render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster, reported)
             })
-            .and_then(|bundle| add_helm_release(bundle, rendering, manifests.chart(), cluster));
+            .and_then(|bundle| add_helm_release(bundle, rendering, manifests, cluster));
         to_target(rendering, cluster, wave, rendered.map(|bundle| bundles.insert(&bundle)))
     };
     clusters.iter().zip(waves).map(render).collect()
@@ -293,17 +292,26 @@ fn render_bundle(
 fn add_helm_release(
     bundle: Bundle,
     rendering: &BundleRenderer<'_>,
-    chart: Option<&ChartVersion>,
+    manifests: &SourceManifests,
     cluster: &Cluster,
 ) -> Result<Bundle, RenderOutcome> {
     let &BundleRenderer { workload, revision, spec, groups, targets, .. } = rendering;
-    let (Some(source), Some(chart)) = (spec.source.helm_source(), chart) else { return Ok(bundle) };
+    let source = spec.source.helm_source();
+    let (Some(source), Some(chart)) = (source, manifests.chart()) else { return Ok(bundle) };
     if spec.policies.helm_release == HelmReleasePolicy::None {
         return Ok(bundle);
     }
     let installed = BTreeMap::new(); // Values do not depend on it.
-    let release =
-        ChartRelease { workload, revision, spec, source: &source, groups, targets, installed: &installed };
+    let release = ChartRelease {
+        workload,
+        revision,
+        spec,
+        source: &source,
+        groups,
+        project: manifests.project(),
+        targets,
+        installed: &installed,
+    };
     let helm_release = release.helm_release(chart, cluster).map_err(to_outcome)?;
     Ok(Bundle { helm_release: Some(helm_release), ..bundle })
 }

@@ -153,6 +153,7 @@ pub fn trace_chart_values(
     let layers = fleet.with_value(|fleet| {
         let (groups, targets, installed) = (fleet.groups.as_slice(), &[], &BTreeMap::new());
         let release = ChartRelease {
+            project: None,
             workload: &workload.name,
             revision: 0,
             spec: &spec,

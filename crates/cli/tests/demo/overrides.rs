@@ -140,6 +140,24 @@ fn s0_3_a_group_and_its_features_are_shown_and_changed_by_the_command_line() {
 }
 
 #[test]
+fn s2_8_the_project_locks_values_of_charts_by_the_command_line() {
+    let server = TestServer::start_new();
+    let shown = server.run_cli(&["project", "get"]);
+    assert_eq!(shown.stdout, "project/default\nlocked values: none\n", "{shown}");
+    let path = server.folder().join("locked.yaml");
+    std::fs::write(&path, "tls: {enabled: true} # everywhere\n").unwrap();
+    let set = server.run_cli(&["project", "set", "--locked-values", &path.display().to_string()]);
+    assert_eq!(set.stdout, "project/default saved\n", "{set}");
+    let stored = server.run_cli_json(&["project", "get", "-o", "json"]);
+    assert_eq!(stored["lockedValues"], "tls: {enabled: true} # everywhere\n", "{stored}");
+    let nothing = server.run_cli(&["project", "set"]);
+    assert_eq!(nothing.exit_code, 2, "{nothing}");
+    let unlocked = server.run_cli(&["project", "set", "--no-locked-values"]);
+    assert_eq!(unlocked.exit_code, 0, "{unlocked}");
+    assert_eq!(server.run_cli_json(&["project", "get", "-o", "json"])["lockedValues"], json!(null));
+}
+
+#[test]
 fn e8_an_override_is_explained_with_the_layers_that_set_each_field() {
     let server = TestServer::start_new();
     let path = server.folder().join("web.yaml");

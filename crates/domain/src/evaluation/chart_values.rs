@@ -14,6 +14,7 @@ use crate::model::cluster::{Cluster, ClusterFacts};
 use crate::model::helm_release::{HelmChart, HelmRelease};
 use crate::model::overrides::list_applicable;
 use crate::model::placement::ClusterGroup;
+use crate::model::project::Project;
 use crate::model::values::{LayerValues, LockViolation, ValuesLayer, find_lock_violations, merge_layers};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
@@ -33,6 +34,8 @@ pub struct ChartRelease<'a> {
     pub source: &'a ChartSource,
     /// The cluster groups of the fleet.
     pub groups: &'a [ClusterGroup],
+    /// The project, for what it locks; `None` if that is not evaluated.
+    pub project: Option<&'a Project>,
     /// Names of all target clusters, sorted.
     pub targets: &'a [String],
     /// The revision that was the first to be applied completely, by cluster; a cluster without one has no installation.
@@ -59,16 +62,10 @@ impl ChartRelease<'_> {
         for group in self.groups.iter().filter(|group| !group.locked_values.is_empty()) {
             if group.contains(cluster) {
                 let layer = ValuesLayer::Locked { group: group.name.clone() };
-                let locked = filler.read_layer(layer, &group.locked_values);
-                match find_lock_violations(&locked.values, &layers) {
-                    Ok(violations) => {
-                        filler.rejected.extend(violations.iter().map(|one| lock_finding(&group.name, one)));
-                    }
-                    Err(finding) => filler.rejected.push(*finding),
-                }
-                layers.push(locked);
+                filler.lock_values(&mut layers, layer, &group.locked_values);
             }
         }
+        self.lock_project_values(&mut filler, &mut layers);
         let LayerFiller { rejected, missing, .. } = filler;
         let on_cluster = |finding: Finding| finding.with_clusters(vec![cluster.name.clone()]);
         if rejected.iter().any(Finding::is_blocking) {
@@ -81,6 +78,18 @@ impl ChartRelease<'_> {
         let findings = missing.iter().filter_map(|(layer, problem)| missing_finding(layer, problem, waits));
         let findings = findings.map(on_cluster).collect();
         Err(if waits { RenderError::Waiting(findings) } else { RenderError::Rejected(findings) })
+    }
+
+    /// Adds what the project locks: it is above the groups.
+    fn lock_project_values<V: VariableSource>(
+        &self,
+        filler: &mut LayerFiller<'_, V>,
+        layers: &mut Vec<LayerValues>,
+    ) {
+        if let Some(project) = self.project.filter(|project| !project.locked_values.is_empty()) {
+            let layer = ValuesLayer::LockedByProject { project: project.name.clone() };
+            filler.lock_values(layers, layer, &project.locked_values);
+        }
     }
 
     /// The values for `cluster` by layer as they are written: templates are not filled in, and a layer that can't be read, which
@@ -125,17 +134,19 @@ impl ChartRelease<'_> {
         Ok(ChartInputs { api_versions, is_upgrade, ..inputs })
     }
 
-    /// The inputs of a rendering without a cluster: the common values, with samples in place of values of clusters.
+    /// The inputs of a rendering without a cluster: the common values and what the project locks, with samples in place of values of
+    /// clusters.
     ///
     /// # Errors
     /// The values or a template in them are invalid.
     pub fn sample_inputs(&self, chart: &ChartVersion) -> Result<ChartInputs, RenderError> {
         let mut filler = LayerFiller::new(&SampleValues);
-        let layer = filler.read_layer(ValuesLayer::Common, &self.source.values);
+        let mut layers = vec![filler.read_layer(ValuesLayer::Common, &self.source.values)];
+        self.lock_project_values(&mut filler, &mut layers);
         if filler.rejected.iter().any(Finding::is_blocking) {
             return Err(RenderError::Rejected(filler.rejected));
         }
-        Ok(self.build_inputs(chart, &merge_layers([&layer]), SAMPLE_KUBERNETES_VERSION))
+        Ok(self.build_inputs(chart, &merge_layers(&layers), SAMPLE_KUBERNETES_VERSION))
     }
 
     /// What Helm's record says of the release on `cluster`.
@@ -178,17 +189,18 @@ impl ChartRelease<'_> {
     }
 }
 
-/// G119: a layer sets a value that a group locks.
-fn lock_finding(group: &str, violation: &LockViolation) -> Finding {
+/// G119: a layer sets a value that a group or the project locks.
+fn lock_finding(owner: &ValuesLayer, violation: &LockViolation) -> Finding {
     let LockViolation { path, locked, layer } = violation;
-    let message =
-        format!("Group {group} locks the value {path} to {locked}; the values ({layer}) set another one.");
-    Finding::error(
-        "G119",
-        message,
-        "Remove it from these values, or let the owner of the group change the lock.",
-    )
-    .with_path(path)
+    let by = owner.lock_owner().unwrap_or_else(|| owner.to_string());
+    let message = format!("{by} locks the value {path} to {locked}; the values ({layer}) set another one.");
+    let hint = match owner {
+        ValuesLayer::LockedByProject { .. } => {
+            "Remove it from these values, or let an admin change what the project locks."
+        }
+        _ => "Remove it from these values, or let the owner of the group change the lock.",
+    };
+    Finding::error("G119", message, hint).with_path(path)
 }
 
 /// The APIs of a cluster as Helm names them: `apps/v1` and `apps/v1/Deployment`, sorted.
@@ -219,6 +231,18 @@ struct LayerFiller<'a, V> {
 impl<'a, V: VariableSource> LayerFiller<'a, V> {
     fn new(values: &'a V) -> Self {
         Self { values, budget: TemplateBudget::default(), rejected: Vec::new(), missing: Vec::new() }
+    }
+
+    /// Adds the locked values above all layers, and rejects those layers that set others (G119).
+    fn lock_values(&mut self, layers: &mut Vec<LayerValues>, layer: ValuesLayer, text: &str) {
+        let locked = self.read_layer(layer, text);
+        match find_lock_violations(&locked.values, layers) {
+            Ok(violations) => {
+                self.rejected.extend(violations.iter().map(|one| lock_finding(&locked.layer, one)));
+            }
+            Err(finding) => self.rejected.push(*finding),
+        }
+        layers.push(locked);
     }
 
     fn read_layer(&mut self, layer: ValuesLayer, text: &str) -> LayerValues {
@@ -327,6 +351,7 @@ mod tests {
             spec: &spec,
             source: &source,
             groups: &[],
+            project: None,
             targets: &targets,
             installed: &BTreeMap::new(),
         })
@@ -460,5 +485,16 @@ mod tests {
             ChartRelease { groups: &groups, ..*release }.layers(&cluster(2, "b")).is_ok()
         });
         assert!(elsewhere);
+        // What the project locks is above the groups, on every cluster.
+        let values = "registry: own.example\n".to_owned();
+        let project = Project { name: "default".into(), locked_values: values, revision: 1 };
+        let locked = |groups: &[ClusterGroup], cluster: &Cluster| {
+            with_release("", Vec::new(), |release| {
+                ChartRelease { groups, project: Some(&project), ..*release }.layers(cluster)
+            })
+        };
+        assert_eq!(merge_layers(&locked(&[], &cluster(2, "b")).unwrap())["registry"], "own.example");
+        let found = locked(&groups, &cluster(1, "a")).unwrap_err().into_findings().remove(0).message;
+        assert!(found.starts_with("Project default locks") && found.contains("by group prod"), "{found}");
     }
 }

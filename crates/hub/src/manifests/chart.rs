@@ -115,7 +115,7 @@ impl Hub {
         if matches!(wait, RenderWait::Request) {
             manifests.findings.extend(self.find_unknown_values(release, chart).await?);
         }
-        Ok(SourceManifests { chart: Some(chart.clone()), ..manifests })
+        Ok(SourceManifests { chart: Some(chart.clone()), project: release.project.cloned(), ..manifests })
     }
 
     /// The stored rendering of each of the inputs, or why there is none now. What is not there is rendered as long as this is awaited,
@@ -262,7 +262,8 @@ impl Hub {
                 .extend(rendered.missing.into_iter().map(|(id, why)| (id, ClusterManifests::Missing(why))));
         }
         let findings = limit_findings(merge_clusters(findings));
-        Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None, helm_versions })
+        let by_cluster = Some(by_cluster);
+        Ok(SourceManifests { sets, by_cluster, findings, helm_versions, ..SourceManifests::default() })
     }
 }
 
