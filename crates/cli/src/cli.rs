@@ -5,9 +5,9 @@ use domain::nearest::find_nearest;
 
 use crate::commands::{
     apply, audit, auth, channel, chart, cluster, completion, context, delete, describe, diagnose, events,
-    explain, get, git, group, history, incidents, label, login, man, operation, overrides, plan, publish,
-    render, retain, rollback, rollout, search, server, session, status, subscription, sync, token, unpublish,
-    user, validate, values, version,
+    explain, get, git, group, history, incidents, label, login, man, operation, overrides, plan, project,
+    publish, render, retain, rollback, rollout, search, server, session, status, subscription, sync, token,
+    unpublish, user, validate, values, version,
 };
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;

@@ -57,3 +57,28 @@ async fn s2_8_g119_a_value_that_the_project_locks_is_set_everywhere_and_can_not_
     }))
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_8_g119_a_lock_against_published_values_stops_their_release_and_changes_nothing_there() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        let mut new = chart_workload("1.0.0", "replicas: 2\n");
+        new.spec.placement.predicates[0].names = vec!["eu-1".to_owned(), "eu-2".to_owned()];
+        new.spec.overrides = vec![override_for("eu-2", cluster_named("eu-2"), "region: own\n")];
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 2).await;
+
+        let project = fleet.client.get_project().await.unwrap();
+        fleet.client.put_project(&lock("region: locked\n"), project.revision).await.unwrap();
+        let is_stopped = |status: &WorkloadStatus| {
+            let target = status.target_clusters.iter().find(|target| target.cluster_name == "eu-2");
+            target.is_some_and(|target| target.message.contains("Project default locks the value /region"))
+        };
+        let is_locked = || values_of(&fleet, 0)["region"] == "locked";
+        fleet.wait_for_web(|status| is_stopped(status) && is_locked()).await;
+        assert_eq!(values_of(&fleet, 1)["region"], "own");
+        fleet.stop().await;
+    }))
+    .await;
+}
