@@ -224,8 +224,9 @@ fn override_link(state: EditorState, over: Override) -> impl Fn() -> String + Se
 /// The number of fields and values that overrides set on a cluster.
 fn count_differences(state: EditorState, typed: &[Override], cluster: &Cluster) -> usize {
     let fields = merge_for_cluster(typed, cluster, state.objects, state.fleet).provenance.len();
-    let traced =
-        state.workload.with_value(|workload| trace_chart_values(workload, typed, cluster, state.fleet));
+    let traced = state
+        .workload
+        .with_value(|workload| trace_chart_values(workload, typed, cluster, (state.fleet, state.project)));
     let is_overridden = |leaf: &&ValueProvenance| {
         leaf.settings.first().is_some_and(|one| matches!(one.layer, ValuesLayer::Override { .. }))
     };

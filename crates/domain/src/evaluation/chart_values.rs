@@ -59,13 +59,9 @@ impl ChartRelease<'_> {
         let texts = self.layer_texts(cluster).into_iter();
         let mut layers: Vec<LayerValues> =
             texts.map(|(layer, text)| filler.read_layer(layer, text)).collect();
-        for group in self.groups.iter().filter(|group| !group.locked_values.is_empty()) {
-            if group.contains(cluster) {
-                let layer = ValuesLayer::Locked { group: group.name.clone() };
-                filler.lock_values(&mut layers, layer, &group.locked_values);
-            }
+        for (layer, text) in self.lock_texts(cluster) {
+            filler.lock_values(&mut layers, layer, text);
         }
-        self.lock_project_values(&mut filler, &mut layers);
         let LayerFiller { rejected, missing, .. } = filler;
         let on_cluster = |finding: Finding| finding.with_clusters(vec![cluster.name.clone()]);
         if rejected.iter().any(Finding::is_blocking) {
@@ -80,22 +76,25 @@ impl ChartRelease<'_> {
         Err(if waits { RenderError::Waiting(findings) } else { RenderError::Rejected(findings) })
     }
 
-    /// Adds what the project locks: it is above the groups.
-    fn lock_project_values<V: VariableSource>(
-        &self,
-        filler: &mut LayerFiller<'_, V>,
-        layers: &mut Vec<LayerValues>,
-    ) {
-        if let Some(project) = self.project.filter(|project| !project.locked_values.is_empty()) {
-            let layer = ValuesLayer::LockedByProject { project: project.name.clone() };
-            filler.lock_values(layers, layer, &project.locked_values);
-        }
+    /// What the groups of the cluster lock, then what the project locks, which is above them.
+    fn lock_texts(&self, cluster: &Cluster) -> Vec<(ValuesLayer, &str)> {
+        let locking = |group: &&ClusterGroup| !group.locked_values.is_empty() && group.contains(cluster);
+        let by_groups =
+            self.groups.iter().filter(locking).map(|group| {
+                (ValuesLayer::Locked { group: group.name.clone() }, group.locked_values.as_str())
+            });
+        by_groups.chain(self.project_lock()).collect()
+    }
+
+    fn project_lock(&self) -> Option<(ValuesLayer, &str)> {
+        let project = self.project.filter(|project| !project.locked_values.is_empty())?;
+        Some((ValuesLayer::LockedByProject { project: project.name.clone() }, project.locked_values.as_str()))
     }
 
     /// The values for `cluster` by layer as they are written: templates are not filled in, and a layer that can't be read, which
     /// the checks report, is empty.
     pub fn written_layers(&self, cluster: &Cluster) -> Vec<LayerValues> {
-        let texts = self.layer_texts(cluster).into_iter();
+        let texts = self.layer_texts(cluster).into_iter().chain(self.lock_texts(cluster));
         texts.map(|(layer, text)| LayerValues { layer, values: read_map(text).unwrap_or_default() }).collect()
     }
 
@@ -142,7 +141,9 @@ impl ChartRelease<'_> {
     pub fn sample_inputs(&self, chart: &ChartVersion) -> Result<ChartInputs, RenderError> {
         let mut filler = LayerFiller::new(&SampleValues);
         let mut layers = vec![filler.read_layer(ValuesLayer::Common, &self.source.values)];
-        self.lock_project_values(&mut filler, &mut layers);
+        if let Some((layer, text)) = self.project_lock() {
+            filler.lock_values(&mut layers, layer, text);
+        }
         if filler.rejected.iter().any(Finding::is_blocking) {
             return Err(RenderError::Rejected(filler.rejected));
         }
@@ -480,14 +481,13 @@ mod tests {
             assert!(message.contains("Group prod locks") && message.contains(text), "{message}");
             assert!(message.contains("(cluster a)") && findings[0].clusters == ["a"], "{message}");
         }
-        // Other clusters are not in the group.
         let elsewhere = with_release("registry: own\n", Vec::new(), |release| {
             ChartRelease { groups: &groups, ..*release }.layers(&cluster(2, "b")).is_ok()
         });
         assert!(elsewhere);
         // What the project locks is above the groups, on every cluster.
-        let values = "registry: own.example\n".to_owned();
-        let project = Project { name: "default".into(), locked_values: values, revision: 1 };
+        let (name, locked_values) = ("default".into(), "registry: own.example\n".into());
+        let project = Project { name, locked_values, revision: 1 };
         let locked = |groups: &[ClusterGroup], cluster: &Cluster| {
             with_release("", Vec::new(), |release| {
                 ChartRelease { groups, project: Some(&project), ..*release }.layers(cluster)
