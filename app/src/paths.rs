@@ -175,6 +175,8 @@ pub enum SettingsTab {
     Sessions,
     /// Channels and subscriptions.
     Notifications,
+    /// What holds for all workloads of the project.
+    Project,
     /// The colour scheme.
     Appearance,
     /// What the server runs on.
@@ -185,8 +187,15 @@ pub enum SettingsTab {
 
 impl SettingsTab {
     /// All of them, in the order shown.
-    pub const ALL: [Self; 6] =
-        [Self::Tokens, Self::Sessions, Self::Notifications, Self::Appearance, Self::About, Self::Health];
+    pub const ALL: [Self; 7] = [
+        Self::Tokens,
+        Self::Sessions,
+        Self::Notifications,
+        Self::Project,
+        Self::Appearance,
+        Self::About,
+        Self::Health,
+    ];
 
     /// Its name in addresses.
     pub const fn slug(self) -> &'static str {
@@ -194,6 +203,7 @@ impl SettingsTab {
             Self::Tokens => "tokens",
             Self::Sessions => "sessions",
             Self::Notifications => "notifications",
+            Self::Project => "project",
             Self::Appearance => "appearance",
             Self::About => "about",
             Self::Health => "health",
@@ -206,6 +216,7 @@ impl SettingsTab {
             Self::Tokens => "API tokens",
             Self::Sessions => "Sessions",
             Self::Notifications => "Notifications",
+            Self::Project => "Project",
             Self::Appearance => "Appearance",
             Self::About => "About",
             Self::Health => "Server health",

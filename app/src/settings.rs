@@ -1,4 +1,4 @@
-//! Settings: API tokens, one's own sessions, channels and subscriptions, the colour scheme, what the server runs on and whether it works. One section is
+//! Settings: API tokens, one's own sessions, channels and subscriptions, the project, the colour scheme, what the server runs on and whether it works. One section is
 //! shown, which the address names.
 
 use leptos::prelude::*;
@@ -11,12 +11,14 @@ use crate::shortcuts::ShortcutSwitch;
 use crate::theme::ThemeChoice;
 
 mod notifications;
+mod project;
 mod server;
 mod sessions;
 mod subscriptions;
 mod tokens;
 
 use notifications::{ChannelDialog, NotificationActions, NotificationsSection};
+use project::{ProjectSave, ProjectSection};
 use server::{AboutSection, HealthSection};
 use sessions::{SessionDialog, SessionsSection};
 use tokens::{TokenDialog, TokensSection};
@@ -35,6 +37,7 @@ pub fn SettingsPage() -> impl IntoView {
     let revoke = ServerAction::<sessions::SessionRevoke>::new();
     let revoke_others = ServerAction::<sessions::SessionRevokeOthers>::new();
     let notifications = NotificationActions::new();
+    let save_project = ServerAction::<ProjectSave>::new();
     view! {
         {move || view! { <Title text=tab.get().label() /> }}
         <div class="stack max-w-240">
@@ -55,6 +58,7 @@ pub fn SettingsPage() -> impl IntoView {
                     view! { <SessionsSection revoke=revoke revoke_others=revoke_others /> }.into_any()
                 }
                 SettingsTab::Notifications => view! { <NotificationsSection actions=notifications /> }.into_any(),
+                SettingsTab::Project => view! { <ProjectSection save=save_project /> }.into_any(),
                 SettingsTab::Appearance => show_appearance().into_any(),
                 SettingsTab::About => view! { <AboutSection /> }.into_any(),
                 SettingsTab::Health => view! { <HealthSection /> }.into_any(),

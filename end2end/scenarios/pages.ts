@@ -39,6 +39,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the sessions", "/settings?tab=sessions"],
   ["the notifications", "/settings?tab=notifications"],
   ["the confirmation that a channel is deleted", "/settings?tab=notifications&delete=ops"],
+  ["the project", "/settings?tab=project"],
   ["the appearance", "/settings?tab=appearance"],
   ["about the server", "/settings?tab=about"],
   ["the health of the server", "/settings?tab=health"],

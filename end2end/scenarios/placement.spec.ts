@@ -121,6 +121,13 @@ test("a cluster gets other replicas with the form, and the value shows its prove
   await page.getByLabel("Clusters", { exact: true }).fill("eu-wset-1");
   await page.getByLabel("Name", { exact: true }).fill("typo");
   await expect(page.getByText(/Did you mean "eu-west-1"/)).toBeVisible();
+  // By confirmed facts, with the provenance of the value on the shown cluster.
+  await page.getByLabel("Clusters", { exact: true }).fill("");
+  await page.getByLabel("Facts", { exact: true }).fill("cloud=aws");
+  await expect(page.getByText(/"cloud" is not a fact/)).toBeVisible();
+  await page.getByLabel("Facts", { exact: true }).fill("kubernetesVersion>=1.0");
+  await field.fill("7");
+  await expect(page.getByText("7 from typo ← 2 base")).toBeVisible();
   await accessible(page, "a filled editor");
 
   await page.getByRole("button", { name: "Remove override eu-west-1" }).click();

@@ -34,6 +34,7 @@ pub mod operation;
 pub mod overrides;
 pub mod placement;
 pub mod plan;
+pub mod project;
 pub mod registration;
 pub mod release;
 pub mod rollout;
@@ -113,6 +114,8 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(with_large_body(routes!(group::put::put_group)))
         .routes(with_large_body(routes!(group::preview::preview_group)))
         .routes(routes!(group::delete::delete_group))
+        .routes(routes!(project::get::get_project))
+        .routes(with_large_body(routes!(project::put::put_project)))
         .routes(routes!(operation::list::list_operations))
         .routes(routes!(operation::get::get_operation))
         .routes(routes!(fleet::get_fleet))

@@ -57,6 +57,7 @@ pub fn event_style(event: &EventSummary) -> StatusStyle {
             EventKind::WorkloadEdited
             | EventKind::PlacementDecided
             | EventKind::OverrideSaved
+            | EventKind::ProjectEdited
             | EventKind::ChartRepositorySaved
             | EventKind::UserChanged
             | EventKind::ClusterEdited => quiet("edit", "hue-unknown"),

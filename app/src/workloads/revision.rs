@@ -93,6 +93,7 @@ fn show_revision(data: RevisionData) -> AnyView {
     let name = workload.workload.name.clone();
     let comparison = show_comparison(&name, &view, &others);
     let revision = view.revision;
+    let renderer = revision.renderer();
     view! {
         <div class="stack-md">
             <div class="head">
@@ -115,14 +116,14 @@ fn show_revision(data: RevisionData) -> AnyView {
             {revision_status(&workload, revision.number)}
             {rollout.map(|rollout| rollout_summary(&rollout, at))}
             {comparison}
-            {show_source(&revision.spec.source)}
+            {show_source(&revision.spec.source, renderer)}
         </div>
     }
     .into_any()
 }
 
-/// The files, or the chart with its values.
-fn show_source(source: &Source) -> AnyView {
+/// The files, or the chart with its values and what rendered it.
+fn show_source(source: &Source, renderer: Option<String>) -> AnyView {
     let text = |name: String, text: String| {
         view! {
             <details class="fold">
@@ -149,6 +150,7 @@ fn show_source(source: &Source) -> AnyView {
                 {title}
             </h2>
             {summary}
+            {renderer.map(|renderer| view! { <p class="text-2">{format!("Rendered by {renderer}.")}</p> })}
             {texts}
         </section>
     }

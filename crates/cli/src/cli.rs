@@ -5,9 +5,9 @@ use domain::nearest::find_nearest;
 
 use crate::commands::{
     apply, audit, auth, channel, chart, cluster, completion, context, delete, describe, diagnose, events,
-    explain, get, git, group, history, incidents, label, login, man, operation, overrides, plan, publish,
-    render, retain, rollback, rollout, search, server, session, status, subscription, sync, token, unpublish,
-    user, validate, values, version,
+    explain, get, git, group, history, incidents, label, login, man, operation, overrides, plan, project,
+    publish, render, retain, rollback, rollout, search, server, session, status, subscription, sync, token,
+    unpublish, user, validate, values, version,
 };
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -71,6 +71,9 @@ pub enum Command {
     /// Named sets of clusters
     #[command(subcommand)]
     Group(group::GroupCommand),
+    /// What holds for all workloads
+    #[command(subcommand)]
+    Project(project::ProjectCommand),
     /// Git sources and repositories
     #[command(subcommand)]
     Git(git::GitCommand),
@@ -180,6 +183,7 @@ async fn run_on_server(
         Command::Channel(command) => command.run(remote, out).await,
         Command::Subscription(command) => command.run(remote, out).await,
         Command::Group(command) => command.run(remote, out).await,
+        Command::Project(command) => command.run(remote, out).await,
         Command::Git(command) => command.run(remote, out).await,
         Command::Override(command) => command.run(remote, out).await,
         Command::Token(command) => command.run(remote, out).await,

@@ -24,6 +24,7 @@ pub mod man;
 pub mod operation;
 pub mod overrides;
 pub mod plan;
+pub mod project;
 pub mod publish;
 pub mod render;
 pub mod retain;

@@ -137,12 +137,7 @@ impl PlacementArgs {
             predicate.label_selector = parse_selector("--selector", text)?;
         }
         if let Some(text) = &self.facts {
-            predicate.field_selector = text.parse::<FactSelector>().map_err(|error| {
-                Failure::usage(
-                    format!("--facts: {error}."),
-                    "Write it as provider in (aws,gcp),kubernetesVersion>=1.33.",
-                )
-            })?;
+            predicate.field_selector = parse_facts(text)?;
             if predicate.field_selector.is_empty() {
                 return Err(empty_selection("--facts"));
             }
@@ -188,6 +183,16 @@ fn parse_selector(flag: &str, text: &str) -> Result<LabelSelector, Failure> {
         Failure::usage(format!("{flag}: {error}."), "Write it as env=prod,region in (eu,us),!legacy.")
     })?;
     if selector.is_empty() { Err(empty_selection(flag)) } else { Ok(selector) }
+}
+
+/// The value of `--facts`.
+pub fn parse_facts(text: &str) -> Result<FactSelector, Failure> {
+    text.parse::<FactSelector>().map_err(|error| {
+        Failure::usage(
+            format!("--facts: {error}."),
+            "Write it as provider in (aws,gcp),kubernetesVersion>=1.33.",
+        )
+    })
 }
 
 /// An unset variable in a script must not select every cluster.

@@ -29,6 +29,7 @@ pub mod owner;
 pub mod page;
 pub mod placement;
 pub mod policy;
+pub mod project;
 pub mod release;
 pub mod remote;
 pub mod report;

@@ -36,6 +36,7 @@ mod overrides;
 mod pauses;
 mod placement;
 mod plan;
+mod project;
 mod release;
 mod render;
 mod report;

@@ -4,13 +4,14 @@
 //! Checks, plans and the placer use the same manifests. A rendering that is not there yet is not an error: the release waits
 //! with the reason `WaitingForArtifact` (S4-9), and the placer runs again when it is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::manifest::{self, ParsedManifests};
 use domain::placement::ClusterGroup;
+use domain::project::Project;
 use domain::release::stage::StageReason;
 use domain::release::{Reason, RenderOutcome};
 use domain::workload::{Source, WorkloadSpec};
@@ -37,6 +38,10 @@ pub(crate) struct SourceManifests {
     findings: Vec<Finding>,
     /// The chart; `None` for files and for a chart that is not there yet.
     chart: Option<ChartVersion>,
+    /// The project, whose locked values the chart was rendered with; `None` for files and for a chart that is not there yet.
+    project: Option<Project>,
+    /// The versions of Helm that rendered the sets.
+    helm_versions: BTreeSet<String>,
 }
 
 /// Manifests that some clusters have in common.
@@ -60,7 +65,7 @@ impl SourceManifests {
     /// The manifests of files. It parses: call it off the async threads.
     pub fn parse_files(source: &Source) -> Self {
         let set = ManifestSet { parsed: manifest::parse(source.files()), inputs: None };
-        Self { sets: vec![set], by_cluster: None, findings: Vec::new(), chart: None }
+        Self { sets: vec![set], ..Self::default() }
     }
 
     /// The set that pages count and locate: that of the first cluster; empty if nothing is rendered.
@@ -78,6 +83,16 @@ impl SourceManifests {
     /// Digests of the inputs of all renderings.
     pub fn inputs(&self) -> impl Iterator<Item = &Digest> {
         self.sets.iter().filter_map(|set| set.inputs.as_ref())
+    }
+
+    /// The project that the chart was rendered for.
+    pub fn project(&self) -> Option<&Project> {
+        self.project.as_ref()
+    }
+
+    /// The versions of Helm that rendered the chart; empty for files.
+    pub fn helm_versions(&self) -> &BTreeSet<String> {
+        &self.helm_versions
     }
 
     /// What was found while a chart was rendered.
@@ -149,12 +164,14 @@ impl Hub {
                 run_blocking(move || SourceManifests::parse_files(&source)).await
             }
             Source::Chart(source) => {
+                let project = self.get_project().await?;
                 let release = ChartRelease {
                     workload: query.workload,
                     revision: query.revision,
                     spec: query.spec,
                     source,
                     groups: query.groups,
+                    project: Some(&project),
                     targets: query.targets,
                     installed: &query.installed.revisions,
                 };

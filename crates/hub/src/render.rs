@@ -1,10 +1,9 @@
 //! Renders the release of every selected cluster; the plan and the placer use the same functions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
-use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
 use domain::cluster::{Cluster, ClusterFacts};
 use domain::exposure::collect_exposures;
@@ -74,6 +73,8 @@ pub(crate) struct RenderedTargets {
     pub targets: Vec<ReleaseTarget>,
     /// Digests of the inputs of the renderings of its chart.
     pub chart_inputs: Vec<Digest>,
+    /// The versions of Helm that made them.
+    pub helm_versions: BTreeSet<String>,
 }
 
 /// A revision that is rendered, and what its rendering depends on besides the facts of clusters.
@@ -143,6 +144,7 @@ pub(crate) async fn render_targets(
     let clusters = Arc::new(TargetClusters::load(hub, clusters, &recorded).await?);
     let manifests = rendering.load_manifests(hub, &clusters.clusters).await?;
     let chart_inputs = manifests.inputs().cloned().collect();
+    let helm_versions = manifests.helm_versions().clone();
     let (render, of) = (rendering.clone(), clusters.clone());
     let mut targets = run_blocking(move || render.render(&manifests, &of.clusters, &of.reported)).await?;
     clusters.record(&mut targets, &recorded);
@@ -160,7 +162,7 @@ pub(crate) async fn render_targets(
             Err(error) => tracing::warn!(%error, %workload, "present facts could not be compared"),
         }
     }
-    Ok(RenderedTargets { targets, chart_inputs })
+    Ok(RenderedTargets { targets, chart_inputs, helm_versions })
 }
 
 /// The result of rendering these clusters with the facts that they have.
@@ -191,7 +193,7 @@ pub(crate) fn render_clusters(
                 let reported = reported.get(&cluster.id).unwrap_or(&cluster.facts);
                 render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster, reported)
             })
-            .and_then(|bundle| add_helm_release(bundle, rendering, manifests.chart(), cluster));
+            .and_then(|bundle| add_helm_release(bundle, rendering, manifests, cluster));
         to_target(rendering, cluster, wave, rendered.map(|bundle| bundles.insert(&bundle)))
     };
     clusters.iter().zip(waves).map(render).collect()
@@ -290,17 +292,26 @@ fn render_bundle(
 fn add_helm_release(
     bundle: Bundle,
     rendering: &BundleRenderer<'_>,
-    chart: Option<&ChartVersion>,
+    manifests: &SourceManifests,
     cluster: &Cluster,
 ) -> Result<Bundle, RenderOutcome> {
     let &BundleRenderer { workload, revision, spec, groups, targets, .. } = rendering;
-    let (Some(source), Some(chart)) = (spec.source.helm_source(), chart) else { return Ok(bundle) };
+    let source = spec.source.helm_source();
+    let (Some(source), Some(chart)) = (source, manifests.chart()) else { return Ok(bundle) };
     if spec.policies.helm_release == HelmReleasePolicy::None {
         return Ok(bundle);
     }
     let installed = BTreeMap::new(); // Values do not depend on it.
-    let release =
-        ChartRelease { workload, revision, spec, source: &source, groups, targets, installed: &installed };
+    let release = ChartRelease {
+        workload,
+        revision,
+        spec,
+        source: &source,
+        groups,
+        project: manifests.project(),
+        targets,
+        installed: &installed,
+    };
     let helm_release = release.helm_release(chart, cluster).map_err(to_outcome)?;
     Ok(Bundle { helm_release: Some(helm_release), ..bundle })
 }

@@ -1,13 +1,17 @@
 //! Projects. There is one so far; every workload references it, so that there can be more.
 
+use domain::project::Project;
 use domain::{ProjectId, Timestamp};
 
-use crate::decode::decode_row;
-use crate::sql::sql;
+use crate::decode::{DecodeError, RowReader, decode_row};
+use crate::sealed::columns::PROJECT_LOCKED_VALUES;
+use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
 
 /// Name of the project that always exists.
 pub const DEFAULT: &str = "default";
+
+const TABLE: &str = "project";
 
 /// The id of the default project; it is created with `id` if it is missing.
 pub async fn ensure_default(tx: &mut Tx, id: ProjectId, at: Timestamp) -> Result<ProjectId, Error> {
@@ -15,5 +19,47 @@ pub async fn ensure_default(tx: &mut Tx, id: ProjectId, at: Timestamp) -> Result
         "INSERT INTO project (id, name, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
     sql(insert).bind_text(id).bind_text(DEFAULT).bind(at.millis()).execute(tx).await?;
     let row = sql("SELECT id FROM project WHERE name = $1").bind_text(DEFAULT).fetch_optional(tx).await?;
-    Ok(decode_row(row, "project", |row| row.parse("id"))?.unwrap_or(id))
+    Ok(decode_row(row, TABLE, |row| row.parse("id"))?.unwrap_or(id))
+}
+
+fn select(id: ProjectId) -> Sql {
+    sql("SELECT id, name, locked_values, resource_version FROM project WHERE id = $1").bind_text(id)
+}
+
+fn read_project(row: &RowReader<'_>) -> Result<Project, DecodeError> {
+    Ok(Project {
+        name: row.text("name")?,
+        locked_values: row.text("locked_values")?,
+        revision: row.int("resource_version")?,
+    })
+}
+
+fn missing_project(id: ProjectId) -> Error {
+    Error::MissingRow { table: TABLE, id: id.to_string() }
+}
+
+/// A project.
+pub async fn get(tx: &mut Tx, id: ProjectId) -> Result<Project, Error> {
+    let row = select(id).fetch_optional(tx).await?;
+    decode_row(row, TABLE, read_project)?.ok_or_else(|| missing_project(id))
+}
+
+/// A project, locked until the transaction ends.
+pub async fn lock(tx: &mut Tx, id: ProjectId) -> Result<Project, Error> {
+    let clause = tx.locking_clause();
+    let row = select(id).push(clause).fetch_optional(tx).await?;
+    decode_row(row, TABLE, read_project)?.ok_or_else(|| missing_project(id))
+}
+
+/// Stores what a project locks, and its revision. The caller has locked it.
+pub async fn update(tx: &mut Tx, id: ProjectId, project: &Project) -> Result<(), Error> {
+    let locked = project.locked_values.clone();
+    let locked = tx.seal_text(&PROJECT_LOCKED_VALUES, &[id.to_string()], locked);
+    sql("UPDATE project SET locked_values = $1, resource_version = $2 WHERE id = $3")
+        .bind(locked)
+        .bind(project.revision)
+        .bind_text(id)
+        .execute(tx)
+        .await
+        .map(drop)
 }

@@ -1,4 +1,7 @@
-//! Revisions: snapshots that a publish creates. Immutable, and deleted only with their workload.
+//! Revisions: snapshots that a publish creates. Immutable except for the versions of Helm that rendered them, and deleted only with
+//! their workload.
+
+use std::collections::BTreeSet;
 
 use domain::page::{ListQuery, Page};
 use domain::workload::Revision;
@@ -17,6 +20,7 @@ table_row! {
     Fixed message = &revision.message => message: text;
     Fixed created_at = revision.created_at => created_at: timestamp;
     Fixed spec = to_json(&revision.spec)? => spec: json;
+    Fixed helm_versions = to_json(&revision.helm_versions)? => helm_versions: json;
 }
 
 fn select() -> Sql {
@@ -27,6 +31,38 @@ fn select() -> Sql {
 pub async fn insert(tx: &mut Tx, revision: &Revision) -> Result<(), Error> {
     table::insert(tx, std::slice::from_ref(revision))?.execute(tx).await?;
     spec_reference::replace(tx, revision.workload, revision.number, &revision.spec).await
+}
+
+/// Adds versions of Helm that rendered a revision. The caller has locked the workload.
+pub async fn add_helm_versions(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    number: u32,
+    added: &BTreeSet<String>,
+) -> Result<(), Error> {
+    if added.is_empty() {
+        return Ok(());
+    }
+    let row = sql("SELECT helm_versions FROM revision WHERE workload_id = $1 AND number = $2")
+        .bind_text(workload)
+        .bind(i64::from(number))
+        .fetch_optional(tx)
+        .await?;
+    let Some(known) = decode_row(row, "revision", |row| row.json::<BTreeSet<String>>("helm_versions"))?
+    else {
+        return Ok(());
+    };
+    if added.is_subset(&known) {
+        return Ok(());
+    }
+    let all: BTreeSet<&String> = known.union(added).collect();
+    sql("UPDATE revision SET helm_versions = $1 WHERE workload_id = $2 AND number = $3")
+        .bind(to_json(&all)?)
+        .bind_text(workload)
+        .bind(i64::from(number))
+        .execute(tx)
+        .await
+        .map(drop)
 }
 
 /// One revision of a workload.

@@ -27,6 +27,7 @@ mod incident;
 mod join;
 mod operation;
 mod placement;
+mod project;
 mod search;
 mod send;
 mod session;

@@ -35,6 +35,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "getOverride",
             "getPlacementDecision",
             "getPlan",
+            "getProject",
             "getRelease",
             "getRevision",
             "getRollout",
@@ -101,6 +102,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "operations_read",
             "overrides_read",
             "placement_read",
+            "project_read",
             "releases_read",
             "review_read",
             "revision_read",
@@ -158,6 +160,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
         UserAction::Subscribe,
         &["createSubscription", "deleteSubscription", "subscription_create", "subscription_delete"],
     ),
+    (UserAction::ManageProject, &["putProject", "project_save"]),
     (
         UserAction::ManageChannels,
         &[

@@ -35,6 +35,8 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/fleet GET getFleet
     /api/v1/operations/{operation} GET getOperation
     /api/v1/plans/{plan} GET getPlan
+    /api/v1/projects/{project} GET getProject
+    /api/v1/projects/{project} PUT putProject
     /api/v1/projects/{project}/chart-catalog GET searchCharts
     /api/v1/projects/{project}/chart-catalog/{repository}/{chart} GET listChartVersions
     /api/v1/projects/{project}/chart-repositories GET listChartRepositories

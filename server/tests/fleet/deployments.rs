@@ -259,6 +259,10 @@ async fn s1_27_a_feature_keeps_the_properties_that_a_tool_beside_the_hub_sets_up
         let (status, refused) =
             fleet.send(Method::POST, &format!("{EU}/features/serviceMesh"), json!({})).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "no mesh is set up, and none is pretended: {refused}");
+        let finding = &refused["findings"][0];
+        assert_eq!(finding["code"], "G502", "{refused}");
+        assert_eq!(finding["message"], "There is no feature \"serviceMesh\" of cluster groups.");
+        assert_eq!(finding["hint"], "Features are deployment and membershipLock.");
         fleet.stop().await;
     }))
     .await;

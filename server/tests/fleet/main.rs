@@ -41,6 +41,8 @@ mod helm_releases;
 mod incidents;
 mod memory_limits;
 mod oci_artifacts;
+mod override_facts;
+mod project_locks;
 mod real_charts;
 mod real_clusters;
 mod renderer_sandbox;

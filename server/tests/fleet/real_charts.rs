@@ -2,9 +2,11 @@
 
 use kube::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use reqwest::{Method, StatusCode};
 use testkit::{ControlPlane, ControlPlaneOptions};
 
 use super::charts::{corpus_chart, fleet_with_helm, update_chart};
+use super::deployments::{DEPLOYMENTS, EU, fleet_of, outcomes};
 use super::*;
 use domain::chart::ChartSource;
 
@@ -133,5 +135,99 @@ async fn s4_4_the_hooks_of_cockroachdb_run_at_installation_and_removal() {
         assert_eq!(jobs(), Vec::<String>::new());
         fleet.stop().await;
     })
+    .await;
+}
+
+/// The list of the chart is made of the names of all target clusters, and the name of the whole is a text with all of them.
+const JOIN_VALUES: &str = "tls: {enabled: false}\nconf:\n  \
+    join: ${{ fleet.targets | map(\"cockroachdb-0.{}.example.com:26257\") }}\n  \
+    cluster-name: ${{ fleet.targets | join(\"-\") }}\n";
+
+/// The command that starts CockroachDB on a cluster, without its line breaks; empty while there is none.
+fn start_command(fleet: &TestFleet, cluster: usize, key: (&str, &str)) -> String {
+    let Some(found) = fleet.clusters[cluster].get(("apps/v1", "StatefulSet"), key) else {
+        return String::new();
+    };
+    let containers = found["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+    let database = containers.iter().find(|container| container["name"] == "db").unwrap();
+    let args = database["args"].as_array().unwrap().iter().filter_map(Value::as_str);
+    args.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+/// What the command has for these clusters.
+fn join_arguments(clusters: &[&str]) -> String {
+    let hosts: Vec<String> =
+        clusters.iter().map(|name| format!("cockroachdb-0.{name}.example.com:26257")).collect();
+    format!("start --join={} --cluster-name={} ", hosts.join(","), clusters.join("-"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_25_cockroachdb_joins_the_nodes_of_all_target_clusters_by_one_line_of_values() {
+    let test = "s1_25_cockroachdb_joins_the_nodes_of_all_target_clusters_by_one_line_of_values";
+    let Some(chart) = corpus_chart(test, "cockroachdb-21.0.1") else { return };
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_helm().await;
+        fleet.client.upload_chart(chart).await.unwrap();
+        let new = chart_workload(("cockroachdb", "21.0.1"), JOIN_VALUES, &["eu-1", "us-1"]);
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 2).await;
+        let command = |cluster: usize| start_command(&fleet, cluster, ("apps", "web-cockroachdb"));
+        let two = join_arguments(&["eu-1", "us-1"]);
+        assert!(command(0).contains(&two) && command(2).contains(&two), "{}", command(0));
+
+        // With another cluster the list is another one, also where the workload was before.
+        update_chart(&fleet, |spec| spec.placement.predicates[0].names.push("eu-2".to_owned())).await;
+        let names = ["eu-1", "eu-2", "us-1"];
+        let three = join_arguments(&names);
+        let is_joined = || (0..3).all(|cluster| command(cluster).contains(&three));
+        fleet.wait_for_web(|status| status.counts.healthy() == 3 && is_joined()).await;
+
+        // In the values it is a list, with its origin.
+        let query = wire::ValuesQuery { cluster: "us-1".into(), source: true, revision: Some(2) };
+        let traced = fleet.client.get_values("web", &query).await.unwrap();
+        let hosts = names.map(|name| format!("cockroachdb-0.{name}.example.com:26257"));
+        assert_eq!(traced.values["conf"]["join"], json!(hosts));
+        let join = traced.provenance.iter().find(|leaf| leaf.path == "/conf/join").unwrap();
+        assert_eq!(join.settings[0].layer.to_string(), "common");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_9_s1_25_a_deployment_of_cockroachdb_joins_all_members_and_a_new_one_with_the_next_edit() {
+    let test = "s1_9_s1_25_a_deployment_of_cockroachdb_joins_all_members_and_a_new_one_with_the_next_edit";
+    let Some(chart) = corpus_chart(test, "cockroachdb-21.0.1") else { return };
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "eu-2", "eu-3"]).await;
+        fleet.client.upload_chart(chart).await.unwrap();
+        fleet.create_europe(&[0, 1]).await;
+        let body = json!({
+            "name": "local/cockroachdb", "version": "21.0.1", "namespace": "shop", "releaseName": "roach",
+            "values": {"tls": {"enabled": false}, "conf": {
+                "join": "${{ fleet.targets | map(\"cockroachdb-0.{}.example.com:26257\") }}",
+                "cluster-name": "${{ fleet.targets | join(\"-\") }}",
+            }},
+            "valueOverrides": {"eu-2": {"conf": {"attrs": ["${{ cluster.name }}"]}}},
+        });
+        let (status, created) = fleet.send(Method::POST, DEPLOYMENTS, body).await;
+        assert_eq!(status, StatusCode::CREATED, "{created}");
+        let command = |cluster: usize| start_command(&fleet, cluster, ("shop", "roach-cockroachdb"));
+        let two = join_arguments(&["eu-1", "eu-2"]);
+        assert!(command(0).contains(&two) && !command(0).contains("--attrs"), "{}", command(0));
+        assert!(command(1).contains(&two) && command(1).contains("--attrs=eu-2"), "{}", command(1));
+
+        let members = json!({"members": fleet.ids(&[0, 1, 2])});
+        assert_eq!(fleet.send(Method::PUT, EU, members).await.0, StatusCode::OK);
+        let path = format!("{DEPLOYMENTS}/roach");
+        let (status, edited) = fleet.send(Method::PUT, &path, json!({"reuseValues": true})).await;
+        assert_eq!((status, outcomes(&edited).len()), (StatusCode::OK, 3), "{edited}");
+        let three = join_arguments(&["eu-1", "eu-2", "eu-3"]);
+        for cluster in 0..3 {
+            assert!(command(cluster).contains(&three), "{}", command(cluster));
+        }
+        fleet.stop().await;
+    }))
     .await;
 }

@@ -1,6 +1,7 @@
 //! Server functions of the overrides: read, save and remove.
 
 use domain::Timestamp;
+use domain::project::Project;
 use domain::workload::Workload;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,8 @@ pub struct OverridesData {
     pub workload: Workload,
     /// The fleet.
     pub candidates: Candidates,
+    /// The project, whose locked values are above those of every override.
+    pub project: Project,
 }
 
 /// Reads the data of the editor.
@@ -27,7 +30,8 @@ pub async fn overrides_read(name: String) -> AppResult<OverridesData> {
     let hub = host::hub_for_reader()?;
     let (workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
     let candidates = Candidates::new(fleet.clusters, fleet.groups, &fleet.current);
-    Ok(OverridesData { workload, candidates })
+    let project = host::into_app_result(hub.get_project().await)?;
+    Ok(OverridesData { workload, candidates, project })
 }
 
 /// A stored change of an override.

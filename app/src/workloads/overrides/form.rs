@@ -7,6 +7,7 @@ use domain::Finding;
 use domain::chart::check_values;
 use domain::manifest::yaml_value;
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, ObjectSelector, Override, Patch, PatchOp};
+use domain::placement::FactSelector;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -43,6 +44,8 @@ pub struct OverrideForm {
     pub groups: String,
     /// Labels of clusters; empty for none.
     pub selector: String,
+    /// Confirmed facts of clusters; empty for none.
+    pub facts: String,
     /// `yes` for every cluster, which is the empty label selector.
     pub everywhere: String,
     /// Its priority; empty for the default.
@@ -82,6 +85,7 @@ impl OverrideForm {
             clusters: target.clusters.join(", "),
             groups: target.groups.join(", "),
             selector: target.selector.as_ref().map(ToString::to_string).unwrap_or_default(),
+            facts: target.field_selector.to_string(),
             everywhere: if everywhere { "yes".to_owned() } else { String::new() },
             priority: over.priority.to_string(),
             chart_values: over.values.clone(),
@@ -163,6 +167,7 @@ impl OverrideForm {
             &self.clusters,
             &self.groups,
             &self.selector,
+            &self.facts,
             &self.values,
             &self.patches,
             &self.chart_values,
@@ -223,11 +228,16 @@ impl OverrideForm {
                 }
             },
         };
+        let field_selector = self.facts.parse::<FactSelector>().unwrap_or_else(|error| {
+            let hint = "Write it as provider=aws,region in (eu-1,eu-2).";
+            wrong.push(Finding::error("G502", error.to_string(), hint).with_path("/override/facts"));
+            FactSelector::default()
+        });
         let mut clusters: Vec<String> = list(&self.clusters);
         if !self.cluster.is_empty() && !clusters.contains(&self.cluster) {
             clusters.insert(0, self.cluster.clone());
         }
-        ClusterSelector { clusters, groups: list(&self.groups), selector }
+        ClusterSelector { clusters, groups: list(&self.groups), selector, field_selector }
     }
 
     fn parse_values(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {

@@ -175,7 +175,11 @@ pub(super) fn describe_target(target: &ClusterSelector) -> String {
     let labels = target.selector.as_ref().map(|selector| {
         if selector.is_empty() { "every cluster".to_owned() } else { format!("labels {selector}") }
     });
-    let parts = [list("cluster", &target.clusters), list("group", &target.groups), labels];
+    let facts = (!target.field_selector.is_empty()).then(|| format!("facts {}", target.field_selector));
+    let selectors: Vec<String> = labels.into_iter().chain(facts).collect();
+    // Labels and facts must match together.
+    let selectors = (!selectors.is_empty()).then(|| selectors.join(" and "));
+    let parts = [list("cluster", &target.clusters), list("group", &target.groups), selectors];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "no cluster".to_owned() } else { parts.join("; ") }
 }
@@ -220,8 +224,9 @@ fn override_link(state: EditorState, over: Override) -> impl Fn() -> String + Se
 /// The number of fields and values that overrides set on a cluster; `None` if the values can't be listed.
 fn count_differences(state: EditorState, typed: &[Override], cluster: &Cluster) -> Option<usize> {
     let fields = merge_for_cluster(typed, cluster, state.objects, state.fleet).provenance.len();
-    let traced =
-        state.workload.with_value(|workload| trace_chart_values(workload, typed, cluster, state.fleet));
+    let traced = state
+        .workload
+        .with_value(|workload| trace_chart_values(workload, typed, cluster, (state.fleet, state.project)));
     let is_overridden = |leaf: &&ValueProvenance| {
         leaf.settings.first().is_some_and(|one| matches!(one.layer, ValuesLayer::Override { .. }))
     };

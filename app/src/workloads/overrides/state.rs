@@ -6,6 +6,7 @@ use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::overrides::{ClusterSelector, Override, OverrideResult, apply_overrides, check, check_targets};
 use domain::placement::decide;
+use domain::project::Project;
 use domain::remote::RemoteSource;
 use domain::values::{ValueProvenance, trace_values};
 use domain::workload::{Workload, WorkloadSpec};
@@ -32,6 +33,8 @@ pub struct EditorState {
     pub base_revision: Memo<i64>,
     /// The clusters and groups that an override can target.
     pub fleet: StoredValue<Fleet>,
+    /// The project, which may lock values of charts.
+    pub project: StoredValue<Project>,
     /// The objects of the source.
     pub objects: StoredValue<Vec<Value>>,
     /// The fields of the source that have an input.
@@ -89,6 +92,7 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     let form = RwSignal::new(begin);
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
     let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
+    let project = StoredValue::new(data.project.clone());
     let edited = StoredValue::new(name);
     let has_default_target = edited.with_value(String::is_empty) && !at.is_new;
     let target = Memo::new(move |_| form.with(OverrideForm::target));
@@ -120,13 +124,15 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     });
     let values = Memo::new(move |_| {
         let cluster = cluster.get()?;
-        overrides.with(|overrides| trace_chart_values(&workload.get_value(), overrides, &cluster, fleet))
+        let workload = workload.get_value();
+        overrides.with(|overrides| trace_chart_values(&workload, overrides, &cluster, (fleet, project)))
     });
     let fields = StoredValue::new(known);
     EditorState {
         workload,
         base_revision,
         fleet,
+        project,
         objects,
         fields,
         form,
@@ -141,17 +147,19 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     }
 }
 
-/// The values of the chart on a cluster as they are written, without the defaults of the chart; `None` if the source is no chart.
+/// The values of the chart on a cluster as they are written, without the defaults of the chart, below those that groups and the project
+/// lock; `None` if the source is no chart.
 pub fn trace_chart_values(
     workload: &Workload,
     overrides: &[Override],
     cluster: &Cluster,
-    fleet: StoredValue<Fleet>,
+    (fleet, project): (StoredValue<Fleet>, StoredValue<Project>),
 ) -> Option<TracedValues> {
     let of_git =
         workload.draft.source.remote().filter(|source| source.is_chart()).map(RemoteSource::to_chart_source);
     let source = workload.draft.source.chart().or(of_git.as_ref())?;
     let spec = WorkloadSpec { overrides: overrides.to_vec(), ..WorkloadSpec::default() };
+    let project = project.get_value();
     let layers = fleet.with_value(|fleet| {
         let (groups, targets, installed) = (fleet.groups.as_slice(), &[], &BTreeMap::new());
         let release = ChartRelease {
@@ -160,6 +168,7 @@ pub fn trace_chart_values(
             spec: &spec,
             source,
             groups,
+            project: Some(&project),
             targets,
             installed,
         };
@@ -172,7 +181,7 @@ pub fn trace_chart_values(
 pub fn find_own_override<'a>(overrides: &'a [Override], cluster: &str) -> Option<&'a Override> {
     let is_only = |over: &&Override| {
         let target = &over.target;
-        target.clusters == [cluster] && target.groups.is_empty() && target.selector.is_none()
+        target.clusters == [cluster] && target.groups.is_empty() && !target.has_selector()
     };
     overrides.iter().find(|over| over.name == cluster).or_else(|| overrides.iter().find(is_only))
 }

@@ -144,7 +144,7 @@ pub(super) fn target_fields(state: EditorState) -> AnyView {
     .into_any()
 }
 
-/// Name, clusters, groups, labels and priority.
+/// Name, clusters, groups, labels, facts and priority.
 fn target_inputs(state: EditorState, is_new: bool) -> AnyView {
     let name = TextInputProps {
         name: "name",
@@ -174,6 +174,13 @@ fn target_inputs(state: EditorState, is_new: bool) -> AnyView {
         help: "Syntax of kubectl -l.",
         list: "",
     };
+    let facts = TextInputProps {
+        name: "facts",
+        label: "Facts",
+        placeholder: "provider=aws",
+        help: "Confirmed provider, region, zone, distribution or kubernetesVersion; together with the labels.",
+        list: "",
+    };
     let priority = TextInputProps {
         name: "priority",
         label: "Priority",
@@ -187,6 +194,7 @@ fn target_inputs(state: EditorState, is_new: bool) -> AnyView {
             {text_input(state, cluster, false, |form| &mut form.clusters)}
             {text_input(state, group, false, |form| &mut form.groups)}
             {text_input(state, labels, false, |form| &mut form.selector)}
+            {text_input(state, facts, false, |form| &mut form.facts)}
             {text_input(state, priority, false, |form| &mut form.priority)}
         </div>
     }

@@ -40,7 +40,7 @@ struct WaveFieldProps {
     value_mut: fn(&mut WaveForm) -> &mut String,
 }
 
-const TARGET_FIELDS: [WaveFieldProps; 4] = [
+const TARGET_FIELDS: [WaveFieldProps; 5] = [
     WaveFieldProps {
         key: "name",
         label: "Name",
@@ -68,6 +68,13 @@ const TARGET_FIELDS: [WaveFieldProps; 4] = [
         placeholder: "ring=canary",
         help: "Syntax of kubectl -l.",
         value_mut: |row| &mut row.selector,
+    },
+    WaveFieldProps {
+        key: "facts",
+        label: "Facts",
+        placeholder: "provider=aws",
+        help: "Confirmed facts; together with the labels.",
+        value_mut: |row| &mut row.facts,
     },
 ];
 

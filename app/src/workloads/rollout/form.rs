@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use domain::Finding;
 use domain::labels::LabelSelector;
 use domain::overrides::ClusterSelector;
+use domain::placement::FactSelector;
 use domain::rollout::{
     Approver, CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check,
 };
@@ -27,6 +28,8 @@ pub struct WaveForm {
     pub groups: String,
     /// Labels of clusters.
     pub selector: String,
+    /// Confirmed facts of clusters.
+    pub facts: String,
     /// Most clusters of the wave; empty for all.
     pub max_clusters: String,
     /// Most concurrent clusters; empty for all.
@@ -51,6 +54,7 @@ impl WaveForm {
             groups: wave.target.groups.join(", "),
             // The empty selector and an empty target both match every cluster.
             selector: wave.target.selector.as_ref().map(ToString::to_string).unwrap_or_default(),
+            facts: wave.target.field_selector.to_string(),
             max_clusters: amount(&wave.max_clusters),
             concurrency: amount(&wave.max_concurrency),
             failures: amount(&wave.max_failures),
@@ -65,15 +69,29 @@ impl WaveForm {
         *self == Self::default()
     }
 
-    fn parse(&self) -> Result<Wave, domain::labels::InvalidSelector> {
-        let list = |text: &str| split_words(text).map(str::to_owned).collect();
+    fn parse(&self) -> Result<Wave, InvalidWaveField> {
         let selector = match self.selector.trim() {
             "" => None,
-            text => Some(text.parse::<LabelSelector>()?),
+            text => Some(text.parse::<LabelSelector>().map_err(|error| InvalidWaveField {
+                key: "selector",
+                message: error.to_string(),
+                hint: "Write it as env=prod,region in (eu,us),!legacy.",
+            })?),
         };
+        let field_selector = self.facts.parse::<FactSelector>().map_err(|error| InvalidWaveField {
+            key: "facts",
+            message: error.to_string(),
+            hint: "Write it as provider=aws,region in (eu-1,eu-2).",
+        })?;
+        let list = |text: &str| split_words(text).map(str::to_owned).collect();
         Ok(Wave {
             name: self.name.trim().to_owned(),
-            target: ClusterSelector { clusters: list(&self.clusters), groups: list(&self.groups), selector },
+            target: ClusterSelector {
+                clusters: list(&self.clusters),
+                groups: list(&self.groups),
+                selector,
+                field_selector,
+            },
             max_clusters: parse_optional(&self.max_clusters),
             max_concurrency: parse_optional(&self.concurrency),
             max_failures: parse_optional(&self.failures),
@@ -82,6 +100,14 @@ impl WaveForm {
             approval: self.approval == "yes",
         })
     }
+}
+
+/// A selector of a wave that can't be parsed.
+struct InvalidWaveField {
+    /// Its field.
+    key: &'static str,
+    message: String,
+    hint: &'static str,
 }
 
 /// Parses a value; `None` if it is blank or invalid.
@@ -189,10 +215,9 @@ impl RolloutForm {
                     waves.push(wave);
                     rows.push(at);
                 }
-                Err(error) => {
-                    let hint = "Write it as env=prod,region in (eu,us),!legacy.";
-                    let path = format!("/rollout/waves/{at}/selector");
-                    wrong.push(Finding::error("G511", error.to_string(), hint).with_path(path));
+                Err(InvalidWaveField { key, message, hint }) => {
+                    let path = format!("/rollout/waves/{at}/{key}");
+                    wrong.push(Finding::error("G511", message, hint).with_path(path));
                 }
             }
         }
@@ -273,7 +298,7 @@ mod tests {
         let strategy: RolloutStrategy = serde_json::from_value(json!({
             "waves": [
                 { "name": "canary", "target": { "clusters": ["a", "b"], "selector": "ring=canary" }, "soak": "10m" },
-                { "name": "eu", "target": { "groups": ["eu"] }, "maxClusters": "25%", "maxConcurrency": 2, "approval": true },
+                { "name": "eu", "target": { "groups": ["eu"], "fieldSelector": "provider=aws" }, "maxClusters": "25%", "maxConcurrency": 2, "approval": true },
                 { "name": "rest", "maxFailures": "ten", "maxDeferred": "10%" },
             ],
             "failAfter": "90s",
@@ -324,5 +349,8 @@ mod tests {
         );
         form.waves[0].selector = "env in".to_owned();
         assert_eq!(form.findings()[0].path, "/rollout/waves/0/selector");
+        form.waves[0].selector.clear();
+        form.waves[0].facts = "cloud=aws".to_owned();
+        assert_eq!(form.findings()[0].path, "/rollout/waves/0/facts");
     }
 }

@@ -71,6 +71,9 @@ fn print_revision(workload: &str, view: &RevisionView, out: &Printer) -> Result<
     if !revision.message.is_empty() {
         out.print_line(&sanitize(&revision.message))?;
     }
+    if let Some(renderer) = revision.renderer() {
+        out.print_line(&format!("rendered by {}", sanitize(&renderer)))?;
+    }
     let on_cluster = if view.cluster.is_empty() { String::new() } else { format!(" on {}", view.cluster) };
     let subject = match view.against {
         Some(other) => format!("Compared with r{other}{on_cluster}"),
@@ -99,14 +102,15 @@ fn revisions_table(revisions: &[Revision], format: Format) -> Table {
     let wide = format == Format::Wide;
     let mut head = vec!["REVISION", "AGE", "AUTHOR", "MESSAGE"];
     if wide {
-        head.extend(["SOURCE", "PUBLISHED"]);
+        head.extend(["SOURCE", "RENDERER", "PUBLISHED"]);
     }
     let mut table = Table::new(&head);
     for revision in revisions {
         let row = table.add_row().number(revision.number).text(clock::format_age(revision.created_at, now));
         let row = row.text(&revision.author).text(&revision.message);
         if wide {
-            row.text(revision.spec.source.summary()).text(revision.created_at.to_string());
+            let renderer = revision.renderer().unwrap_or_default();
+            row.text(revision.spec.source.summary()).text(renderer).text(revision.created_at.to_string());
         }
     }
     table

@@ -4,12 +4,14 @@
 use clap::{Args, Subcommand};
 use domain::labels::LabelSelector;
 use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
+use domain::placement::FactSelector;
 use domain::request::OverridePut;
 
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::placement::parse_facts;
 
 mod assignment;
 mod explain;
@@ -53,6 +55,9 @@ struct OverrideTargetArgs {
     /// On every cluster with these labels, such as env=prod
     #[arg(long, value_name = "SELECTOR")]
     selector: Option<String>,
+    /// On every cluster with these confirmed facts, such as provider=aws,distribution=eks; with --selector, both must match
+    #[arg(long, value_name = "SELECTOR")]
+    facts: Option<String>,
     /// Name of the override [default: the one with exactly these clusters, or a new one named after them]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -96,7 +101,16 @@ impl OverrideTargetArgs {
         if selector.as_ref().is_some_and(LabelSelector::is_empty) {
             return Err(Failure::usage("--selector is empty.", "Name a label, or leave it out."));
         }
-        Ok(ClusterSelector { clusters: self.clusters.clone(), groups: self.groups.clone(), selector })
+        let facts = self.facts.as_deref().map(parse_facts).transpose()?;
+        if facts.as_ref().is_some_and(FactSelector::is_empty) {
+            return Err(Failure::usage("--facts is empty.", "Name a fact, or leave it out."));
+        }
+        Ok(ClusterSelector {
+            clusters: self.clusters.clone(),
+            groups: self.groups.clone(),
+            selector,
+            field_selector: facts.unwrap_or_default(),
+        })
     }
 
     /// The existing override that the flags name.
@@ -124,10 +138,11 @@ impl OverrideTargetArgs {
 
     /// The name of a new override.
     fn new_name(&self) -> Result<String, Failure> {
-        match (&self.name, &*self.clusters, &*self.groups, &self.selector) {
+        let has_selector = self.selector.is_some() || self.facts.is_some();
+        match (&self.name, &*self.clusters, &*self.groups) {
             (Some(name), ..) => Ok(name.clone()),
-            (None, [cluster], [], None) => Ok(cluster.clone()),
-            (None, [], [group], None) => Ok(group.clone()),
+            (None, [cluster], []) if !has_selector => Ok(cluster.clone()),
+            (None, [], [group]) if !has_selector => Ok(group.clone()),
             _ => Err(Failure::usage(
                 "A new override for several clusters, or for a selector, needs a name.",
                 "Name it: --name NAME",
@@ -181,10 +196,17 @@ fn print_override(one: &Override, format: Format, out: &Printer) -> Result<(), F
 pub(super) fn format_target(target: &ClusterSelector) -> String {
     let mut parts = target.clusters.clone();
     parts.extend(target.groups.iter().map(|group| format!("group {group}")));
-    parts.extend(target.selector.as_ref().map(|selector| match selector.is_empty() {
+    let labels = target.selector.as_ref().map(|selector| match selector.is_empty() {
         true => "every cluster".to_owned(),
         false => format!("clusters with {selector}"),
-    }));
+    });
+    let facts = &target.field_selector;
+    parts.extend(match (labels, facts.is_empty()) {
+        (labels, true) => labels,
+        (None, false) => Some(format!("clusters with the facts {facts}")),
+        // Both must match.
+        (Some(labels), false) => Some(format!("{labels} and the facts {facts}")),
+    });
     if parts.is_empty() { "no cluster".to_owned() } else { parts.join(", ") }
 }
 

@@ -59,6 +59,31 @@ fn s0_3_an_override_field_that_several_objects_have_needs_its_object() {
 }
 
 #[test]
+fn s4_7_an_override_by_facts_is_set_listed_and_removed_by_the_command_line() {
+    let server = TestServer::start_new();
+    let applied = server.run_cli(&["apply", "--chart", "local/web", "--all-clusters", "-n", "shop"]);
+    assert!(applied.stderr.contains("The draft is stored"), "the chart does not exist yet: {applied}");
+    let facts = ["--facts", "provider=aws,distribution=eks"];
+    let unnamed = server.run_cli(&[&["override", "set", "web", "replicas=4"], &facts[..]].concat());
+    assert_eq!(unnamed.exit_code, 2, "{unnamed}");
+    assert!(unnamed.stderr.contains("--name NAME"), "{unnamed}");
+    let named = [&["override", "set", "web", "--name", "aws", "replicas=4"], &facts[..]].concat();
+    assert_eq!(server.run_cli(&named).exit_code, 0);
+    let stored = server.run_cli_json(&["override", "get", "web", "aws", "-o", "json"]);
+    assert_eq!(stored["target"], json!({"fieldSelector": "provider=aws,distribution=eks"}), "{stored}");
+    let list = server.run_cli(&["override", "list", "web"]);
+    assert!(list.stdout.contains("clusters with the facts provider=aws,distribution=eks"), "{list}");
+    for (wrong, reason) in [("", "--facts is empty"), ("cloud=aws", "is not a fact; use provider")] {
+        let refused = server.run_cli(&["override", "set", "web", "--name", "b", "--facts", wrong, "a=1"]);
+        assert_eq!(refused.exit_code, 2, "{refused}");
+        assert!(refused.stderr.contains(reason), "{refused}");
+    }
+    // Without a name, the override with exactly these clusters is meant.
+    let unset = server.run_cli(&[&["override", "unset", "web"], &facts[..]].concat());
+    assert_eq!(unset.stdout, "workload/web override aws deleted (draft)\n", "{unset}");
+}
+
+#[test]
 fn s0_3_an_override_of_a_chart_sets_values_also_if_it_has_none_yet() {
     let server = TestServer::start_new();
     let applied = server.run_cli(&["apply", "--chart", "local/web", "--all-clusters", "-n", "shop"]);
@@ -112,6 +137,24 @@ fn s0_3_a_group_and_its_features_are_shown_and_changed_by_the_command_line() {
     assert_eq!(deleted.exit_code, 2, "not confirmed: {deleted}");
     let published = server.run_cli(&["cluster", "get", "eu-west-2"]);
     assert_eq!(published.exit_code, 0, "{published}");
+}
+
+#[test]
+fn s2_8_the_project_locks_values_of_charts_by_the_command_line() {
+    let server = TestServer::start_new();
+    let shown = server.run_cli(&["project", "get"]);
+    assert_eq!(shown.stdout, "project/default\nlocked values: none\n", "{shown}");
+    let path = server.folder().join("locked.yaml");
+    std::fs::write(&path, "tls: {enabled: true} # everywhere\n").unwrap();
+    let set = server.run_cli(&["project", "set", "--locked-values", &path.display().to_string()]);
+    assert_eq!(set.stdout, "project/default saved\n", "{set}");
+    let stored = server.run_cli_json(&["project", "get", "-o", "json"]);
+    assert_eq!(stored["lockedValues"], "tls: {enabled: true} # everywhere\n", "{stored}");
+    let nothing = server.run_cli(&["project", "set"]);
+    assert_eq!(nothing.exit_code, 2, "{nothing}");
+    let unlocked = server.run_cli(&["project", "set", "--no-locked-values"]);
+    assert_eq!(unlocked.exit_code, 0, "{unlocked}");
+    assert_eq!(server.run_cli_json(&["project", "get", "-o", "json"])["lockedValues"], json!(null));
 }
 
 #[test]

@@ -76,6 +76,8 @@ pub enum UserAction {
     RemoveCluster,
     /// Add, change and remove chart and Git repositories with their credentials.
     ManageRepositories,
+    /// Lock values of charts for all workloads of the project.
+    ManageProject,
     /// Create, test and delete channels for notifications.
     ManageChannels,
     /// List, invite and disable users, change their roles, reset their passwords.
@@ -148,6 +150,7 @@ impl UserAction {
             | Self::JoinCluster
             | Self::RemoveCluster
             | Self::ManageRepositories
+            | Self::ManageProject
             | Self::ManageChannels
             | Self::ManageUsers
             | Self::ViewAudit => Role::Admin,
@@ -183,6 +186,7 @@ impl UserAction {
             Self::JoinCluster => "join clusters",
             Self::RemoveCluster => "revoke and delete clusters",
             Self::ManageRepositories => "manage repositories",
+            Self::ManageProject => "change the project",
             Self::ManageChannels => "manage channels for notifications",
             Self::ManageUsers => "manage users",
             Self::ViewAudit => "read the audit log",

@@ -14,6 +14,7 @@ use crate::model::cluster::{Cluster, ClusterFacts};
 use crate::model::helm_release::{HelmChart, HelmRelease};
 use crate::model::overrides::list_applicable;
 use crate::model::placement::ClusterGroup;
+use crate::model::project::Project;
 use crate::model::values::{LayerValues, LockViolation, ValuesLayer, find_lock_violations, merge_layers};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
@@ -33,6 +34,8 @@ pub struct ChartRelease<'a> {
     pub source: &'a ChartSource,
     /// The cluster groups of the fleet.
     pub groups: &'a [ClusterGroup],
+    /// The project, for what it locks; `None` if that is not evaluated.
+    pub project: Option<&'a Project>,
     /// Names of all target clusters, sorted.
     pub targets: &'a [String],
     /// The revision that was the first to be applied completely, by cluster; a cluster without one has no installation.
@@ -56,18 +59,8 @@ impl ChartRelease<'_> {
         let texts = self.layer_texts(cluster).into_iter();
         let mut layers: Vec<LayerValues> =
             texts.map(|(layer, text)| filler.read_layer(layer, text)).collect();
-        for group in self.groups.iter().filter(|group| !group.locked_values.is_empty()) {
-            if group.contains(cluster) {
-                let layer = ValuesLayer::Locked { group: group.name.clone() };
-                let locked = filler.read_layer(layer, &group.locked_values);
-                match find_lock_violations(&locked.values, &layers) {
-                    Ok(violations) => {
-                        filler.rejected.extend(violations.iter().map(|one| lock_finding(&group.name, one)));
-                    }
-                    Err(finding) => filler.rejected.push(*finding),
-                }
-                layers.push(locked);
-            }
+        for (layer, text) in self.lock_texts(cluster) {
+            filler.lock_values(&mut layers, layer, text);
         }
         let LayerFiller { rejected, missing, .. } = filler;
         let on_cluster = |finding: Finding| finding.with_clusters(vec![cluster.name.clone()]);
@@ -83,10 +76,25 @@ impl ChartRelease<'_> {
         Err(if waits { RenderError::Waiting(findings) } else { RenderError::Rejected(findings) })
     }
 
+    /// What the groups of the cluster lock, then what the project locks, which is above them.
+    fn lock_texts(&self, cluster: &Cluster) -> Vec<(ValuesLayer, &str)> {
+        let locking = |group: &&ClusterGroup| !group.locked_values.is_empty() && group.contains(cluster);
+        let by_groups =
+            self.groups.iter().filter(locking).map(|group| {
+                (ValuesLayer::Locked { group: group.name.clone() }, group.locked_values.as_str())
+            });
+        by_groups.chain(self.project_lock()).collect()
+    }
+
+    fn project_lock(&self) -> Option<(ValuesLayer, &str)> {
+        let project = self.project.filter(|project| !project.locked_values.is_empty())?;
+        Some((ValuesLayer::LockedByProject { project: project.name.clone() }, project.locked_values.as_str()))
+    }
+
     /// The values for `cluster` by layer as they are written: templates are not filled in, and a layer that can't be read, which
     /// the checks report, is empty.
     pub fn written_layers(&self, cluster: &Cluster) -> Vec<LayerValues> {
-        let texts = self.layer_texts(cluster).into_iter();
+        let texts = self.layer_texts(cluster).into_iter().chain(self.lock_texts(cluster));
         texts.map(|(layer, text)| LayerValues { layer, values: read_map(text).unwrap_or_default() }).collect()
     }
 
@@ -125,17 +133,21 @@ impl ChartRelease<'_> {
         Ok(ChartInputs { api_versions, is_upgrade, ..inputs })
     }
 
-    /// The inputs of a rendering without a cluster: the common values, with samples in place of values of clusters.
+    /// The inputs of a rendering without a cluster: the common values and what the project locks, with samples in place of values of
+    /// clusters.
     ///
     /// # Errors
     /// The values or a template in them are invalid.
     pub fn sample_inputs(&self, chart: &ChartVersion) -> Result<ChartInputs, RenderError> {
         let mut filler = LayerFiller::new(&SampleValues);
-        let layer = filler.read_layer(ValuesLayer::Common, &self.source.values);
+        let mut layers = vec![filler.read_layer(ValuesLayer::Common, &self.source.values)];
+        if let Some((layer, text)) = self.project_lock() {
+            filler.lock_values(&mut layers, layer, text);
+        }
         if filler.rejected.iter().any(Finding::is_blocking) {
             return Err(RenderError::Rejected(filler.rejected));
         }
-        Ok(self.build_inputs(chart, &merge_layers([&layer]), SAMPLE_KUBERNETES_VERSION))
+        Ok(self.build_inputs(chart, &merge_layers(&layers), SAMPLE_KUBERNETES_VERSION))
     }
 
     /// What Helm's record says of the release on `cluster`.
@@ -178,17 +190,18 @@ impl ChartRelease<'_> {
     }
 }
 
-/// G119: a layer sets a value that a group locks.
-fn lock_finding(group: &str, violation: &LockViolation) -> Finding {
+/// G119: a layer sets a value that a group or the project locks.
+fn lock_finding(owner: &ValuesLayer, violation: &LockViolation) -> Finding {
     let LockViolation { path, locked, layer } = violation;
-    let message =
-        format!("Group {group} locks the value {path} to {locked}; the values ({layer}) set another one.");
-    Finding::error(
-        "G119",
-        message,
-        "Remove it from these values, or let the owner of the group change the lock.",
-    )
-    .with_path(path)
+    let by = owner.lock_owner().unwrap_or_else(|| owner.to_string());
+    let message = format!("{by} locks the value {path} to {locked}; the values ({layer}) set another one.");
+    let hint = match owner {
+        ValuesLayer::LockedByProject { .. } => {
+            "Remove it from these values, or let an admin change what the project locks."
+        }
+        _ => "Remove it from these values, or let the owner of the group change the lock.",
+    };
+    Finding::error("G119", message, hint).with_path(path)
 }
 
 /// The APIs of a cluster as Helm names them: `apps/v1` and `apps/v1/Deployment`, sorted.
@@ -219,6 +232,18 @@ struct LayerFiller<'a, V> {
 impl<'a, V: VariableSource> LayerFiller<'a, V> {
     fn new(values: &'a V) -> Self {
         Self { values, budget: TemplateBudget::default(), rejected: Vec::new(), missing: Vec::new() }
+    }
+
+    /// Adds the locked values above all layers, and rejects those layers that set others (G119).
+    fn lock_values(&mut self, layers: &mut Vec<LayerValues>, layer: ValuesLayer, text: &str) {
+        let locked = self.read_layer(layer, text);
+        match find_lock_violations(&locked.values, layers) {
+            Ok(violations) => {
+                self.rejected.extend(violations.iter().map(|one| lock_finding(&locked.layer, one)));
+            }
+            Err(finding) => self.rejected.push(*finding),
+        }
+        layers.push(locked);
     }
 
     fn read_layer(&mut self, layer: ValuesLayer, text: &str) -> LayerValues {
@@ -327,6 +352,7 @@ mod tests {
             spec: &spec,
             source: &source,
             groups: &[],
+            project: None,
             targets: &targets,
             installed: &BTreeMap::new(),
         })
@@ -455,10 +481,20 @@ mod tests {
             assert!(message.contains("Group prod locks") && message.contains(text), "{message}");
             assert!(message.contains("(cluster a)") && findings[0].clusters == ["a"], "{message}");
         }
-        // Other clusters are not in the group.
         let elsewhere = with_release("registry: own\n", Vec::new(), |release| {
             ChartRelease { groups: &groups, ..*release }.layers(&cluster(2, "b")).is_ok()
         });
         assert!(elsewhere);
+        // What the project locks is above the groups, on every cluster.
+        let (name, locked_values) = ("default".into(), "registry: own.example\n".into());
+        let project = Project { name, locked_values, revision: 1 };
+        let locked = |groups: &[ClusterGroup], cluster: &Cluster| {
+            with_release("", Vec::new(), |release| {
+                ChartRelease { groups, project: Some(&project), ..*release }.layers(cluster)
+            })
+        };
+        assert_eq!(merge_layers(&locked(&[], &cluster(2, "b")).unwrap())["registry"], "own.example");
+        let found = locked(&groups, &cluster(1, "a")).unwrap_err().into_findings().remove(0).message;
+        assert!(found.starts_with("Project default locks") && found.contains("by group prod"), "{found}");
     }
 }

@@ -175,9 +175,7 @@ impl ClusterFacts {
 
     /// The Kubernetes distribution, from the suffix of its version: `gke`, `eks`, `k3s`, `rke2`, `k0s`; empty without one.
     pub fn distribution(&self) -> &'static str {
-        const DISTRIBUTIONS: [&str; 5] = ["gke", "eks", "k3s", "rke2", "k0s"];
-        let suffix = self.kubernetes_version.split_once(['-', '+']).map_or("", |(_, suffix)| suffix);
-        DISTRIBUTIONS.into_iter().find(|name| suffix.starts_with(name)).unwrap_or_default()
+        find_distribution(&self.kubernetes_version)
     }
 
     /// Whether the cluster has reported its facts; before that, nothing can be rendered for it correctly (S4-3).
@@ -203,6 +201,15 @@ impl ClusterFacts {
         }
         Some(self.apis.iter().any(|api| (&*api.group, &*api.version, &*api.kind) == (group, version, kind)))
     }
+}
+
+/// Distributions that a version names.
+pub(crate) const DISTRIBUTIONS: [&str; 5] = ["gke", "eks", "k3s", "rke2", "k0s"];
+
+/// The distribution in the suffix of a version, such as `v1.33.4+k3s1`; empty without one.
+fn find_distribution(kubernetes_version: &str) -> &'static str {
+    let suffix = kubernetes_version.split_once(['-', '+']).map_or("", |(_, suffix)| suffix);
+    DISTRIBUTIONS.into_iter().find(|name| suffix.starts_with(name)).unwrap_or_default()
 }
 
 /// An outage of a cluster's API server, as its agent reports it. The agent and the hub are up, so it is not a matter of

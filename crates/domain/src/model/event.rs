@@ -76,6 +76,8 @@ pub enum EventKind {
     ChartFetched,
     /// A chart was deleted.
     ChartDeleted,
+    /// The locked values of the project were changed.
+    ProjectEdited,
     /// A repository of charts was added or changed.
     ChartRepositorySaved,
     /// A repository of charts was removed.

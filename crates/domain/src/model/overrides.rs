@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::kubernetes::id::OverrideId;
 use crate::kubernetes::labels::LabelSelector;
+use crate::model::placement::FactSelector;
 
 mod apply;
 mod check;
@@ -66,7 +67,7 @@ fn default_priority() -> u32 {
     DEFAULT_PRIORITY
 }
 
-/// Selects clusters: all that are named, in a group, or match. An empty one selects none.
+/// Selects clusters: all that are named, in a group, or match labels and facts. An empty one selects none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -80,6 +81,9 @@ pub struct ClusterSelector {
     /// By labels; `None` when not used, the empty selector for every cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
+    /// By confirmed facts, such as `provider=aws,region in (eu-1,eu-2)`. If there are labels too, both must match.
+    #[serde(skip_serializing_if = "FactSelector::is_empty")]
+    pub field_selector: FactSelector,
 }
 
 /// Which objects of the bundle a patch changes; empty parts match everything.

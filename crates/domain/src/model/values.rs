@@ -33,6 +33,11 @@ pub enum ValuesLayer {
         /// Name of the group.
         group: String,
     },
+    /// The project locks it: nothing else can set it on any cluster.
+    LockedByProject {
+        /// Name of the project.
+        project: String,
+    },
     /// An override.
     Override {
         /// Its name.
@@ -42,12 +47,24 @@ pub enum ValuesLayer {
     },
 }
 
+impl ValuesLayer {
+    /// Who locks the values of this layer, such as `Group prod`; `None` for one without a lock.
+    pub fn lock_owner(&self) -> Option<String> {
+        match self {
+            Self::Locked { group } => Some(format!("Group {group}")),
+            Self::LockedByProject { project } => Some(format!("Project {project}")),
+            Self::ChartDefault | Self::Common | Self::Override { .. } => None,
+        }
+    }
+}
+
 impl std::fmt::Display for ValuesLayer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::ChartDefault => f.write_str("chart default"),
             Self::Common => f.write_str("common"),
             Self::Locked { group } => write!(f, "locked by group {group}"),
+            Self::LockedByProject { project } => write!(f, "locked by project {project}"),
             Self::Override { name, specificity } => write!(f, "{} {name}", specificity.as_str()),
         }
     }

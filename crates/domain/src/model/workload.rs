@@ -208,6 +208,17 @@ pub struct Revision {
     pub message: String,
     /// When it was published.
     pub created_at: Timestamp,
+    /// The versions of Helm that rendered its chart, sorted: several if a cluster joined after an upgrade of Helm, or if an earlier
+    /// rendering is used again. Empty for manifests, and if it was published before this was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub helm_versions: Vec<String>,
+}
+
+impl Revision {
+    /// What rendered its chart, such as `Helm v4.2.4`; `None` for manifests, and if it is not recorded.
+    pub fn renderer(&self) -> Option<String> {
+        (!self.helm_versions.is_empty()).then(|| format!("Helm {}", self.helm_versions.join(", ")))
+    }
 }
 
 /// The phase of a workload, derived from its intent and releases.

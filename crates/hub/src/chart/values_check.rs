@@ -56,6 +56,8 @@ impl Hub {
             spec: &spec,
             source: &source,
             groups: &[],
+            // The review checks the locks, with the values of each cluster.
+            project: None,
             targets: &[],
             installed: &installed,
         };

@@ -1,6 +1,6 @@
 //! Manifests of charts: the inputs per cluster, the stored renderings, and the runs of Helm that are missing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use domain::chart::{ChartInputs, ChartVersion};
@@ -113,7 +113,7 @@ impl Hub {
         if matches!(wait, RenderWait::Request) {
             manifests.findings.extend(self.find_unknown_values(release, chart).await?);
         }
-        Ok(SourceManifests { chart: Some(chart.clone()), ..manifests })
+        Ok(SourceManifests { chart: Some(chart.clone()), project: release.project.cloned(), ..manifests })
     }
 
     /// The stored rendering of each of the inputs, or why there is none now. What is not there is rendered as long as this is awaited,
@@ -211,7 +211,7 @@ impl Hub {
         let names: HashMap<ClusterId, &str> =
             query.clusters.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
         let mut by_cluster = missing;
-        let mut rendered = Vec::new();
+        let (mut rendered, mut helm_versions) = (Vec::new(), BTreeSet::new());
         let mut tx = self.read().await?;
         for (digest, rendering) in renderings {
             let clusters = distinct.remove(&digest).map(|(_, clusters)| clusters).unwrap_or_default();
@@ -228,6 +228,7 @@ impl Hub {
                     let bytes = store::artifact::get(&mut tx, &rendering.files).await?.ok_or_else(missing)?;
                     findings.extend(rendering.findings.into_iter().map(on_clusters));
                     let generated = rendering.generated;
+                    helm_versions.insert(rendering.helm_version);
                     rendered.push(RenderedFiles { inputs: digest, bytes, generated, clusters, names: named });
                 }
                 Err(failure) => {
@@ -259,7 +260,8 @@ impl Hub {
                 .extend(rendered.missing.into_iter().map(|(id, why)| (id, ClusterManifests::Missing(why))));
         }
         let findings = limit_findings(merge_clusters(findings));
-        Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings, chart: None })
+        let by_cluster = Some(by_cluster);
+        Ok(SourceManifests { sets, by_cluster, findings, helm_versions, ..SourceManifests::default() })
     }
 }
 
@@ -332,7 +334,8 @@ fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[
 pub(crate) fn unrendered(clusters: &[Cluster], failure: RenderingFailure) -> SourceManifests {
     let (outcome, findings) = (failure.to_outcome(), failure.findings);
     let by_cluster = clusters.iter().map(|cluster| (cluster.id, ClusterManifests::Missing(outcome.clone())));
-    SourceManifests { sets: Vec::new(), by_cluster: Some(by_cluster.collect()), findings, chart: None }
+    let by_cluster = Some(by_cluster.collect());
+    SourceManifests { by_cluster, findings, ..SourceManifests::default() }
 }
 
 impl RenderingFailure {

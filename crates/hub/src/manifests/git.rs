@@ -63,9 +63,8 @@ impl Hub {
             let set = ManifestSet { parsed, inputs: None };
             Ok(SourceManifests {
                 sets: vec![set],
-                by_cluster: None,
                 findings: empty.into_iter().chain(left_out).chain(ignored).collect(),
-                chart: None,
+                ..SourceManifests::default()
             })
         })
         .await?;
@@ -98,12 +97,14 @@ impl Hub {
             }
         };
         let chart_source = source.to_chart_source();
+        let project = self.get_project().await?;
         let release = ChartRelease {
             workload: query.workload,
             revision: query.revision,
             spec: query.spec,
             source: &chart_source,
             groups: query.groups,
+            project: Some(&project),
             targets: query.targets,
             installed: &query.installed.revisions,
         };

@@ -77,7 +77,8 @@ impl Hub {
             adopt_pin(&mut workload.draft, &snapshot.draft.spec);
         }
         let strategy = rollout_strategy(&snapshot.draft.spec, &options.content);
-        let next = NextRevision { spec: snapshot.draft.spec, strategy, message: &message };
+        let helm_versions = snapshot.draft.manifests.helm_versions().iter().cloned().collect();
+        let next = NextRevision { spec: snapshot.draft.spec, strategy, message: &message, helm_versions };
         let revision = self.create_revision(&mut tx, actor, &mut workload, next).await?;
         reserve_exposures(&mut tx, workload.id, &checked.exposures).await?;
         let request = OperationRequest {
@@ -183,7 +184,7 @@ impl Hub {
         tx: &mut Tx,
         actor: &Actor,
         workload: &mut Workload,
-        NextRevision { spec, strategy, message }: NextRevision<'_>,
+        NextRevision { spec, strategy, message, helm_versions }: NextRevision<'_>,
     ) -> Result<Revision, Error> {
         let now = self.clock().now();
         let number = store::revision::latest_number(tx, workload.id).await? + 1;
@@ -194,6 +195,7 @@ impl Hub {
             author: actor.name.clone(),
             message: message.chars().take(500).collect(),
             created_at: now,
+            helm_versions,
         };
         store::revision::insert(tx, &revision).await?;
         self.supersede_rollout(tx, workload.id).await?;
@@ -252,4 +254,6 @@ struct NextRevision<'r> {
     strategy: RolloutStrategy,
     /// The author's message.
     message: &'r str,
+    /// The versions of Helm that rendered it.
+    helm_versions: Vec<String>,
 }

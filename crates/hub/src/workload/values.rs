@@ -55,6 +55,7 @@ impl Hub {
         }
         let current: Vec<ClusterId> = releases.into_keys().collect();
         let groups = store::group::list(&mut tx).await?;
+        let project = store::project::get(&mut tx, self.project()).await?;
         let targets = target_names(&mut tx, &spec, &groups, &current).await?;
         drop(tx);
         let installed = BTreeMap::new(); // Values do not depend on it.
@@ -64,6 +65,7 @@ impl Hub {
             spec: &spec,
             source: &source,
             groups: &groups,
+            project: Some(&project),
             targets: &targets,
             installed: &installed,
         };

@@ -1,5 +1,6 @@
 //! Publishes of one override.
 
+use domain::cluster::{ClusterFacts, ConfirmedFacts};
 use domain::overrides::{ClusterSelector, ObjectSelector, Patch, PatchOp};
 use domain::request::OverridePut;
 use domain::workload::WorkloadView;
@@ -7,7 +8,8 @@ use domain::{Finding, WorkloadId};
 use hub::{Error, OverrideChange, PublishContent, PublishOptions};
 use serde_json::{Value, json};
 
-use crate::test_hub::{TestHub, everywhere, source};
+use crate::rendered_facts::{data, facts};
+use crate::test_hub::{TestHub, everywhere, source, wait_until};
 
 const FRONT: &str = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: front}\nspec:\n  rules:\n  \
                      - host: front.example.com\n    http:\n      paths:\n      \
@@ -117,5 +119,47 @@ async fn a_draft_without_other_edits_is_unchanged_after_its_override_is_publishe
     for event in events {
         assert!(messages.iter().any(|message| message.starts_with(event)), "{event}: {messages:?}");
     }
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_7_an_override_by_facts_follows_what_a_user_confirms_and_not_what_the_cluster_reports() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    let at = |provider: &str| ClusterFacts { provider: provider.into(), ..facts("v1.33.4", &[]) };
+    east.send_facts(at("aws")).await;
+    test.create_draft("web", everywhere()).await;
+    for (provider, colour) in [("aws", "orange"), ("gce", "green")] {
+        let object = ObjectSelector { kind: "ConfigMap".into(), ..ObjectSelector::default() };
+        let op = PatchOp::Set { path: "/data/colour".into(), value: json!(colour) };
+        let content = OverridePut {
+            target: ClusterSelector {
+                field_selector: format!("provider={provider}").parse().unwrap(),
+                ..ClusterSelector::default()
+            },
+            priority: 500,
+            values: String::new(),
+            patches: vec![Patch { object, op }],
+        };
+        let change = OverrideChange::Save { name: provider.into(), content };
+        test.hub.change_override(&test.actor, "web", change, None).await.unwrap();
+    }
+    test.publish("web").await;
+    east.wait_for_release().await;
+    assert_eq!(data(&test, &east, "east").await["colour"], "orange");
+
+    // A report is not enough, whatever else makes the placer run.
+    east.send_facts(at("gce")).await;
+    test.run_placer().await;
+    test.publish_new("other", everywhere()).await;
+    east.wait_for_desired_state(|desired_state| desired_state.releases.len() == 2).await;
+    assert_eq!(data(&test, &east, "east").await["colour"], "orange");
+
+    let reported = ConfirmedFacts::from_reported(&at("gce"));
+    test.hub.confirm_cluster_facts(&test.actor, "east", reported, None).await.unwrap();
+    wait_until("the override for the confirmed provider is released", async || {
+        data(&test, &east, "east").await["colour"] == "green"
+    })
+    .await;
     test.close().await;
 }

@@ -14,6 +14,7 @@ use domain::workload::{NewWorkload, Source, WorkloadSpec};
 use domain::{Digest, OverrideId};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use hub::RevisionComparison;
 use serde_json::{Value, json};
 use source::helm::Helm;
 use source::sandbox::Sandbox;
@@ -378,5 +379,32 @@ async fn a_revision_whose_facts_are_lost_is_not_rendered_with_others_until_the_n
     wait_for_bundle(&test, "east", 2).await;
     let after = data(&test, &east, "east").await;
     assert_eq!((&after["version"], &after["size"]), (&json!("v1.33.5"), &json!("xl")));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revision_has_the_versions_of_helm_that_rendered_it_for_its_clusters() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    east.send_facts(facts("v1.33.4", &[])).await;
+    publish_chart(&test, RANDOM, WorkloadSpec { addon: true, ..chart_spec("") }).await;
+    let versions = async || {
+        let comparison = RevisionComparison::default();
+        test.hub.get_revision("web", 1, &comparison).await.unwrap().revision.helm_versions
+    };
+    let installed = test.hub.helm_version().unwrap().to_owned();
+    assert_eq!(versions().await, std::slice::from_ref(&installed));
+    wait_for_bundle(&test, "east", 1).await;
+
+    // As if Helm had been upgraded since that rendering, and a cluster joins that needs another one.
+    test.execute_sql("UPDATE chart_rendering SET helm_version = 'v4.2.0'").await;
+    let mut west = test.register_cluster("west", &[]).await;
+    west.send_facts(facts("v1.34.1", &[])).await;
+    wait_for_bundle(&test, "west", 1).await;
+    let both = ["v4.2.0".to_owned(), installed];
+    wait_until("both versions are recorded", async || versions().await == both).await;
+    test.publish_new("files", everywhere()).await;
+    let files = test.hub.get_revision("files", 1, &RevisionComparison::default()).await.unwrap();
+    assert_eq!(files.revision.renderer(), None);
     test.close().await;
 }

@@ -47,8 +47,11 @@ pub(crate) const RENDERING_FINDINGS: SealedColumn = text("chart_rendering", "fin
 pub(crate) const HELM_READING: SealedColumn =
     text("helm_release_request", "reading", &["cluster_id", "namespace", "name"]);
 
+/// Values that a project locks.
+pub(crate) const PROJECT_LOCKED_VALUES: SealedColumn = text("project", "locked_values", &["id"]);
+
 /// All encrypted columns, in the order in which existing values are encrypted: what is entered by users first.
-pub(crate) const SEALED_COLUMNS: [SealedColumn; 19] = [
+pub(crate) const SEALED_COLUMNS: [SealedColumn; 20] = [
     text("chart_repository", "credentials", &["project_id", "name"]),
     text("git_repository", "credentials", &["project_id", "name"]),
     text("git_repository", "webhook_secret", &["project_id", "name"]),
@@ -57,6 +60,7 @@ pub(crate) const SEALED_COLUMNS: [SealedColumn; 19] = [
     WORKLOAD_DRAFT,
     REVISION_SPEC,
     text("cluster_group", "locked_values", &["name"]),
+    PROJECT_LOCKED_VALUES,
     text("cluster", "template_values", &["id"]),
     HELM_READING,
     IDEMPOTENCY_BODY,
@@ -72,6 +76,6 @@ pub(crate) const SEALED_COLUMNS: [SealedColumn; 19] = [
 
 /// The entry of a column, if it is encrypted.
 pub(crate) fn find(table: &str, column: &str) -> Option<&'static SealedColumn> {
-    static COLUMNS: [SealedColumn; 19] = SEALED_COLUMNS;
+    static COLUMNS: [SealedColumn; 20] = SEALED_COLUMNS;
     COLUMNS.iter().find(|sealed| sealed.table == table && sealed.column == column)
 }

@@ -5,16 +5,17 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use domain::Digest;
+use domain::project::Project;
 use domain::workload::{Revision, Source, SourceFile, WorkloadSpec};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use super::databases::{execute_directly, for_each_address, on_sqlite, test_keys};
-use super::fixtures::{at, insert_fleet, some_workload, workload_id};
+use super::fixtures::{at, insert_fleet, project_id, some_workload, workload_id};
 use crate::idempotency::IdempotencyRecord;
 use crate::sealed::columns::SEALED_COLUMNS;
 use crate::{
-    Error, KeySource, Store, artifact, default_key_file, generate_wrapping_key, idempotency, revision,
-    workload,
+    Error, KeySource, Store, artifact, default_key_file, generate_wrapping_key, idempotency, project,
+    revision, workload,
 };
 
 const SECRET: &str = "Xq7-canary-Zw31-hunter2-PpL9";
@@ -42,6 +43,7 @@ pub(super) async fn insert_secrets(store: &Store) {
             message: String::new(),
             created_at: at(0),
             spec: secret_spec(),
+            helm_versions: Vec::new(),
         };
         revision::insert(&mut tx, &stored).await.unwrap();
     }
@@ -131,6 +133,26 @@ async fn no_value_stands_in_clear_text_in_the_database() {
     .await;
 }
 
+#[tokio::test]
+async fn values_that_the_project_locks_are_encrypted_and_read_again() {
+    for_each_address(|url| async move {
+        let store = Store::open_for_test(&url).await.unwrap();
+        insert_fleet(&store, 1, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let old = project::lock(&mut tx, project_id()).await.unwrap();
+        assert_eq!((&*old.locked_values, old.revision), ("", 1));
+        let locked = Project { locked_values: format!("password: {SECRET}\n"), revision: 2, ..old };
+        project::update(&mut tx, project_id(), &locked).await.unwrap();
+        tx.commit().await.unwrap();
+        let mut tx = store.read().await.unwrap();
+        assert_eq!(project::get(&mut tx, project_id()).await.unwrap(), locked);
+        drop(tx);
+        assert_eq!(find_clear_text(&url).await, [""; 0]);
+        store.close().await;
+    })
+    .await;
+}
+
 #[test]
 fn the_search_finds_base64_at_every_offset() {
     for before in ["", "a", "ab", "abc"] {
@@ -191,6 +213,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.body_digest",
             "*.schema_digest",
             "*.helm_version",
+            "revision.helm_versions",
             "*.desired",
             "*.released",
             "*.applied",

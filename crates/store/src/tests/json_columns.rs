@@ -74,6 +74,7 @@ async fn a_draft_or_revision_of_any_depth_is_rejected_or_readable() {
                 author: "ana".to_owned(),
                 message: String::new(),
                 created_at: at(0),
+                helm_versions: Vec::new(),
             };
             match workload::update(&mut tx, &web, 1, "ana").await {
                 Ok(changed) => {

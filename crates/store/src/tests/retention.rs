@@ -22,6 +22,7 @@ async fn insert_revisions(tx: &mut Tx, count: u32) {
             author: "ana".to_owned(),
             message: String::new(),
             created_at: at(i64::from(number)),
+            helm_versions: Vec::new(),
         };
         revision::insert(tx, &row).await.unwrap();
     }

@@ -76,6 +76,7 @@ async fn revisions_are_numbered_and_never_overwritten() {
             author: "ana".to_owned(),
             message: format!("publish {number}"),
             created_at: at(i64::from(number)),
+            helm_versions: Vec::new(),
         };
         for number in 1..=5 {
             revision::insert(&mut tx, &some(number)).await.unwrap();
@@ -93,6 +94,14 @@ async fn revisions_are_numbered_and_never_overwritten() {
             }
         }
         assert_eq!(numbers, [5, 4, 3, 2, 1]);
+        let versions = |all: &[&str]| all.iter().map(|version| (*version).to_owned()).collect();
+        for added in [&["v4.2.4"][..], &[], &["v4.2.0", "v4.2.4"]] {
+            revision::add_helm_versions(&mut tx, workload_id(1), 3, &versions(added)).await.unwrap();
+        }
+        let rendered = revision::get(&mut tx, workload_id(1), 3).await.unwrap().unwrap();
+        assert_eq!(rendered, Revision { helm_versions: rendered.helm_versions.clone(), ..some(3) });
+        assert_eq!(rendered.renderer().as_deref(), Some("Helm v4.2.0, v4.2.4"));
+        assert_eq!(revision::get(&mut tx, workload_id(1), 4).await.unwrap(), Some(some(4)));
         let twice = revision::insert(&mut tx, &some(5)).await.unwrap_err();
         assert!(matches!(twice, Error::AlreadyExists { .. }), "{twice:?}");
     })

@@ -25,6 +25,7 @@ fn override_with(patches: Vec<Patch>) -> Override {
     let target = ClusterSelector {
         groups: vec!["eu".into()],
         selector: "env=prod".parse().ok(),
+        field_selector: "provider=aws,distribution in (eks,k3s)".parse().unwrap(),
         ..ClusterSelector::default()
     };
     Override {
@@ -110,13 +111,21 @@ fn g507_an_invalid_field_has_a_finding() {
     form.fields[0].value = "many".into();
     form.priority = "high".into();
     form.selector = "a b".into();
+    form.facts = "cloud=aws".into();
     form.values = "- 1".into();
     form.patches = "{}".into();
     let paths: Vec<String> = form.parse().unwrap_err().into_iter().map(|finding| finding.path).collect();
     let replicas = "/override/fields/Deployment||web|/spec/replicas";
     assert_eq!(
         paths,
-        ["/override/selector", "/override/priority", "/override/values", replicas, "/override/patches"]
+        [
+            "/override/selector",
+            "/override/facts",
+            "/override/priority",
+            "/override/values",
+            replicas,
+            "/override/patches",
+        ]
     );
 }
 

@@ -4,7 +4,7 @@ use domain::failure_cause::FailureCause;
 use domain::placement::{Decision, RemovalWait};
 use domain::release::ReleaseView;
 use domain::report::ResourceStatus;
-use domain::workload::WorkloadView;
+use domain::workload::{Revision, WorkloadView};
 
 use super::events::add_events;
 use super::section::Description;
@@ -27,6 +27,9 @@ pub async fn describe_workload(remote: &ServerConnection, name: &str) -> Result<
     // The overrides have a section of their own.
     for (field, value) in workload_fields(&view).into_iter().filter(|(field, _)| *field != "overrides") {
         text.field(field, value);
+    }
+    if let Some(renderer) = view.published_revision.as_ref().and_then(Revision::renderer) {
+        text.field("renderer", renderer);
     }
     let failures: Vec<String> = view.failures.iter().map(describe_failure).collect();
     if !failures.is_empty() {

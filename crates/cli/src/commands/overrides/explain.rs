@@ -119,8 +119,9 @@ impl ExplainArgs {
     async fn explain_values(&self, remote: &ServerConnection) -> Result<Vec<FieldLayers>, Failure> {
         let query = ValuesQuery { cluster: self.cluster.clone(), source: true, revision: None };
         let values = remote.client.get_values(&self.workload, &query).await?;
-        let is_special =
-            |layer: &ValuesLayer| matches!(layer, ValuesLayer::Override { .. } | ValuesLayer::Locked { .. });
+        let is_special = |layer: &ValuesLayer| {
+            matches!(layer, ValuesLayer::Override { .. }) || layer.lock_owner().is_some()
+        };
         let shown = values.provenance.into_iter().filter(|leaf| {
             self.field.is_some() || leaf.settings.iter().any(|setting| is_special(&setting.layer))
         });

@@ -52,7 +52,7 @@ impl SetArgs {
         } else if found.is_none() {
             return Err(Failure::usage(
                 format!("{} has no override {name:?} yet.", self.workload),
-                "Name the clusters of the new one: --cluster, --group or --selector",
+                "Name the clusters of the new one: --cluster, --group, --selector or --facts",
             ));
         }
         content.priority = self.priority.unwrap_or(content.priority);

@@ -70,6 +70,11 @@ impl ConfirmedFacts {
         *self != before
     }
 
+    /// The Kubernetes distribution in the confirmed version; empty without one.
+    pub fn distribution(&self) -> &'static str {
+        super::find_distribution(&self.kubernetes_version)
+    }
+
     /// Whether the provider, the region, the zones and the version are the same; capacity varies with every node.
     pub fn has_same_identity(&self, other: &Self) -> bool {
         let identity = |facts: &Self| {

@@ -68,7 +68,7 @@ impl ValuesUpdate<'_> {
 /// The only cluster that an override applies to, by name.
 fn cluster_of(over: &Override) -> Option<&str> {
     let [cluster] = over.target.clusters.as_slice() else { return None };
-    (over.target.groups.is_empty() && over.target.selector.is_none()).then_some(cluster)
+    (over.target.groups.is_empty() && !over.target.has_selector()).then_some(cluster)
 }
 
 /// The values for single clusters, by name. Of several overrides for a cluster, the one with the higher priority wins.

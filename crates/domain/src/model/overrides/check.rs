@@ -58,7 +58,16 @@ fn check_fields(over: &Override) -> Vec<(&'static str, Finding)> {
     }
     if over.target.is_empty() {
         let message = format!("Override {name:?} selects no cluster.");
-        findings.push(("/target", Finding::warning("G506", message, "Add clusters, groups or a selector.")));
+        findings
+            .push(("/target", Finding::warning("G506", message, "Add clusters, groups, labels or facts.")));
+    }
+    if over.target.field_selector.is_contradictory() {
+        let message = format!(
+            "The facts of override {name:?} ({}) match no cluster: their terms contradict each other.",
+            over.target.field_selector
+        );
+        let hint = "All terms must match together; write fact in (a,b) to match one of several values.";
+        findings.push(("/target/fieldSelector", Finding::warning("G506", message, hint)));
     }
     let values = check_values(&format!("The values of override {name:?}"), &over.values);
     findings.extend(values.map(|finding| ("/values", finding)));
@@ -117,7 +126,7 @@ pub fn check_targets(
         if over.target.clusters.is_empty() && !fleet.iter().any(|cluster| applies(&cluster)) {
             let message =
                 format!("Override {:?} has no effect: it matches none of the selected clusters.", over.name);
-            let hint = "Check its groups and selector against the placement, or remove it.";
+            let hint = "Check its groups, labels and confirmed facts against the placement, or remove it.";
             findings.push(Finding::warning("G506", message, hint).with_path(path));
         }
     }

@@ -16,7 +16,7 @@ use crate::model::placement::ClusterGroup;
 pub enum Specificity {
     /// The cluster is in one of its groups.
     Group,
-    /// Its selector matches the cluster's labels.
+    /// Its selector matches the cluster's labels and confirmed facts.
     Selector,
     /// It names the cluster.
     Cluster,
@@ -35,16 +35,31 @@ impl ClusterSelector {
         if self.clusters.contains(&cluster.name) {
             return Some(Specificity::Cluster);
         }
-        if self.selector.as_ref().is_some_and(|selector| selector.matches(&cluster.labels)) {
+        if self.matches_labels_and_facts(cluster) {
             return Some(Specificity::Selector);
         }
         let member = |group: &&ClusterGroup| self.groups.contains(&group.name) && group.contains(cluster);
         groups.iter().find(member).map(|_| Specificity::Group)
     }
 
+    /// Whether it has labels or facts, and the cluster has all of them.
+    fn matches_labels_and_facts(&self, cluster: &Cluster) -> bool {
+        let labels = self.selector.as_ref().map(|selector| selector.matches(&cluster.labels));
+        let facts = (!self.field_selector.is_empty()).then(|| self.field_selector.matches(cluster));
+        match (labels, facts) {
+            (None, None) => false,
+            (labels, facts) => labels.unwrap_or(true) && facts.unwrap_or(true),
+        }
+    }
+
+    /// Whether it selects clusters by labels or facts, and not only by names and groups.
+    pub fn has_selector(&self) -> bool {
+        self.selector.is_some() || !self.field_selector.is_empty()
+    }
+
     /// Whether it selects no cluster of any fleet.
     pub fn is_empty(&self) -> bool {
-        self.clusters.is_empty() && self.groups.is_empty() && self.selector.is_none()
+        self.clusters.is_empty() && self.groups.is_empty() && !self.has_selector()
     }
 }
 

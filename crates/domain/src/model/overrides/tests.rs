@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
-use crate::model::cluster::{Cluster, ClusterKind, Connectivity};
+use crate::model::cluster::{Cluster, ClusterKind, ConfirmedFacts, Connectivity};
 use crate::model::placement::ClusterGroup;
 use crate::text::finding::{Finding, Severity};
 
@@ -358,4 +358,64 @@ fn g506_an_override_without_clusters_is_reported_with_the_nearest_name() {
     assert!(check_target(group("erope"))[0].contains("Did you mean \"europe\"?"));
     let dev = ClusterSelector { selector: "env=dev".parse().ok(), ..ClusterSelector::default() };
     assert!(check_target(dev)[0].contains("it matches none of the selected clusters"));
+}
+
+#[test]
+fn s4_7_an_override_by_facts_applies_where_the_confirmed_facts_match_and_nowhere_else() {
+    let with_facts = |name: &str, (provider, region, version): (&str, &str, &str)| {
+        let confirmed_facts = ConfirmedFacts {
+            provider: provider.into(),
+            region: region.into(),
+            kubernetes_version: version.into(),
+            ..ConfirmedFacts::default()
+        };
+        Cluster { confirmed_facts, ..cluster(name, &[("env", "prod")]) }
+    };
+    let mut unconfirmed = cluster("unconfirmed", &[("env", "prod")]);
+    unconfirmed.facts.provider = "aws".into();
+    let fleet = [
+        with_facts("eks", ("aws", "eu-west-1", "v1.33.4-eks-1")),
+        with_facts("edge", ("aws", "us-east-1", "v1.33.4+k3s1")),
+        with_facts("gke", ("gce", "eu-west1", "v1.32.9-gke.10")),
+        unconfirmed,
+    ];
+    let selected = |target: &ClusterSelector| -> Vec<&str> {
+        let is_selected = |cluster: &&Cluster| target.specificity(cluster, &[]).is_some();
+        fleet.iter().filter(is_selected).map(|cluster| cluster.name.as_str()).collect()
+    };
+    let by_facts =
+        |text: &str| ClusterSelector { field_selector: text.parse().unwrap(), ..ClusterSelector::default() };
+    assert_eq!(selected(&by_facts("provider=aws")), ["eks", "edge"]);
+    assert_eq!(selected(&by_facts("distribution in (eks,gke)")), ["eks", "gke"]);
+    assert_eq!(selected(&by_facts("provider=aws,region!=us-east-1")), ["eks"]);
+    assert_eq!(selected(&by_facts("!provider")), ["unconfirmed"]);
+    // Labels and facts must match together; names and groups add clusters.
+    let both =
+        |labels: &str| ClusterSelector { selector: labels.parse().ok(), ..by_facts("distribution=k3s") };
+    assert_eq!(selected(&both("env=prod")), ["edge"]);
+    assert_eq!(selected(&both("env=dev")), Vec::<&str>::new());
+    let named = ClusterSelector { clusters: vec!["gke".into()], ..both("env=prod") };
+    assert_eq!(selected(&named), ["edge", "gke"]);
+    assert_eq!(named.specificity(&fleet[1], &[]), Some(Specificity::Selector));
+    assert_eq!(named.specificity(&fleet[2], &[]), Some(Specificity::Cluster));
+
+    let text = serde_json::to_value(by_facts("provider=aws")).unwrap();
+    assert_eq!(text, json!({"fieldSelector": "provider=aws"}));
+    assert_eq!(serde_json::from_value::<ClusterSelector>(text).unwrap(), by_facts("provider=aws"));
+    assert!(!by_facts("provider").is_empty() && by_facts("").is_empty());
+}
+
+#[test]
+fn g506_an_override_whose_facts_match_no_selected_cluster_is_reported() {
+    let fleet = [cluster("prod-eu", &[])];
+    let over = |text: &str| {
+        let target = ClusterSelector { field_selector: text.parse().unwrap(), ..ClusterSelector::default() };
+        [Override { target, ..override_everywhere("x", vec![remove("/a")]) }]
+    };
+    let found = format_findings(&check_targets(&over("provider=aws"), &fleet, &[fleet[0].id], &[]));
+    assert!(found[0].contains("it matches none of the selected clusters"), "{found:?}");
+    assert!(found[0].contains("confirmed facts"), "{found:?}");
+    let contradictory = check(&over("provider=aws,provider=gce"));
+    let paths: Vec<&str> = contradictory.iter().map(|finding| finding.path.as_str()).collect();
+    assert_eq!(paths, ["/overrides/0/target/fieldSelector"]);
 }

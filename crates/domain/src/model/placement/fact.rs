@@ -1,4 +1,4 @@
-//! Selectors on the confirmed facts of a cluster: provider, region, zone, version (S0-2). What its agent reports selects
+//! Selectors on the confirmed facts of a cluster: provider, region, zone, distribution, version (S0-2). What its agent reports selects
 //! nothing before a user confirms it.
 //!
 //! The grammar is that of label selectors, and versions can be compared: `provider in (aws,gcp),kubernetesVersion>=1.30`.
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::labels::{self, LabelTerm};
-use crate::model::cluster::Cluster;
+use crate::model::cluster::{Cluster, DISTRIBUTIONS};
 
-/// A cluster fact that a placement can select on.
+/// A cluster fact that placements and overrides can select on.
 #[derive(
     Debug,
     Clone,
@@ -38,6 +38,8 @@ pub enum FactKey {
     Region,
     /// The zones of its nodes; one match is enough.
     Zone,
+    /// Its Kubernetes distribution, such as `gke`: from the confirmed version of its API server.
+    Distribution,
     /// The version of its API server, compared to the precision written: `1.33` matches `v1.33.4`.
     KubernetesVersion,
 }
@@ -59,6 +61,7 @@ impl FactKey {
             Self::Provider => facts.provider.as_str(),
             Self::Region if cluster.region().is_empty() => facts.region.as_str(),
             Self::Region => cluster.region(),
+            Self::Distribution => facts.distribution(),
             Self::KubernetesVersion => facts.kubernetes_version.as_str(),
         };
         if value.is_empty() { Vec::new() } else { vec![value] }
@@ -80,9 +83,11 @@ impl FromStr for FactKey {
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.iter().copied().find(|fact| fact.as_str() == text);
         // An alias that other tools use.
-        known
-            .or_else(|| (text == "k8sVersion").then_some(Self::KubernetesVersion))
-            .ok_or_else(|| format!("{text:?} is not a fact; use provider, region, zone or kubernetesVersion"))
+        known.or_else(|| (text == "k8sVersion").then_some(Self::KubernetesVersion)).ok_or_else(|| {
+            let [others @ .., last] = Self::ALL else { return format!("{text:?} is not a fact") };
+            let others: Vec<&str> = others.iter().map(|fact| fact.as_str()).collect();
+            format!("{text:?} is not a fact; use {} or {}", others.join(", "), last.as_str())
+        })
     }
 }
 
@@ -254,6 +259,11 @@ impl FactSelector {
         self.terms.is_empty()
     }
 
+    /// Whether all its terms hold for this cluster.
+    pub fn matches(&self, cluster: &Cluster) -> bool {
+        self.terms.iter().all(|term| term.matches(cluster))
+    }
+
     /// Whether its terms contradict each other on one fact, so that no cluster can match.
     pub fn is_contradictory(&self) -> bool {
         FactKey::ALL.iter().copied().any(|fact| {
@@ -267,6 +277,9 @@ impl FactSelector {
 /// Whether any value satisfies all terms. Tests the values in the terms, neighbouring versions, and values in no term.
 fn is_satisfiable(fact: FactKey, terms: &[&FactTerm]) -> bool {
     let mut candidates = vec![String::new(), "0".to_owned(), "none-of-these".to_owned()];
+    if fact == FactKey::Distribution {
+        candidates.extend(DISTRIBUTIONS.map(str::to_owned));
+    }
     for term in terms {
         match term {
             FactTerm::Requirement(_, LabelTerm::In(_, values) | LabelTerm::NotIn(_, values)) => {
@@ -298,6 +311,7 @@ fn is_satisfiable(fact: FactKey, terms: &[&FactTerm]) -> bool {
             FactKey::Provider => cluster.confirmed_facts.provider = value,
             FactKey::Region => cluster.confirmed_facts.region = value,
             FactKey::Zone => cluster.confirmed_facts.zones = vec![value],
+            FactKey::Distribution => cluster.confirmed_facts.kubernetes_version = format!("v1.0.0-{value}"),
             FactKey::KubernetesVersion => cluster.confirmed_facts.kubernetes_version = value,
         }
         terms.iter().all(|term| term.matches(&cluster))

@@ -235,7 +235,7 @@ fn apply_remedy(
                 FactKey::Provider => cluster.confirmed_facts.provider = reported.provider,
                 FactKey::Region => cluster.confirmed_facts.region = reported.region,
                 FactKey::Zone => cluster.confirmed_facts.zones = reported.zones,
-                FactKey::KubernetesVersion => {
+                FactKey::Distribution | FactKey::KubernetesVersion => {
                     cluster.confirmed_facts.kubernetes_version = reported.kubernetes_version
                 }
             }

@@ -97,6 +97,9 @@ async fn write_outcome(
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     close_earlier_operations(hub, tx, outcome).await?;
+    if let Some(revision) = outcome.revision {
+        store::revision::add_helm_versions(tx, outcome.workload.id, revision, &outcome.helm_versions).await?;
+    }
     put_artifacts(hub, tx, &outcome.targets).await?;
     lock_releases(tx, outcome).await?;
     write_targets(hub, tx, outcome, &outcome.targets, effects).await?;

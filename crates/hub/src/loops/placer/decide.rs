@@ -37,6 +37,8 @@ pub(super) struct PlacementOutcome {
     pub targets: Vec<ReleaseTarget>,
     /// Digests of the inputs of the renderings of its chart.
     pub chart_inputs: Vec<Digest>,
+    /// The versions of Helm that made them.
+    pub helm_versions: BTreeSet<String>,
     /// Clusters to remove it from, and why.
     pub removals: Vec<Removal>,
     /// The requested removals that the decision takes into account, with the time of the request.
@@ -132,7 +134,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let installed = InstalledReleases::of(present_releases(&releases));
     let recorded = RecordedRendering::list(&releases, revision.number);
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
-    let RenderedTargets { targets, chart_inputs } = render_targets(
+    let RenderedTargets { targets, chart_inputs, helm_versions } = render_targets(
         hub,
         &workload.name,
         revision,
@@ -158,6 +160,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         deselected,
         targets,
         chart_inputs,
+        helm_versions,
         removals,
         known_requests,
         withheld_removals,
@@ -238,6 +241,7 @@ fn unpublished_outcome(workload: WorkloadHead, releases: &[Release]) -> Placemen
         deselected: Vec::new(),
         targets: Vec::new(),
         chart_inputs: Vec::new(),
+        helm_versions: BTreeSet::new(),
         removals,
         known_requests: Vec::new(),
         withheld_removals: 0,

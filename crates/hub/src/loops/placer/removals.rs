@@ -164,6 +164,7 @@ mod tests {
             author: String::new(),
             message: String::new(),
             created_at: at,
+            helm_versions: Vec::new(),
         };
         let mut decision = Decision { trigger: DecisionTrigger::Published, ..Decision::default() };
         let unevaluated = [cluster(1)].into();

@@ -140,8 +140,8 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G119",
         title: "Locked value",
         severities: &[(Fleet, &[Error])],
-        finds: "The common values or an override set a value that a cluster group locks for its clusters.",
-        fix: "Remove it there, or let the owner of the group change the lock.",
+        finds: "The common values or an override set a value that a cluster group locks for its clusters, or they or a group set one that the project locks.",
+        fix: "Remove it there, or let the owner of the group or an admin change the lock.",
     },
     GuardRail {
         code: "G120",

@@ -54,6 +54,9 @@ fn s0_2_clusters_are_selected_by_facts_that_their_agents_report() {
         ("kubernetesVersion<=1.33", vec!["a", "b"]),
         ("kubernetesVersion<1.33.4", vec!["b"]),
         ("zone=gce-b", vec!["b"]),
+        ("distribution=k3s", vec!["b"]),
+        ("!distribution", vec!["a", "c", "silent"]),
+        ("distribution!=eks", vec!["b"]),
         ("zone notin (aws-a,gce-a)", vec!["c"]),
         ("provider in (aws,azure),kubernetesVersion>=1.34", vec!["c"]),
     ] {
@@ -83,7 +86,8 @@ fn e_3_a_fact_mismatch_is_reported_with_a_remedy() {
 #[test]
 fn g502_the_error_of_an_invalid_fact_selector_contains_the_reason() {
     for (bad, why) in [
-        ("cloud=aws", "is not a fact"),
+        ("cloud=aws", "is not a fact; use provider, region, zone, distribution or kubernetesVersion"),
+        ("distribution>=k3s", "can't be compared"),
         ("region>=eu", "can't be compared"),
         ("kubernetesVersion>=new", "is not a version"),
         ("provider=a b", "not a label value"),
@@ -249,6 +253,8 @@ fn g502_scores_spreads_and_facts_without_a_meaning_are_reported() {
     assert!(contradictory("kubernetesVersion>=1.34,kubernetesVersion<1.33"));
     assert!(!contradictory("kubernetesVersion>=1.33,kubernetesVersion<1.34"));
     assert!(!contradictory("zone=a,zone=b"));
+    assert!(contradictory("distribution=k3s,distribution=eks"));
+    assert!(!contradictory("distribution!=k3s,distribution!=eks"));
 }
 
 #[test]

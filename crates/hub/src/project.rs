@@ -1,0 +1,50 @@
+//! Verbs and queries on the project: what holds for all its workloads (S2-8).
+
+use domain::Finding;
+use domain::authorization::UserAction;
+use domain::event::{EventKind, NewEvent};
+use domain::project::Project;
+
+use crate::hub::CommitEffects;
+use crate::{Actor, Error, Hub};
+
+impl Hub {
+    /// The project.
+    pub async fn get_project(&self) -> Result<Project, Error> {
+        let mut tx = self.read().await?;
+        Ok(store::project::get(&mut tx, self.project()).await?)
+    }
+
+    /// Replaces the values that the project locks; every published workload is placed again.
+    ///
+    /// # Errors
+    /// The values are not valid; the project does not have the revision `expected` any more ([`Error::RevisionConflict`]).
+    pub async fn save_project(
+        &self,
+        actor: &Actor,
+        locked_values: String,
+        expected: Option<i64>,
+    ) -> Result<Project, Error> {
+        actor.authorize(UserAction::ManageProject)?;
+        let findings: Vec<Finding> = domain::chart::check_values("The locked values", &locked_values)
+            .map(|finding| finding.with_path("/lockedValues"))
+            .into_iter()
+            .collect();
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
+        }
+        let mut tx = self.write_as(actor, UserAction::ManageProject).await?;
+        let old = store::project::lock(&mut tx, self.project()).await?;
+        if expected.is_some_and(|expected| expected != old.revision) {
+            return Err(Error::RevisionConflict { current: old.revision });
+        }
+        let project = Project { locked_values, revision: old.revision + 1, ..old };
+        store::project::update(&mut tx, self.project(), &project).await?;
+        store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
+        let message = format!("The locked values of project {} were changed.", project.name);
+        let event = NewEvent::new(EventKind::ProjectEdited, &actor.name, message);
+        let effects = CommitEffects::with_event_for_placer(event).with_response(actor, 200, &project);
+        self.commit(tx, effects).await?;
+        Ok(project)
+    }
+}

@@ -1,0 +1,4 @@
+//! Operations on the project.
+
+pub mod get;
+pub mod put;

@@ -1,0 +1,32 @@
+//! REST operation: put project.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use domain::project::Project;
+use hub::Hub;
+use wire::ProjectPut;
+
+use crate::etag::{IfMatch, etag_header};
+use crate::input::{Body, Caller, Path, ProjectPath};
+use crate::problem::ApiError;
+
+/// Replaces the values that the project locks; charts of all workloads are rendered again with them.
+#[utoipa::path(
+    put,
+    path = "/api/v1/projects/{project}",
+    tag = "projects",
+    params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
+    request_body = ProjectPut,
+    responses((status = 200, body = Project))
+)]
+pub async fn put_project(
+    State(hub): State<Hub>,
+    Caller(actor): Caller,
+    Path(ProjectPath {}): Path<ProjectPath>,
+    IfMatch(expected): IfMatch,
+    Body(put): Body<ProjectPut>,
+) -> Result<(HeaderMap, Json<Project>), ApiError> {
+    let project = hub.save_project(&actor, put.locked_values, expected).await?;
+    Ok((etag_header(project.revision), Json(project)))
+}

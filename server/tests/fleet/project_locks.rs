@@ -1,0 +1,84 @@
+//! Values that the project locks for the charts of all its workloads (S2-8).
+
+use wire::{ProjectPut, ValuesQuery};
+
+use super::charts::{chart_workload, cluster_named, override_for, update_chart, values_of};
+use super::deployments::fleet_of;
+use super::*;
+
+fn lock(text: &str) -> ProjectPut {
+    ProjectPut { locked_values: text.to_owned() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_8_g119_a_value_that_the_project_locks_is_set_everywhere_and_can_not_be_overridden() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        let project = fleet.client.get_project().await.unwrap();
+        assert_eq!((&*project.name, &*project.locked_values), ("default", ""));
+        let put = lock("region: locked # by the platform team\n");
+        let locked = fleet.client.put_project(&put, project.revision).await.unwrap();
+        assert_eq!(fleet.client.get_project().await.unwrap(), locked);
+        let stale = fleet.client.put_project(&lock(""), project.revision).await.unwrap_err();
+        assert_eq!(stale.code(), "RevisionConflict");
+        let invalid = fleet.client.put_project(&lock("- a\n"), locked.revision).await.unwrap_err();
+        assert_eq!(invalid.code(), "Invalid");
+
+        let mut new = chart_workload("1.0.0", "replicas: 2\n");
+        new.spec.placement.predicates[0].names = vec!["eu-1".to_owned(), "eu-2".to_owned()];
+        new.spec.overrides = vec![override_for("eu-2", cluster_named("eu-2"), "region: own\n")];
+        fleet.client.create_workload(&new).await.unwrap();
+        let publish = fleet.client.publish_workload("web", &PublishRequest::default(), None).await;
+        let refused = publish.unwrap_err().to_string();
+        assert!(
+            refused.contains("Project default locks the value /region to \"locked\"")
+                && refused.contains("(cluster eu-2)"),
+            "{refused}"
+        );
+
+        update_chart(&fleet, |spec| spec.overrides.clear()).await;
+        fleet.wait_for_web(|status| status.counts.healthy() == 2).await;
+        let regions = || [0, 1].map(|cluster| values_of(&fleet, cluster)["region"].clone());
+        assert_eq!(regions(), [json!("locked"), json!("locked")]);
+        let query = ValuesQuery { cluster: "eu-2".into(), source: true, revision: Some(1) };
+        let values = fleet.client.get_values("web", &query).await.unwrap();
+        let region = values.provenance.iter().find(|leaf| leaf.path == "/region").unwrap();
+        let layers: Vec<String> = region.settings.iter().map(|one| one.layer.to_string()).collect();
+        assert_eq!(layers, ["locked by project default", "chart default"]);
+
+        // A changed lock reaches the clusters without a publish, and is an event.
+        let moved = fleet.client.put_project(&lock("region: moved\n"), locked.revision).await.unwrap();
+        fleet.wait_until(async || regions() == [json!("moved"), json!("moved")]).await;
+        let events = fleet.client.list_events(&EventQuery::default()).await.unwrap().items;
+        assert!(events.iter().any(|event| event.kind == EventKind::ProjectEdited));
+        fleet.client.put_project(&lock(""), moved.revision).await.unwrap();
+        fleet.wait_until(async || regions() == [json!("none"), json!("none")]).await;
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_8_g119_a_lock_against_published_values_stops_their_release_and_changes_nothing_there() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        let mut new = chart_workload("1.0.0", "replicas: 2\n");
+        new.spec.placement.predicates[0].names = vec!["eu-1".to_owned(), "eu-2".to_owned()];
+        new.spec.overrides = vec![override_for("eu-2", cluster_named("eu-2"), "region: own\n")];
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 2).await;
+
+        let project = fleet.client.get_project().await.unwrap();
+        fleet.client.put_project(&lock("region: locked\n"), project.revision).await.unwrap();
+        let is_stopped = |status: &WorkloadStatus| {
+            let target = status.target_clusters.iter().find(|target| target.cluster_name == "eu-2");
+            target.is_some_and(|target| target.message.contains("Project default locks the value /region"))
+        };
+        let is_locked = || values_of(&fleet, 0)["region"] == "locked";
+        fleet.wait_for_web(|status| is_stopped(status) && is_locked()).await;
+        assert_eq!(values_of(&fleet, 1)["region"], "own");
+        fleet.stop().await;
+    }))
+    .await;
+}
