@@ -273,12 +273,14 @@ fn block_target(pass: &mut Reconciliation<'_>, at: usize, failure: &RetryState) 
 /// Updates whether a target is applied, without a write: its rank is blocked by an earlier one.
 fn update_applied(pass: &mut Reconciliation<'_>, at: usize) {
     let object = &pass.targets[at].desired.object;
-    let uid = pass.inventory_entry(object).map(|entry| entry.uid.clone()).unwrap_or_default();
+    let entry = pass.inventory_entry(object);
+    let takes_fields_back = pass.object_policy(object).takes_fields_back(entry);
+    let uid = entry.map(|entry| entry.uid.clone()).unwrap_or_default();
     let release = pass.release();
     let target = &mut pass.targets[at];
     let live = target.live_object();
-    target.applied =
-        live.is_some_and(|live| live.hash == target.desired.hash && live.is_applied_by(release, &uid));
+    target.applied = !takes_fields_back
+        && live.is_some_and(|live| live.hash == target.desired.hash && live.is_applied_by(release, &uid));
 }
 
 /// Runs the writes of one rank concurrently.

@@ -15,6 +15,7 @@ mod interrupted;
 mod jobs;
 mod killed;
 mod kinds;
+mod left_fields;
 mod lists;
 mod permissions;
 mod plan;
@@ -89,6 +90,11 @@ scenarios! {
         s0_12_a_deleted_deployment_is_re_created_and_becomes_operational,
         a_field_added_by_another_manager_is_not_removed,
         a_deleted_namespace_is_re_created_with_its_objects;
+    left_fields:
+        p13_a_field_that_a_dropped_ignore_rule_left_to_a_manager_conflicts_until_it_is_forced,
+        p13_a_value_that_was_applied_under_an_ignore_rule_is_replaced_once_the_rule_is_dropped,
+        p13_a_changed_field_conflicts_with_the_next_revision_if_it_is_ignored_on_change_only,
+        p13_an_object_that_was_only_created_conflicts_once_a_revision_updates_it;
     lists:
         p13_a_deleted_item_of_a_keyed_list_or_a_set_is_restored,
         p13_an_own_item_is_healed_beside_an_item_of_another_manager,
