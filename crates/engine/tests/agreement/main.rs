@@ -129,6 +129,7 @@ scenarios! {
         g406_every_immutable_field_is_named;
     charts:
         s4_4_hooks_complete_before_the_objects_and_a_failed_one_stops_them_until_it_is_fixed,
+        s4_4_a_hook_that_still_runs_is_ended_by_the_next_revision_and_by_the_removal,
         i5_a_job_with_a_copied_label_is_not_deleted_for_a_hook,
         s4_4_a_definition_of_a_chart_and_a_kept_object_stay_on_the_cluster;
     removal:
