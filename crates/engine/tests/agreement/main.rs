@@ -2,9 +2,10 @@
 //!
 //! A scenario asserts the engine's results (health, cause, rejection, drift), not the JSON of objects. `kubesim` is
 //! trusted for exactly the listed scenarios, and the engine's rules are tested with objects of the real controllers.
-//! Real scenarios share one control plane, each in its own namespace; those that interrupt the API server have one of
-//! their own.
+//! Real scenarios share one control plane, each in its own namespace; those that interrupt the API server, or register
+//! services that do not answer, have one of their own.
 
+mod api_services;
 mod apply;
 mod charts;
 mod controller_fields;
@@ -55,7 +56,7 @@ macro_rules! scenarios {
         mod real {$($(
             #[tokio::test]
             async fn $name() {
-                let exclusive = stringify!($module) == "interrupted";
+                let exclusive = matches!(stringify!($module), "interrupted" | "api_services");
                 if let Some(env) = crate::real_env(stringify!($name), exclusive).await {
                     crate::$module::$name(env).await;
                 }
@@ -65,6 +66,8 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    api_services:
+        p13_an_injected_authority_of_an_api_service_stays_and_its_own_one_is_restored;
     apply:
         s4_5_p26_a_second_pass_writes_nothing,
         s3_8_the_record_contains_the_uid_of_every_object,
