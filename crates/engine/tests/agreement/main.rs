@@ -115,6 +115,7 @@ scenarios! {
     plan:
         e_2_a_plan_of_new_objects_matches_the_publish,
         e_2_a_plan_lists_exactly_the_fields_that_change,
+        e_2_a_quantity_that_the_server_writes_in_another_form_is_no_change,
         e_2_a_plan_of_a_removal_lists_the_deleted_objects,
         g406_a_change_of_an_immutable_field_is_rejected_by_plan_and_publish,
         g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
@@ -201,7 +202,8 @@ scenarios! {
         c3_a_failing_probe_is_the_cause_while_progressing,
         c3_a_bare_pod_runs_and_is_healthy,
         c3_a_bare_pod_that_fails_is_degraded,
-        c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced;
+        c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced,
+        c3_a_pod_that_its_node_ended_is_a_note_whatever_its_exit_code;
     kinds:
         c1_services_of_every_type,
         c1_a_load_balancer_waits_for_its_address,
