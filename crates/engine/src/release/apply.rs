@@ -27,6 +27,7 @@ use super::preflight;
 use super::reconciliation::{ReconcileFlow, Reconciliation, waiting_stage};
 use super::replace::{self, ReplaceInput};
 use super::retry::{RetryState, failure_message};
+use super::superseded_hooks;
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::HookPhase;
 use crate::error::Error;
@@ -98,6 +99,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let is_chart_crd = |group: &Range<usize>| pass.targets[group.start].desired.is_chart_crd;
     let (definitions, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_chart_crd);
     let flow = apply_groups(pass, definitions).await;
+    let flow = if flow == ReconcileFlow::Continue { superseded_hooks::end(pass).await } else { flow };
     let flow = if flow == ReconcileFlow::Continue { hooks::run(pass, HookPhase::Before).await } else { flow };
     if flow != ReconcileFlow::Continue {
         others.into_iter().flatten().for_each(|at| update_applied(pass, at));

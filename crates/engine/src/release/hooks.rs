@@ -20,7 +20,6 @@ use super::preflight;
 use super::reconciliation::{PruneItem, ReconcileFlow, Reconciliation};
 use super::report;
 use super::retry::RetryState;
-use super::superseded_hooks;
 use crate::api::{ApiClient, ForceConflicts, ServedKind};
 use crate::applied_release::{HookPhase, InventoryEntry};
 use crate::desired_object::{DesiredHook, HOOK_RUN_ANNOTATION};
@@ -83,11 +82,6 @@ enum RunState {
 /// Runs the hooks of a phase; continues once all have succeeded.
 pub(super) async fn run(pass: &mut Reconciliation<'_>, phase: HookPhase) -> ReconcileFlow {
     let runs = list_runs(pass, phase);
-    if phase == HookPhase::Before
-        && let Err(state) = end_superseded(pass).await
-    {
-        return stop(pass, state);
-    }
     let mut has_new = false;
     for run in &runs {
         if pass.is_outdated() {
@@ -112,14 +106,11 @@ pub(super) async fn run(pass: &mut Reconciliation<'_>, phase: HookPhase) -> Reco
     finish(pass, phase, &runs).await
 }
 
-/// Ends the runs of what this installation, upgrade or removal has superseded.
-async fn end_superseded(pass: &mut Reconciliation<'_>) -> Result<(), StageState> {
-    if pass.hook_progress.as_ref().is_none_or(|progress| progress.finished) {
-        return Ok(());
-    }
+/// The ids of the runs of this installation, upgrade or removal; `None` if its hooks are over.
+pub(super) fn current_runs(pass: &Reconciliation<'_>) -> Option<Vec<String>> {
+    pass.hook_progress.as_ref().filter(|progress| !progress.finished)?;
     let runs = [HookPhase::Before, HookPhase::After].map(|phase| list_runs(pass, phase));
-    let current: Vec<String> = runs.into_iter().flatten().map(|run| run.id).collect();
-    superseded_hooks::end(pass, &current).await
+    Some(runs.into_iter().flatten().map(|run| run.id).collect())
 }
 
 /// Records which hooks have succeeded before their objects are deleted, so that none runs again.
@@ -144,7 +135,7 @@ fn list_runs(pass: &Reconciliation<'_>, phase: HookPhase) -> Vec<HookRun> {
 }
 
 /// Stops the pass: the hooks are part of the stage that applies or removes the objects, which is not over before they are.
-fn stop(pass: &mut Reconciliation<'_>, state: StageState) -> ReconcileFlow {
+pub(super) fn stop(pass: &mut Reconciliation<'_>, state: StageState) -> ReconcileFlow {
     pass.stages.retain(|stage| stage.name != StageName::Pruned);
     let stage = match pass.request.desired.phase {
         DesiredPhase::Present { .. } => StageName::Applied,

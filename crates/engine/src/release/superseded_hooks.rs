@@ -10,8 +10,10 @@ use domain::release::StageState;
 use domain::report::DesiredPhase;
 use serde_json::Value;
 
-use super::hooks::{delete_object, describe_deletion, has_ended, runs_to_completion, watch_object};
-use super::reconciliation::Reconciliation;
+use super::hooks::{
+    current_runs, delete_object, describe_deletion, has_ended, runs_to_completion, stop, watch_object,
+};
+use super::reconciliation::{ReconcileFlow, Reconciliation};
 use super::retry::RetryState;
 use crate::api::ServedKind;
 use crate::applied_release::InventoryEntry;
@@ -19,13 +21,14 @@ use crate::desired_object::HOOK_RUN_ANNOTATION;
 use crate::error::Error;
 use crate::observe::LiveObject;
 
-/// Ends the superseded runs; `current` are the ids of the runs that are not. The error is why the hooks have to wait.
-pub(super) async fn end(pass: &mut Reconciliation<'_>, current: &[String]) -> Result<(), StageState> {
+/// Ends the superseded runs; continues once they and their pods are gone.
+pub(super) async fn end(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
+    let Some(current) = current_runs(pass) else { return ReconcileFlow::Continue };
     let is_candidate = |entry: &&InventoryEntry| runs_to_completion(&entry.object);
     let entries: Vec<InventoryEntry> = pass.inventory.iter().filter(is_candidate).cloned().collect();
     let mut waiting = None;
     for entry in entries {
-        match try_end(pass, &entry, current).await {
+        match try_end(pass, &entry, &current).await {
             Ok(None) => {}
             Ok(Some(message)) => {
                 pass.state.object_mut(&entry.object).failure = None;
@@ -36,7 +39,10 @@ pub(super) async fn end(pass: &mut Reconciliation<'_>, current: &[String]) -> Re
             }
         }
     }
-    waiting.map_or(Ok(()), Err)
+    match waiting {
+        Some(state) => stop(pass, state),
+        None => ReconcileFlow::Continue,
+    }
 }
 
 /// Deletes the object of an entry if it is a superseded run; returns what is still to be waited for.
