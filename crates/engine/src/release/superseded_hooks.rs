@@ -1,8 +1,9 @@
 //! Hooks that still run for a revision that was superseded, or for a release that is being removed.
 //!
 //! A run is not awaited: one that never ends would block the revision that fixes it. It is deleted, and its pods with it, before any
-//! hook of what superseded it and any object but the definitions of a chart, so that two migrations never run at the same time. A run that has ended is not touched
-//! here: what becomes of its object is decided by the policy of the hook, by the run that replaces it, and by the prune.
+//! hook of what superseded it and any object but the definitions of a chart, so that two migrations never run at the same time. A
+//! run that has ended is not touched here: what becomes of its object is decided by the policy of the hook, by the run that
+//! replaces it, and by the prune.
 
 use domain::chart_object::{annotation, retention_reason};
 use domain::object::ObjectRef;
