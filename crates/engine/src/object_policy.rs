@@ -1,8 +1,13 @@
 //! The policies of a workload for one object: its update strategy and its ignored fields.
+//!
+//! The record stores under which of these policies an object was applied ([`ObjectPolicy::left_fields`]). A later revision without
+//! them applies the object again, without force unless its conflict policy says so, as the plan does: a value that was left to
+//! another manager is not Flotilla's, although Flotilla may have applied it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use domain::Digest;
 use domain::field_path::{self, FieldPath, PathSegment};
 use domain::json_path::JsonPath;
 use domain::object::ObjectRef;
@@ -10,7 +15,7 @@ use domain::overrides::ObjectSelector;
 use domain::policy::{DeletionPolicy, IgnoreWhen, Policies, UpdateStrategy};
 use serde_json::Value;
 
-use crate::applied_release::AppliedRelease;
+use crate::applied_release::{AppliedRelease, InventoryEntry};
 use crate::desired_object::PreparedBundle;
 use crate::observe::ClusterState;
 
@@ -27,6 +32,8 @@ struct IgnoredFields {
 pub(crate) struct ObjectPolicies {
     ignored: Vec<IgnoredFields>,
     cluster: Arc<ClusterState>,
+    /// The number of the revision: each one writes the fields again that are only left when they were changed.
+    revision: u32,
     /// The uids of the recorded objects that this bundle drops: an autoscaler among them scales nothing any more.
     dropped: HashSet<String>,
 }
@@ -39,6 +46,8 @@ pub(crate) struct ObjectPolicy<'a> {
     pub on_change: Vec<&'a JsonPath>,
     /// Whether an autoscaler of the cluster controls its replicas.
     pub autoscaled: bool,
+    /// Identifies the policies that leave fields of it, or all of it, to others; empty without any.
+    pub left_fields: String,
 }
 
 impl ObjectPolicies {
@@ -49,7 +58,18 @@ impl ObjectPolicies {
             when: rule.when,
             paths: rule.paths.iter().filter_map(|path| path.parse().ok()).collect(),
         });
-        Self { ignored: ignored.collect(), cluster: Arc::clone(cluster), dropped: HashSet::new() }
+        Self {
+            ignored: ignored.collect(),
+            cluster: Arc::clone(cluster),
+            revision: 0,
+            dropped: HashSet::new(),
+        }
+    }
+
+    /// The same policies, for this revision.
+    #[must_use]
+    pub(crate) fn at_revision(self, revision: u32) -> Self {
+        Self { revision, ..self }
     }
 
     /// The same policies, with what is pruned after the apply of this bundle.
@@ -75,7 +95,29 @@ impl ObjectPolicies {
             on_presence: picks(IgnoreWhen::OnPresence),
             on_change: picks(IgnoreWhen::OnChange),
             autoscaled: self.cluster.resources.is_autoscaled(object, &self.dropped),
+            left_fields: self.left_fields(policies, object),
         }
+    }
+
+    /// Identifies the policies that leave fields of an object to others. Their order does not matter.
+    fn left_fields(&self, policies: &Policies, object: &ObjectRef) -> String {
+        let mut rules: Vec<String> = Vec::new();
+        for rule in policies.ignore.iter().filter(|rule| rule.object.matches_ref(object)) {
+            rules.extend(rule.paths.iter().map(|path| match rule.when {
+                IgnoreWhen::OnPresence => format!("onPresence {path}"),
+                IgnoreWhen::OnChange => format!("onChange {path} {}", self.revision),
+            }));
+        }
+        if policies.update_strategy(object) == UpdateStrategy::CreateOnly {
+            rules.push("createOnly".to_owned());
+        }
+        if rules.is_empty() {
+            return String::new();
+        }
+        rules.sort();
+        rules.dedup();
+        let digest = Digest::compute(rules.join("\n").as_bytes());
+        digest.as_str().trim_start_matches("sha256:").chars().take(16).collect()
     }
 }
 
@@ -83,6 +125,11 @@ impl ObjectPolicy<'_> {
     /// Whether a policy ignores any field.
     pub(crate) fn has_ignored_fields(&self) -> bool {
         !self.on_presence.is_empty() || !self.on_change.is_empty()
+    }
+
+    /// Whether the object was applied last under policies that left fields of it to others and are not the same any more.
+    pub(crate) fn takes_fields_back(&self, entry: Option<&InventoryEntry>) -> bool {
+        entry.is_some_and(|entry| !entry.left_fields.is_empty() && entry.left_fields != self.left_fields)
     }
 
     /// Whether a difference at this path is ignored.
@@ -256,5 +303,39 @@ mod tests {
         let mut compared = desired();
         rule.remove_ignored(&mut compared);
         assert_eq!(compared, json!({"spec": {"replicas": 2, "containers": [{"name": "web"}]}}));
+    }
+
+    fn left_fields(policies: &Policies, revision: u32) -> String {
+        let rules = ObjectPolicies::new(policies, &Arc::default()).at_revision(revision);
+        rules.for_object(policies, &ObjectRef::default()).left_fields
+    }
+
+    #[test]
+    fn p13_the_policies_that_leave_fields_to_others_are_identified_whatever_their_order() {
+        let rule = |path: &str, when: IgnoreWhen| IgnoreRule {
+            when,
+            paths: vec![path.into()],
+            ..IgnoreRule::default()
+        };
+        let with = |ignore: Vec<IgnoreRule>| Policies { ignore, ..Policies::default() };
+        let (first, second) =
+            (rule("/data/a", IgnoreWhen::OnPresence), rule("/data/b", IgnoreWhen::OnPresence));
+        let both = left_fields(&with(vec![first.clone(), second.clone()]), 1);
+        assert_eq!(left_fields(&with(vec![second, first.clone()]), 2), both);
+        assert_ne!(left_fields(&with(vec![first]), 1), both);
+        assert_eq!(left_fields(&Policies::default(), 1), "");
+        let changed = with(vec![rule("/data/a", IgnoreWhen::OnChange)]);
+        assert_ne!(left_fields(&changed, 1), left_fields(&changed, 2), "a new revision writes it again");
+    }
+
+    #[test]
+    fn p13_an_object_takes_fields_back_only_if_the_policies_that_left_them_have_changed() {
+        let recorded = |left: &str| InventoryEntry { left_fields: left.into(), ..InventoryEntry::default() };
+        let current = |left: &str| ObjectPolicy { left_fields: left.into(), ..ObjectPolicy::default() };
+        assert!(current("").takes_fields_back(Some(&recorded("a"))));
+        assert!(current("b").takes_fields_back(Some(&recorded("a"))));
+        assert!(!current("a").takes_fields_back(Some(&recorded("a"))));
+        assert!(!current("a").takes_fields_back(Some(&recorded(""))), "to leave a field needs no write");
+        assert!(!current("").takes_fields_back(None));
     }
 }

@@ -46,6 +46,7 @@ mod replace;
 mod report;
 mod retry;
 mod status;
+mod superseded_hooks;
 mod worker;
 
 pub(crate) use adopt::check_identical;

@@ -1,11 +1,12 @@
 //! Real charts with hooks: on a real control plane, where kwok completes their jobs, and on a simulated cluster.
 
+use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use reqwest::{Method, StatusCode};
 use testkit::{ControlPlane, ControlPlaneOptions};
 
-use super::charts::{corpus_chart, fleet_with_helm, update_chart};
+use super::charts::{chart, corpus_chart, fleet_with_helm, update_chart};
 use super::deployments::{DEPLOYMENTS, EU, fleet_of, outcomes};
 use super::*;
 use domain::chart::ChartSource;
@@ -229,5 +230,76 @@ async fn s1_9_s1_25_a_deployment_of_cockroachdb_joins_all_members_and_a_new_one_
         }
         fleet.stop().await;
     }))
+    .await;
+}
+
+/// A password that is kept as charts keep it, by `lookup`, which finds nothing where only templates are rendered.
+const LOGIN: &str = r#"{{- $existing := lookup "v1" "Secret" .Release.Namespace "login" }}
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+data:
+  password: {{ if $existing }}{{ $existing.data.password }}{{ else }}{{ randAlphaNum 20 | b64enc }}{{ end }}
+  monitored: {{ .Capabilities.APIVersions.Has "gauges.example.com/v1" | toString | b64enc }}
+"#;
+
+/// The password and whether the cluster has the kind, as the Secret has them.
+async fn read_login(plane: &ControlPlane) -> (Vec<u8>, String) {
+    let secrets: Api<Secret> = Api::namespaced(plane.client(), "apps");
+    let data = secrets.get("login").await.unwrap().data.unwrap();
+    (data["password"].0.clone(), String::from_utf8(data["monitored"].0.clone()).unwrap())
+}
+
+async fn create_gauges(plane: &ControlPlane) {
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gauges.gauges.example.com"},
+        "spec": {"group": "gauges.example.com", "scope": "Namespaced",
+            "names": {"plural": "gauges", "singular": "gauge", "kind": "Gauge", "listKind": "GaugeList"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+    ));
+    let object: DynamicObject = serde_json::from_value(definition).unwrap();
+    let definitions = Api::<DynamicObject>::all_with(plane.client(), &kind);
+    definitions.create(&Default::default(), &object).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_random_password_stays_when_a_real_cluster_gets_a_kind_and_when_the_chart_is_published_again() {
+    if !testkit::is_available("a random password on a real cluster") {
+        return;
+    }
+    with_timeout(async {
+        let plane = ControlPlane::start(ControlPlaneOptions::with_workloads()).await;
+        let fleet = fleet_with_helm().await;
+        fleet.add_real_cluster("real", &plane).await;
+        fleet.client.upload_chart(chart("1.0.0", &[("templates/login.yaml", LOGIN)])).await.unwrap();
+        let name = ("web", "1.0.0");
+        fleet.client.create_workload(&chart_workload(name, "", &["real"])).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 1).await;
+        let (password, monitored) = read_login(&plane).await;
+        assert_eq!((password.len(), monitored.as_str()), (20, "false"));
+
+        // Somebody else installs a kind that the chart asks for: that is noted, and changes nothing.
+        create_gauges(&plane).await;
+        let status = fleet.wait_for_web(|status| !status.target_clusters[0].facts_notice.is_empty()).await;
+        let notice = &status.target_clusters[0].facts_notice;
+        assert!(notice.contains("gauges.example.com/v1"), "{notice}");
+        assert_eq!(status.target_clusters[0].revision, Some(1));
+        assert_eq!(read_login(&plane).await, (password.clone(), monitored));
+
+        update_chart(&fleet, |spec| *spec = chart_workload(name, "replicas: 2\n", &["real"]).spec).await;
+        fleet
+            .wait_for_web(|status| {
+                status.counts.healthy() == 1 && status.target_clusters[0].revision == Some(2)
+            })
+            .await;
+        assert_eq!(read_login(&plane).await, (password, "true".to_owned()), "only the asked kind is news");
+        fleet.stop().await;
+    })
     .await;
 }

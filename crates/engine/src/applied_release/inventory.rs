@@ -21,6 +21,10 @@ pub(crate) struct InventoryEntry {
     /// Hash of the content applied last; empty until the object was applied.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hash: String,
+    /// Identifies the policies under which it was applied last, as far as they left fields of it to others; empty without any, and
+    /// in records of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub left_fields: String,
     /// The object was missing when the record was written, and may have been created again since: one that the release applied is
     /// owned whatever its uid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -27,6 +27,7 @@ use super::preflight;
 use super::reconciliation::{ReconcileFlow, Reconciliation, waiting_stage};
 use super::replace::{self, ReplaceInput};
 use super::retry::{RetryState, failure_message};
+use super::superseded_hooks;
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::HookPhase;
 use crate::error::Error;
@@ -98,6 +99,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let is_chart_crd = |group: &Range<usize>| pass.targets[group.start].desired.is_chart_crd;
     let (definitions, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_chart_crd);
     let flow = apply_groups(pass, definitions).await;
+    let flow = if flow == ReconcileFlow::Continue { superseded_hooks::end(pass).await } else { flow };
     let flow = if flow == ReconcileFlow::Continue { hooks::run(pass, HookPhase::Before).await } else { flow };
     if flow != ReconcileFlow::Continue {
         others.into_iter().flatten().for_each(|at| update_applied(pass, at));
@@ -273,12 +275,14 @@ fn block_target(pass: &mut Reconciliation<'_>, at: usize, failure: &RetryState) 
 /// Updates whether a target is applied, without a write: its rank is blocked by an earlier one.
 fn update_applied(pass: &mut Reconciliation<'_>, at: usize) {
     let object = &pass.targets[at].desired.object;
-    let uid = pass.inventory_entry(object).map(|entry| entry.uid.clone()).unwrap_or_default();
+    let entry = pass.inventory_entry(object);
+    let takes_fields_back = pass.object_policy(object).takes_fields_back(entry);
+    let uid = entry.map(|entry| entry.uid.clone()).unwrap_or_default();
     let release = pass.release();
     let target = &mut pass.targets[at];
     let live = target.live_object();
-    target.applied =
-        live.is_some_and(|live| live.hash == target.desired.hash && live.is_applied_by(release, &uid));
+    target.applied = !takes_fields_back
+        && live.is_some_and(|live| live.hash == target.desired.hash && live.is_applied_by(release, &uid));
 }
 
 /// Runs the writes of one rank concurrently.

@@ -48,14 +48,28 @@ impl HookRun {
 
     /// Whether it has to succeed, instead of only to exist.
     fn runs_to_completion(&self) -> bool {
-        let object = self.object();
-        object.is_job() || object.kind == "Pod" && object.group.is_empty()
+        runs_to_completion(self.object())
     }
 
     /// Whether this is the object of this run.
     fn is_run(&self, live: &Value) -> bool {
         domain::chart_object::annotation(live, HOOK_RUN_ANNOTATION) == self.id
     }
+}
+
+/// Whether an object of a hook has to succeed, instead of only to exist.
+pub(super) fn runs_to_completion(object: &ObjectRef) -> bool {
+    object.is_job() || object.kind == "Pod" && object.group.is_empty()
+}
+
+/// Whether a Job or Pod has succeeded or failed.
+pub(super) fn has_ended(live: &Value) -> bool {
+    let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
+    let is_over = |condition: &Value| {
+        matches!(condition["type"].as_str(), Some("Complete" | "Failed")) && condition["status"] == "True"
+    };
+    let phase = live.pointer("/status/phase").and_then(Value::as_str);
+    matches!(phase, Some("Succeeded" | "Failed")) || conditions.into_iter().flatten().any(is_over)
 }
 
 /// The state of one run.
@@ -92,6 +106,13 @@ pub(super) async fn run(pass: &mut Reconciliation<'_>, phase: HookPhase) -> Reco
     finish(pass, phase, &runs).await
 }
 
+/// The ids of the runs of this installation, upgrade or removal; `None` if its hooks are over.
+pub(super) fn current_runs(pass: &Reconciliation<'_>) -> Option<Vec<String>> {
+    pass.hook_progress.as_ref().filter(|progress| !progress.finished)?;
+    let runs = [HookPhase::Before, HookPhase::After].map(|phase| list_runs(pass, phase));
+    Some(runs.into_iter().flatten().map(|run| run.id).collect())
+}
+
 /// Records which hooks have succeeded before their objects are deleted, so that none runs again.
 async fn record_success(pass: &mut Reconciliation<'_>) -> Result<(), StageState> {
     report::write_record(pass).await;
@@ -114,7 +135,7 @@ fn list_runs(pass: &Reconciliation<'_>, phase: HookPhase) -> Vec<HookRun> {
 }
 
 /// Stops the pass: the hooks are part of the stage that applies or removes the objects, which is not over before they are.
-fn stop(pass: &mut Reconciliation<'_>, state: StageState) -> ReconcileFlow {
+pub(super) fn stop(pass: &mut Reconciliation<'_>, state: StageState) -> ReconcileFlow {
     pass.stages.retain(|stage| stage.name != StageName::Pruned);
     let stage = match pass.request.desired.phase {
         DesiredPhase::Present { .. } => StageName::Applied,
@@ -143,7 +164,7 @@ async fn finish(pass: &mut Reconciliation<'_>, phase: HookPhase, runs: &[HookRun
 }
 
 async fn delete_succeeded(pass: &Reconciliation<'_>, run: &HookRun) -> Result<(), Error> {
-    let Some((resource, objects)) = watch_hook(pass, run).await? else { return Ok(()) };
+    let Some((resource, objects)) = watch_object(pass, run.object()).await? else { return Ok(()) };
     match objects.get(&run.object().namespace, &run.object().name) {
         Some(live) if is_own(pass, run, &live) && run.is_run(&live.value()) && !live.deleting => {
             delete_object(&pass.api(), &resource, &live).await.map(drop)
@@ -196,7 +217,7 @@ async fn try_advance(pass: &mut Reconciliation<'_>, run: &HookRun) -> Result<Run
         return Ok(RunState::Failed(failure.error));
     }
     let missing = || Error::ApiMissing(format!("{} ({})", object.kind, object.api_version()));
-    let (resource, objects) = watch_hook(pass, run).await?.ok_or_else(missing)?;
+    let (resource, objects) = watch_object(pass, &object).await?.ok_or_else(missing)?;
     let Some(live) = objects.get(&object.namespace, &object.name) else {
         return create(pass, run, &resource, &objects).await;
     };
@@ -233,11 +254,10 @@ fn is_own(pass: &Reconciliation<'_>, run: &HookRun, live: &LiveObject) -> bool {
 }
 
 /// The kind of a hook and the cache of its objects; `None` if the cluster does not serve it.
-async fn watch_hook(
+pub(super) async fn watch_object(
     pass: &Reconciliation<'_>,
-    run: &HookRun,
+    object: &ObjectRef,
 ) -> Result<Option<(ServedKind, Arc<ObjectCache>)>, Error> {
-    let object = run.object();
     let mut kinds = pass.cx.discovery.kinds();
     if kinds.resolve(object).is_none() {
         kinds = pass.cx.discovery.refresh().await?;
@@ -371,14 +391,17 @@ fn record_entry(pass: &mut Reconciliation<'_>, run: &HookRun, resource: &ServedK
     }
 }
 
-/// Deletes an object; returns what is left of it while it terminates.
-async fn delete_object(
+/// Deletes an object; returns what is left of it while it terminates. A Job that still runs is left until its pods are gone, so that
+/// no other run starts beside them.
+pub(super) async fn delete_object(
     api: &ApiClient,
     resource: &ServedKind,
     live: &LiveObject,
 ) -> Result<Option<Value>, Error> {
     let path = resource.object_path(&live.namespace, &live.name);
-    match api.delete(&path, &live.uid, "Background").await {
+    let is_running_job = resource.kind == "Job" && !has_ended(&live.value());
+    let propagation = if is_running_job { "Foreground" } else { "Background" };
+    match api.delete(&path, &live.uid, propagation).await {
         Ok(()) | Err(Error::NotFound(_)) => {}
         Err(error) => return Err(error),
     }
@@ -389,7 +412,7 @@ async fn delete_object(
     }
 }
 
-fn describe_deletion(live: &Value) -> String {
+pub(super) fn describe_deletion(live: &Value) -> String {
     let names = describe_finalizers(live);
     let text = "the object of the run before is being deleted";
     if names.is_empty() { text.to_owned() } else { format!("{text}; {names}") }

@@ -82,6 +82,10 @@ pub(crate) fn decide_action(
     if applied && desired.object.is_job() && is_job_complete(&live.value()) {
         return ObjectAction::Completed;
     }
+    if rule.takes_fields_back(entry) {
+        // A person has published other policies: that is an update and no drift, so it needs force like any other update.
+        return ObjectAction::Update;
+    }
     let hash = desired.compared_hash(rule);
     let is_equal = |(version, compared): &(String, String)| *version == live.version && *compared == hash;
     if object_state.last_equal.as_ref().is_some_and(is_equal) {
@@ -273,6 +277,17 @@ mod tests {
         assert_eq!(step(UpdateStrategy::CreateOnly, None), ObjectAction::Create);
         assert_eq!(step(UpdateStrategy::CreateOnly, Some(&to_live(old))), ObjectAction::InSync);
         assert_eq!(step(UpdateStrategy::ServerSideApply, Some(&to_live(old))), ObjectAction::Update);
+    }
+
+    #[test]
+    fn p13_an_object_whose_policies_left_fields_to_others_is_updated_once_they_are_dropped() {
+        let prepared = prepare("1");
+        let desired = &prepared.objects[0];
+        let live = to_live(desired);
+        let recorded = InventoryEntry { left_fields: "former".into(), ..inventory_entry(desired) };
+        assert_eq!(action(desired, Some(&live), Some(&recorded)), ObjectAction::Update);
+        assert_eq!(action(desired, Some(&live), Some(&inventory_entry(desired))), ObjectAction::InSync);
+        assert_eq!(action(desired, None, Some(&recorded)), ObjectAction::Missing);
     }
 
     #[test]

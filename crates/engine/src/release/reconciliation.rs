@@ -126,11 +126,9 @@ impl<'a> Reconciliation<'a> {
         let policies = policies.with_chart_crds(prepared.chart_crds());
         let targets = prepared.objects.iter().map(new_target).collect();
         let record = cx.applied_releases.get(worker.id);
-        let object_policies = ObjectPolicies::new(&policies, &cx.observed.cluster).with_dropped(
-            &policies,
-            &prepared,
-            record.as_deref(),
-        );
+        let object_policies = ObjectPolicies::new(&policies, &cx.observed.cluster)
+            .at_revision(revision)
+            .with_dropped(&policies, &prepared, record.as_deref());
         Self {
             cx,
             worker,

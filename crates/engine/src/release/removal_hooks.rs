@@ -9,6 +9,7 @@ use domain::chart_hook::HookEvent;
 use super::hooks;
 use super::reconciliation::{ReconcileFlow, Reconciliation};
 use super::remove::{PruneResult, delete_by_rank};
+use super::superseded_hooks;
 use crate::applied_release::{AppliedRelease, HookPhase, HookProgress, InventoryEntry};
 use crate::desired_object::PreparedBundle;
 
@@ -18,6 +19,10 @@ pub(super) async fn delete_with_hooks(
     record: Option<&AppliedRelease>,
 ) -> Result<PruneResult, ReconcileFlow> {
     prepare_hooks(pass, record);
+    match superseded_hooks::end(pass).await {
+        ReconcileFlow::Continue => {}
+        flow => return Err(flow),
+    }
     run_hooks(pass, HookPhase::Before).await?;
     // The objects of hooks after the deletion may exist already, and are in use until these hooks have ended.
     let (later, entries): (Vec<InventoryEntry>, Vec<InventoryEntry>) =

@@ -306,11 +306,14 @@ fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
     let is_written =
         target.applied && pass.policies.update_strategy(&desired.object) == UpdateStrategy::ServerSideApply;
     let missing = live.is_none() && old.missing;
+    let policy = pass.object_policy(&desired.object);
     InventoryEntry {
         object: desired.object.clone(),
         resource: target.kind.as_ref().map_or(old.resource, |resource| resource.plural.clone()),
         uid: live.as_ref().map_or(old.uid, |live| live.uid.clone()),
         hash: live.map_or(old.hash, |live| if is_written { desired.hash.clone() } else { live.hash.clone() }),
+        // An object that could not be applied has still to take back what former policies left to others.
+        left_fields: if target.applied { policy.left_fields } else { old.left_fields },
         shared: old.shared || target.shared,
         // Dependencies of a completed object were cleaned up with it and are not re-created either.
         missing,

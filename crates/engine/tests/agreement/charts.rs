@@ -71,6 +71,46 @@ pub async fn s4_4_hooks_complete_before_the_objects_and_a_failed_one_stops_them_
     assert_eq!((job_uid(&env, "migrate").await, job_uid(&env, "announce").await), (None, None));
 }
 
+/// A hook whose Job does not end: no node matches its pods.
+fn endless_hook(name: &str, events: &str) -> Value {
+    let mut job = hook_job(name, events, None);
+    job["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "none"});
+    job
+}
+
+async fn until_active(env: &TestEnv, name: &str) -> Option<Value> {
+    let is_active = async || env.get(JOB, name).await.is_some_and(|job| job["status"]["active"] == 1);
+    env.wait_until("active", is_active).await;
+    job_uid(env, name).await
+}
+
+pub async fn s4_4_a_hook_that_still_runs_is_ended_by_the_next_revision_and_by_the_removal(env: TestEnv) {
+    env.set_bundle(chart(&env, "1", vec![endless_hook("migrate", "pre-install")]), Policies::default());
+    let endless = until_active(&env, "migrate").await;
+    env.set_bundle(
+        chart(&env, "2", vec![hook_job("migrate", "pre-install,pre-upgrade", None)]),
+        Policies::default(),
+    );
+    env.until_operational().await;
+    assert_ne!(job_uid(&env, "migrate").await, endless, "the next run has an object of its own");
+    assert_eq!(env.get(CONFIG_MAP, "a").await.unwrap()["data"]["key"], "2");
+
+    // A revision that drops the hook ends it too.
+    env.set_bundle(chart(&env, "3", vec![endless_hook("migrate", "pre-upgrade")]), Policies::default());
+    until_active(&env, "migrate").await;
+    env.set_bundle(chart(&env, "4", Vec::new()), Policies::default());
+    env.until_operational().await;
+    assert_eq!(job_uid(&env, "migrate").await, None);
+    assert_eq!(env.get(CONFIG_MAP, "a").await.unwrap()["data"]["key"], "4");
+
+    env.set_bundle(chart(&env, "5", vec![endless_hook("migrate", "pre-upgrade")]), Policies::default());
+    until_active(&env, "migrate").await;
+    env.set_absent(DeletionPolicy::Foreground);
+    env.until_gone().await;
+    assert_eq!(job_uid(&env, "migrate").await, None);
+    env.wait_until("without pods", async || env.list(POD).await.is_empty()).await;
+}
+
 pub async fn i5_a_job_with_a_copied_label_is_not_deleted_for_a_hook(env: TestEnv) {
     env.set_bundle(chart(&env, "1", Vec::new()), Policies::default());
     let first = env.until_operational().await;

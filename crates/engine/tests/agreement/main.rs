@@ -2,9 +2,10 @@
 //!
 //! A scenario asserts the engine's results (health, cause, rejection, drift), not the JSON of objects. `kubesim` is
 //! trusted for exactly the listed scenarios, and the engine's rules are tested with objects of the real controllers.
-//! Real scenarios share one control plane, each in its own namespace; those that interrupt the API server have one of
-//! their own.
+//! Real scenarios share one control plane, each in its own namespace; those that interrupt the API server, or register
+//! services that do not answer, have one of their own.
 
+mod api_services;
 mod apply;
 mod charts;
 mod controller_fields;
@@ -15,6 +16,7 @@ mod interrupted;
 mod jobs;
 mod killed;
 mod kinds;
+mod left_fields;
 mod lists;
 mod permissions;
 mod plan;
@@ -54,7 +56,7 @@ macro_rules! scenarios {
         mod real {$($(
             #[tokio::test]
             async fn $name() {
-                let exclusive = stringify!($module) == "interrupted";
+                let exclusive = matches!(stringify!($module), "interrupted" | "api_services");
                 if let Some(env) = crate::real_env(stringify!($name), exclusive).await {
                     crate::$module::$name(env).await;
                 }
@@ -64,6 +66,8 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    api_services:
+        p13_an_injected_authority_of_an_api_service_stays_and_its_own_one_is_restored;
     apply:
         s4_5_p26_a_second_pass_writes_nothing,
         s3_8_the_record_contains_the_uid_of_every_object,
@@ -89,6 +93,11 @@ scenarios! {
         s0_12_a_deleted_deployment_is_re_created_and_becomes_operational,
         a_field_added_by_another_manager_is_not_removed,
         a_deleted_namespace_is_re_created_with_its_objects;
+    left_fields:
+        p13_a_field_that_a_dropped_ignore_rule_left_to_a_manager_conflicts_until_it_is_forced,
+        p13_a_value_that_was_applied_under_an_ignore_rule_is_replaced_once_the_rule_is_dropped,
+        p13_a_changed_field_conflicts_with_the_next_revision_if_it_is_ignored_on_change_only,
+        p13_an_object_that_was_only_created_conflicts_once_a_revision_updates_it;
     lists:
         p13_a_deleted_item_of_a_keyed_list_or_a_set_is_restored,
         p13_an_own_item_is_healed_beside_an_item_of_another_manager,
@@ -106,6 +115,7 @@ scenarios! {
     plan:
         e_2_a_plan_of_new_objects_matches_the_publish,
         e_2_a_plan_lists_exactly_the_fields_that_change,
+        e_2_a_quantity_that_the_server_writes_in_another_form_is_no_change,
         e_2_a_plan_of_a_removal_lists_the_deleted_objects,
         g406_a_change_of_an_immutable_field_is_rejected_by_plan_and_publish,
         g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
@@ -123,6 +133,7 @@ scenarios! {
         g406_every_immutable_field_is_named;
     charts:
         s4_4_hooks_complete_before_the_objects_and_a_failed_one_stops_them_until_it_is_fixed,
+        s4_4_a_hook_that_still_runs_is_ended_by_the_next_revision_and_by_the_removal,
         i5_a_job_with_a_copied_label_is_not_deleted_for_a_hook,
         s4_4_a_definition_of_a_chart_and_a_kept_object_stay_on_the_cluster;
     removal:
@@ -191,7 +202,8 @@ scenarios! {
         c3_a_failing_probe_is_the_cause_while_progressing,
         c3_a_bare_pod_runs_and_is_healthy,
         c3_a_bare_pod_that_fails_is_degraded,
-        c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced;
+        c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced,
+        c3_a_pod_that_its_node_ended_is_a_note_whatever_its_exit_code;
     kinds:
         c1_services_of_every_type,
         c1_a_load_balancer_waits_for_its_address,

@@ -92,6 +92,26 @@ pub async fn e_2_a_plan_lists_exactly_the_fields_that_change(env: TestEnv) {
     assert!(env.get(("v1", "Service"), "front").await.is_none());
 }
 
+pub async fn e_2_a_quantity_that_the_server_writes_in_another_form_is_no_change(env: TestEnv) {
+    let mut web = workload("Deployment", "web", None);
+    web["spec"].as_object_mut().unwrap().remove("replicas");
+    let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"}, "spec": {"minReplicas": 1, "maxReplicas": 9,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "metrics": [{"type": "External", "external": {"metric": {"name": "queue"},
+                "target": {"type": "AverageValue", "averageValue": "0.5"}}}]}});
+    env.set_present(vec![web.clone(), scaler.clone()], Policies::default());
+    env.until_applied().await;
+    let plan = env.dry_run(vec![web, scaler], Policies::default()).await;
+    assert!(plan.is_no_op(), "{plan:#?}");
+    // A later drift is healed, which proves that the stored form was observed.
+    let kind = ("autoscaling/v2", "HorizontalPodAutoscaler");
+    env.merge_patch(kind, "web", json!({"spec": {"maxReplicas": 5}}), "kubectl-edit").await;
+    env.wait_until("healed", async || env.get(kind, "web").await.unwrap()["spec"]["maxReplicas"] == 9).await;
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    assert_eq!(env.agent.drift()[0].fields, ["/spec/maxReplicas"]);
+}
+
 pub async fn e_2_a_plan_of_a_removal_lists_the_deleted_objects(env: TestEnv) {
     publish_and_assert_no_op(&env, vec![config_map("a", "1"), config_map("b", "1")]).await;
     let plan_removal = async |deletion| {

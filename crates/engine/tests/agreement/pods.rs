@@ -134,20 +134,45 @@ pub async fn c3_a_bare_pod_that_fails_is_degraded(env: TestEnv) {
     env.wait_for_report("degraded", |report| report.health.status == Degraded).await;
 }
 
-pub async fn c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced(env: TestEnv) {
+/// Ends a pod of a Deployment with 2 replicas as its node would, with the status for this time, and waits until it is replaced.
+async fn end_pod(env: &TestEnv, status: impl Fn(&str) -> Value) {
     env.set_present(vec![workload("Deployment", "web", None)], Policies::default());
     env.until_operational().await;
     let pods = env.list(POD).await;
     let name = pods[0]["metadata"]["name"].as_str().unwrap();
-    let waiting = json!([{"name": "web", "image": "nginx", "imageID": "", "ready": false, "restartCount": 0,
-        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}}]);
-    let ended = json!({"phase": "Failed", "reason": "Evicted", "containerStatuses": waiting});
-    env.merge_patch_status(POD, name, ended).await;
+    // So late that an exit at that time would count as a crash.
+    let created = pods[0]["metadata"]["creationTimestamp"].as_str().unwrap();
+    env.merge_patch_status(POD, name, status(created)).await;
     env.wait_until("replaced", async || env.list(POD).await.len() > pods.len()).await;
+    let is_available = async || env.get(DEPLOYMENT, "web").await.unwrap()["status"]["availableReplicas"] == 2;
+    env.wait_until("available", is_available).await;
+}
+
+/// Waits until the release is healthy with the cause of the pod that ended as a note.
+async fn until_healthy_with_note(env: &TestEnv) {
     let is_settled = |report: &domain::report::ReleaseReport| {
         let has_cause = report.resources.iter().any(|resource| !resource.failure_causes.is_empty());
         let are_pulled = matches!(stage_state(report, StageName::ImagesPulled), Some(StageState::Done));
         has_cause && are_pulled && report.health.status == Healthy
     };
     env.wait_for_report("healthy with the cause of the ended pod", is_settled).await;
+}
+
+pub async fn c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced(env: TestEnv) {
+    let waiting = json!([{"name": "web", "image": "nginx", "imageID": "", "ready": false, "restartCount": 0,
+        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}}]);
+    end_pod(&env, |_| json!({"phase": "Failed", "reason": "Evicted", "containerStatuses": waiting})).await;
+    until_healthy_with_note(&env).await;
+}
+
+pub async fn c3_a_pod_that_its_node_ended_is_a_note_whatever_its_exit_code(env: TestEnv) {
+    let status = |at: &str| {
+        let ended = json!({"exitCode": 137, "reason": "Error", "startedAt": at, "finishedAt": at});
+        json!({"phase": "Failed", "reason": "Terminated",
+            "message": "Pod was terminated in response to imminent node shutdown.",
+            "containerStatuses": [{"name": "web", "image": "nginx", "imageID": "", "ready": false,
+                "restartCount": 0, "state": {"terminated": ended}}]})
+    };
+    end_pod(&env, status).await;
+    until_healthy_with_note(&env).await;
 }

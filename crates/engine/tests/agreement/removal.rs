@@ -158,6 +158,10 @@ impl LabelCopies {
         let params =
             kube::api::PostParams { field_manager: Some("operator".to_owned()), ..Default::default() };
         copies.namespaces.create(&params, &serde_json::from_value(namespace).unwrap()).await.unwrap();
+        let mut elsewhere = config_map("copied", "theirs");
+        elsewhere["metadata"]["labels"] = labels;
+        elsewhere["metadata"]["namespace"] = copies.namespace.clone().into();
+        env.create_in_namespace(elsewhere, "operator").await;
         copies
     }
 
@@ -168,6 +172,10 @@ impl LabelCopies {
         }
         let namespace = self.namespaces.get(&self.namespace).await.unwrap();
         assert_eq!(namespace.metadata.deletion_timestamp, None);
+        let elsewhere: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
+            kube::Api::namespaced(env.client(), &self.namespace);
+        let elsewhere = elsewhere.get("copied").await.unwrap();
+        assert_eq!(elsewhere.metadata.deletion_timestamp, None);
         self.namespaces.delete(&self.namespace, &Default::default()).await.unwrap();
     }
 }

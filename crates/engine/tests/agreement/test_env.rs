@@ -57,7 +57,8 @@ pub const RECORD: KindName = ("flotilla.dev/v1alpha1", "AppliedRelease");
 pub const SERVICE_ACCOUNT: KindName = ("v1", "ServiceAccount");
 pub const STATEFUL_SET: KindName = ("apps/v1", "StatefulSet");
 
-const CLUSTER_WIDE: [&str; 11] = [
+const CLUSTER_WIDE: [&str; 12] = [
+    "APIService",
     "ClusterRole",
     "ClusterRoleBinding",
     "Namespace",

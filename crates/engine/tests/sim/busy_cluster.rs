@@ -1,5 +1,5 @@
 //! Hours and days in the life of a cluster, in virtual time: autoscalers, injectors, operators that copy labels, people with kubectl, lost
-//! watches and nodes, upgrades of the API server, outages and restarts of the agent, beside publishes.
+//! watches and nodes, upgrades of the API server, outages and restarts of the agent, beside publishes that also drop objects.
 //!
 //! After every event three promises are compared with the cluster: what was published is there, nothing of anybody else was
 //! touched, and Flotilla wrote only what a person's publish or the drift of its own fields caused. A seed makes a run repeatable.
@@ -14,11 +14,18 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
+use controllers::Controllers;
+use objects::{OWNED_EDITS, count_dropped, has_banner, has_extra, objects};
+
 use crate::harness::*;
+
+mod controllers;
+mod objects;
 
 /// Pause before an event, in seconds. A field that comes back within it three times would be contested.
 const PAUSE: std::ops::Range<u64> = 301..900;
 
+const AUTOSCALER: (&str, &str) = ("autoscaling/v2", "HorizontalPodAutoscaler");
 const ENTRY: (&str, &str) = ("life.example.com/v1", "Entry");
 const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
 const NODE: (&str, &str) = ("v1", "Node");
@@ -29,152 +36,6 @@ const WEBHOOK: (&str, &str) = ("admissionregistration.k8s.io/v1", "ValidatingWeb
 
 type Kind = (&'static str, &'static str);
 
-/// A change of a field that Flotilla applied.
-struct OwnedEdit {
-    kind: Kind,
-    name: &'static str,
-    edit: fn(&mut Value),
-    /// The path that the report of the drift has to name.
-    path: &'static str,
-}
-
-const OWNED_EDITS: [OwnedEdit; 11] = [
-    OwnedEdit {
-        kind: CONFIG_MAP,
-        name: "settings",
-        edit: |live| live["data"]["key"] = "edited".into(),
-        path: "/data/key",
-    },
-    OwnedEdit {
-        kind: CONFIG_MAP,
-        name: "settings",
-        edit: |live| drop(live["data"].as_object_mut().unwrap().remove("key")),
-        path: "/data/key",
-    },
-    OwnedEdit {
-        kind: CONFIG_MAP,
-        name: "settings",
-        edit: |live| remove_items(&mut live["metadata"]["finalizers"], |item| item == "life.example.com/b"),
-        path: "/metadata/finalizers[.=life.example.com/b]",
-    },
-    OwnedEdit {
-        kind: SECRET,
-        name: "login",
-        edit: |live| drop(live["data"].as_object_mut().unwrap().remove("user")),
-        path: "/data/user",
-    },
-    OwnedEdit {
-        kind: DEPLOYMENT,
-        name: "web",
-        edit: |live| container(live)["image"] = "nginx:edited".into(),
-        path: "/spec/template/spec/containers[name=web]/image",
-    },
-    OwnedEdit {
-        kind: DEPLOYMENT,
-        name: "web",
-        edit: |live| remove_items(&mut container(live)["env"], |item| item["name"] == "LEVEL"),
-        path: "/spec/template/spec/containers[name=web]/env[name=LEVEL]",
-    },
-    OwnedEdit {
-        kind: SERVICE,
-        name: "web",
-        edit: |live| live["spec"]["selector"]["track"] = "canary".into(),
-        path: "/spec/selector/track",
-    },
-    OwnedEdit {
-        kind: NETWORK_POLICY,
-        name: "deny",
-        edit: |live| live["spec"]["podSelector"] = json!({"matchLabels": {"app": "other"}}),
-        path: "/spec/podSelector/matchLabels",
-    },
-    OwnedEdit {
-        kind: SERVICE_ACCOUNT,
-        name: "web",
-        edit: |live| live["imagePullSecrets"].as_array_mut().unwrap().push(json!({"name": "theirs"})),
-        path: "/imagePullSecrets",
-    },
-    OwnedEdit {
-        kind: ENTRY,
-        name: "public",
-        edit: |live| remove_items(&mut live["spec"]["listeners"], |item| item["name"] == "https"),
-        path: "/spec/listeners[name=https]",
-    },
-    OwnedEdit {
-        kind: ENTRY,
-        name: "public",
-        edit: |live| remove_items(&mut live["spec"]["zones"], |item| item == "b"),
-        path: "/spec/zones[.=b]",
-    },
-];
-
-fn container(live: &mut Value) -> &mut Value {
-    live["spec"]["template"]["spec"]["containers"]
-        .as_array_mut()
-        .and_then(|all| all.iter_mut().find(|one| one["name"] == "web"))
-        .unwrap()
-}
-
-fn remove_items(list: &mut Value, is_removed: impl Fn(&Value) -> bool) {
-    list.as_array_mut().unwrap().retain(|item| !is_removed(item));
-}
-
-/// The objects of a revision.
-fn objects(revision: i64) -> Vec<Value> {
-    let named = |api_version: &str, kind: &str, name: &str| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "default"}});
-    let with = |mut object: Value, fields: Value| {
-        for (field, value) in fields.as_object().unwrap() {
-            object[field] = value.clone();
-        }
-        object
-    };
-    let mut settings = config_map("settings", &revision.to_string());
-    settings["metadata"]["finalizers"] = json!(["life.example.com/a", "life.example.com/b"]);
-    let mut web = deployment("web", 2, "nginx:1");
-    web["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "LEVEL", "value": "info"}]);
-    let mut webhook = named(WEBHOOK.0, WEBHOOK.1, "checks.life.example.com");
-    webhook["metadata"].as_object_mut().unwrap().remove("namespace");
-    let item = json!({"type": "object", "required": ["name"],
-        "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}});
-    let mut definition =
-        named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "entries.life.example.com");
-    definition["metadata"].as_object_mut().unwrap().remove("namespace");
-    vec![
-        with(
-            definition,
-            json!({"spec": {"group": "life.example.com", "scope": "Namespaced",
-            "names": {"plural": "entries", "singular": "entry", "kind": "Entry", "listKind": "EntryList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "properties": {"spec": {"type": "object", "properties": {
-                    "listeners": {"type": "array", "x-kubernetes-list-type": "map",
-                        "x-kubernetes-list-map-keys": ["name"], "items": item},
-                    "zones": {"type": "array", "x-kubernetes-list-type": "set",
-                        "items": {"type": "string"}}}}}}}}]}}),
-        ),
-        settings,
-        with(named("v1", "Secret", "login"), json!({"stringData": {"user": "ann", "password": "x"}})),
-        with(named("v1", "ServiceAccount", "web"), json!({"imagePullSecrets": [{"name": "registry"}]})),
-        with(
-            named(NETWORK_POLICY.0, NETWORK_POLICY.1, "deny"),
-            json!({"spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}),
-        ),
-        service("web"),
-        web,
-        with(
-            webhook,
-            json!({"webhooks": [{
-            "name": "checks.life.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
-            "failurePolicy": "Ignore", "clientConfig": {"url": "https://127.0.0.1:1/", "caBundle": ""},
-            "rules": [{"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"],
-                "resources": ["lamps"]}]}]}),
-        ),
-        with(
-            named(ENTRY.0, ENTRY.1, "public"),
-            json!({"spec": {"zones": ["a", "b"],
-            "listeners": [{"name": "http", "port": 80}, {"name": "https", "port": 443}]}}),
-        ),
-    ]
-}
-
 /// One cluster with its agent, and what has happened to it.
 struct Life {
     cluster: SimCluster,
@@ -182,6 +43,9 @@ struct Life {
     input: ReleaseInput,
     /// Objects of others, as they wrote them last.
     foreign: Vec<(Kind, String, Value)>,
+    controllers: Controllers,
+    /// Number of copies of an operator.
+    copies: u64,
     replicas: u64,
     ca_bundle: String,
     /// Number of listeners of others.
@@ -192,19 +56,22 @@ struct Life {
 impl Life {
     async fn start(seed: u64) -> Self {
         let cluster = cluster_without_controllers();
-        let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        let scaler = json!({"apiVersion": AUTOSCALER.0, "kind": AUTOSCALER.1,
             "metadata": {"name": "theirs", "namespace": "default"}, "spec": {"minReplicas": 1, "maxReplicas": 9,
                 "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
                 "metrics": [{"type": "Resource", "resource": {"name": "cpu",
                     "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
         cluster.create(scaler, "keda-operator").unwrap();
+        let scaler = cluster.get(AUTOSCALER, ("default", "theirs")).unwrap();
         let agent = start_agent(&cluster).await;
         let input = present_input(1, 1, &bundle(objects(1)), Policies::default());
         let mut life = Self {
             cluster,
             agent,
             input,
-            foreign: Vec::new(),
+            foreign: vec![(AUTOSCALER, "theirs".to_owned(), scaler)],
+            controllers: Controllers::default(),
+            copies: 0,
             replicas: 2,
             ca_bundle: String::new(),
             listeners: 0,
@@ -262,17 +129,25 @@ impl Life {
         let bundle =
             get(WEBHOOK, "checks.life.example.com")["webhooks"][0]["clientConfig"]["caBundle"].clone();
         expect("bundle", &json!(bundle.as_str().unwrap_or_default()), self.ca_bundle.clone().into());
-        for (kind, name, object) in &self.foreign {
+        let generation = self.input.desired.generation;
+        for (kind, name, is_published) in
+            [(CONFIG_MAP, "banner", has_banner(generation)), (NETWORK_POLICY, "extra", has_extra(generation))]
+        {
+            expect(name, &get(kind, name).is_object().into(), is_published.into());
+        }
+        for (kind, name, object) in self.foreign.iter().chain(&self.controllers.objects) {
             expect(name, &get(*kind, name), object.clone());
         }
         found.join("; ")
     }
 
-    async fn until_as_published(&self, event: &str) {
+    async fn until_as_published(&mut self, event: &str) {
         let started_at = tokio::time::Instant::now();
+        self.controllers.run(&self.cluster).await;
         while !self.deviation().is_empty() {
             assert!(started_at.elapsed() < TIMEOUT * 10, "after {event}: {}", self.deviation());
             tokio::time::sleep(Duration::from_millis(50)).await;
+            self.controllers.run(&self.cluster).await;
         }
         tokio::time::sleep(QUIET_TIME).await;
         assert_eq!(self.deviation(), "", "after {event}");
@@ -301,7 +176,8 @@ impl Life {
 
     /// An operator copies an object with its labels and annotations.
     fn copy(&mut self) {
-        let name = format!("copy-{}", self.foreign.len());
+        let name = format!("copy-{}", self.copies);
+        self.copies += 1;
         let mut copy = self.cluster.get(CONFIG_MAP, ("default", "settings")).unwrap();
         let metadata = &copy["metadata"];
         assert!(metadata["labels"][RELEASE_LABEL].is_string());
@@ -311,7 +187,7 @@ impl Life {
         self.foreign.push((CONFIG_MAP, name, created));
     }
 
-    /// A node is lost, and another one takes its place.
+    /// A node is lost with its pods, and another one takes its place.
     fn replace_node(&mut self) {
         let mut node = self.cluster.list(NODE, None).swap_remove(0);
         self.cluster.delete(NODE, ("", node["metadata"]["name"].as_str().unwrap())).unwrap();
@@ -338,12 +214,19 @@ impl Life {
         self.agent.drift().split_off(before)
     }
 
+    /// Number of deletions that Flotilla requested.
+    fn deletions(&self) -> u64 {
+        self.cluster.stats().deletes - self.controllers.deletes
+    }
+
     /// An event that is no reason for a write.
     async fn assert_no_write(&mut self, event: &str, act: impl FnOnce(&mut Self)) {
         let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
+        let deletions = self.deletions();
         act(self);
         self.until_as_published(event).await;
         assert_eq!(self.cluster.stats().applies, applies, "{event} made Flotilla write");
+        assert_eq!(self.deletions(), deletions, "{event} made Flotilla delete");
         assert_eq!(self.drift_since(drift), [], "{event} was reported as drift");
     }
 
@@ -369,12 +252,13 @@ impl Life {
     }
 
     async fn publish(&mut self) {
-        let drift = self.agent.drift().len();
+        let (drift, deletions) = (self.agent.drift().len(), self.deletions());
         let generation = self.input.desired.generation + 1;
         self.input = present_input(1, generation, &bundle(objects(generation)), Policies::default());
         self.agent.engine.set_desired(vec![self.input.clone()]);
         self.until_as_published("a publish").await;
         assert_eq!(self.drift_since(drift), [], "a publish is no drift");
+        assert_eq!(self.deletions(), deletions + count_dropped(generation), "a publish prunes what it drops");
     }
 
     /// A person edits while the API server is unreachable for the agent.
@@ -407,9 +291,9 @@ impl Life {
             15..25 => self.assert_no_write("an injection", Self::inject).await,
             25..32 => self.assert_no_write("a copy of an object", Self::copy).await,
             32..38 => self.assert_no_write("an item of another manager", Self::add_listener).await,
-            38..76 => self.edit_owned_field().await,
-            76..80 => self.delete_object().await,
-            80..88 => self.publish().await,
+            38..68 => self.edit_owned_field().await,
+            68..72 => self.delete_object().await,
+            72..88 => self.publish().await,
             88..90 => {
                 self.assert_no_write("the loss of the watches", |life| {
                     life.cluster.faults().disconnect_watches()

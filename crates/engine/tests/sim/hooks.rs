@@ -15,7 +15,7 @@ use crate::harness::*;
 const JOB: (&str, &str) = ("batch/v1", "Job");
 
 /// A hook that is a Job, with these annotations beside its events.
-fn hook_job(name: &str, events: &str, image: &str, annotations: &[(&str, &str)]) -> Value {
+pub fn hook_job(name: &str, events: &str, image: &str, annotations: &[(&str, &str)]) -> Value {
     let mut job = json!({"apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"name": name, "namespace": "default", "annotations": {"helm.sh/hook": events}},
         "spec": {"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never",
@@ -31,17 +31,17 @@ fn hook_account(name: &str, events: &str) -> Value {
         "annotations": {"helm.sh/hook": events, "helm.sh/hook-delete-policy": "hook-succeeded,before-hook-creation"}}})
 }
 
-fn chart(objects: Vec<Value>, mut hooks: Vec<Value>) -> Arc<Bundle> {
+pub fn chart(objects: Vec<Value>, mut hooks: Vec<Value>) -> Arc<Bundle> {
     domain::chart_hook::sort_hooks(&mut hooks);
     Arc::new(Bundle::new(objects).with_hooks(hooks))
 }
 
 /// The uid of a job; `None` if there is none.
-fn job_uid(cluster: &SimCluster, name: &str) -> Option<String> {
+pub fn job_uid(cluster: &SimCluster, name: &str) -> Option<String> {
     cluster.get(JOB, ("default", name)).map(|job| job["metadata"]["uid"].as_str().unwrap().to_owned())
 }
 
-fn has_config(cluster: &SimCluster, value: &str) -> bool {
+pub fn has_config(cluster: &SimCluster, value: &str) -> bool {
     cluster.get(CONFIG_MAP, ("default", "a")).is_some_and(|found| found["data"]["key"] == value)
 }
 
@@ -69,7 +69,7 @@ fn log_changes(cluster: &SimCluster) -> Arc<Mutex<Vec<String>>> {
     log
 }
 
-async fn until_complete(agent: &TestAgent, generation: i64) -> ReleaseReport {
+pub async fn until_complete(agent: &TestAgent, generation: i64) -> ReleaseReport {
     let is_complete = |report: &ReleaseReport| {
         report.generation == generation
             && report.sync == SyncStatus::Synced

@@ -14,3 +14,4 @@ mod preflight;
 mod records;
 mod remove;
 mod restart;
+mod superseded_hooks;

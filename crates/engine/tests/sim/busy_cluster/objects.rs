@@ -1,0 +1,178 @@
+//! What is published in the life of a busy cluster, and the edits of its fields.
+
+use serde_json::{Value, json};
+
+use super::{ENTRY, Kind, NETWORK_POLICY, SECRET, SERVICE, SERVICE_ACCOUNT, WEBHOOK};
+use crate::harness::*;
+
+/// A change of a field that Flotilla applied.
+pub struct OwnedEdit {
+    pub kind: Kind,
+    pub name: &'static str,
+    pub edit: fn(&mut Value),
+    /// The path that the report of the drift has to name.
+    pub path: &'static str,
+}
+
+pub const OWNED_EDITS: [OwnedEdit; 11] = [
+    OwnedEdit {
+        kind: CONFIG_MAP,
+        name: "settings",
+        edit: |live| live["data"]["key"] = "edited".into(),
+        path: "/data/key",
+    },
+    OwnedEdit {
+        kind: CONFIG_MAP,
+        name: "settings",
+        edit: |live| drop(live["data"].as_object_mut().unwrap().remove("key")),
+        path: "/data/key",
+    },
+    OwnedEdit {
+        kind: CONFIG_MAP,
+        name: "settings",
+        edit: |live| remove_items(&mut live["metadata"]["finalizers"], |item| item == "life.example.com/b"),
+        path: "/metadata/finalizers[.=life.example.com/b]",
+    },
+    OwnedEdit {
+        kind: SECRET,
+        name: "login",
+        edit: |live| drop(live["data"].as_object_mut().unwrap().remove("user")),
+        path: "/data/user",
+    },
+    OwnedEdit {
+        kind: DEPLOYMENT,
+        name: "web",
+        edit: |live| container(live)["image"] = "nginx:edited".into(),
+        path: "/spec/template/spec/containers[name=web]/image",
+    },
+    OwnedEdit {
+        kind: DEPLOYMENT,
+        name: "web",
+        edit: |live| remove_items(&mut container(live)["env"], |item| item["name"] == "LEVEL"),
+        path: "/spec/template/spec/containers[name=web]/env[name=LEVEL]",
+    },
+    OwnedEdit {
+        kind: SERVICE,
+        name: "web",
+        edit: |live| live["spec"]["selector"]["track"] = "canary".into(),
+        path: "/spec/selector/track",
+    },
+    OwnedEdit {
+        kind: NETWORK_POLICY,
+        name: "deny",
+        edit: |live| live["spec"]["podSelector"] = json!({"matchLabels": {"app": "other"}}),
+        path: "/spec/podSelector/matchLabels",
+    },
+    OwnedEdit {
+        kind: SERVICE_ACCOUNT,
+        name: "web",
+        edit: |live| live["imagePullSecrets"].as_array_mut().unwrap().push(json!({"name": "theirs"})),
+        path: "/imagePullSecrets",
+    },
+    OwnedEdit {
+        kind: ENTRY,
+        name: "public",
+        edit: |live| remove_items(&mut live["spec"]["listeners"], |item| item["name"] == "https"),
+        path: "/spec/listeners[name=https]",
+    },
+    OwnedEdit {
+        kind: ENTRY,
+        name: "public",
+        edit: |live| remove_items(&mut live["spec"]["zones"], |item| item == "b"),
+        path: "/spec/zones[.=b]",
+    },
+];
+
+fn container(live: &mut Value) -> &mut Value {
+    live["spec"]["template"]["spec"]["containers"]
+        .as_array_mut()
+        .and_then(|all| all.iter_mut().find(|one| one["name"] == "web"))
+        .unwrap()
+}
+
+fn remove_items(list: &mut Value, is_removed: impl Fn(&Value) -> bool) {
+    list.as_array_mut().unwrap().retain(|item| !is_removed(item));
+}
+
+/// Whether a revision has the ConfigMap `banner`, which is pruned once the next revision is operational.
+pub const fn has_banner(revision: i64) -> bool {
+    revision % 2 == 0
+}
+
+/// Whether a revision has the NetworkPolicy `extra`, which is pruned as soon as the next revision is applied.
+pub const fn has_extra(revision: i64) -> bool {
+    revision % 3 == 0
+}
+
+/// The number of objects that are pruned when this revision replaces the one before.
+pub fn count_dropped(revision: i64) -> u64 {
+    let is_dropped = |has: fn(i64) -> bool| has(revision - 1) && !has(revision);
+    u64::from(is_dropped(has_banner)) + u64::from(is_dropped(has_extra))
+}
+
+/// The objects of a revision.
+pub fn objects(revision: i64) -> Vec<Value> {
+    let policy = |name: &str| {
+        json!({"apiVersion": NETWORK_POLICY.0, "kind": NETWORK_POLICY.1,
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}})
+    };
+    let mut all = lasting_objects(revision);
+    all.extend(has_banner(revision).then(|| config_map("banner", "1")));
+    all.extend(has_extra(revision).then(|| policy("extra")));
+    all.push(policy("deny"));
+    all
+}
+
+/// The objects that every revision has.
+fn lasting_objects(revision: i64) -> Vec<Value> {
+    let named = |api_version: &str, kind: &str, name: &str| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "default"}});
+    let with = |mut object: Value, fields: Value| {
+        for (field, value) in fields.as_object().unwrap() {
+            object[field] = value.clone();
+        }
+        object
+    };
+    let mut settings = config_map("settings", &revision.to_string());
+    settings["metadata"]["finalizers"] = json!(["life.example.com/a", "life.example.com/b"]);
+    let mut web = deployment("web", 2, "nginx:1");
+    web["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "LEVEL", "value": "info"}]);
+    let mut webhook = named(WEBHOOK.0, WEBHOOK.1, "checks.life.example.com");
+    webhook["metadata"].as_object_mut().unwrap().remove("namespace");
+    let item = json!({"type": "object", "required": ["name"],
+        "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}});
+    let mut definition =
+        named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "entries.life.example.com");
+    definition["metadata"].as_object_mut().unwrap().remove("namespace");
+    vec![
+        with(
+            definition,
+            json!({"spec": {"group": "life.example.com", "scope": "Namespaced",
+            "names": {"plural": "entries", "singular": "entry", "kind": "Entry", "listKind": "EntryList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                    "listeners": {"type": "array", "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["name"], "items": item},
+                    "zones": {"type": "array", "x-kubernetes-list-type": "set",
+                        "items": {"type": "string"}}}}}}}}]}}),
+        ),
+        settings,
+        with(named("v1", "Secret", "login"), json!({"stringData": {"user": "ann", "password": "x"}})),
+        with(named("v1", "ServiceAccount", "web"), json!({"imagePullSecrets": [{"name": "registry"}]})),
+        service("web"),
+        web,
+        with(
+            webhook,
+            json!({"webhooks": [{
+            "name": "checks.life.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "failurePolicy": "Ignore", "clientConfig": {"url": "https://127.0.0.1:1/", "caBundle": ""},
+            "rules": [{"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"],
+                "resources": ["lamps"]}]}]}),
+        ),
+        with(
+            named(ENTRY.0, ENTRY.1, "public"),
+            json!({"spec": {"zones": ["a", "b"],
+            "listeners": [{"name": "http", "port": 80}, {"name": "https", "port": 443}]}}),
+        ),
+    ]
+}
