@@ -10,7 +10,7 @@ use domain::rollout::{RolloutAction, RolloutStrategy, Wave};
 use domain::workload::NewWorkload;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use hub::{Actor, Hub, MessageRequest, MessageSender, PublishOptions};
+use hub::{Actor, Error, Hub, MessageRequest, MessageSender, PublishOptions};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +62,7 @@ impl Background {
         }
         background.spawn_cluster_edits(servers[0].clone(), outcomes.clone());
         background.spawn_group_edits(servers[1].clone(), outcomes.clone());
+        background.spawn_channel_edits(servers[1].clone(), outcomes.clone());
         background.spawn_retention(servers[0].clone());
         Ok(background)
     }
@@ -141,6 +142,18 @@ impl Background {
         });
     }
 
+    /// Deletes the channel with what waits for it, and adds it again.
+    fn spawn_channel_edits(&mut self, hub: Hub, outcomes: Outcomes) {
+        let stop = self.stop.clone();
+        self.writers.spawn(async move {
+            while pause(&stop).await {
+                outcomes
+                    .count("background-channel-edits", &hub.delete_channel(&Actor::system(), CHANNEL).await);
+                outcomes.count("background-channel-edits", &subscribe(&hub).await);
+            }
+        });
+    }
+
     /// The loop `retention` runs every hour; this is the same pass.
     fn spawn_retention(&mut self, hub: Hub) {
         let stop = self.stop.clone();
@@ -176,7 +189,7 @@ fn workload_name(number: usize) -> String {
 }
 
 /// Sends messages about the incidents of every workload to the receiver.
-async fn subscribe(hub: &Hub) -> anyhow::Result<()> {
+async fn subscribe(hub: &Hub) -> Result<(), Error> {
     let actor = Actor::system();
     let channel = NewChannel {
         name: CHANNEL.to_owned(),

@@ -27,7 +27,7 @@ pub const FIRST: Scenario =
     Scenario { name: "setup-token", run: |race| Box::pin(users::use_setup_token_once(race)) };
 
 /// Those of every round.
-pub const ALL: [Scenario; 18] = [
+pub const ALL: [Scenario; 19] = [
     Scenario { name: "names", run: |race| Box::pin(names::use_names_once(race)) },
     Scenario { name: "repository-urls", run: |race| Box::pin(names::use_repository_urls_once(race)) },
     Scenario { name: "deleted-group", run: |race| Box::pin(groups::delete_group_in_use(race)) },
@@ -40,6 +40,7 @@ pub const ALL: [Scenario; 18] = [
     Scenario { name: "draft-publishes", run: |race| Box::pin(revisions::publish_once(race)) },
     Scenario { name: "workload-intent", run: |race| Box::pin(revisions::change_intent(race)) },
     Scenario { name: "deleted-cluster", run: |race| Box::pin(clusters::delete_cluster_in_use(race)) },
+    Scenario { name: "rejoined-cluster", run: |race| Box::pin(users::rejoin_deleted_cluster(race)) },
     Scenario { name: "report-batches", run: |race| Box::pin(clusters::record_batch_once(race)) },
     Scenario { name: "administrators", run: |race| Box::pin(users::retain_administrator(race)) },
     Scenario { name: "join-tokens", run: |race| Box::pin(users::use_join_token_once(race)) },

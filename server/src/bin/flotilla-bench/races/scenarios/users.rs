@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use domain::cluster::ClusterFacts;
 use domain::join::{NewJoinToken, RegistrationState};
 use domain::role::Role;
@@ -96,6 +96,41 @@ pub async fn register_once(race: &Race) -> anyhow::Result<()> {
         .count();
     ensure!(stored == 1, "{stored} registrations of {name} are pending");
     race.one.reject_cluster(&race.actor, &name).await?;
+    Ok(())
+}
+
+/// A cluster whose agent joins again while its certificates are revoked and it is deleted: it exists as what was done last.
+pub async fn rejoin_deleted_cluster(race: &Race) -> anyhow::Result<()> {
+    let name = race.name("c");
+    for _ in 0..2 {
+        let token = race.one.create_join_token(&race.actor, NewJoinToken::default()).await?;
+        race.one.register_agent(&race.authority, join_request(&token, name.clone())?).await?;
+        // The second agent waits until the race.
+        if race.one.get_cluster(&name).await.is_err() {
+            race.one.accept_cluster(&race.actor, &name, None).await?;
+        }
+    }
+    let delete = async {
+        let revoked = race.other.revoke_cluster(&race.actor, &name).await;
+        race.outcomes.count(race.scenario, &revoked);
+        race.other.delete_cluster(&race.actor, &name, true).await
+    };
+    let (accepted, deleted) = race.send_both(race.one.accept_cluster(&race.actor, &name, None), delete).await;
+    for refused in [accepted.as_ref().err(), deleted.as_ref().err()].into_iter().flatten() {
+        let is_expected = matches!(refused, Error::NotFound { .. } | Error::FailedPrecondition(_));
+        ensure!(is_expected, "accepted {accepted:?}, deleted {deleted:?}");
+    }
+    match race.one.get_cluster(&name).await {
+        Ok(found) => {
+            let is_accepted = accepted.as_ref().is_ok_and(|cluster| cluster.id == found.cluster.id);
+            ensure!(is_accepted || deleted.is_err(), "cluster {name} was deleted and not accepted again");
+        }
+        Err(Error::NotFound { .. }) => {
+            ensure!(deleted.is_ok(), "cluster {name} is lost: {deleted:?}");
+        }
+        Err(error) => bail!(error),
+    }
+    race.clean_up(&[], &["c"]).await;
     Ok(())
 }
 
