@@ -62,18 +62,18 @@ impl ReportingAgent {
     }
 }
 
-/// Facts of a cluster that serves ConfigMaps and Services; the version differs between even and odd rounds.
+/// Facts of a cluster that serves ConfigMaps, Namespaces and Services; the version differs between even and odd rounds.
 pub fn facts(round: usize) -> ClusterFacts {
-    let api = |kind: &str| ApiResource {
+    let api = |kind: &str, namespaced: bool| ApiResource {
         group: String::new(),
         version: "v1".to_owned(),
         kind: kind.to_owned(),
-        namespaced: true,
+        namespaced,
         denied: false,
     };
     ClusterFacts {
         kubernetes_version: format!("v1.33.{}", round % 2),
-        apis: vec![api("ConfigMap"), api("Service")],
+        apis: vec![api("ConfigMap", true), api("Namespace", false), api("Service", true)],
         ..ClusterFacts::default()
     }
 }

@@ -15,6 +15,9 @@ use parking_lot::Mutex;
 /// How often a scenario looks whether the loops have done what it waits for.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// How often a group is deleted that a workload still uses.
+const MAX_DELETION_ATTEMPTS: usize = 250;
+
 /// How many requests had each outcome, by scenario and code of the error. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Outcomes(Arc<Mutex<OutcomeCounts>>);
@@ -42,7 +45,7 @@ impl Outcomes {
     pub fn lines(&self) -> Vec<String> {
         let mut lines: BTreeMap<&'static str, String> = BTreeMap::new();
         for ((scenario, code), count) in &self.0.lock().counts {
-            let line = lines.entry(scenario).or_insert_with(|| format!("{scenario:<24}"));
+            let line = lines.entry(*scenario).or_insert_with(|| format!("{scenario:<24}"));
             line.push_str(&format!(" {code} {count}"));
         }
         lines.into_values().collect()
@@ -174,6 +177,22 @@ impl Race {
         }
         for part in clusters {
             let deleted = Box::pin(self.one.delete_cluster(&self.actor, &self.name(part), true)).await;
+            self.outcomes.count("clean-up", &deleted);
+        }
+    }
+
+    /// Deletes groups once nothing uses them: the placer deletes the workloads of [`Race::clean_up`] first.
+    pub async fn clean_up_groups(&self, groups: &[&str]) {
+        for part in groups {
+            let name = self.name(part);
+            let mut deleted = Box::pin(self.one.delete_group(&self.actor, &name)).await;
+            for _ in 0..MAX_DELETION_ATTEMPTS {
+                if !matches!(deleted, Err(Error::FailedPrecondition(_))) {
+                    break;
+                }
+                tokio::time::sleep(POLL_INTERVAL).await;
+                deleted = Box::pin(self.one.delete_group(&self.actor, &name)).await;
+            }
             self.outcomes.count("clean-up", &deleted);
         }
     }

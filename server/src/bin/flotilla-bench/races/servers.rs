@@ -84,9 +84,9 @@ impl RaceServers {
         for some in loops {
             some.stop().await;
         }
-        let different = servers.iter().take(topology.count_servers());
-        let counted = different.map(|hub| hub.store_statistics().deadlocks).sum::<u64>();
-        for hub in &servers {
+        let mut counted = 0;
+        for hub in servers.iter().take(topology.count_servers()) {
+            counted += hub.store_statistics().deadlocks;
             hub.close().await;
         }
         // The database also counts deadlocks of transactions whose requests were abandoned.

@@ -31,6 +31,7 @@ pub async fn delete_group_in_use(race: &Race) -> anyhow::Result<()> {
     );
     ensure!(published.is_ok() || deleted.is_ok(), "both were refused: {published:?} {deleted:?}");
     race.clean_up(&["a"], &["c"]).await;
+    race.clean_up_groups(&["g"]).await;
     Ok(())
 }
 
@@ -63,6 +64,7 @@ pub async fn disable_feature_in_use(race: &Race) -> anyhow::Result<()> {
         Err(error) => bail!(error),
     }
     race.clean_up(&["a"], &["c"]).await;
+    race.clean_up_groups(&["g"]).await;
     Ok(())
 }
 
@@ -83,10 +85,7 @@ pub async fn exclude_groups(race: &Race) -> anyhow::Result<()> {
     let is_expected =
         matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == "G502"));
     ensure!(is_expected, "{refused:?}");
-    for part in ["a", "b"] {
-        let deleted = race.one.delete_group(&race.actor, &race.name(part)).await;
-        race.outcomes.count("clean-up", &deleted);
-    }
+    race.clean_up_groups(&["a", "b"]).await;
     Ok(())
 }
 

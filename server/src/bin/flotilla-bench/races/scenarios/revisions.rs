@@ -66,7 +66,10 @@ pub async fn change_once(race: &Race) -> anyhow::Result<()> {
         )
         .await?;
     ensure!(matches!(refused, Error::RevisionConflict { .. }), "repository: {refused:?}");
+    // Their number is limited.
+    one.remove_git_repository(actor, &name).await?;
     race.clean_up(&["a"], &["c"]).await;
+    race.clean_up_groups(&["g"]).await;
     Ok(())
 }
 
