@@ -67,9 +67,11 @@ async fn p35_every_rule_holds_when_requests_come_at_once_to_one_or_two_servers_w
 fn read_rules(page: &str) -> Vec<Vec<String>> {
     let table = page.split_once("## Rules over several rows").expect("the page has the section").1;
     let table = table.split("\n## ").next().unwrap_or_default();
-    let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
-    let cells = |row: &str| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
-    rows.map(cells).collect()
+    table.lines().filter(|line| line.starts_with('|')).skip(2).map(read_cells).collect()
+}
+
+fn read_cells(row: &str) -> Vec<String> {
+    row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()
 }
 
 #[tokio::test]
