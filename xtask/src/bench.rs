@@ -36,6 +36,7 @@ pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
         "page" | "walk" => return bench_browser(paths, name),
         "real" => return bench_real(paths, args),
         "chaos" => return bench_chaos(paths, args),
+        "races" => return bench_races(paths, args),
         "life" => return bench_life(paths, args),
         _ => {}
     }
@@ -102,5 +103,20 @@ fn bench_chaos(paths: &Paths, args: &[String]) -> Result<()> {
     let mut bench = paths.command(paths.binary("flotilla-bench", false));
     let status = bench.arg("chaos").args(["--postgres", &database.url]).args(args).status()?;
     ensure!(status.success(), "the run under faults failed ({status})");
+    Ok(())
+}
+
+/// Requests that come at once, on SQLite and on a temporary PostgreSQL. The console is not built. The profile is that of the tests, so that
+/// both share their builds.
+fn bench_races(paths: &Paths, args: &[String]) -> Result<()> {
+    let renderers = setup::renderer::ensure_all(paths)?;
+    let mut cargo = paths.cargo();
+    cargo.args(["build", "-p", "server", "--features", "bench", "--bins"]);
+    step::run(paths, "server and benchmarks", &mut cargo)?;
+    let database = postgres::start(paths, &setup::postgres::ensure(paths)?)?;
+    let mut bench = paths.command(paths.binary("flotilla-bench", false));
+    bench.arg("races").args(["--postgres", &database.url]).args(args).envs(renderers);
+    let status = bench.status()?;
+    ensure!(status.success(), "the races failed ({status})");
     Ok(())
 }

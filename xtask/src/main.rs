@@ -65,9 +65,9 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Run a benchmark (release build; chaos: debug build); arguments are passed to it
+    /// Run a benchmark (release build; chaos and races: debug build); arguments are passed to it
     Bench {
-        /// publish, drift and guard on simulated clusters; page in a browser; real on real API servers; chaos under faults
+        /// publish, drift and guard on simulated clusters; page in a browser; real on real API servers; chaos under faults; races of requests
         name: String,
         /// Arguments of the benchmark, after "--", such as `real -- --help`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

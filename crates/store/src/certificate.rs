@@ -88,7 +88,7 @@ pub async fn find_valid(
     decode_row(row, "agent_certificate", read_row)
 }
 
-/// Revokes every certificate of a cluster; returns how many were not revoked before.
+/// Revokes every certificate of a cluster; returns how many were not revoked before. The caller has locked the heartbeat of the cluster.
 pub async fn revoke_by_cluster(tx: &mut Tx, cluster: ClusterId, at: Timestamp) -> Result<u64, Error> {
     let revoke = "UPDATE agent_certificate SET revoked_at = $1 WHERE cluster_id = $2 AND revoked_at IS NULL";
     sql(revoke).bind(at.millis()).bind_text(cluster).execute(tx).await

@@ -78,6 +78,19 @@ pub async fn list(tx: &mut Tx, project: ProjectId) -> Result<Vec<ChannelRow>, Er
     decode_rows(&rows, TABLE, read_row)
 }
 
+/// Keeps a channel from being deleted until the transaction ends, before its deliveries are written: a deletion locks the channel, then the
+/// deliveries that it deletes. False if there is no such channel.
+pub async fn share(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, Error> {
+    let clause = tx.referencing_clause();
+    let row = sql("SELECT name FROM channel WHERE project_id = $1 AND name = $2")
+        .bind_text(project)
+        .bind_text(name)
+        .push(clause)
+        .fetch_optional(tx)
+        .await?;
+    Ok(row.is_some())
+}
+
 /// Deletes a channel with its subscriptions and deliveries; returns whether it existed.
 pub async fn delete(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, Error> {
     let delete = sql("DELETE FROM channel WHERE project_id = $1 AND name = $2");

@@ -160,6 +160,11 @@ pub async fn list_ref_urls(tx: &mut Tx, project: ProjectId) -> Result<Vec<String
 
 /// Makes all refs of a repository due; returns how many there are.
 pub async fn make_due(tx: &mut Tx, project: ProjectId, url: &str, now: Timestamp) -> Result<u64, Error> {
+    if tx.is_postgres() {
+        // In the order of refs: the update locks rows in the order in which it finds them.
+        let select = sql("SELECT ref FROM git_ref WHERE project_id = $1 AND url = $2 ORDER BY ref");
+        select.bind_text(project).bind_text(url).push_locking_clause(tx).fetch_all(tx).await?;
+    }
     sql("UPDATE git_ref SET next_check_at = $1 WHERE project_id = $2 AND url = $3")
         .bind(now.millis())
         .bind_text(project)

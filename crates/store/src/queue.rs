@@ -319,9 +319,11 @@ impl WorkloadQueue {
     }
 
     /// Ends claims without a result: the workloads are due as they were when they were marked. A claim that is lost already is left as it
-    /// is.
+    /// is. The rows are locked in the order of their workloads, and not in that of the claims, which is by time: a mark of several
+    /// workloads locks them so.
     pub async fn release_claims(self, tx: &mut Tx, claims: &[(WorkloadId, i64)]) -> Result<(), Error> {
-        for (id, epoch) in claims {
+        let claims: BTreeMap<WorkloadId, i64> = claims.iter().copied().collect();
+        for (id, epoch) in &claims {
             sql("UPDATE ")
                 .push(self.table)
                 .push(
@@ -401,8 +403,17 @@ impl WorkloadQueue {
 
 /// Writes the pending marks of all queues; returns whether the placer has one.
 pub(crate) async fn flush_marks(tx: &mut Tx) -> Result<bool, Error> {
+    flush_marks_before(tx, None).await
+}
+
+/// Writes the pending marks of the queues before this one, or of all of them; returns whether the placer has one.
+pub(crate) async fn flush_marks_before(tx: &mut Tx, end: Option<WorkloadQueue>) -> Result<bool, Error> {
+    let mut marks = std::mem::take(&mut tx.queue_marks);
+    if let Some(end) = end {
+        tx.queue_marks = marks.split_off(&end);
+    }
     let mut has_placer_marks = false;
-    for (queue, marks) in std::mem::take(&mut tx.queue_marks) {
+    for (queue, marks) in marks {
         let is_marked = queue.write_marks(tx, marks).await?;
         has_placer_marks |= is_marked && queue == PLACER;
     }

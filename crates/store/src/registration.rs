@@ -111,8 +111,19 @@ pub async fn record_decision(tx: &mut Tx, registration: &Registration, at: Times
     Ok(changed == 1)
 }
 
+/// Locks the registrations of this cluster until the transaction ends: before its heartbeat and its certificates, and before its deletion,
+/// which deletes them.
+pub async fn lock_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<(), Error> {
+    if tx.is_postgres() {
+        let select = sql("SELECT fingerprint FROM registration WHERE cluster_id = $1 ORDER BY fingerprint");
+        select.bind_text(cluster).push_locking_clause(tx).fetch_all(tx).await?;
+    }
+    Ok(())
+}
+
 /// Rejects the accepted keys of this cluster, so that they cannot register again with their old tokens.
 pub async fn reject_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<(), Error> {
+    lock_by_cluster(tx, cluster).await?;
     let reject = "UPDATE registration SET state = 'rejected' WHERE cluster_id = $1 AND state = 'accepted'";
     sql(reject).bind_text(cluster).execute(tx).await.map(drop)
 }

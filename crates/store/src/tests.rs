@@ -16,6 +16,7 @@ mod incidents;
 mod joining;
 mod json_columns;
 mod lists;
+mod lock_order;
 mod older_servers;
 mod opening;
 mod placer_queue;

@@ -206,6 +206,11 @@ impl Tx {
         if self.is_write && self.context.engine == DatabaseEngine::Postgres { " FOR SHARE" } else { "" }
     }
 
+    /// The clause that keeps selected rows from being deleted until the transaction ends, as a reference to them does. They may be changed.
+    pub(crate) fn referencing_clause(&self) -> &'static str {
+        if self.is_write && self.context.engine == DatabaseEngine::Postgres { " FOR KEY SHARE" } else { "" }
+    }
+
     /// The expression for the number of elements of an array in a column with JSON.
     pub(crate) fn json_array_length(&self, column: &str) -> String {
         match self.context.engine {
@@ -273,9 +278,11 @@ impl Tx {
 
     /// Commits durably. After an error nothing was written, except after [`Error::CommitOutcomeUnknown`].
     pub async fn commit(mut self) -> Result<CommitOutcome, Error> {
-        let has_incident_marks = incident::flush_marks(&mut self).await?;
         // Before the counts: the loops settle their claims, which locks rows of the queues, before they commit.
-        let has_placer_marks = queue::flush_marks(&mut self).await?;
+        let has_placer_marks = queue::flush_marks_before(&mut self, Some(queue::INCIDENTS)).await?;
+        // It inserts rows into the last queue: a placer that has settled its claim inserts the same ones after that.
+        let has_incident_marks = incident::flush_marks(&mut self).await?;
+        queue::flush_marks(&mut self).await?;
         release::flush_counts(&mut self).await?;
         cluster::flush_desired_state(&mut self).await?;
         audit::flush(&mut self).await?;

@@ -7,7 +7,7 @@ use super::report::{TestFailure, TestTime, WHOLE_PROGRAM, machine_load, shorten_
 use crate::step::SILENCE_ENDED;
 
 /// Test programs with random inputs or random faults; their failures are counterexamples and never flaky.
-const RANDOM_PROGRAMS: [&str; 2] = ["tests/chaos", "tests/fuzz"];
+const RANDOM_PROGRAMS: [&str; 3] = ["tests/chaos", "tests/races", "tests/fuzz"];
 /// What proptest prints for a counterexample.
 const COUNTEREXAMPLE: &str = "minimal failing input";
 /// Lines shown of a program that ended without the result of a test.
@@ -228,7 +228,8 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
     fn counterexamples_of_random_tests_are_not_excused() {
         let property = OUTPUT.replace("assertion failed: 404", "Test failed; minimal failing input: 3");
         assert!(!read(FLEET, &property).failures[0].may_be_flaky);
-        for program in ["server/tests/chaos.rs", "crates/domain/tests/fuzz/main.rs"] {
+        for program in ["server/tests/chaos.rs", "server/tests/races.rs", "crates/domain/tests/fuzz/main.rs"]
+        {
             assert!(!read(program, OUTPUT).failures[0].may_be_flaky);
         }
     }

@@ -16,6 +16,8 @@ impl Hub {
         actor.authorize(UserAction::RemoveCluster)?;
         let mut tx = self.write_as(actor, UserAction::RemoveCluster).await?;
         let cluster = load_cluster(&mut tx, name).await?;
+        // Its deletion deletes its registrations, which an acceptance locks before the heartbeat.
+        store::registration::lock_by_cluster(&mut tx, cluster.id).await?;
         // In the order of the reports of its agent: the heartbeat, then the releases.
         store::cluster::get_report_position(&mut tx, cluster.id).await?;
         let releases = store::release::list_all_by_cluster(&mut tx, cluster.id).await?;

@@ -65,9 +65,9 @@ impl Hub {
             }
             Some(found) => {
                 store::registration::reject_by_cluster(tx, found.id).await?;
-                store::certificate::revoke_by_cluster(tx, found.id, now).await?;
-                // Whatever position its earlier agent has reported.
+                // Whatever position its earlier agent has reported. It locks the heartbeat, before the certificates.
                 store::cluster::begin_incarnation(tx, found.id).await?;
+                store::certificate::revoke_by_cluster(tx, found.id, now).await?;
                 effects.changed_clusters.push(found.id);
                 found
             }

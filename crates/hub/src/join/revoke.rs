@@ -21,9 +21,14 @@ impl Hub {
             let why = format!("Cluster {name} has no agent of its own: the server serves it.");
             return Err(Error::FailedPrecondition(ActionUnavailable(why)));
         }
+        // Registrations, heartbeat, certificates: the order of an acceptance and of a deletion of the cluster.
+        store::registration::reject_by_cluster(&mut tx, cluster.id).await?;
+        if store::cluster::get_report_position(&mut tx, cluster.id).await?.is_none() {
+            // Another request has deleted it.
+            return Err(Error::not_found("cluster", name));
+        }
         store::certificate::revoke_by_cluster(&mut tx, cluster.id, now).await?;
         store::certificate::record_revocation(&mut tx, cluster.id, now).await?;
-        store::registration::reject_by_cluster(&mut tx, cluster.id).await?;
         let message = format!("The certificates of cluster {name} were revoked; its agent is disconnected.");
         let event = NewEvent::new(EventKind::ClusterRevoked, &actor.name, message)
             .with_cluster(cluster.id, name)

@@ -89,9 +89,10 @@ impl Hub {
         let mut is_usable = true;
         match sent {
             Ok(()) => {
+                // The channel first: a deletion locks it, then the messages that it deletes.
+                store::channel::record_success(&mut tx, channel.project, name, now).await?;
                 // Also if the claim is lost: the receiver has it, and drops a second one with the same id.
                 store::delivery::record_success(&mut tx, claim, now).await?;
-                store::channel::record_success(&mut tx, channel.project, name, now).await?;
             }
             Err(failure) if failure.is_about_message => {
                 let retry_at = now.plus_millis(retry_pause_millis(claimed.attempts));
@@ -101,10 +102,10 @@ impl Hub {
                 is_usable = false;
                 let failures = channel.failures.saturating_add(1);
                 let retry_at = now.plus_millis(retry_pause_millis(failures));
-                store::delivery::record_failure(&mut tx, claim, &failure.message, retry_at).await?;
                 let channel = (channel.project, name);
                 store::channel::record_failure(&mut tx, channel, failures, &failure.message, retry_at)
                     .await?;
+                store::delivery::record_failure(&mut tx, claim, &failure.message, retry_at).await?;
                 tracing::warn!(
                     channel = name,
                     failures,

@@ -32,6 +32,10 @@ impl Hub {
             _ => store::delivery::list_channels(tx, incident.id).await?.into_iter().collect(),
         };
         for channel in channels {
+            if !store::channel::share(tx, project, &channel).await? {
+                // Deleted since the list was read, with what waits for it.
+                continue;
+            }
             if kind == MessageKind::Updated
                 && store::delivery::refresh_unsent_opened(tx, (project, &channel), &message).await?
             {

@@ -61,11 +61,9 @@ impl Hub {
         }
         let password_hash = self.hash_password(password).await?;
         let mut tx = self.write().await?;
-        if !password_link::consume(&mut tx, &hash).await? {
-            return Err(WRONG);
-        }
+        // The user first, as what replaces or deletes the link does.
         let mut account = store::user::lock(&mut tx, user.id).await?.ok_or(WRONG)?;
-        if account.disabled_at.is_some() {
+        if !password_link::consume(&mut tx, &hash).await? || account.disabled_at.is_some() {
             return Err(WRONG);
         }
         let now = self.clock().now();

@@ -14,7 +14,7 @@ use crate::delivery::{self, ClaimedMessage, NewDelivery};
 use crate::queue::INCIDENTS;
 use crate::{Error, Store, incident, release};
 
-fn some_incident(n: u128, reason: &str) -> Incident {
+pub(super) fn some_incident(n: u128, reason: &str) -> Incident {
     let cluster =
         IncidentCluster { id: cluster_id(1), name: "c-001".to_owned(), since: at(1), recovered_at: None };
     Incident {
@@ -32,7 +32,7 @@ fn some_incident(n: u128, reason: &str) -> Incident {
     }
 }
 
-async fn insert_channel(store: &Store, name: &str) {
+pub(super) async fn insert_channel(store: &Store, name: &str) {
     let row = ChannelRow {
         project: project_id(),
         name: name.to_owned(),
@@ -52,7 +52,7 @@ async fn insert_channel(store: &Store, name: &str) {
     tx.commit().await.unwrap();
 }
 
-async fn insert_message(store: &Store, n: u128, kind: MessageKind, channel: &str) {
+pub(super) async fn insert_message(store: &Store, n: u128, kind: MessageKind, channel: &str) {
     let summary = some_incident(1, "CrashLoop").summary();
     let message = IncidentMessage { kind, incident: summary, owners: Vec::new(), at: at(10) };
     let mut tx = store.write().await.unwrap();

@@ -24,7 +24,9 @@ use rand::rngs::StdRng;
 use testkit::history::{self, Action, HistoryRecorder, Outcome};
 use tokio_util::sync::CancellationToken;
 
+pub use database::ChaosDatabase;
 use environment::ChaosEnvironment;
+pub use environment::KEY;
 
 /// Arguments of `flotilla-bench chaos`.
 #[derive(Debug, Clone, clap::Args)]

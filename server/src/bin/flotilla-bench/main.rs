@@ -15,6 +15,7 @@ mod fleet;
 mod guard;
 mod plan;
 mod publish;
+mod races;
 mod real;
 
 use std::path::PathBuf;
@@ -81,6 +82,8 @@ enum Benchmark {
     },
     /// A run under faults, whose history is checked for the invariants I1 to I7
     Chaos(chaos::ChaosArgs),
+    /// Requests that come at once, against every rule of docs/consistency.md: on SQLite, and on PostgreSQL with one and two servers
+    Races(races::RacesArgs),
     /// All scenarios on real API servers: publish, burst, fan-out, drift, restart, outage, memory
     Real(real::RealArgs),
 }
@@ -117,6 +120,7 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
             Ok(())
         }
         Benchmark::Chaos(args) => Box::pin(chaos::run(args)).await,
+        Benchmark::Races(args) => Box::pin(races::run(args)).await,
         Benchmark::Real(args) => Box::pin(real::run(args)).await,
     }
 }

@@ -90,6 +90,18 @@ impl ChaosDatabase {
         Ok(row.try_get::<i64, _>(0)? == 0)
     }
 
+    /// How many transactions PostgreSQL cancelled because they waited for each other; none on SQLite. Complete once the servers are closed.
+    pub async fn count_deadlocks(&self) -> anyhow::Result<u64> {
+        if !self.is_postgres() {
+            return Ok(0);
+        }
+        let mut connection = AnyConnection::connect(&self.url).await?;
+        let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+        let row = sqlx::query(sql).fetch_one(&mut connection).await?;
+        connection.close().await?;
+        Ok(u64::try_from(row.try_get::<i64, _>(0)?)?)
+    }
+
     /// What was committed, in the order of the writes. No server may run.
     pub async fn read_log(&self) -> anyhow::Result<Vec<DatabaseChange>> {
         let mut connection = AnyConnection::connect(&self.url).await?;

@@ -1,0 +1,132 @@
+//! Cluster groups beside publishes and each other.
+
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use domain::deployment::DeploymentRequest;
+use domain::placement::{ClusterGroup, GroupFeatureName};
+use domain::workload::{Intent, NewWorkload};
+use hub::{Error, PublishOptions};
+
+use super::charts::upload_once;
+use crate::races::agent::ReportingAgent;
+use crate::races::race::{Race, config_map, spec_on_cluster};
+
+/// A group that is deleted while a workload is published to it: one of both is refused.
+pub async fn delete_group_in_use(race: &Race) -> anyhow::Result<()> {
+    let cluster = race.create_cluster("c").await?;
+    let group = race.create_group("g", &cluster.name).await?.name;
+    let name = race.name("a");
+    let mut spec = spec_on_cluster(config_map("settings"), &cluster.name);
+    spec.placement.predicates[0].groups = vec![group.clone()];
+    let new = NewWorkload { name: name.clone(), spec, ..NewWorkload::default() };
+    let publish = async {
+        race.one.create_workload(&race.actor, new).await?;
+        race.one.publish_workload(&race.actor, &name, "", PublishOptions::default()).await
+    };
+    let (published, deleted) = race.send_both(publish, race.other.delete_group(&race.actor, &group)).await;
+    ensure!(
+        published.is_err() || deleted.is_err(),
+        "{name} is published to group {group}, which does not exist"
+    );
+    ensure!(published.is_ok() || deleted.is_ok(), "both were refused: {published:?} {deleted:?}");
+    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up_groups(&["g"]).await;
+    Ok(())
+}
+
+/// The feature `deployment` is disabled while a deployment is created: it is not created, or is deleted with the others.
+pub async fn disable_feature_in_use(race: &Race) -> anyhow::Result<()> {
+    upload_once(race).await?;
+    let cluster = race.name("c");
+    ReportingAgent::register(&race.one, &cluster).await?;
+    let group = race.create_group("g", &cluster).await?.name;
+    let name = race.name("a");
+    let request = deployment_request(&name);
+    let feature = GroupFeatureName::Deployment.as_str();
+    let (created, disabled) = race
+        .send_both(
+            race.one.create_deployment(&race.actor, &group, request, Duration::ZERO),
+            race.other.disable_group_feature(&race.actor, &group, feature),
+        )
+        .await;
+    if let Err(error) = disabled {
+        bail!("the feature was not disabled: {error:?}");
+    }
+    match race.one.get_workload(&name).await {
+        Ok(found) => {
+            ensure!(
+                found.workload.intent != Intent::Published,
+                "{name} is published to group {group}, whose feature is disabled ({created:?})"
+            );
+        }
+        Err(Error::NotFound { .. }) => {}
+        Err(error) => bail!(error),
+    }
+    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up_groups(&["g"]).await;
+    Ok(())
+}
+
+/// Of two exclusive groups with one member one is refused (G502).
+pub async fn exclude_groups(race: &Race) -> anyhow::Result<()> {
+    let group = |part: &str| ClusterGroup {
+        name: race.name(part),
+        members: vec![race.name("c")],
+        exclusive: true,
+        ..ClusterGroup::default()
+    };
+    let refused = race
+        .send_rivals(
+            race.one.create_group(&race.actor, group("a")),
+            race.other.create_group(&race.actor, group("b")),
+        )
+        .await?;
+    let is_expected =
+        matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == "G502"));
+    ensure!(is_expected, "{refused:?}");
+    race.clean_up_groups(&["a", "b"]).await;
+    Ok(())
+}
+
+/// Of two deployments with one release name on one cluster one is refused (G105).
+pub async fn use_release_names_once(race: &Race) -> anyhow::Result<()> {
+    upload_once(race).await?;
+    let cluster = race.name("c");
+    ReportingAgent::register(&race.one, &cluster).await?;
+    let groups = [race.create_group("g", &cluster).await?.name, race.create_group("h", &cluster).await?.name];
+    // The plain name of the workload is taken, so that each deployment has another workload name.
+    race.create_draft("a", config_map("settings"), "none").await?;
+    let name = race.name("a");
+    let refused = race
+        .send_rivals(
+            race.one.create_deployment(&race.actor, &groups[0], deployment_request(&name), Duration::ZERO),
+            race.other.create_deployment(&race.actor, &groups[1], deployment_request(&name), Duration::ZERO),
+        )
+        .await?;
+    let is_expected =
+        matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == "G105"));
+    ensure!(is_expected, "{refused:?}");
+    let mut published = 0;
+    for group in &groups {
+        published += race.one.list_deployments(group).await?.len();
+    }
+    ensure!(published >= 1, "no deployment has the name {name}");
+    for group in &groups {
+        let deleted = Box::pin(race.one.delete_group_with_deployments(&race.actor, group, None)).await;
+        race.outcomes.count("clean-up", &deleted);
+    }
+    race.clean_up(&["a"], &["c"]).await;
+    Ok(())
+}
+
+/// The request for a deployment of the chart of the run.
+fn deployment_request(release: &str) -> DeploymentRequest {
+    DeploymentRequest {
+        name: super::charts::REFERENCE.to_owned(),
+        version: super::charts::VERSION.to_owned(),
+        namespace: "shop".to_owned(),
+        release_name: release.to_owned(),
+        ..DeploymentRequest::default()
+    }
+}
