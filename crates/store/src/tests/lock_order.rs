@@ -61,8 +61,8 @@ async fn p35_claims_that_are_released_are_locked_in_the_order_of_their_workloads
     .await;
 }
 
-/// Stores that this release fails.
-async fn fail_release(tx: &mut Tx, id: u128) -> Result<(), Error> {
+/// Stores that this release fails; returns whether it exists.
+async fn fail_release(tx: &mut Tx, id: u128) -> Result<bool, Error> {
     let mut one = release::get(tx, release_id(id)).await?.unwrap();
     let health = Health::new(HealthStatus::Degraded, "CrashLoop", "exits with 1");
     one.apply_report(&release_report(&one, health), at(5)).unwrap();

@@ -142,10 +142,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         CurrentReleases { groups: fleet.groups, waves, installed, recorded },
     )
     .await?;
-    let selected: HashSet<ClusterId> = targets.iter().map(|target| target.cluster).collect();
-    let deselected =
-        releases.iter().filter(|release| release.wave().is_some() && !selected.contains(&release.cluster()));
-    let deselected = deselected.map(|release| release.id()).collect();
+    let deselected = list_deselected(&releases, &targets);
     let new_pending_removals = new_pending_removals(&stored.pending_removals, &decision);
     let requested = stored.pending_removals.iter().filter(|one| one.is_requested);
     let known_requests = requested.map(|one| (one.cluster, one.remove_after)).collect();
@@ -167,6 +164,13 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         new_pending_removals,
         exposures,
     }))
+}
+
+/// The releases that have a wave and whose cluster is not among the targets.
+fn list_deselected(releases: &[Release], targets: &[ReleaseTarget]) -> Vec<ReleaseId> {
+    let selected: HashSet<ClusterId> = targets.iter().map(|target| target.cluster).collect();
+    let with_wave = releases.iter().filter(|release| release.wave().is_some());
+    with_wave.filter(|release| !selected.contains(&release.cluster())).map(Release::id).collect()
 }
 
 /// The published revision; `None` if nothing should run.
