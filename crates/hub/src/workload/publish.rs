@@ -16,6 +16,7 @@ use store::Tx;
 use store::exposure::ExposureRow;
 
 use super::check::DraftCheck;
+use super::publish_content::load_published;
 use super::snapshot::{DraftSnapshot, PublishSnapshot};
 use super::{PublishContent, PublishOptions, PublishResponse, authorize_policies, check_if_match};
 use crate::blocking::run_blocking;
@@ -62,7 +63,7 @@ impl Hub {
         let current = store::workload::lock_head(&mut tx, workload.id).await?;
         let current = current.ok_or_else(|| Error::not_found("workload", name))?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
-        check_if_match(current.revision, Some(workload.revision))?;
+        self.check_unchanged(&mut tx, &options.content, &workload, current.revision).await?;
         // An earlier revision may have been allowed more than the draft is.
         authorize_policies(actor, Some(&workload.draft), &snapshot.draft.spec)?;
         let now = self.clock().now();
@@ -116,6 +117,24 @@ impl Hub {
         self.commit(tx, effects).await?;
         failpoint("publish.after_commit");
         Ok(result)
+    }
+
+    /// Rejects a publish of a workload that has changed since it was read as `read`. Of two removals of one override at once, the second one
+    /// finds that there is none.
+    async fn check_unchanged(
+        &self,
+        tx: &mut Tx,
+        content: &PublishContent,
+        read: &Workload,
+        current: i64,
+    ) -> Result<(), Error> {
+        let unchanged = check_if_match(current, Some(read.revision));
+        if unchanged.is_err() && content.override_name().is_some() {
+            let workload = self.load_workload(tx, &read.name).await?;
+            let published = load_published(tx, &workload).await?;
+            content.check_removable(&workload.draft, published.as_ref())?;
+        }
+        unchanged
     }
 
     /// Locks what the revision refers to until the transaction ends: it existed when it was checked, and has to exist when the revision

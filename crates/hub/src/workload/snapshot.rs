@@ -166,9 +166,10 @@ impl Hub {
         options: &PublishOptions,
     ) -> Result<PublishCandidate, Error> {
         let mut workload = self.load_workload(tx, name).await?;
-        check_if_match(workload.revision, options.draft_revision)?;
         let published = load_published(tx, &workload).await?;
         let content = &options.content;
+        content.check_removable(&workload.draft, published.as_ref())?;
+        check_if_match(workload.revision, options.draft_revision)?;
         let ResolvedContent { spec, change } =
             self.resolve_content(tx, content, &mut workload, published.as_ref()).await?;
         let stored = PublishableWorkload {

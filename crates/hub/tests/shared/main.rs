@@ -11,6 +11,7 @@ use hub::{Actor, Clock, Error, Hub, HubConfig, KeySource, NewCluster, PublishOpt
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 
 mod deadlocks;
+mod deletions;
 mod races;
 
 /// Address of a PostgreSQL server whose user may create databases, or `off`.

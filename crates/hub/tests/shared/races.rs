@@ -15,7 +15,7 @@ use hub::{Actor, Error, Hub, NewCluster, PublishOptions};
 use crate::{RACE_ROUNDS, create_database, new_workload, open_server};
 
 /// Runs a test with one server on SQLite, and with one and with two servers on PostgreSQL. Its rounds are numbered differently each time.
-async fn for_each_setup(name: &str, test: impl AsyncFn(&Hub, &Hub, std::ops::Range<usize>)) {
+pub(crate) async fn for_each_setup(name: &str, test: impl AsyncFn(&Hub, &Hub, std::ops::Range<usize>)) {
     let folder = tempfile::tempdir().unwrap();
     let sqlite = format!("sqlite://{}", folder.path().join("flotilla.db").display());
     let only = open_server(&sqlite, 0).await;
@@ -27,7 +27,7 @@ async fn for_each_setup(name: &str, test: impl AsyncFn(&Hub, &Hub, std::ops::Ran
     Box::pin(test(&one, &other, RACE_ROUNDS..2 * RACE_ROUNDS)).await;
 }
 
-fn workload_of(name: &str, text: String) -> NewWorkload {
+pub(crate) fn workload_of(name: &str, text: String) -> NewWorkload {
     let mut workload = new_workload(name);
     let Source::Yaml { files } = &mut workload.spec.source else { unreachable!() };
     files[0].text = text;
