@@ -12,6 +12,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 
 mod deadlocks;
 mod deletions;
+mod deployments;
 mod races;
 
 /// Address of a PostgreSQL server whose user may create databases, or `off`.
