@@ -27,7 +27,7 @@ pub use cluster::{ClusterFault, ClusterPatch, FaultRequest};
 pub use error::Error;
 pub use event::{EventPage, EventQuery};
 pub use join::{AcceptRequest, InstallManifest, InstallRequest, JoinTokenCreated};
-pub use placement::{ClusterGroupPut, PreviewRequest};
+pub use placement::{ClusterGroupDetails, ClusterGroupPut, PreviewRequest};
 pub use problem::Problem;
 pub use status::{TargetCluster, WorkloadStatus};
 pub use token::{ApiToken, ApiTokenCreated, NewApiToken};
