@@ -17,6 +17,7 @@ mod registry;
 
 pub use client::{
     CacheValidators, EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse, PostBody,
+    ResponseStream,
 };
 pub use credentials::{Credentials, InvalidCredentials};
 pub use error::{FetchError, FetchErrorKind};

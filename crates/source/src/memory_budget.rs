@@ -126,6 +126,25 @@ impl MemoryBudget {
         }
     }
 
+    /// Extends a reservation of this budget to this many bytes in all, and waits for them as [`Self::reserve`] does. What is larger than
+    /// the budget gets all of it, alone.
+    ///
+    /// # Errors
+    /// They were not free within [`RESERVE_WAIT`]; the reservation stays as it was.
+    pub async fn extend<'a>(
+        &'a self,
+        reservation: &mut MemoryReservation<'a>,
+        bytes: u64,
+    ) -> Result<(), MemoryExhausted> {
+        let units = bytes.min(self.bytes).div_ceil(UNIT_BYTES);
+        let more = units.saturating_sub(reservation.permit.num_permits() as u64);
+        if more > 0 {
+            let added = self.reserve(more * UNIT_BYTES).await?;
+            reservation.permit.merge(added.permit);
+        }
+        Ok(())
+    }
+
     /// All of its bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
@@ -162,6 +181,19 @@ mod tests {
         drop((first, small));
         assert_eq!(budget.free_bytes(), 4 << 20);
         drop(budget.reserve_within(2 << 20, NO_WAIT).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn p19_a_reservation_grows_by_what_it_does_not_have_and_never_beyond_the_budget() {
+        let budget = MemoryBudget::new("a test", 4 << 20);
+        let mut growing = budget.reserve_within(1 << 20, NO_WAIT).await.unwrap();
+        budget.extend(&mut growing, 3 << 20).await.unwrap();
+        budget.extend(&mut growing, 2 << 20).await.unwrap();
+        assert_eq!(budget.free_bytes(), 1 << 20);
+        budget.extend(&mut growing, 1 << 40).await.unwrap();
+        assert_eq!(budget.free_bytes(), 0, "it is alone in the budget");
+        drop(growing);
+        assert_eq!(budget.free_bytes(), 4 << 20);
     }
 
     #[test]
