@@ -66,7 +66,7 @@ impl Hub {
     ) -> Result<PublishResult, Error> {
         actor.authorize(UserAction::Publish)?;
         let check = Box::pin(self.check_publish(PublishTarget::Existing(name), &options)).await?;
-        self.store_publish(actor, check, message, options).await
+        Box::pin(self.store_publish(actor, check, message, options)).await
     }
 
     /// Creates a workload and publishes its draft, in one transaction: nothing is stored of a workload that is refused.
@@ -83,7 +83,7 @@ impl Hub {
         actor.authorize(UserAction::Publish)?;
         let workload = Box::new(self.build_workload(actor, new).await?);
         let check = Box::pin(self.check_publish(PublishTarget::New(workload), &options)).await?;
-        self.store_publish(actor, check, message, options).await
+        Box::pin(self.store_publish(actor, check, message, options)).await
     }
 
     /// Stores the revision of a checked publish, if the workload and what it refers to are still as they were checked.

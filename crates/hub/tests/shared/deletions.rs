@@ -11,6 +11,7 @@ use domain::placement::ClusterGroup;
 use domain::request::{OverridePut, RemovalOptions};
 use hub::{Actor, Error, Hub, NewCluster, OverrideChange, PublishContent, PublishOptions};
 
+use crate::deployments::chart;
 use crate::races::{for_each_setup, workload_of};
 
 /// One of two deletions has succeeded, and the other one has found nothing.
@@ -74,7 +75,8 @@ async fn p35_of_two_removals_of_an_override_at_once_with_one_revision_one_finds_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p35_of_two_deletions_of_a_group_a_cluster_or_a_repository_at_once_one_finds_that_it_is_gone() {
+async fn p35_of_two_deletions_of_a_group_a_cluster_a_chart_or_a_repository_at_once_one_finds_that_it_is_gone()
+{
     for_each_setup("deleted_once", async |one, other, rounds| {
         let actor = Actor::system();
         for round in rounds {
@@ -107,6 +109,13 @@ async fn p35_of_two_deletions_of_a_group_a_cluster_or_a_repository_at_once_one_f
                 other.remove_chart_repository(&actor, &name),
             );
             check_deleted_once("chart repository", round, both);
+
+            one.upload_chart(&actor, chart()).await.unwrap();
+            let both = tokio::join!(
+                one.delete_chart(&actor, "local", "web", "1.0.0"),
+                other.delete_chart(&actor, "local", "web", "1.0.0"),
+            );
+            check_deleted_once("chart", round, both);
 
             let put = GitRepositoryPut { url, ..GitRepositoryPut::default() };
             one.save_git_repository(&actor, &name, put, None).await.unwrap();

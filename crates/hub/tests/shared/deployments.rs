@@ -27,7 +27,7 @@ const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Re
 /// Runs the program without a sandbox: the chart is that of the test.
 const RUN_PROGRAM: &str = "[ \"$1\" = --probe ] && echo files open, network open && exit 0; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
 
-fn chart() -> Vec<u8> {
+pub(crate) fn chart() -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let description = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
     for (path, text) in [("web/Chart.yaml", description), ("web/templates/web.yaml", TEMPLATE)] {
