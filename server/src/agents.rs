@@ -20,6 +20,7 @@ use wire::agent::JoinTokenParts;
 
 use crate::body_memory::reserve_agent_message;
 use crate::problem::ApiError;
+use crate::response_memory::reserve_agent_response;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
 
@@ -152,6 +153,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .fallback(async || ApiError::from_status(StatusCode::NOT_FOUND))
         .method_not_allowed_fallback(async || ApiError::from_status(StatusCode::METHOD_NOT_ALLOWED))
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
+        .layer(from_fn(reserve_agent_response))
         .layer(from_fn_with_state(agents.clone(), authenticate::require_certificate))
         .layer(RequestBodyLimitLayer::new(MAX_REPORT_BYTES))
         .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))

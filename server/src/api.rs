@@ -55,8 +55,9 @@ pub use document::{list_operation_ids, list_query_parameters, list_routes};
         title = "Flotilla",
         description = "Publishes Kubernetes workloads to many clusters and keeps them in their desired state.\n\nEvery error is \
             `application/problem+json` (RFC 9457) with a `code` and, for invalid input, `findings`. The revision of an \
-            object is its `ETag`; send it back as `If-Match`. A write with an `Idempotency-Key` is executed once, \
-            however often it is sent. An unknown field of a body or parameter of a query is a 400 that names it."
+            object is its `ETag`; send it back as `If-Match`. A deletion of what is gone is a 404, whatever `If-Match` \
+            says. A write with an `Idempotency-Key` is executed once, however often it is sent. An unknown field of a \
+            body or parameter of a query is a 400 that names it."
     ),
     security(("token" = [])),
     components(schemas(wire::Problem, wire::ChangeNotice))

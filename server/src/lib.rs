@@ -38,6 +38,7 @@ pub mod notifications;
 mod page_renderer;
 pub mod problem;
 mod query_parameters;
+mod response_memory;
 pub mod router;
 pub mod serve;
 pub mod session;

@@ -25,7 +25,7 @@ use crate::query_parameters::QueryParameters;
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, console, custom_verb, encoded_text, form_error, headers, health,
-    idempotency, install, metrics, problem, query_parameters, session,
+    idempotency, install, metrics, problem, query_parameters, response_memory, session,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -111,6 +111,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
         .layer(from_fn_with_state(site.clone(), body_memory::reserve_request_body))
+        .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
         .layer(from_fn_with_state(query_parameters, query_parameters::reject_unknown))
         .layer(from_fn_with_state((site.clone(), actions), access::authorize))
         .layer(from_fn_with_state(site.clone(), access::authenticate))

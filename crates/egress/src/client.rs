@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::TryStreamExt as _;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
     IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
 };
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::time::Instant;
 
-use crate::body::{BodyLimits, MinimumRate, read_within};
 use crate::credentials::Credentials;
 use crate::error::{FetchError, FetchErrorKind};
+use crate::minimum_rate::{MinimumRate, RateWindow};
 use crate::network::ReachableNetwork;
 use crate::policy::EgressPolicy;
 
@@ -116,6 +116,107 @@ pub struct FetchResponse {
     pub policy: EgressPolicy,
 }
 
+/// When a request ends, and what it was for.
+#[derive(Debug, Clone)]
+struct Deadline {
+    at: Instant,
+    timeout: Duration,
+    /// The URL of the request, before redirects.
+    url: Url,
+}
+
+impl Deadline {
+    fn to_error(&self) -> FetchError {
+        let message = format!("the response was not complete after {} s", self.timeout.as_secs());
+        FetchError::new(FetchErrorKind::Timeout, &self.url, message)
+    }
+}
+
+/// A response whose body is read part by part.
+#[derive(Debug)]
+pub struct ResponseStream {
+    url: Url,
+    policy: EgressPolicy,
+    response: Response,
+    /// Most bytes of the body.
+    limit: usize,
+    received: usize,
+    window: RateWindow,
+    deadline: Deadline,
+}
+
+impl ResponseStream {
+    /// The status, which is no redirect.
+    pub fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    /// The headers.
+    pub fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// The policy for URLs that this response names.
+    pub fn policy(&self) -> EgressPolicy {
+        self.policy
+    }
+
+    /// The size of the body that the response states; it has no more bytes than that.
+    pub fn stated_bytes(&self) -> Option<usize> {
+        self.response.content_length().and_then(|bytes| usize::try_from(bytes).ok())
+    }
+
+    /// Appends the next part of the body; `false` at its end. Of a response that is no success, it ends after the beginning.
+    ///
+    /// # Errors
+    /// The response breaks off, is larger than the limit, arrives too slowly, or does not end in time.
+    pub async fn read_into(&mut self, body: &mut Vec<u8>) -> Result<bool, FetchError> {
+        let next = self.window.receive(&self.url, self.response.chunk(), |chunk| {
+            chunk.as_ref().ok().and_then(Option::as_ref).map(|bytes| bytes.len())
+        });
+        let read = tokio::time::timeout_at(self.deadline.at, next).await;
+        let read = read.map_err(|_| self.deadline.to_error())??;
+        let read = read.map_err(|error| FetchError::from_reqwest(&self.url, &error))?;
+        let Some(chunk) = read else { return Ok(false) };
+        let room = self.limit - self.received;
+        if chunk.len() > room {
+            if self.status().is_success() {
+                return Err(self.too_large());
+            }
+            body.extend_from_slice(&chunk[..room]);
+            self.received = self.limit;
+            return Ok(false);
+        }
+        body.extend_from_slice(&chunk);
+        self.received += chunk.len();
+        Ok(true)
+    }
+
+    /// Reads the rest of the body.
+    ///
+    /// # Errors
+    /// As [`Self::read_into`].
+    pub async fn read_to_end(mut self) -> Result<FetchResponse, FetchError> {
+        let mut body = Vec::new();
+        while self.read_into(&mut body).await? {}
+        let (status, headers) = (self.status(), self.headers().clone());
+        Ok(FetchResponse { url: self.url, status, headers, body, policy: self.policy })
+    }
+
+    /// Rejects a success that states more bytes than the limit, before any of them is received.
+    fn check_stated_size(&self) -> Result<(), FetchError> {
+        match self.response.content_length() {
+            Some(length) if self.status().is_success() && length > self.limit as u64 => Err(self.too_large()),
+            _ => Ok(()),
+        }
+    }
+
+    fn too_large(&self) -> FetchError {
+        let message = format!("the response has more than {} bytes, the limit", self.limit);
+        FetchError::new(FetchErrorKind::TooLarge, &self.url, message)
+    }
+}
+
 impl FetchRequest<'_> {
     /// The request that a redirect leads to, under the policy for URLs that the response names.
     fn redirect(self, headers: &HeaderMap, policy: EgressPolicy) -> Result<Self, FetchError> {
@@ -165,24 +266,40 @@ impl EgressClient {
     /// # Errors
     /// There is no complete response within the limits, or the policy forbids the URL or one that it redirects to.
     pub async fn fetch(&self, request: FetchRequest<'_>) -> Result<FetchResponse, FetchError> {
-        let url = request.url.clone();
-        let timeout = self.timeout;
-        tokio::time::timeout(timeout, self.follow(request)).await.unwrap_or_else(|_| {
-            let message = format!("the response was not complete after {} s", timeout.as_secs());
-            Err(FetchError::new(FetchErrorKind::Timeout, &url, message))
-        })
+        self.open(request).await?.read_to_end().await
     }
 
-    async fn follow(&self, mut request: FetchRequest<'_>) -> Result<FetchResponse, FetchError> {
+    /// Sends a request, and leaves the body of the response to be read part by part. All of it has to be read within the time of the
+    /// request.
+    ///
+    /// # Errors
+    /// As [`Self::fetch`].
+    pub async fn open(&self, request: FetchRequest<'_>) -> Result<ResponseStream, FetchError> {
+        let deadline =
+            Deadline { at: Instant::now() + self.timeout, timeout: self.timeout, url: request.url.clone() };
+        match tokio::time::timeout_at(deadline.at, self.follow(request, deadline.clone())).await {
+            Ok(opened) => opened,
+            Err(_) => Err(deadline.to_error()),
+        }
+    }
+
+    async fn follow(
+        &self,
+        mut request: FetchRequest<'_>,
+        deadline: Deadline,
+    ) -> Result<ResponseStream, FetchError> {
         let first = request.url.clone();
         for _ in 0..=request.max_redirects {
             let response = self.send(&request).await?;
             let policy = request.policy.after_response(&request.url, response.remote_addr());
             let status = response.status();
             if !is_redirect(status) {
-                let headers = response.headers().clone();
-                let body = self.read_body(&request.url, response, request.max_bytes).await?;
-                return Ok(FetchResponse { url: request.url, status, headers, body, policy });
+                let limit = if status.is_success() { request.max_bytes } else { MAX_ERROR_BYTES };
+                let window = RateWindow::new(self.minimum_rate);
+                let stream =
+                    ResponseStream { url: request.url, policy, response, limit, received: 0, window, deadline };
+                stream.check_stated_size()?;
+                return Ok(stream);
             }
             request = request.redirect(response.headers(), policy)?;
         }
@@ -224,25 +341,6 @@ impl EgressClient {
             }
         }
         builder.send().await.map_err(|error| FetchError::from_reqwest(&request.url, &error))
-    }
-
-    async fn read_body(
-        &self,
-        url: &Url,
-        response: Response,
-        max_bytes: usize,
-    ) -> Result<Vec<u8>, FetchError> {
-        let is_success = response.status().is_success();
-        let limits = BodyLimits {
-            max_bytes: if is_success { max_bytes } else { MAX_ERROR_BYTES },
-            is_cut: !is_success,
-            minimum_rate: self.minimum_rate,
-        };
-        if is_success && response.content_length().is_some_and(|length| length > max_bytes as u64) {
-            return Err(limits.too_large(url));
-        }
-        let chunks = response.bytes_stream().map_err(|error| FetchError::from_reqwest(url, &error));
-        read_within(url, chunks, limits).await
     }
 }
 

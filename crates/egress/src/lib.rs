@@ -8,20 +8,21 @@
 //!
 //! The crate depends on no other of this workspace: agent and server use it for different products.
 
-mod body;
 mod client;
 mod credentials;
 mod error;
+mod minimum_rate;
 mod network;
 mod policy;
 mod registry;
 
-pub use body::MinimumRate;
 pub use client::{
     CacheValidators, EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse, PostBody,
+    ResponseStream,
 };
 pub use credentials::{Credentials, InvalidCredentials};
 pub use error::{FetchError, FetchErrorKind};
+pub use minimum_rate::MinimumRate;
 pub use network::ReachableNetwork;
 pub use policy::EgressPolicy;
 pub use registry::{RegistrySession, registry_host};

@@ -1,7 +1,6 @@
 //! Verbs and queries on clusters.
 
 use domain::WorkloadId;
-use domain::authorization::UserAction;
 use domain::cluster::{Cluster, ClusterKind, ClusterSummary, DEFAULT_LEASE_SECONDS};
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::labels::Labels;
@@ -35,14 +34,8 @@ struct ClusterChange {
 }
 
 impl ClusterChange {
-    /// Reads the cluster to change by this action, which has to have the revision that the user has seen, if any.
-    async fn begin(
-        hub: &Hub,
-        (actor, action): (&Actor, UserAction),
-        name: &str,
-        if_match: Option<i64>,
-    ) -> Result<Self, Error> {
-        let mut tx = hub.write_as(actor, action).await?;
+    /// Reads the cluster to change in this transaction, which has to have the revision that the user has seen, if any.
+    async fn begin(mut tx: Tx, name: &str, if_match: Option<i64>) -> Result<Self, Error> {
         let before = load_cluster(&mut tx, name).await?;
         check_if_match(before.revision, if_match)?;
         Ok(Self { tx, before })

@@ -11,11 +11,13 @@ use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 mod candidates;
+mod exclusive;
 mod feature;
 mod member;
 mod preview;
 
 pub use candidates::GroupCandidateQuery;
+pub(crate) use exclusive::check_label_change;
 pub(crate) use member::{load_group, lock_group};
 
 /// Maximum static members of one group.
@@ -34,12 +36,24 @@ impl Hub {
         store::group::get_by_name(&mut tx, name).await?.ok_or_else(|| Error::not_found("cluster group", name))
     }
 
+    /// One group with its clusters that are in another group although one of both is exclusive (G502).
+    ///
+    /// # Errors
+    /// There is no such group.
+    pub async fn get_group_with_findings(&self, name: &str) -> Result<(ClusterGroup, Vec<Finding>), Error> {
+        let mut tx = self.read().await?;
+        let group = load_group(&mut tx, name).await?;
+        let findings = exclusive::load_conflicts(&mut tx, &group).await?;
+        Ok((group, findings))
+    }
+
     /// One group with its missing members, the clusters it matches and the workloads that reference it.
     pub async fn get_group_details(&self, name: &str) -> Result<GroupView, Error> {
         let group = self.get_group(name).await?;
         let mut tx = self.read().await?;
         let existing = store::cluster::filter_existing_names(&mut tx, &group.members).await?;
         let used_by = store::workload::list_names_by_group(&mut tx, name).await?;
+        let findings = exclusive::load_conflicts(&mut tx, &group).await?;
         drop(tx);
         let matching = match &group.selector {
             Some(selector) => {
@@ -51,7 +65,7 @@ impl Hub {
             None => 0,
         };
         let missing = group.members.iter().filter(|name| !existing.contains(*name)).cloned().collect();
-        Ok(GroupView { group, missing, matching, used_by })
+        Ok(GroupView { group, missing, matching, used_by, findings })
     }
 
     /// Creates a group; [`Error::AlreadyExists`] if there is one with its name.
@@ -140,11 +154,7 @@ impl Hub {
     ) -> Result<(ClusterGroup, CommitEffects, u16), Error> {
         let mut findings = check_group(&group);
         if findings.is_empty() {
-            let others = match group.exclusive {
-                true => store::group::list(tx).await?,
-                false => store::group::list_exclusive(tx).await?,
-            };
-            findings.extend(check_exclusive(&group, &others));
+            findings.extend(exclusive::check_group_change(tx, old.as_ref(), &group).await?);
         }
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
@@ -261,22 +271,6 @@ struct GroupChange {
     /// The stored one; `None` for a new group.
     old: Option<ClusterGroup>,
     removal: Removal,
-}
-
-/// G502: a static member of the group is a static member of one of these groups, of which one or both are exclusive. At most ten
-/// findings.
-fn check_exclusive(group: &ClusterGroup, all: &[ClusterGroup]) -> Vec<Finding> {
-    let others = all.iter().filter(|other| other.name != group.name);
-    let shared = others.flat_map(|other| {
-        let both = group.members.iter().filter(|name| other.members.contains(name));
-        both.map(|name| (name, &other.name))
-    });
-    let finding = |(name, other): (&String, &String)| {
-        let message = format!("member cluster is already part of a cluster group: {other} has {name}.");
-        let hint = "Remove it from that group first, or make neither group exclusive.";
-        Finding::error("G502", message, hint).with_path("/members")
-    };
-    shared.take(10).map(finding).collect()
 }
 
 fn check_group(group: &ClusterGroup) -> Vec<Finding> {

@@ -153,8 +153,8 @@ impl Hub {
     /// change without effect is not stored.
     ///
     /// # Errors
-    /// [`Error::RevisionConflict`] if the workload was edited since that revision; the override is invalid in every draft,
-    /// or there is none to remove.
+    /// [`Error::RevisionConflict`] if the workload was edited since that revision; the override is invalid in every draft;
+    /// there is none to remove, whatever the revision.
     pub async fn change_override(
         &self,
         actor: &Actor,
@@ -165,10 +165,12 @@ impl Hub {
         actor.authorize(UserAction::Edit)?;
         change.check()?;
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        // Of two removals at once, the second one waits here, and finds nothing to remove.
+        self.lock_workload_head(&mut tx, name).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
+        change.check_exists(&workload.draft)?;
         check_if_match(workload.revision, if_match)?;
         actions::check_edit(&workload)?;
-        change.check_exists(&workload.draft)?;
         let before = workload.draft.clone();
         let id = change.find_id(&before).unwrap_or_else(|| self.ids().generate(OverrideId::from_parts));
         change.apply_to(&mut workload.draft, id);

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use egress::header::{HeaderName, HeaderValue};
+use egress::header::{HeaderMap, HeaderName, HeaderValue};
 use egress::{
     Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, FetchResponse,
     MinimumRate, PostBody, Url,
@@ -16,7 +16,8 @@ use egress::{
 
 use crate::RemoteAccess;
 use crate::identity::{authority_identity, path_identity};
-use crate::memory_budget::GIT_PACKS;
+use crate::memory_budget::{GIT_PACKS, MemoryReservation};
+use crate::reserved_body::read_reserved;
 use crate::scratch::ScratchFolder;
 
 mod artifact;
@@ -45,6 +46,8 @@ pub use tree::{FileTree, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
 pub const MAX_PACK_BYTES: usize = 64 << 20;
 /// Largest list of refs, in bytes.
 const MAX_REFS_BYTES: usize = 2 << 20;
+/// Media type of the response to a command.
+const RESULT_TYPE: &str = "application/x-git-upload-pack-result";
 /// Redirects that are followed to the repository.
 const MAX_REDIRECTS: usize = 3;
 
@@ -162,7 +165,7 @@ impl GitClient {
     pub async fn fetch_commit(&self, remote: &GitRemote, commit: &str) -> Result<CommitObjects, GitError> {
         let session = self.open(remote).await?;
         let request = session.capabilities.encode_fetch(commit);
-        let body = self.command(&session, &request, MAX_PACK_BYTES).await?;
+        let body = self.fetch_pack(&session, &request).await?;
         self.read_objects(body, commit).await
     }
 
@@ -179,22 +182,25 @@ impl GitClient {
     ) -> Result<Option<u32>, GitError> {
         let session = self.open(remote).await?;
         let request = session.capabilities.encode_history(tip);
-        let body = self.command(&session, &request, MAX_PACK_BYTES).await?;
+        let body = self.fetch_pack(&session, &request).await?;
         let (objects, base) = (self.read_objects(body, tip).await?, base.to_owned());
         let counted = tokio::task::spawn_blocking(move || objects.count_ahead_of(&base));
         counted.await.map_err(|error| GitError::from_task(&error))?
     }
 
     /// Reads the pack of a response with this commit, once the memory that its objects need is free.
-    async fn read_objects(&self, body: Vec<u8>, commit: &str) -> Result<CommitObjects, GitError> {
+    async fn read_objects(
+        &self,
+        (body, mut memory): (Vec<u8>, MemoryReservation<'static>),
+        commit: &str,
+    ) -> Result<CommitObjects, GitError> {
         let measured = tokio::task::spawn_blocking(move || {
-            let pack = parse_pack(&body)?;
-            drop(body);
+            let pack = parse_pack(body)?;
             let needed = measure_pack(&pack)?;
             Ok::<_, GitError>((pack, needed))
         });
         let (pack, needed) = measured.await.map_err(|error| GitError::from_task(&error))??;
-        let memory = GIT_PACKS.reserve(needed.saturating_add(pack.len() as u64)).await?;
+        GIT_PACKS.extend(&mut memory, needed.saturating_add(pack.len() as u64)).await?;
         let (commit, scratch) = (commit.to_owned(), self.scratch.clone());
         let read = tokio::task::spawn_blocking(move || CommitObjects::read(&pack, &commit, &scratch, memory));
         read.await.map_err(|error| GitError::from_task(&error))?
@@ -228,14 +234,35 @@ impl GitClient {
         bytes: &[u8],
         max_bytes: usize,
     ) -> Result<Vec<u8>, GitError> {
+        let request = self.command_request(session, bytes, max_bytes);
+        Ok(check(self.egress.fetch(request).await?, RESULT_TYPE)?.body)
+    }
+
+    /// The response to a command that is answered with a pack, with the reservation of its memory.
+    async fn fetch_pack(
+        &self,
+        session: &Session<'_>,
+        bytes: &[u8],
+    ) -> Result<(Vec<u8>, MemoryReservation<'static>), GitError> {
+        let request = self.command_request(session, bytes, MAX_PACK_BYTES);
+        let mut stream = self.egress.open(request).await?;
+        if !stream.status().is_success() {
+            return Err(GitError::from_status(&stream.read_to_end().await?));
+        }
+        check_content_type(stream.headers(), RESULT_TYPE)?;
+        read_reserved(&mut stream, &GIT_PACKS).await
+    }
+
+    fn command_request<'a>(
+        &self,
+        session: &'a Session<'_>,
+        bytes: &'a [u8],
+        max_bytes: usize,
+    ) -> FetchRequest<'a> {
         let mut url = session.base.clone();
         url.set_path(&format!("{}/git-upload-pack", session.base.path()));
         let body = PostBody { content_type: "application/x-git-upload-pack-request", bytes };
-        let request = FetchRequest {
-            body: Some(body),
-            ..self.request(url, session.policy, session.credentials, max_bytes)
-        };
-        Ok(check(self.egress.fetch(request).await?, "application/x-git-upload-pack-result")?.body)
+        FetchRequest { body: Some(body), ..self.request(url, session.policy, session.credentials, max_bytes) }
     }
 
     fn request<'a>(
@@ -264,9 +291,14 @@ fn check(response: FetchResponse, content_type: &str) -> Result<FetchResponse, G
     if !response.status.is_success() {
         return Err(GitError::from_status(&response));
     }
-    let found = response.headers.get(egress::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    check_content_type(&response.headers, content_type)?;
+    Ok(response)
+}
+
+fn check_content_type(headers: &HeaderMap, content_type: &str) -> Result<(), GitError> {
+    let found = headers.get(egress::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if found == Some(content_type) {
-        return Ok(response);
+        return Ok(());
     }
     Err(GitError::invalid(
         "The server responds like no Git server: it may be the page of a repository, or need a sign-in.",

@@ -1,6 +1,8 @@
 //! The identity of a repository: one text for all spellings of its URL. Credentials and allowed signers are found by it, so that
 //! another spelling is never another repository without them.
 
+use std::net::Ipv6Addr;
+
 use egress::Url;
 
 /// Scheme, host, port and path of a URL in the one form that its spellings share (RFC 3986, 6.2.2 and 6.2.3).
@@ -10,10 +12,23 @@ pub(crate) fn url_identity(url: &Url) -> String {
 
 /// Host and port: in lower case, without the full stop at the end of a host and without the usual port of the scheme.
 pub(crate) fn authority_identity(url: &Url) -> String {
-    // The parser writes the host in lower case and removes the usual port.
-    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    let host = host_identity(url.host_str().unwrap_or_default());
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{host}{port}")
+}
+
+/// One form of a host that the parser has read: it writes names in lower case, removes the usual port, and knows every spelling of an
+/// IPv4 address but the one within an IPv6 address.
+fn host_identity(host: &str) -> String {
+    let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    match literal.and_then(|literal| literal.parse::<Ipv6Addr>().ok()) {
+        // The socket of `::ffff:192.0.2.1` connects to 192.0.2.1 (RFC 4291, 2.5.5.2).
+        Some(address) => match address.to_ipv4_mapped() {
+            Some(mapped) => mapped.to_string(),
+            None => format!("[{address}]"),
+        },
+        None => host.trim_end_matches('.').to_owned(),
+    }
 }
 
 /// The path without dot segments and slashes at its end, with percent-encoding in upper case and only where it is needed.
@@ -71,5 +86,31 @@ mod tests {
         }
         assert_eq!(identity("https://a.test/b%2fc%2F%zz%"), "https://a.test/b%2Fc%2F%zz%");
         assert_eq!(identity("https://a.test/%2525"), "https://a.test/%2525", "it is decoded once");
+    }
+
+    #[test]
+    fn spellings_of_one_address_have_one_identity() {
+        let identity = |host: &str| url_identity(&Url::parse(&format!("http://{host}/deploy")).unwrap());
+        let four = "http://192.0.2.1/deploy";
+        for host in [
+            "192.0.2.1",
+            "192.0.2.1.",
+            "192.0.2.1:80",
+            "3221225985",
+            "0xc0.0.0x201",
+            "0300.0.2.1",
+            "[::ffff:192.0.2.1]",
+            "[::FFFF:c000:0201]:80",
+            "[0:0:0:0:0:ffff:c000:201]",
+        ] {
+            assert_eq!(identity(host), four, "{host}");
+        }
+        assert_eq!(identity("[::ffff:192.0.2.1]:8080"), "http://192.0.2.1:8080/deploy");
+        for host in ["[2001:db8::1]", "[2001:DB8:0:0::0001]", "[2001:db8:0:0:0:0:0:1]:80"] {
+            assert_eq!(identity(host), "http://[2001:db8::1]/deploy", "{host}");
+        }
+        for host in ["192.0.2.2", "[64:ff9b::192.0.2.1]", "[2001:db8::192.0.2.1]", "192.0.2.1.test"] {
+            assert_ne!(identity(host), four, "{host}");
+        }
     }
 }

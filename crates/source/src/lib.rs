@@ -18,6 +18,7 @@ mod messages;
 pub mod readme;
 mod remote_access;
 pub mod repository;
+mod reserved_body;
 pub mod sandbox;
 pub mod scratch;
 pub mod unknown_values;

@@ -5,7 +5,7 @@
 //! [`RESERVE_WAIT`]: then the request is answered with 503, or the background task tries again later.
 //!
 //! The budgets together are three quarters of the memory that the process may use, or less: a server in a small container refuses
-//! earlier, instead of being killed.
+//! earlier, instead of being killed. Each is given in sixteenths of that memory.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -17,19 +17,25 @@ use crate::memory_limit::process_memory;
 
 /// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
 pub static REQUEST_BODIES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 16));
+    LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 1));
+/// Responses of the console and the REST API that are larger than usual ones, until they are sent.
+pub static RESPONSES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("large responses", 256 << 20, 1));
 /// The same for messages of agents.
 pub static AGENT_MESSAGES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 16));
+    LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 1));
+/// The same for responses to agents.
+pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 1));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 8));
+    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 2));
 /// Indexes of chart repositories that are parsed.
 pub static CHART_INDEXES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are read", 1 << 30, 4));
+    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are read", 1 << 30, 3));
 /// Packs of Git repositories that are indexed.
 pub static GIT_PACKS: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are read", 768 << 20, 4));
+    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are read", 768 << 20, 3));
 
 /// How long a reservation waits for others to end.
 pub const RESERVE_WAIT: Duration = Duration::from_secs(10);
@@ -88,9 +94,9 @@ impl MemoryBudget {
         Self { purpose, bytes, free: Semaphore::const_new((bytes / UNIT_BYTES) as usize) }
     }
 
-    /// A budget of `most` bytes, and at most one part in `parts` of the memory that the process may use.
-    fn of_process(purpose: &'static str, most: u64, parts: u64) -> Self {
-        Self::new(purpose, share_of(process_memory(), most, parts))
+    /// A budget of `most` bytes, and at most so many sixteenths of the memory that the process may use.
+    fn of_process(purpose: &'static str, most: u64, sixteenths: u64) -> Self {
+        Self::new(purpose, share_of(process_memory(), most, sixteenths))
     }
 
     /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone.
@@ -126,6 +132,38 @@ impl MemoryBudget {
         }
     }
 
+    /// Extends a reservation of this budget to this many bytes in all, and waits for them as [`Self::reserve`] does. What is larger than
+    /// the budget gets all of it, alone.
+    ///
+    /// # Errors
+    /// They were not free within [`RESERVE_WAIT`]; the reservation stays as it was.
+    pub async fn extend<'a>(
+        &'a self,
+        reservation: &mut MemoryReservation<'a>,
+        bytes: u64,
+    ) -> Result<(), MemoryExhausted> {
+        self.extend_within(reservation, bytes, RESERVE_WAIT).await
+    }
+
+    /// The same with another wait.
+    ///
+    /// # Errors
+    /// They were not free within the wait; the reservation stays as it was.
+    pub async fn extend_within<'a>(
+        &'a self,
+        reservation: &mut MemoryReservation<'a>,
+        bytes: u64,
+        wait: Duration,
+    ) -> Result<(), MemoryExhausted> {
+        let units = bytes.min(self.bytes).div_ceil(UNIT_BYTES);
+        let more = units.saturating_sub(reservation.permit.num_permits() as u64);
+        if more > 0 {
+            let added = self.reserve_within(more * UNIT_BYTES, wait).await?;
+            reservation.permit.merge(added.permit);
+        }
+        Ok(())
+    }
+
     /// All of its bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
@@ -137,9 +175,9 @@ impl MemoryBudget {
     }
 }
 
-/// `most`, or one part in `parts` of the memory if that is less; a whole number of units, and never none.
-fn share_of(memory: Option<u64>, most: u64, parts: u64) -> u64 {
-    let share = memory.map_or(most, |memory| most.min(memory / parts));
+/// `most`, or so many sixteenths of the memory if that is less; a whole number of units, and never none.
+fn share_of(memory: Option<u64>, most: u64, sixteenths: u64) -> u64 {
+    let share = memory.map_or(most, |memory| most.min(memory / 16 * sixteenths));
     (share / UNIT_BYTES).max(1) * UNIT_BYTES
 }
 
@@ -164,13 +202,34 @@ mod tests {
         drop(budget.reserve_within(2 << 20, NO_WAIT).await.unwrap());
     }
 
+    #[tokio::test]
+    async fn p19_a_reservation_grows_by_what_it_does_not_have_and_never_beyond_the_budget() {
+        let budget = MemoryBudget::new("a test", 4 << 20);
+        let mut growing = budget.reserve_within(1 << 20, NO_WAIT).await.unwrap();
+        budget.extend(&mut growing, 3 << 20).await.unwrap();
+        budget.extend(&mut growing, 2 << 20).await.unwrap();
+        assert_eq!(budget.free_bytes(), 1 << 20);
+        budget.extend(&mut growing, 1 << 40).await.unwrap();
+        assert_eq!(budget.free_bytes(), 0, "it is alone in the budget");
+        drop(growing);
+        assert_eq!(budget.free_bytes(), 4 << 20);
+    }
+
     #[test]
     fn p19_the_budgets_fit_together_into_the_memory_of_the_process() {
-        assert_eq!(share_of(None, 256 << 20, 8), 256 << 20);
-        assert_eq!(share_of(Some(64 << 30), 256 << 20, 8), 256 << 20);
-        assert_eq!(share_of(Some(1 << 30), 256 << 20, 8), 128 << 20);
-        assert_eq!(share_of(Some(100), 256 << 20, 8), UNIT_BYTES);
-        let budgets = [&REQUEST_BODIES, &AGENT_MESSAGES, &ARCHIVES, &CHART_INDEXES, &GIT_PACKS];
+        assert_eq!(share_of(None, 256 << 20, 2), 256 << 20);
+        assert_eq!(share_of(Some(64 << 30), 256 << 20, 2), 256 << 20);
+        assert_eq!(share_of(Some(1 << 30), 256 << 20, 2), 128 << 20);
+        assert_eq!(share_of(Some(100), 256 << 20, 2), UNIT_BYTES);
+        let budgets = [
+            &REQUEST_BODIES,
+            &RESPONSES,
+            &AGENT_MESSAGES,
+            &AGENT_RESPONSES,
+            &ARCHIVES,
+            &CHART_INDEXES,
+            &GIT_PACKS,
+        ];
         let together: u64 = budgets.iter().map(|budget| budget.bytes).sum();
         assert!(process_memory().is_none_or(|memory| together <= memory / 4 * 3), "{together}");
     }

@@ -1,5 +1,6 @@
 //! Requests about placement.
 
+use domain::Finding;
 use domain::labels::LabelSelector;
 use domain::placement::{ClusterGroup, Placement};
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,7 @@ pub struct ClusterGroupPut {
     /// Additionally every cluster with these labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
-    /// Whether its static members may be in no other group.
+    /// Whether its clusters, by name and by selector, may be in no other group.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
     /// Values that charts have on these clusters, whatever a workload or an override sets, as YAML.
@@ -41,4 +42,17 @@ impl From<ClusterGroup> for ClusterGroupPut {
         let ClusterGroup { members, selector, exclusive, locked_values, .. } = group;
         Self { members, selector, exclusive, locked_values }
     }
+}
+
+/// A cluster group with what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterGroupDetails {
+    /// The group.
+    #[serde(flatten)]
+    pub group: ClusterGroup,
+    /// Its clusters that are in another group although one of both is exclusive (G502).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }

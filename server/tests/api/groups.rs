@@ -124,3 +124,90 @@ async fn a_placement_selects_by_group_facts_and_spread() {
     assert_eq!(answer.problem().0, 400, "{}", answer.text);
     assert!(answer.text.contains("is not a fact"), "{}", answer.text);
 }
+
+async fn put_group(server: &TestServer, name: &str, body: Value) -> crate::test_server::TestResponse {
+    server.send_json(Method::PUT, &path(name), &[], &body).await
+}
+
+async fn list_conflicts(server: &TestServer, name: &str) -> Vec<String> {
+    let read = server.get(&path(name)).await;
+    let read = read.json();
+    let findings = read["findings"].as_array().cloned().unwrap_or_default();
+    findings.iter().map(|finding| format!("{} {}", finding["code"], finding["message"])).collect()
+}
+
+#[tokio::test]
+async fn g502_an_exclusive_group_shares_no_cluster_that_a_selector_matches() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod"), ("tier", "edge")]).await;
+    server.register_cluster("us-1", &[("env", "prod")]).await;
+    let edge = put_group(&server, "edge", json!({ "selector": "tier=edge", "exclusive": true })).await;
+    assert_eq!(edge.status, StatusCode::OK, "{}", edge.text);
+    // Whether the other group is exclusive or not, and names the cluster or matches it.
+    for (body, field) in [
+        (json!({ "selector": "env=prod", "exclusive": true }), "/selector"),
+        (json!({ "selector": "env=prod" }), "/selector"),
+        (json!({ "members": ["us-1", "eu-1"] }), "/members"),
+    ] {
+        let refused = put_group(&server, "prod", body).await;
+        assert_eq!(refused.problem(), (422, "Invalid".to_owned()), "{}", refused.text);
+        let findings = refused.json()["findings"].clone();
+        let expected = "member cluster is already part of a cluster group: edge has eu-1.";
+        assert_eq!(findings.as_array().unwrap().len(), 1, "{findings}");
+        assert_eq!(
+            (&findings[0]["code"], &findings[0]["message"], &findings[0]["path"]),
+            (&json!("G502"), &json!(expected), &json!(field))
+        );
+    }
+    assert_eq!(server.get(&path("prod")).await.problem().0, 404, "nothing is stored");
+    let members = put_group(&server, "prod", json!({ "selector": "env=prod,!tier" })).await;
+    assert_eq!(members.status, StatusCode::OK, "{}", members.text);
+}
+
+#[tokio::test]
+async fn g502_labels_that_put_a_cluster_into_two_exclusive_groups_are_refused() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    put_group(&server, "prod", json!({ "selector": "env=prod" })).await;
+    put_group(&server, "edge", json!({ "selector": "tier=edge", "exclusive": true })).await;
+    let cluster = "/api/v1/clusters/eu-1";
+    let to_edge = json!({ "labels": { "tier": "edge" } });
+    let refused = server.send_json(Method::PATCH, cluster, &[], &to_edge).await;
+    assert_eq!(refused.problem(), (422, "Invalid".to_owned()), "{}", refused.text);
+    let finding = &refused.json()["findings"][0];
+    assert_eq!((&finding["code"], &finding["path"]), (&json!("G502"), &json!("/labels")));
+    assert!(finding["message"].as_str().unwrap().contains("the groups edge and prod"), "{finding}");
+    assert_eq!(server.get(cluster).await.json()["labels"], json!({ "env": "prod" }));
+    // It may move from one to the other.
+    let moved = json!({ "labels": { "tier": "edge", "env": null } });
+    let changed = server.send_json(Method::PATCH, cluster, &[], &moved).await;
+    assert_eq!(changed.status, StatusCode::OK, "{}", changed.text);
+}
+
+#[tokio::test]
+async fn g502_a_cluster_that_joins_into_two_exclusive_groups_is_a_finding_of_both() {
+    let server = TestServer::start().await;
+    put_group(&server, "prod", json!({ "selector": "env=prod" })).await;
+    put_group(&server, "edge", json!({ "selector": "tier=edge", "exclusive": true })).await;
+    assert!(list_conflicts(&server, "edge").await.is_empty());
+    server.register_cluster("eu-1", &[("env", "prod"), ("tier", "edge")]).await;
+    for (group, other) in [("edge", "prod"), ("prod", "edge")] {
+        let found = list_conflicts(&server, group).await;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("G502"), "{found:?}");
+        assert!(found[0].contains(&format!("Cluster eu-1 is also in group {other}")), "{found:?}");
+    }
+    let facade = server.get("/api/v1/orgs/default/clustergroups/edge").await.json();
+    assert_eq!(facade["findings"][0]["code"], "G502", "{facade}");
+    // What adds nothing to it is possible, such as a change of other labels and of other settings.
+    let locked = json!({ "selector": "tier=edge", "exclusive": true, "lockedValues": "region: eu" });
+    let saved = put_group(&server, "edge", locked).await;
+    assert_eq!(saved.status, StatusCode::OK, "{}", saved.text);
+    let zone = json!({ "labels": { "zone": "a" } });
+    let labelled = server.send_json(Method::PATCH, "/api/v1/clusters/eu-1", &[], &zone).await;
+    assert_eq!(labelled.status, StatusCode::OK, "{}", labelled.text);
+    // It ends with the change that its hint names.
+    let narrower = put_group(&server, "prod", json!({ "selector": "env=prod,tier!=edge" })).await;
+    assert_eq!(narrower.status, StatusCode::OK, "{}", narrower.text);
+    assert!(list_conflicts(&server, "edge").await.is_empty());
+}

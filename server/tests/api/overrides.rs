@@ -91,9 +91,15 @@ async fn an_override_is_not_saved_or_removed_with_a_stale_etag() {
     let (before, current) = read(&server).await;
     assert_ne!(stale, current);
     for rest in ["eu", "other", "eu?now=true", "eu?now=true&dryRun=true"] {
-        for rejected in
-            [put(&server, rest, &stale, &set_replicas(5)).await, delete(&server, rest, &stale).await]
-        {
+        let mut responses = vec![put(&server, rest, &stale, &set_replicas(5)).await];
+        match rest {
+            "other" => {
+                let missing = delete(&server, rest, &stale).await;
+                assert_eq!(missing.problem(), (404, "NotFound".to_owned()), "there is nothing to remove");
+            }
+            rest => responses.push(delete(&server, rest, &stale).await),
+        }
+        for rejected in responses {
             assert_eq!(rejected.problem(), (412, "RevisionConflict".to_owned()), "{rest}");
             assert_eq!(format!("\"{}\"", rejected.json()["currentRevision"]), current, "{rest}");
         }
@@ -116,6 +122,24 @@ async fn of_two_parallel_saves_with_the_same_etag_one_wins_and_the_other_is_reje
         let overrides = read(&server).await.0["draft"]["overrides"].clone();
         assert_eq!(overrides.as_array().unwrap().len(), 1, "{overrides}");
         assert_eq!(overrides[0]["name"], name);
+    }
+}
+
+#[tokio::test]
+async fn of_two_parallel_removals_with_the_same_etag_one_finds_that_the_override_is_gone() {
+    for query in ["", "?now=true"] {
+        let server = start_with_published().await;
+        let (_, etag) = read(&server).await;
+        let saved = put(&server, &format!("eu{query}"), &etag, &set_replicas(3)).await;
+        assert!(saved.status.is_success(), "{}", saved.text);
+        let (_, etag) = read(&server).await;
+        let rest = format!("eu{query}");
+        let (first, second) = tokio::join!(delete(&server, &rest, &etag), delete(&server, &rest, &etag));
+        let (winner, loser) = if first.status.is_success() { (first, second) } else { (second, first) };
+        assert!(winner.status.is_success(), "{}", winner.text);
+        assert_eq!(loser.problem(), (404, "NotFound".to_owned()), "{query:?}");
+        assert_eq!(delete(&server, &rest, &etag).await.problem().0, 404, "{query:?}: also later");
+        assert_eq!(read(&server).await.0["draft"]["overrides"], json!([]));
     }
 }
 

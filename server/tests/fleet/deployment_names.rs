@@ -2,6 +2,7 @@
 
 use domain::chart::ChartSource;
 use domain::deployment::group_placement;
+use domain::page::ListQuery;
 use reqwest::{Method, StatusCode};
 
 use super::charts::{chart_workload, describe_chart};
@@ -80,6 +81,10 @@ async fn g105_of_two_deployments_that_are_created_at_once_with_one_name_on_one_c
             statuses.sort_unstable();
             assert_eq!(statuses, [StatusCode::CREATED, StatusCode::BAD_REQUEST], "{one} {other}");
             assert_eq!(refused["findings"][0]["code"], "G105", "{refused}");
+            // Nothing is left of the refused one: neither a deployment nor a draft.
+            let listed = fleet.client.list_workloads(&ListQuery::default()).await.unwrap();
+            let of_round = listed.items.iter().filter(|one| one.name.starts_with(&name)).count();
+            assert_eq!(of_round, 2, "{:?}", listed.items);
         }
         fleet.stop().await;
     }))

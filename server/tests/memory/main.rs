@@ -2,5 +2,6 @@
 
 mod budgets;
 mod largest_inputs;
+mod responses;
 mod server_process;
 mod soak;

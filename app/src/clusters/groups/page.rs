@@ -1,5 +1,6 @@
 //! The page of a group: its members, what a change of them would do, the workloads that refer to it, its settings.
 
+use domain::Finding;
 use domain::authorization::UserAction;
 use domain::placement::{ClusterGroup, check_membership_change};
 use leptos::prelude::*;
@@ -15,7 +16,8 @@ use crate::clusters::group_features::{FeatureActions, FeatureDialog, Features};
 use crate::components::editor::TextArea;
 use crate::components::error::action_error;
 use crate::components::{
-    Banner, DisabledButton, ErrorBanner, StatusStyle, join_names, render_resource, render_resource_part,
+    Banner, DisabledButton, ErrorBanner, FindingList, StatusStyle, join_names, render_resource,
+    render_resource_part,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -55,6 +57,8 @@ pub struct GroupPageView {
     pub missing_total: usize,
     /// The workloads that refer to it.
     pub used_by: Vec<String>,
+    /// Its clusters that are in another group although one of both is exclusive.
+    pub findings: Vec<Finding>,
 }
 
 /// One group, and the workloads that use it.
@@ -63,7 +67,7 @@ pub async fn group_read(name: String) -> AppResult<GroupPageView> {
     use crate::host;
     use domain::placement::GroupView;
     let hub = host::hub_for_reader()?;
-    let GroupView { group, mut missing, used_by, .. } =
+    let GroupView { group, mut missing, used_by, findings, .. } =
         host::into_app_result(hub.get_group_details(&name).await)?;
     let unchanged = domain::placement::GroupMembersChange::default();
     let members = host::into_app_result(hub.preview_group_members(&name, &unchanged).await)?.members;
@@ -77,6 +81,7 @@ pub async fn group_read(name: String) -> AppResult<GroupPageView> {
         missing,
         missing_total,
         used_by,
+        findings,
     })
 }
 
@@ -148,7 +153,8 @@ pub fn GroupPage() -> impl IntoView {
 }
 
 fn show_head(view: GroupPageView) -> AnyView {
-    let GroupPageView { group, named, by_label, missing, missing_total, .. } = view;
+    let GroupPageView { group, named, by_label, missing, missing_total, findings, .. } = view;
+    let conflicts = (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> });
     let selector = group.selector.as_ref().map(ToString::to_string).unwrap_or_default();
     let selector = (!selector.is_empty()).then(|| {
         let address = paths::query(paths::CLUSTERS, &[("labels", &selector)]);
@@ -180,6 +186,7 @@ fn show_head(view: GroupPageView) -> AnyView {
                 {selector}
             </dl>
             {missing}
+            {conflicts}
             {veto}
         </div>
     }

@@ -10,11 +10,13 @@ use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::labels::LabelSelector;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{Cluster, TaintEffect};
+use crate::text::finding::Finding;
 
 mod candidate;
 mod check;
 mod check_decision;
 mod decide;
+mod exclusive;
 mod fact;
 mod filter_result;
 mod filter_text;
@@ -38,6 +40,9 @@ mod tests;
 pub use check::check;
 pub use check_decision::check_decision;
 pub use decide::decide;
+pub use exclusive::{
+    GroupConflict, INVALID_GROUP, describe_group_conflicts, find_conflicting_groups, find_group_conflicts,
+};
 pub use fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
 pub use filter_result::{
     FilterObservation, FilterRequirement, FilterResult, GroupMembership, NameList, ObservedFact,
@@ -299,7 +304,7 @@ pub struct ClusterGroup {
     /// Or a selector for dynamic membership.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
-    /// Whether its static members may be in no other group (S1-1).
+    /// Whether its clusters, by name and by selector, may be in no other group (S1-1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
     /// Values that charts have on the clusters of the group, whatever a workload or an override sets, as YAML with its comments
@@ -326,6 +331,9 @@ pub struct GroupView {
     pub matching: u32,
     /// Workloads whose draft or published revision refers to it.
     pub used_by: Vec<String>,
+    /// Its clusters that are in another group although one of both is exclusive.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
 }
 
 impl ClusterGroup {

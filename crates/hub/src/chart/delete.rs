@@ -23,12 +23,12 @@ impl Hub {
         actor.authorize(UserAction::ChangeCharts)?;
         let reference = format!("{repository}/{name}");
         let mut tx = self.write_as(actor, UserAction::ChangeCharts).await?;
+        // A publish that uses it is either seen below, or finds no chart; so does another deletion.
+        store::chart::lock_versions(&mut tx, self.project(), repository, name).await?;
         let found = store::chart::get(&mut tx, self.project(), repository, name, version).await?;
         if found.is_none() {
             return Err(Error::not_found("chart", format!("{reference} {version}")));
         }
-        // A publish that uses it is either seen below, or finds no chart.
-        store::chart::lock_versions(&mut tx, self.project(), repository, name).await?;
         let uses = store::chart_repository::list_uses(&mut tx, self.project(), repository).await?;
         let mut used_by: Vec<String> = uses
             .into_iter()

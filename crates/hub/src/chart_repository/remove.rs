@@ -15,10 +15,10 @@ impl Hub {
     pub async fn remove_chart_repository(&self, actor: &Actor, name: &str) -> Result<(), Error> {
         actor.authorize(UserAction::ManageRepositories)?;
         let mut tx = self.write_as(actor, UserAction::ManageRepositories).await?;
+        // A publish that uses one of its charts is either seen below, or finds no repository; so does another removal.
+        store::chart_repository::lock(&mut tx, self.project(), name).await?;
         let found = store::chart_repository::get(&mut tx, self.project(), name).await?;
         let row = found.ok_or_else(|| Error::not_found("chart repository", name))?;
-        // A publish that uses one of its charts is either seen below, or finds no repository.
-        store::chart_repository::lock(&mut tx, self.project(), name).await?;
         let uses = store::chart_repository::list_uses(&mut tx, self.project(), name).await?;
         let mut used_by: Vec<String> = uses.into_iter().map(|one| one.workload).collect();
         used_by.dedup();

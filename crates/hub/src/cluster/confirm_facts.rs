@@ -22,7 +22,8 @@ impl Hub {
         if_match: Option<i64>,
     ) -> Result<Cluster, Error> {
         actor.authorize(UserAction::JoinCluster)?;
-        let change = ClusterChange::begin(self, (actor, UserAction::JoinCluster), name, if_match).await?;
+        let tx = self.write_as(actor, UserAction::JoinCluster).await?;
+        let change = ClusterChange::begin(tx, name, if_match).await?;
         let mut cluster = change.before.clone();
         if !facts.has_same_identity(&ConfirmedFacts::from_reported(&cluster.facts)) {
             return Err(not_reported_error(&cluster));

@@ -43,7 +43,10 @@ impl Hub {
                 format!("A workload was placed on cluster {name} in the meantime. Repeat the deletion.");
             return Err(Error::FailedPrecondition(ActionUnavailable(why)));
         }
-        store::cluster::delete(&mut tx, cluster.id).await?;
+        if !store::cluster::delete(&mut tx, cluster.id).await? {
+            // Another deletion of it was committed while this one waited for its heartbeat.
+            return Err(Error::not_found("cluster", name));
+        }
         store::queue::PLACER.mark_all(&mut tx, now).await?;
         store::queue::PLACER.mark(&mut tx, &workloads, now).await?;
         store::queue::INCIDENTS.mark(&mut tx, &workloads, now).await?;

@@ -9,6 +9,7 @@ use domain::labels::Labels;
 use domain::request::ClusterPatch;
 
 use super::ClusterChange;
+use crate::group::check_label_change;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -21,13 +22,21 @@ impl Hub {
         if_match: Option<i64>,
     ) -> Result<Cluster, Error> {
         actor.authorize(UserAction::EditCluster)?;
-        let change = ClusterChange::begin(self, (actor, UserAction::EditCluster), name, if_match).await?;
+        let mut tx = self.write_as(actor, UserAction::EditCluster).await?;
+        if !edit.labels.is_empty() {
+            // Labels make it a member of groups: no exclusive one is added or changed until this is stored.
+            store::group::lock_changes(&mut tx).await?;
+        }
+        let mut change = ClusterChange::begin(tx, name, if_match).await?;
         let mut cluster = change.before.clone();
         apply_edit(&mut cluster, edit);
         let mut findings = check_labels(&cluster.labels);
         findings.extend(check_annotations(&cluster.annotations));
         findings.extend(check_values(&cluster.values));
         findings.extend(check_taints(&cluster.taints));
+        if cluster.labels != change.before.labels {
+            findings.extend(check_label_change(&mut change.tx, &change.before, &cluster).await?);
+        }
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }

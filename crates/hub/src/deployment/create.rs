@@ -9,8 +9,8 @@ use domain::placement::Decision;
 use domain::workload::{Intent, NewWorkload, Source, WorkloadSpec};
 use domain::{Finding, OverrideId};
 
+use super::list_pending_targets;
 use super::release_name::DeploymentNames;
-use super::{list_pending_targets, without_request_key};
 use crate::workload::{CheckResult, PublishOptions, PublishResponse};
 use crate::{Actor, Error, Hub};
 
@@ -51,24 +51,20 @@ impl Hub {
         if request.dry_run {
             return Ok(dry_run_result(release, &checked.decision, findings));
         }
-        let content = crate::PublishContent::Spec(Box::new(new.spec.clone()));
-        if !existing {
-            let created = self.create_workload(&without_request_key(actor), new).await;
-            // The same request at another server created it in the meantime: one of both publishes it.
-            let is_repeated = matches!(created, Err(Error::NameTaken(_)))
-                && actor.request_key.is_some()
-                && self.find_draft(&release, group).await?;
-            if !is_repeated {
-                created?;
-            }
-        }
         let response = PublishResponse::Deployment {
             group: group.to_owned(),
             release_name: release.clone(),
             findings: findings.clone(),
         };
-        let options = PublishOptions { content, response, ..PublishOptions::default() };
-        let published = self.publish_workload(actor, &name, &describe_chart(&request), options).await?;
+        let (message, options) =
+            (describe_chart(&request), PublishOptions { response, ..PublishOptions::default() });
+        let published = if existing {
+            let content = crate::PublishContent::Spec(Box::new(new.spec));
+            let options = PublishOptions { content, ..options };
+            self.publish_workload(actor, &name, &message, options).await?
+        } else {
+            self.create_published_workload(actor, new, &message, options).await?
+        };
         self.finish_publish(&release, published, (findings, wait)).await
     }
 
@@ -87,7 +83,8 @@ impl Hub {
         Ok(DeploymentResult { findings, ..result })
     }
 
-    /// Whether a draft of this deployment exists that was never published: a request that was cut off created it.
+    /// Whether a draft of this deployment exists that was never published: a user created it, or a request to an earlier version of the
+    /// server that was cut off.
     async fn find_draft(&self, name: &str, group: &str) -> Result<bool, Error> {
         let mut tx = self.read().await?;
         let found = self.find_deployment(&mut tx, group, name).await?;

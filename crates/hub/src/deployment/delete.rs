@@ -8,6 +8,7 @@ use domain::operation::OperationStatus;
 use domain::placement::Decision;
 use domain::release::ReleaseState;
 use domain::request::RemovalOptions;
+use domain::workload::{Intent, Workload};
 use store::Tx;
 
 use super::{Deployment, load_latest_operation, started_deployment, without_request_key};
@@ -33,9 +34,10 @@ impl Hub {
         let mut tx = self.read().await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
         drop(tx);
-        if force || !deployment.is_deleting() {
+        let mut tx = self.write_as(actor, UserAction::Deploy).await?;
+        let intent = self.lock_deployment(&mut tx, &deployment).await?;
+        if force || intent != Intent::Deleting {
             let removal = RemovalOptions { force, ..RemovalOptions::default() };
-            let mut tx = self.write_as(actor, UserAction::Deploy).await?;
             let (_, effects) =
                 self.stage_deletion(&mut tx, actor, &deployment.workload.name, removal).await?;
             let operation = load_latest_operation(&mut tx, &deployment).await?;
@@ -43,8 +45,6 @@ impl Hub {
             let started = started_deployment(name, &Decision::default(), operation, Vec::new());
             self.commit(tx, effects.with_response(actor, IN_PROGRESS, &started)).await?;
         } else {
-            let mut tx = self.write_as(actor, UserAction::Deploy).await?;
-            self.lock_workload_head(&mut tx, &deployment.workload.name).await?;
             let effects = self.stage_deletion_retry(&mut tx, actor, &deployment).await?;
             self.commit(tx, effects).await?;
         }
@@ -61,6 +61,19 @@ impl Hub {
             result.message = domain::deployment::describe_failures(name, &result.target_clusters);
         }
         Ok(result)
+    }
+
+    /// Locks the workload of a deployment until the transaction ends; returns its intent. Another deletion may have begun or ended since
+    /// it was read.
+    async fn lock_deployment(&self, tx: &mut Tx, deployment: &Deployment) -> Result<Intent, Error> {
+        let Workload { id, name, .. } = &deployment.workload;
+        match self.lock_workload_head(tx, name).await {
+            Ok(head) if head.id == *id => Ok(head.intent),
+            Ok(_) | Err(Error::NotFound { .. }) => {
+                Err(Error::not_found("deployment", deployment.release_name()))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Lets the clusters of a deployment that is being deleted try again, if the removal has failed on one of them; the caller has locked

@@ -9,6 +9,7 @@ use domain::placement::{ClusterGroup, FeatureState};
 use domain::{ClusterId, Finding};
 use store::Tx;
 
+use super::exclusive::load_conflicts;
 use super::{GroupChange, Removal};
 use crate::workload::check_if_match;
 use crate::{Actor, Error, Hub};
@@ -30,7 +31,8 @@ impl Hub {
         let mut tx = self.read().await?;
         let group = load_group(&mut tx, name).await?;
         let clusters = store::cluster::list_all(&mut tx).await?;
-        self.view_group(&mut tx, &group, &clusters).await
+        let view = self.view_group(&mut tx, &group, &clusters).await?;
+        Ok(ClusterGroupView { findings: load_conflicts(&mut tx, &group).await?, ..view })
     }
 
     /// Creates a group of these clusters, which have to be running.
@@ -102,6 +104,7 @@ impl Hub {
         let (group, effects, status) = self.stage_group(&mut tx, actor, change).await?;
         let clusters = store::cluster::list_all(&mut tx).await?;
         let view = self.view_group(&mut tx, &group, &clusters).await?;
+        let view = ClusterGroupView { findings: load_conflicts(&mut tx, &group).await?, ..view };
         self.commit(tx, effects.with_response(actor, status, &view)).await?;
         Ok(view)
     }
@@ -156,6 +159,7 @@ impl Hub {
             exclusive: group.exclusive,
             enabled_features: enabled.map(|status| status.feature.name.as_str().to_owned()).collect(),
             revision: group.revision,
+            findings: Vec::new(),
         })
     }
 

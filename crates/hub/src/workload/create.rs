@@ -16,7 +16,24 @@ use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// Creates a draft. A draft may have findings; only a publish is rejected for them (S0-1).
-    pub async fn create_workload(&self, actor: &Actor, mut new: NewWorkload) -> Result<Workload, Error> {
+    pub async fn create_workload(&self, actor: &Actor, new: NewWorkload) -> Result<Workload, Error> {
+        let workload = self.build_workload(actor, new).await?;
+        let tx = self.write_as(actor, UserAction::Edit).await?;
+        let tx = self.insert_workload(tx, actor, &workload).await?;
+        let effects = CommitEffects::with_event(created_event(actor, &workload));
+        self.commit(tx, effects.with_response(actor, 201, &workload)).await?;
+        Ok(workload)
+    }
+
+    /// Checks what a new workload has whatever is stored, and pins its source.
+    ///
+    /// # Errors
+    /// Its name, labels, owners or overrides are invalid.
+    pub(super) async fn build_workload(
+        &self,
+        actor: &Actor,
+        mut new: NewWorkload,
+    ) -> Result<Workload, Error> {
         actor.authorize(UserAction::Edit)?;
         let findings = check_name_and_labels(&new);
         if !findings.is_empty() {
@@ -26,7 +43,7 @@ impl Hub {
         manifest_work::adopt_policies(&mut new.spec);
         self.pin_source(&mut new.spec.source, None).await?;
         let now = self.clock().now();
-        let workload = Workload {
+        Ok(Workload {
             id: self.ids().generate(WorkloadId::from_parts),
             project: self.project(),
             name: new.name,
@@ -40,15 +57,24 @@ impl Hub {
             created_at: now,
             updated_at: now,
             revision: 1,
-        };
-        let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        })
+    }
+
+    /// Adds a workload; the caller commits the transaction that is returned.
+    ///
+    /// # Errors
+    /// The name is in use (G102).
+    pub(super) async fn insert_workload(
+        &self,
+        mut tx: store::Tx,
+        actor: &Actor,
+        workload: &Workload,
+    ) -> Result<store::Tx, Error> {
         authorize_policies(actor, None, &workload.draft)?;
         // A draft may name a group that does not exist; one that exists is not deleted before this reference is stored.
         store::group::share_referenced(&mut tx, &workload.draft).await?;
-        if let Some(taken) = self.find_name_conflict(&mut tx, &workload.name).await? {
-            return Err(Error::NameTaken(Box::new(taken)));
-        }
-        match store::workload::insert(&mut tx, &workload).await {
+        self.check_name_is_free(&mut tx, &workload.name).await?;
+        match store::workload::insert(&mut tx, workload).await {
             // Another server created it in the meantime.
             Err(unique @ store::Error::AlreadyExists { .. }) => {
                 tx.rollback().await?;
@@ -57,11 +83,7 @@ impl Hub {
             }
             result => result?,
         }
-        let event =
-            NewEvent::new(EventKind::WorkloadCreated, &actor.name, format!("{} was created.", workload.name))
-                .with_workload(workload.id, &workload.name);
-        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &workload)).await?;
-        Ok(workload)
+        Ok(tx)
     }
 
     /// Checks a new workload without creating it.
@@ -70,9 +92,15 @@ impl Hub {
     /// The name is in use (G102).
     pub async fn check_workload_create(&self, new: &NewWorkload) -> Result<CheckResult, Error> {
         let mut tx = self.read().await?;
-        match self.find_name_conflict(&mut tx, &new.name).await? {
+        self.check_name_is_free(&mut tx, &new.name).await?;
+        self.check_spec(tx, None, &new.name, &new.spec).await
+    }
+
+    /// Rejects the name of a workload that exists (G102).
+    pub(super) async fn check_name_is_free(&self, tx: &mut store::Tx, name: &str) -> Result<(), Error> {
+        match self.find_name_conflict(tx, name).await? {
             Some(taken) => Err(Error::NameTaken(Box::new(taken))),
-            None => self.check_spec(tx, None, &new.name, &new.spec).await,
+            None => Ok(()),
         }
     }
 
@@ -82,6 +110,12 @@ impl Hub {
         Ok(found
             .map(|found| name_check::existing_name_finding(name, store::project::DEFAULT, &found.created_by)))
     }
+}
+
+/// The event of a creation.
+pub(super) fn created_event(actor: &Actor, workload: &Workload) -> NewEvent {
+    let message = format!("{} was created.", workload.name);
+    NewEvent::new(EventKind::WorkloadCreated, &actor.name, message).with_workload(workload.id, &workload.name)
 }
 
 /// Checks the name, which can't be changed later, the labels and the owners.

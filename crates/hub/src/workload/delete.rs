@@ -35,7 +35,8 @@ impl Hub {
     ) -> Result<(WorkloadHead, CommitEffects), Error> {
         // An intent that can't be read keeps the placer from any change, but not a user from the deletion.
         store::workload::replace_unknown_intent(tx, self.project(), name, Intent::Unpublished).await?;
-        let workload = self.load_workload_head(tx, name).await?;
+        // A deletion at the same time has ended or begins after this one: it is no conflict.
+        let workload = self.lock_workload_head(tx, name).await?;
         if !(removal.force && workload.intent == Intent::Deleting) {
             actions::check_delete(&workload)?;
         }

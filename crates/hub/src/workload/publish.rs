@@ -10,13 +10,17 @@ use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::guard::Exposures;
 use domain::operation::OperationKind;
 use domain::rollout::{Rollout, RolloutStrategy};
-use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workload, WorkloadSpec};
+use domain::workload::{
+    Intent, NewWorkload, PublishResult, PublishValidation, Revision, Workload, WorkloadSpec,
+};
 use domain::{ClusterId, Digest, Finding, WorkloadId};
 use store::Tx;
 use store::exposure::ExposureRow;
 
 use super::check::DraftCheck;
-use super::snapshot::{DraftSnapshot, PublishSnapshot};
+use super::create::created_event;
+use super::publish_content::load_published;
+use super::snapshot::{DraftSnapshot, PublishCandidate, PublishSnapshot, PublishableWorkload};
 use super::{PublishContent, PublishOptions, PublishResponse, authorize_policies, check_if_match};
 use crate::blocking::run_blocking;
 use crate::deployment::{check_deployments_enabled, started_deployment};
@@ -38,6 +42,14 @@ struct PublishCheck {
     forced: Vec<String>,
 }
 
+/// The workload of a publish.
+enum PublishTarget<'a> {
+    /// The stored one of this name.
+    Existing(&'a str),
+    /// One that the publish creates.
+    New(Box<Workload>),
+}
+
 impl Hub {
     /// Stores the draft, the published revision with one override changed, or an earlier revision, as a revision for the placer to deliver
     /// (S0-1 … S0-5).
@@ -53,16 +65,41 @@ impl Hub {
         options: PublishOptions,
     ) -> Result<PublishResult, Error> {
         actor.authorize(UserAction::Publish)?;
-        let PublishCheck { snapshot, checked, validation, forced } =
-            Box::pin(self.check_publish(name, &options)).await?;
+        let check = Box::pin(self.check_publish(PublishTarget::Existing(name), &options)).await?;
+        Box::pin(self.store_publish(actor, check, message, options)).await
+    }
+
+    /// Creates a workload and publishes its draft, in one transaction: nothing is stored of a workload that is refused.
+    ///
+    /// # Errors
+    /// As [`Self::create_workload`] and [`Self::publish_workload`].
+    pub(crate) async fn create_published_workload(
+        &self,
+        actor: &Actor,
+        new: NewWorkload,
+        message: &str,
+        options: PublishOptions,
+    ) -> Result<PublishResult, Error> {
+        actor.authorize(UserAction::Publish)?;
+        let workload = Box::new(self.build_workload(actor, new).await?);
+        let check = Box::pin(self.check_publish(PublishTarget::New(workload), &options)).await?;
+        Box::pin(self.store_publish(actor, check, message, options)).await
+    }
+
+    /// Stores the revision of a checked publish, if the workload and what it refers to are still as they were checked.
+    async fn store_publish(
+        &self,
+        actor: &Actor,
+        PublishCheck { snapshot, checked, validation, forced }: PublishCheck,
+        message: &str,
+        options: PublishOptions,
+    ) -> Result<PublishResult, Error> {
         let unchanged_since = snapshot.unchanged_since();
-        let mut workload = snapshot.stored.workload;
         let mut tx = self.write_as(actor, UserAction::Publish).await?;
-        self.lock_references(&mut tx, workload.id, &snapshot.draft, &options.response).await?;
-        let current = store::workload::lock_head(&mut tx, workload.id).await?;
-        let current = current.ok_or_else(|| Error::not_found("workload", name))?;
-        // The findings are for the draft of the snapshot: fail if it has changed since.
-        check_if_match(current.revision, Some(workload.revision))?;
+        self.lock_references(&mut tx, &snapshot.stored, &snapshot.draft, &options.response).await?;
+        let (mut tx, created) = self.lock_or_insert(tx, actor, &snapshot.stored, &options.content).await?;
+        let mut workload = snapshot.stored.workload;
+        let name = workload.name.clone();
         // An earlier revision may have been allowed more than the draft is.
         authorize_policies(actor, Some(&workload.draft), &snapshot.draft.spec)?;
         let now = self.clock().now();
@@ -83,7 +120,7 @@ impl Hub {
         reserve_exposures(&mut tx, workload.id, &checked.exposures).await?;
         let request = OperationRequest {
             workload: workload.id,
-            name,
+            name: &name,
             kind: OperationKind::Publish,
             revision: Some(revision.number),
         };
@@ -91,11 +128,11 @@ impl Hub {
         workload.draft_changed = workload.draft != revision.spec;
         self.store_workload(&mut tx, actor, &mut workload).await?;
         let detail = EventDetail::Published { revision: revision.number, message, forced };
-        let subject = EventSubject::workload(workload.id, name);
+        let subject = EventSubject::workload(workload.id, &name);
         let published = NewEvent::from_detail(detail, &actor.name, subject, now);
         // A change that is also made in the draft is an edit of it.
         let edited = edited.filter(|_| matches!(options.content, PublishContent::Override(_)));
-        let events = edited.into_iter().chain([published]).collect();
+        let events = created.into_iter().chain(edited).chain([published]).collect();
         let result = PublishResult {
             revision: revision.number,
             operation: Some(operation),
@@ -119,17 +156,62 @@ impl Hub {
         Ok(result)
     }
 
+    /// Locks the workload of a publish until the transaction ends, or adds it. Returns the transaction, and the event of its creation.
+    ///
+    /// # Errors
+    /// It has changed since it was checked; the name of a new one is in use.
+    async fn lock_or_insert(
+        &self,
+        mut tx: Tx,
+        actor: &Actor,
+        stored: &PublishableWorkload,
+        content: &PublishContent,
+    ) -> Result<(Tx, Option<NewEvent>), Error> {
+        let workload = &stored.workload;
+        if stored.is_new {
+            let tx = self.insert_workload(tx, actor, workload).await?;
+            return Ok((tx, Some(created_event(actor, workload))));
+        }
+        let current = store::workload::lock_head(&mut tx, workload.id).await?;
+        let current = current.ok_or_else(|| Error::not_found("workload", workload.name.as_str()))?;
+        // The findings are for the draft of the snapshot: fail if it has changed since.
+        self.check_unchanged(&mut tx, content, workload, current.revision).await?;
+        Ok((tx, None))
+    }
+
+    /// Rejects a publish of a workload that has changed since it was read as `read`. Of two removals of one override at once, the second one
+    /// finds that there is none.
+    async fn check_unchanged(
+        &self,
+        tx: &mut Tx,
+        content: &PublishContent,
+        read: &Workload,
+        current: i64,
+    ) -> Result<(), Error> {
+        let unchanged = check_if_match(current, Some(read.revision));
+        if unchanged.is_err() && content.override_name().is_some() {
+            let workload = self.load_workload(tx, &read.name).await?;
+            let published = load_published(tx, &workload).await?;
+            content.check_removable(&workload.draft, published.as_ref())?;
+        }
+        unchanged
+    }
+
     /// Locks what the revision refers to until the transaction ends: it existed when it was checked, and has to exist when the revision
     /// does.
     async fn lock_references(
         &self,
         tx: &mut Tx,
-        workload: WorkloadId,
+        PublishableWorkload { workload, is_new, .. }: &PublishableWorkload,
         DraftSnapshot { spec, decision, .. }: &DraftSnapshot,
         response: &PublishResponse,
     ) -> Result<(), Error> {
         if matches!(response, PublishResponse::Deployment { .. }) {
             store::group::lock_changes(tx).await?;
+        }
+        if *is_new {
+            // Before the name of its release, which the same workload would have.
+            self.check_name_is_free(tx, &workload.name).await?;
         }
         if let Some(missing) = store::group::share_referenced(tx, spec).await? {
             return Err(Error::not_found("cluster group", missing));
@@ -138,7 +220,7 @@ impl Hub {
             check_deployments_enabled(&load_group(tx, group).await?)?;
             let targets: Vec<String> =
                 decision.selected().map(|evaluation| evaluation.name.clone()).collect();
-            self.recheck_release_name(tx, workload, (group, release_name), &targets).await?;
+            self.recheck_release_name(tx, workload.id, (group, release_name), &targets).await?;
         }
         match spec.source.chart() {
             Some(source) => self.lock_source_chart(tx, source).await,
@@ -147,10 +229,17 @@ impl Hub {
     }
 
     /// Checks what would be published as it is now, and the preconditions of the publish.
-    async fn check_publish(&self, name: &str, options: &PublishOptions) -> Result<PublishCheck, Error> {
+    async fn check_publish(
+        &self,
+        target: PublishTarget<'_>,
+        options: &PublishOptions,
+    ) -> Result<PublishCheck, Error> {
         let force = parse_forced_codes(&options.force)?;
         let mut tx = self.read().await?;
-        let candidate = self.load_publishable(&mut tx, name, options).await?;
+        let candidate = match target {
+            PublishTarget::Existing(name) => self.load_publishable(&mut tx, name, options).await?,
+            PublishTarget::New(workload) => PublishCandidate::from_new(*workload)?,
+        };
         let id = candidate.stored.workload.id;
         let review = self.load_plan_review(&mut tx, id, options.plan_hash.as_ref()).await?;
         let snapshot = self.load_publish_snapshot(tx, candidate).await?;
@@ -168,7 +257,7 @@ impl Hub {
         }
         let radius = snapshot.blast_radius();
         let unconfirmed = radius.confirmation().filter(|number| options.confirmed_removals != Some(*number));
-        match unconfirmed.and_then(|_| radius.finding(name)) {
+        match unconfirmed.and_then(|_| radius.finding(&snapshot.stored.workload.name)) {
             Some(finding) => Err(Error::ConfirmationRequired(Box::new(finding))),
             None => {
                 forced.extend(validation.forced_codes().iter().cloned());

@@ -51,6 +51,19 @@ impl PublishContent {
         }
     }
 
+    /// Rejects the removal of an override that neither the draft nor the published revision has, whatever revision it is based on.
+    pub(super) fn check_removable(
+        &self,
+        draft: &WorkloadSpec,
+        published: Option<&Revision>,
+    ) -> Result<(), Error> {
+        let Self::Override(change) = self else { return Ok(()) };
+        match published {
+            Some(published) if change.check_exists(&published.spec).is_ok() => Ok(()),
+            _ => change.check_exists(draft),
+        }
+    }
+
     /// The change of the published revision; `None` for a publish of the draft.
     fn resolve(&self, draft: &WorkloadSpec) -> Option<OverrideChange> {
         match self {

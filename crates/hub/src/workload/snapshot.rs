@@ -14,7 +14,7 @@ use domain::render::BundleRenderer;
 use domain::rollout::{self, WavePreview};
 use domain::schema::Schema;
 use domain::workload::{Revision, Workload, WorkloadSpec};
-use domain::{ClusterId, Digest, WorkloadId};
+use domain::{ClusterId, Digest, WorkloadId, actions};
 use store::Tx;
 
 use super::publish_content::{ResolvedContent, load_published};
@@ -92,6 +92,8 @@ pub(crate) fn in_decision_order<'a>(selected: &[ClusterId], clusters: &'a [Clust
 pub(crate) struct PublishableWorkload {
     /// The workload as stored, with the draft that it has after the publish.
     pub workload: Workload,
+    /// Whether the publish creates it.
+    pub is_new: bool,
     /// The change that the publish makes of the published revision; `None` for a publish of the draft.
     pub change: Option<OverrideChange>,
     /// The earlier revision that the publish stores again.
@@ -110,6 +112,28 @@ pub(crate) struct PublishCandidate {
     pub stored: PublishableWorkload,
     /// The spec.
     pub spec: WorkloadSpec,
+}
+
+impl PublishCandidate {
+    /// A workload that the publish creates, with its first revision.
+    ///
+    /// # Errors
+    /// It has no manifests.
+    pub fn from_new(workload: Workload) -> Result<Self, Error> {
+        actions::check_publish(&workload)?;
+        actions::check_manifests(&workload.draft.source)?;
+        let spec = workload.draft.clone();
+        let stored = PublishableWorkload {
+            workload,
+            is_new: true,
+            change: None,
+            restored_revision: None,
+            published: None,
+            latest_revision: 0,
+            releases: HashMap::new(),
+        };
+        Ok(Self { stored, spec })
+    }
 }
 
 /// What a plan or a publish depends on.
@@ -166,9 +190,10 @@ impl Hub {
         options: &PublishOptions,
     ) -> Result<PublishCandidate, Error> {
         let mut workload = self.load_workload(tx, name).await?;
-        check_if_match(workload.revision, options.draft_revision)?;
         let published = load_published(tx, &workload).await?;
         let content = &options.content;
+        content.check_removable(&workload.draft, published.as_ref())?;
+        check_if_match(workload.revision, options.draft_revision)?;
         let ResolvedContent { spec, change } =
             self.resolve_content(tx, content, &mut workload, published.as_ref()).await?;
         let stored = PublishableWorkload {
@@ -178,6 +203,7 @@ impl Hub {
             latest_revision: store::revision::latest_number(tx, workload.id).await?,
             releases: load_present_releases(tx, workload.id).await?,
             workload,
+            is_new: false,
         };
         Ok(PublishCandidate { stored, spec })
     }

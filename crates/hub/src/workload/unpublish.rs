@@ -30,7 +30,7 @@ impl Hub {
     ) -> Result<RemovedWorkload, Error> {
         actor.authorize(UserAction::Unpublish)?;
         let mut tx = self.write_as(actor, UserAction::Unpublish).await?;
-        let workload = self.load_workload_head(&mut tx, name).await?;
+        let workload = self.lock_workload_head(&mut tx, name).await?;
         if !(removal.force && workload.intent == Intent::Unpublished) {
             actions::check_unpublish(&workload)?;
         }

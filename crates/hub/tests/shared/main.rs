@@ -11,6 +11,8 @@ use hub::{Actor, Clock, Error, Hub, HubConfig, KeySource, NewCluster, PublishOpt
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 
 mod deadlocks;
+mod deletions;
+mod deployments;
 mod lock_order;
 mod races;
 

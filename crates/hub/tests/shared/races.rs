@@ -8,6 +8,7 @@ use domain::cluster::ClusterKind;
 use domain::git_repository::GitRepositoryPut;
 use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
+use domain::request::ClusterPatch;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{Intent, NewWorkload, Source};
 use hub::{Actor, Error, Hub, NewCluster, PublishOptions};
@@ -15,7 +16,7 @@ use hub::{Actor, Error, Hub, NewCluster, PublishOptions};
 use crate::{RACE_ROUNDS, create_database, new_workload, open_server};
 
 /// Runs a test with one server on SQLite, and with one and with two servers on PostgreSQL. Its rounds are numbered differently each time.
-async fn for_each_setup(name: &str, test: impl AsyncFn(&Hub, &Hub, std::ops::Range<usize>)) {
+pub(crate) async fn for_each_setup(name: &str, test: impl AsyncFn(&Hub, &Hub, std::ops::Range<usize>)) {
     let folder = tempfile::tempdir().unwrap();
     let sqlite = format!("sqlite://{}", folder.path().join("flotilla.db").display());
     let only = open_server(&sqlite, 0).await;
@@ -27,7 +28,7 @@ async fn for_each_setup(name: &str, test: impl AsyncFn(&Hub, &Hub, std::ops::Ran
     Box::pin(test(&one, &other, RACE_ROUNDS..2 * RACE_ROUNDS)).await;
 }
 
-fn workload_of(name: &str, text: String) -> NewWorkload {
+pub(crate) fn workload_of(name: &str, text: String) -> NewWorkload {
     let mut workload = new_workload(name);
     let Source::Yaml { files } = &mut workload.spec.source else { unreachable!() };
     files[0].text = text;
@@ -103,6 +104,42 @@ async fn p35_of_two_exclusive_groups_that_are_created_at_once_with_one_member_on
             match refused.as_slice() {
                 [Error::Invalid(findings)] => assert_eq!(findings[0].code, "G502"),
                 other => panic!("round {round}: {other:?}"),
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p35_of_labels_and_an_exclusive_group_that_are_saved_at_once_for_one_cluster_one_is_refused() {
+    for_each_setup("exclusive_labels", async |one, other, rounds| {
+        let actor = Actor::system();
+        for round in rounds {
+            let value = format!("x{round}");
+            let name = format!("c-{round}");
+            let labels = [("b".to_owned(), value.clone())].into();
+            let new = NewCluster { labels, ..NewCluster::new(&name, ClusterKind::Agent) };
+            one.register_cluster(&actor, new).await.unwrap();
+            let group = |key: &str| ClusterGroup {
+                name: format!("{key}-{round}"),
+                selector: Some(format!("{key}={value}").parse().unwrap()),
+                exclusive: true,
+                ..ClusterGroup::default()
+            };
+            one.create_group(&actor, group("a")).await.unwrap();
+            let labels = [("a".to_owned(), Some(value.clone()))].into();
+            let patch = ClusterPatch { labels, ..ClusterPatch::default() };
+            let (labelled, created) = tokio::join!(
+                one.edit_cluster(&actor, &name, patch, None),
+                other.create_group(&actor, group("b")),
+            );
+            let refused = match (labelled, created) {
+                (Ok(_), Err(refused)) | (Err(refused), Ok(_)) => refused,
+                both => panic!("round {round}: {both:?}"),
+            };
+            match refused {
+                Error::Invalid(findings) => assert_eq!(findings[0].code, "G502", "round {round}"),
+                refused => panic!("round {round}: {refused:?}"),
             }
         }
     })

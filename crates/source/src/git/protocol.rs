@@ -180,9 +180,9 @@ pub(super) fn parse_refs(body: &[u8], names: &[String]) -> Result<Vec<GitRef>, G
     }
 }
 
-/// Reads the pack from the response to `fetch`.
-pub(super) fn parse_pack(body: &[u8]) -> Result<Vec<u8>, GitError> {
-    let mut lines = Lines { rest: body };
+/// The pack in the response to `fetch`. It replaces the response in its memory, of which there is enough for one of them.
+pub(super) fn parse_pack(mut body: Vec<u8>) -> Result<Vec<u8>, GitError> {
+    let mut lines = Lines { rest: &body };
     loop {
         match lines.next()? {
             Some(line) if line.as_text().is_some_and(|text| text.as_slice() == b"packfile") => break,
@@ -190,16 +190,25 @@ pub(super) fn parse_pack(body: &[u8]) -> Result<Vec<u8>, GitError> {
             None => return Err(GitError::invalid("The response of the Git server contains no pack.")),
         }
     }
-    let mut pack = Vec::with_capacity(lines.rest.len());
-    while let Some(line) = lines.next()? {
+    let mut at = body.len() - lines.rest.len();
+    let mut written = 0;
+    loop {
+        let mut lines = Lines { rest: &body[at..] };
+        let Some(line) = lines.next()? else { break };
+        let end = body.len() - lines.rest.len();
         let Some(band) = line.as_slice() else { break };
-        match band.split_first() {
-            Some((1, data)) => pack.extend_from_slice(data),
+        let bytes = match band.split_first() {
+            Some((1, data)) => data.len(),
             Some((3, error)) => return Err(server_error(error)),
-            _ => {}
-        }
+            _ => 0,
+        };
+        // The data is the end of its line.
+        body.copy_within(end - bytes..end, written);
+        written += bytes;
+        at = end;
     }
-    Ok(pack)
+    body.truncate(written);
+    Ok(body)
 }
 
 #[cfg(test)]
@@ -264,11 +273,11 @@ mod tests {
     fn a_pack_that_breaks_off_and_an_error_of_the_server_are_no_pack() {
         let complete =
             [lines(&["packfile\n", "\u{1}PA", "\u{2}progress", "\u{1}CK"]), b"0000".to_vec()].concat();
-        assert_eq!(parse_pack(&complete).unwrap(), b"PACK");
-        let broken = parse_pack(&complete[..complete.len() - 7]).unwrap_err();
+        assert_eq!(parse_pack(complete.clone()).unwrap(), b"PACK");
+        let broken = parse_pack(complete[..complete.len() - 7].to_vec()).unwrap_err();
         assert_eq!(broken.kind, GitErrorKind::Unreachable, "{broken}");
-        let missing = parse_pack(&lines(&["ERR upload-pack: not our ref 1234"])).unwrap_err();
+        let missing = parse_pack(lines(&["ERR upload-pack: not our ref 1234"])).unwrap_err();
         assert_eq!(missing.kind, GitErrorKind::NotFound);
-        assert!(parse_pack(&lines(&["packfile\n", "\u{3}out of memory"])).is_err());
+        assert!(parse_pack(lines(&["packfile\n", "\u{3}out of memory"])).is_err());
     }
 }

@@ -8,6 +8,7 @@ use super::location::OciRegistry;
 use super::{ChartRequest, FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
 use crate::archive::MAX_ARCHIVE_BYTES;
 use crate::memory_budget::CHART_INDEXES;
+use crate::reserved_body::read_reserved;
 
 impl RepositoryClient {
     pub(super) async fn fetch_http_index(
@@ -42,19 +43,20 @@ impl RepositoryClient {
             headers: Vec::new(),
             body: None,
         };
-        let response = self.egress.fetch(request).await?;
-        if response.status == StatusCode::NOT_MODIFIED && validators.is_some() {
+        let mut response = self.egress.open(request).await?;
+        if response.status() == StatusCode::NOT_MODIFIED && validators.is_some() {
             return Ok(None);
         }
-        if !response.status.is_success() {
-            return Err(RepositoryError::from_status(&response, "the index"));
+        if !response.status().is_success() {
+            return Err(RepositoryError::from_status(&response.read_to_end().await?, "the index"));
         }
-        let validators = CacheValidators::from_headers(&response.headers);
-        let repository = repository.clone();
-        let memory = CHART_INDEXES.reserve(estimate_memory(&response.body)).await?;
+        let validators = CacheValidators::from_headers(response.headers());
+        let (repository, policy) = (repository.clone(), response.policy());
+        let (body, mut memory) = read_reserved::<RepositoryError>(&mut response, &CHART_INDEXES).await?;
+        CHART_INDEXES.extend(&mut memory, estimate_memory(&body)).await?;
         let parsed = tokio::task::spawn_blocking(move || {
-            let index = RepositoryIndex::parse(&response.body, repository, response.policy);
-            drop(memory);
+            let index = RepositoryIndex::parse(&body, repository, policy);
+            drop((body, memory));
             index
         });
         let index = parsed.await.map_err(|error| RepositoryError::from_task(&error))??;

@@ -5,7 +5,7 @@ use http::Method;
 
 use super::send::ApiCall;
 use super::{Client, ORGANIZATION, if_match};
-use crate::{ClusterGroupPut, Error, PreviewRequest};
+use crate::{ClusterGroupDetails, ClusterGroupPut, Error, PreviewRequest};
 
 impl Client {
     /// The last placement decision of this workload, per cluster with the reasons.
@@ -25,6 +25,11 @@ impl Client {
 
     /// One cluster group.
     pub async fn get_group(&self, name: &str) -> Result<ClusterGroup, Error> {
+        self.api_call(Method::GET, &["cluster-groups", name]).send_json().await
+    }
+
+    /// One cluster group with what is wrong with it.
+    pub async fn get_group_details(&self, name: &str) -> Result<ClusterGroupDetails, Error> {
         self.api_call(Method::GET, &["cluster-groups", name]).send_json().await
     }
 

@@ -25,6 +25,8 @@ use crate::problem::ApiError;
         (status = 200, body = Workload, description = "The workload with the changed draft"),
         (status = 201, body = Plan, description = "With `dryRun=true`: the plan"),
         (status = 202, body = PublishResult, description = "With `now=true`: the revision is stored; the rollout is in progress"),
+        (status = 404, body = Problem, content_type = "application/problem+json",
+            description = "There is no such workload, or it has no such override, whatever the ETag"),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "The workload is not published, its rollout is not completed, or more clusters would lose it than allowed without `confirm`"),
         (status = 412, body = Problem, content_type = "application/problem+json",

@@ -1,6 +1,7 @@
 //! One group: its members by name and by selector, and its features.
 
 use domain::labels::LabelSelector;
+use wire::ClusterGroupDetails;
 
 use super::section::Description;
 use crate::connection::ServerConnection;
@@ -10,7 +11,7 @@ use crate::pages::list_all_pages;
 
 /// The description of a group.
 pub async fn describe_group(remote: &ServerConnection, name: &str) -> Result<String, Failure> {
-    let group = remote.client.get_group(name).await?;
+    let ClusterGroupDetails { group, findings } = remote.client.get_group_details(name).await?;
     let clusters = list_all_pages(async |query| remote.client.list_clusters(&query).await).await?;
     let mut text = Description::default();
     text.field("name", &group.name);
@@ -20,6 +21,10 @@ pub async fn describe_group(remote: &ServerConnection, name: &str) -> Result<Str
         group.selector.as_ref().map_or_else(|| "none".to_owned(), LabelSelector::to_string),
     );
     text.field("exclusive", if group.exclusive { "yes" } else { "no" });
+    if !findings.is_empty() {
+        let messages: Vec<String> = findings.into_iter().map(|finding| finding.message).collect();
+        text.list("conflicts", &messages);
+    }
     let locked: Vec<String> = group.locked_values.lines().map(str::to_owned).collect();
     text.list("locked values", &locked);
     let missing: Vec<String> = group

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::id::ClusterId;
 use crate::model::cluster::{Cluster, Connectivity};
+use crate::text::finding::Finding;
 
 /// The request to create a group or to change its members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -14,7 +15,7 @@ pub struct ClusterGroupRequest {
     pub name: String,
     /// Ids of its members.
     pub members: Vec<ClusterId>,
-    /// Whether its members may be in no other group; without it, an update keeps what it is.
+    /// Whether its members may be in no other group; without it, an update retains what is stored.
     pub exclusive: Option<bool>,
 }
 
@@ -40,6 +41,9 @@ pub struct ClusterGroupView {
     /// Its revision, which is also the ETag of the response.
     #[serde(default)]
     pub revision: i64,
+    /// Its clusters that are in another group although one of both is exclusive; not in a list of groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 /// A member of a group.

@@ -136,7 +136,7 @@ pub struct GroupSummary {
     pub clusters: Vec<String>,
     /// Its selector.
     pub selector: Option<LabelSelector>,
-    /// Whether its named members may be in no other group.
+    /// Whether its clusters may be in no other group.
     pub exclusive: bool,
 }
 

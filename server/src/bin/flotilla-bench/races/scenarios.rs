@@ -6,6 +6,7 @@ use super::race::Race;
 
 mod charts;
 mod clusters;
+mod deletions;
 mod exposures;
 mod groups;
 mod names;
@@ -27,7 +28,7 @@ pub const FIRST: Scenario =
     Scenario { name: "setup-token", run: |race| Box::pin(users::use_setup_token_once(race)) };
 
 /// Those of every round.
-pub const ALL: [Scenario; 19] = [
+pub const ALL: [Scenario; 20] = [
     Scenario { name: "names", run: |race| Box::pin(names::use_names_once(race)) },
     Scenario { name: "repository-urls", run: |race| Box::pin(names::use_repository_urls_once(race)) },
     Scenario { name: "deleted-group", run: |race| Box::pin(groups::delete_group_in_use(race)) },
@@ -37,6 +38,7 @@ pub const ALL: [Scenario; 19] = [
     Scenario { name: "exposures", run: |race| Box::pin(exposures::expose_once(race)) },
     Scenario { name: "deleted-chart", run: |race| Box::pin(charts::delete_chart_in_use(race)) },
     Scenario { name: "object-revisions", run: |race| Box::pin(revisions::change_once(race)) },
+    Scenario { name: "deletions", run: |race| Box::pin(deletions::delete_once(race)) },
     Scenario { name: "draft-publishes", run: |race| Box::pin(revisions::publish_once(race)) },
     Scenario { name: "workload-intent", run: |race| Box::pin(revisions::change_intent(race)) },
     Scenario { name: "deleted-cluster", run: |race| Box::pin(clusters::delete_cluster_in_use(race)) },
