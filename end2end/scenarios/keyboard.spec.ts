@@ -22,7 +22,7 @@ test("shortcuts lead to pages, to the search and to the list of shortcuts, and a
   await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeHidden();
-  for (const [key, path] of [["c", "/clusters"], ["e", "/events"], ["f", "/"]] as const) {
+  for (const [key, path] of [["c", "/clusters"], ["i", "/incidents"], ["e", "/events"], ["f", "/"]] as const) {
     await page.keyboard.press("g");
     await page.keyboard.press(key);
     await expect(page).toHaveURL(new RegExp(`${path}$`));
