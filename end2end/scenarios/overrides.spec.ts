@@ -124,5 +124,17 @@ test("a removed override is reviewed and published alone", async ({ page }) => {
   await expect(button).not.toHaveAttribute("aria-disabled", "true");
   await button.click();
   await expect(page.getByText("5 of 5 clusters healthy with r3")).toBeVisible();
+});
+
+test("the first override of a draft can be for labels instead of one cluster", async ({ page }) => {
+  await open(page, `/workloads/${NAME}?tab=overrides`);
+  await expect(page.getByRole("heading", { name: "No overrides" })).toBeVisible();
+  await page.getByRole("link", { name: "New override" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("europe");
+  await page.getByLabel("Labels", { exact: true }).fill("region=eu-west");
+  await page.getByLabel("Deployment web replicas").fill("4");
+  await page.getByRole("button", { name: "Save override" }).click();
+  await expect(page.getByText("Override europe saved.")).toBeVisible();
+  await expect(override(page, "europe")).toContainText("labels region=eu-west");
   await remove(page, NAME);
 });
