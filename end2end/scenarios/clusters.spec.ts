@@ -157,6 +157,8 @@ test("s0_3 a cluster with a workload is deleted only by its name and with the co
     await open(page, "/clusters/us-east-2");
     await expect(row(page, "lighthouse")).toContainText("Healthy");
     await expect(page.getByRole("link", { name: "Revoke certificates…" }), "the server serves it").toHaveCount(0);
+    await chooseAction(page, "Edit labels");
+    await expect(page).toHaveURL(/us-east-2#labels$/);
     await chooseAction(page, "Delete…");
     const dialog = page.getByRole("dialog");
     await expect(dialog).toContainText("Delete us-east-2 with 1 workload?");
