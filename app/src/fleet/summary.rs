@@ -4,7 +4,7 @@ use domain::event::EventKind;
 use domain::fleet::FleetStatus;
 use leptos::prelude::*;
 
-use crate::components::{StateGroup, pluralize};
+use crate::components::{StateGroup, pluralize, unbroken_durations};
 use crate::events::EventSummary;
 use crate::live;
 
@@ -19,9 +19,9 @@ pub fn FleetSummary(
     let now = live::server_now(fleet.read_at);
     let lead = {
         let fleet = fleet.clone();
-        move || headline(&fleet, now.get())
+        move || unbroken_durations(&headline(&fleet, now.get()))
     };
-    let rest = move || details(&fleet, last_change.as_ref(), now.get());
+    let rest = move || unbroken_durations(&details(&fleet, last_change.as_ref(), now.get()));
     view! {
         <h1 class="title">
             {lead} " " <span class="title-rest">{rest}</span>

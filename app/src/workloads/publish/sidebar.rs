@@ -72,7 +72,7 @@ fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<Plan
                 <dt>"Created"</dt>
                 <dd><Age since=plan.created_at at=review.read_at suffix=" ago" /></dd>
                 <dt>"Expires"</dt>
-                <dd>{format!("in {left} min")}</dd>
+                <dd>{format!("in {left}\u{a0}min")}</dd>
                 <dt>"Dry run"</dt>
                 <dd aria-live="polite">{run.join(", ")}</dd>
             </dl>
