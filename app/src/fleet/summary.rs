@@ -44,8 +44,9 @@ fn headline(fleet: &FleetStatus, now: domain::Timestamp) -> String {
     if fleet.rollouts_waiting > 0 {
         return format!("{} waiting for a user.", pluralize(fleet.rollouts_waiting, "rollout"));
     }
-    let (moving, drifted) =
-        (StateGroup::Moving.count_releases(&fleet.counts), StateGroup::Drifted.count_releases(&fleet.counts));
+    let drifted = StateGroup::Drifted.count_releases(&fleet.counts);
+    let moving =
+        StateGroup::Moving.count_releases(&fleet.counts) + StateGroup::Removing.count_releases(&fleet.counts);
     if drifted > 0 {
         return format!("{} drifted.", pluralize(drifted, "release"));
     }
