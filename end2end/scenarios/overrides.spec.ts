@@ -51,8 +51,12 @@ test("after a parallel edit the input stays in the form, and the stored draft op
   await expect(other.getByText("Override us-east-1 saved.")).toBeVisible();
 
   faults.expect(/status (of )?412/);
+  // The button is at the foot of a form that is longer than the window, and the error at its head.
+  await page.setViewportSize({ width: 1280, height: 420 });
   await page.getByRole("button", { name: "Save override" }).click();
   await expect(page.getByRole("alert")).toContainText("Changed in the meantime");
+  await expect(page.getByRole("alert")).toBeInViewport({ ratio: 1 });
+  await page.setViewportSize({ width: 1280, height: 720 });
   await expect(page.getByRole("heading", { name: "Override for eu-west-1" })).toBeVisible();
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("5");
   await accessible(page, "a conflict");
