@@ -57,7 +57,7 @@ export async function walk(page, person) {
 
 /** 4 replicas on us-east-1. */
 async function override(page, { click, type, see }) {
-  await click(page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "us-east-1" }));
+  await click(page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: "us-east-1" }));
   await see(page.getByRole("heading", { name: "us-east-1", exact: true }));
   await type(page.getByLabel("Deployment shop replicas"), "4");
 }

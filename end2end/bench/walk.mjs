@@ -55,7 +55,7 @@ async function see(target) {
 
 /** Opens the demo's menu of faults and injects one into a workload. */
 async function injectFault(page, label, workload) {
-  await click(page.getByRole("button", { name: "Break it", exact: true }));
+  await click(page.getByRole("button", { name: "Inject fault", exact: true }));
   await select(page.getByLabel("Workload", { exact: true }), workload);
   await click(page.getByRole("button", { name: label, exact: true }));
 }

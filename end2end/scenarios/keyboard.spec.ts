@@ -79,7 +79,7 @@ test("a menu opens at its button, within the window, and closes with Esc", async
   await open(page, "/clusters/eu-west-1");
   for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
     await page.setViewportSize(viewport);
-    for (const [button, entry] of [["Break it", "Take it offline"], ["Theme", "Light"], [/demo/, "Sign out"]] as const) {
+    for (const [button, entry] of [["Inject fault", "Disconnect"], ["Theme", "Light"], [/demo/, "Sign out"]] as const) {
       const opener = page.getByRole("button", { name: button });
       await opener.click();
       const choice = page.getByRole("button", { name: entry });

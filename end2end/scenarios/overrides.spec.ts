@@ -22,7 +22,7 @@ test.describe.configure({ mode: "serial" });
 
 /** Fills the form of an override of the replicas on one cluster. */
 async function fill(page: Page, cluster: string, replicas: string): Promise<void> {
-  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: cluster }).click();
+  await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: cluster }).click();
   await expect(page.getByRole("heading", { name: `Override for ${cluster}` })).toBeVisible();
   await page.getByLabel("Deployment web replicas").fill(replicas);
 }

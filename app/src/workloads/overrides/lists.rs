@@ -72,7 +72,7 @@ pub(super) fn cluster_list(state: EditorState, follow: Callback<(MouseEvent, Str
     };
     let heading = pluralize(u32::try_from(all).unwrap_or(u32::MAX), "cluster");
     view! {
-        <nav class="stack-sm" aria-label="Clusters that get it">
+        <nav class="stack-sm" aria-label="Target clusters">
             <div class="flex items-baseline justify-between gap-2">
                 <h2 class="section">{heading}</h2>
                 <span class="meta" aria-hidden="true">
