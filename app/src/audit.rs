@@ -125,7 +125,7 @@ fn verification(verify: ServerAction<AuditVerify>) -> AnyView {
                 <p>
                     <b>{format!("Intact up to entry {}.", head.seq)}</b>
                     " Its hash is " <code class="break-all">{head.hash.as_str().to_owned()}</code>
-                    ". Keep it elsewhere: an export that contains it proves that nothing before was changed."
+                    ". Store it elsewhere: an export that contains it proves that nothing before was changed."
                 </p>
             </Banner>
         }

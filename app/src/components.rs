@@ -35,5 +35,7 @@ pub use status::{
     ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label,
 };
 pub use tabs::PageTabs;
-pub use text::{escape_html, join_names, pluralize, split_words, textarea_html, unbroken};
+pub use text::{
+    escape_html, join_names, pluralize, split_words, textarea_html, unbroken, unbroken_durations,
+};
 pub use timeline::Timeline;

@@ -14,7 +14,7 @@ pub enum DemoAction {
     ChangeImage,
     /// Make its image missing, and delete its pods.
     FailImagePulls,
-    /// Let its containers crash.
+    /// Make its containers crash.
     CrashContainers,
     /// End both.
     RestoreImage,

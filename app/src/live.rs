@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::paths;
 
+pub mod alerts;
 pub mod editor;
 pub mod files;
 pub mod form;
@@ -116,6 +117,7 @@ pub fn provide_live_updates() {
         page::start_clock(live.clock);
         keys::listen();
         page::follow_finding_links();
+        alerts::watch_submissions();
     });
 }
 

@@ -328,6 +328,11 @@ pub fn cluster_scheduling(name: &str) -> String {
     format!("{}#scheduling", cluster(name))
 }
 
+/// The cluster, at the part of its page about labels.
+pub fn cluster_labels(name: &str) -> String {
+    format!("{}#labels", cluster(name))
+}
+
 /// Sign in, then go on to `next`.
 pub fn sign_in(next: &str) -> String {
     query(SIGN_IN, &[("next", next)])
@@ -415,6 +420,7 @@ mod tests {
             search("web"),
             switch_workload("history"),
             cluster_scheduling("edge-1"),
+            cluster_labels("edge-1"),
             EVENTS.to_owned(),
             INCIDENTS.to_owned(),
             incident("01K"),
@@ -446,6 +452,7 @@ mod tests {
         /search?q=web
         /search?switch=history
         /clusters/edge-1#scheduling
+        /clusters/edge-1#labels
         /events
         /incidents
         /incidents/01K

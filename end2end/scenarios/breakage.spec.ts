@@ -42,8 +42,8 @@ test("an offline cluster shows its last known state and blocks no other; after i
   // Waits until a cluster without heartbeat is offline.
   test.slow();
   await open(page, "/clusters/us-east-2");
-  await injectFault(page, "Take it offline");
-  await expect(page.getByText("us-east-2 is offline until you bring it back online.")).toBeVisible();
+  await injectFault(page, "Disconnect");
+  await expect(page.getByText("us-east-2 is offline until it is reconnected.")).toBeVisible();
 
   try {
     await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
@@ -58,7 +58,7 @@ test("an offline cluster shows its last known state and blocks no other; after i
     await expect(page.getByText(/^1 cluster offline; they get it when they reconnect and block no other cluster\./)).toBeVisible();
   } finally {
     await open(page, "/clusters/us-east-2");
-    await injectFault(page, "Bring it back");
+    await injectFault(page, "Reconnect");
     await expect(page.getByText("us-east-2 is online again.")).toBeVisible();
   }
   await expect(page.getByRole("main").getByText(/^Online/).first()).toBeVisible();

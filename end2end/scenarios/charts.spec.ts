@@ -77,7 +77,7 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await page.getByText("All clusters", { exact: true }).click();
   await toStep(page, "Overrides");
   await step(page, "Overrides");
-  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "eu-west-1" }).click();
+  await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: "eu-west-1" }).click();
   await page.getByLabel("Chart values as YAML").fill("message: special");
   await expect(page.getByRole("row", { name: /message/ })).toContainText("cluster eu-west-1");
   await expect(page.getByRole("row", { name: /message/ })).toContainText("common ← common");
@@ -85,7 +85,7 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await toStep(page, "Rollout");
   await step(page, "Rollout");
   await open(page, "/workloads/beacon?tab=overrides");
-  await expect(page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: /eu-west-1/ })).toContainText("1 field differs");
+  await expect(page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: /eu-west-1/ })).toContainText("1 field differs");
 
   await open(page, "/workloads/beacon/publish");
   await publish(page, "beacon");

@@ -51,7 +51,7 @@ test("s0_3 a taint by which a workload would leave is confirmed first, and the p
   await dialog.getByRole("button", { name: "Set" }).click();
   await expect(taints.getByText("dedicated=gpu:NoSelect", { exact: true })).toBeVisible();
   await expect(dialog).toHaveCount(0);
-  const leaving = row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d min$/ });
+  const leaving = row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d\smin$/ });
   await expect(leaving).toBeVisible();
   await accessible(page, "a cluster that a workload is about to leave");
 
@@ -157,6 +157,8 @@ test("s0_3 a cluster with a workload is deleted only by its name and with the co
     await open(page, "/clusters/us-east-2");
     await expect(row(page, "lighthouse")).toContainText("Healthy");
     await expect(page.getByRole("link", { name: "Revoke certificates…" }), "the server serves it").toHaveCount(0);
+    await chooseAction(page, "Edit labels");
+    await expect(page).toHaveURL(/us-east-2#labels$/);
     await chooseAction(page, "Delete…");
     const dialog = page.getByRole("dialog");
     await expect(dialog).toContainText("Delete us-east-2 with 1 workload?");

@@ -1,15 +1,21 @@
-// An incident from a bad image to its end: it opens, is acknowledged, names the publish before it, and closes when the image is fixed.
+// An incident from a bad image to its end: it opens, is acknowledged, names the publish before it, and closes after a rollback.
 
 import { alive, describe, expect, fixture, open, publish, remove, row, step, test, toStep } from "./kit.js";
 
-test("a bad image opens one incident that a user acknowledges and that closes when the image is fixed", async ({ page }) => {
-  // The delay of an incident, two publishes, and the retries of the pods.
+test("a bad image opens one incident that a user acknowledges, that leads to the rollback, and that closes after it", async ({ page }) => {
+  // The delay of an incident, three publishes, and the retries of the pods.
   test.slow();
-  await describe(page, "gull", "gull", fixture("bad", "image-does-not-exist.yaml"));
+  const bad = fixture("bad", "image-does-not-exist.yaml");
+  await describe(page, "gull", "gull", bad.replace(/image: \S+/, "image: nginx:1.29"));
   await toStep(page, "Placement");
   await step(page, "Placement");
   await page.getByRole("checkbox", { name: "eu-west-1" }).check();
   await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
+  await toStep(page, "Review");
+  await publish(page, "gull");
+  await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible();
+  await open(page, "/workloads/gull/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("nginx:9.9");
   await toStep(page, "Review");
   await publish(page, "gull");
   await expect(row(page, "eu-west-1")).toContainText("Degraded");
@@ -22,17 +28,15 @@ test("a bad image opens one incident that a user acknowledges and that closes wh
   await alive(page);
   await expect(page.getByRole("heading", { level: 1, name: "gull fails on 1 cluster" })).toBeVisible();
   await expect(page.getByText(/cannot pull image/).first()).toBeVisible();
-  await expect(page.getByRole("region", { name: "Change before" })).toContainText("Revision 1 was published");
+  await expect(page.getByRole("region", { name: "Change before" })).toContainText("Revision 2 was published");
   await expect(page.getByRole("region", { name: "Notifications" })).toContainText("Nobody is notified");
   await page.getByRole("button", { name: "Acknowledge" }).click();
   await expect(page.getByText(/^Acknowledged by demo/)).toBeVisible();
   const address = new URL(page.url()).pathname;
 
-  await open(page, "/workloads/gull/edit/source");
-  await page.getByLabel("Image", { exact: true }).fill("nginx:1.29");
-  await toStep(page, "Review");
+  await page.getByRole("link", { name: "Roll back to r1…" }).click();
   await publish(page, "gull");
-  await expect(row(page, "eu-west-1")).toContainText("Healthy");
+  await expect(page.getByText("1 of 1 clusters healthy with r3")).toBeVisible();
   await open(page, address);
   await expect(page.getByRole("heading", { level: 1, name: /^gull recovered on 1 cluster after/ })).toBeVisible();
   await open(page, "/incidents?workload=gull");

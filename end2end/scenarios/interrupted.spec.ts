@@ -50,7 +50,7 @@ test("s1_23 p3 p17 a cluster that returns after a forced deletion removes the ob
   await expect(row(page, "us-east-2")).toContainText("Healthy");
 
   await open(page, "/clusters/us-east-2");
-  await injectFault(page, "Take it offline");
+  await injectFault(page, "Disconnect");
   try {
     await open(page, "/workloads/leftover");
     await expect(row(page, "us-east-2")).toContainText("last known");
@@ -63,7 +63,7 @@ test("s1_23 p3 p17 a cluster that returns after a forced deletion removes the ob
     await notListed(page, "leftover");
   } finally {
     await open(page, "/clusters/us-east-2");
-    await injectFault(page, "Bring it back");
+    await injectFault(page, "Reconnect");
   }
   await open(page, "/events?cluster=us-east-2");
   const cleanedUp = page.getByRole("main").getByRole("listitem").filter({ hasText: /leftover was cleaned up on us-east-2, .* after it was given up there/ });

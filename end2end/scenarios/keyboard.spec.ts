@@ -22,7 +22,7 @@ test("shortcuts lead to pages, to the search and to the list of shortcuts, and a
   await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeHidden();
-  for (const [key, path] of [["c", "/clusters"], ["e", "/events"], ["f", "/"]] as const) {
+  for (const [key, path] of [["c", "/clusters"], ["i", "/incidents"], ["e", "/events"], ["f", "/"]] as const) {
     await page.keyboard.press("g");
     await page.keyboard.press(key);
     await expect(page).toHaveURL(new RegExp(`${path}$`));
@@ -79,7 +79,7 @@ test("a menu opens at its button, within the window, and closes with Esc", async
   await open(page, "/clusters/eu-west-1");
   for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
     await page.setViewportSize(viewport);
-    for (const [button, entry] of [["Break it", "Take it offline"], ["Theme", "Light"], [/demo/, "Sign out"]] as const) {
+    for (const [button, entry] of [["Inject fault", "Disconnect"], ["Theme", "Light"], [/demo/, "Sign out"]] as const) {
       const opener = page.getByRole("button", { name: button });
       await opener.click();
       const choice = page.getByRole("button", { name: entry });
@@ -90,5 +90,22 @@ test("a menu opens at its button, within the window, and closes with Esc", async
       await page.keyboard.press("Escape");
       await expect(choice).toBeHidden();
     }
+  }
+});
+
+test("a fold that gets the focus is not covered by the foot bar", async ({ page }) => {
+  await page.setViewportSize({ width: 1280, height: 420 });
+  await open(page, "/workloads/lighthouse/edit/policies");
+  const folds = page.locator("#content summary:visible");
+  await expect(folds.first()).toBeAttached();
+  for (const fold of await folds.all()) {
+    // Distance between the fold and the bar; again while the page is still laid out.
+    const distance = (): Promise<number> =>
+      fold.evaluate((node: HTMLElement) => {
+        node.blur();
+        node.focus();
+        return document.querySelector(".footbar")!.getBoundingClientRect().top - node.getBoundingClientRect().bottom;
+      });
+    await expect.poll(distance).toBeGreaterThanOrEqual(0);
   }
 });

@@ -314,7 +314,7 @@ export async function injectFault(page: Page, what: string, workload?: string): 
   // nothing: it is repeated until a request was sent, and never after that.
   await expect(async () => {
     if (isSent) return;
-    if (!(await item.isVisible())) await page.getByRole("button", { name: "Break it" }).click({ timeout: 10_000 });
+    if (!(await item.isVisible())) await page.getByRole("button", { name: "Inject fault" }).click({ timeout: 10_000 });
     if (workload) await page.getByLabel("Workload", { exact: true }).selectOption(workload, { timeout: 3_000 });
     await item.click({ timeout: 3_000 });
     await expect.poll(() => isSent, { timeout: 5_000 }).toBe(true);

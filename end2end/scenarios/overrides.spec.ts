@@ -22,7 +22,7 @@ test.describe.configure({ mode: "serial" });
 
 /** Fills the form of an override of the replicas on one cluster. */
 async function fill(page: Page, cluster: string, replicas: string): Promise<void> {
-  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: cluster }).click();
+  await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: cluster }).click();
   await expect(page.getByRole("heading", { name: `Override for ${cluster}` })).toBeVisible();
   await page.getByLabel("Deployment web replicas").fill(replicas);
 }
@@ -51,8 +51,12 @@ test("after a parallel edit the input stays in the form, and the stored draft op
   await expect(other.getByText("Override us-east-1 saved.")).toBeVisible();
 
   faults.expect(/status (of )?412/);
+  // The button is at the foot of a form that is longer than the window, and the error at its head.
+  await page.setViewportSize({ width: 1280, height: 420 });
   await page.getByRole("button", { name: "Save override" }).click();
   await expect(page.getByRole("alert")).toContainText("Changed in the meantime");
+  await expect(page.getByRole("alert")).toBeInViewport({ ratio: 1 });
+  await page.setViewportSize({ width: 1280, height: 720 });
   await expect(page.getByRole("heading", { name: "Override for eu-west-1" })).toBeVisible();
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("5");
   await accessible(page, "a conflict");
@@ -124,5 +128,17 @@ test("a removed override is reviewed and published alone", async ({ page }) => {
   await expect(button).not.toHaveAttribute("aria-disabled", "true");
   await button.click();
   await expect(page.getByText("5 of 5 clusters healthy with r3")).toBeVisible();
+});
+
+test("the first override of a draft can be for labels instead of one cluster", async ({ page }) => {
+  await open(page, `/workloads/${NAME}?tab=overrides`);
+  await expect(page.getByRole("heading", { name: "No overrides" })).toBeVisible();
+  await page.getByRole("link", { name: "New override" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("europe");
+  await page.getByLabel("Labels", { exact: true }).fill("region=eu-west");
+  await page.getByLabel("Deployment web replicas").fill("4");
+  await page.getByRole("button", { name: "Save override" }).click();
+  await expect(page.getByText("Override europe saved.")).toBeVisible();
+  await expect(override(page, "europe")).toContainText("labels region=eu-west");
   await remove(page, NAME);
 });

@@ -100,7 +100,7 @@ test("a saved placement is displayed again, also as YAML", async ({ page }) => {
 test("a cluster gets other replicas with the form, and the value shows its provenance", async ({ page }) => {
   await open(page, `/workloads/${NAME}?tab=overrides`);
   const field = page.getByLabel("Deployment web replicas");
-  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "eu-west-1" }).click();
+  await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: "eu-west-1" }).click();
   await field.fill("5");
   const replicas = page.getByRole("row").filter({ has: field });
   await expect(page.getByText("5 from eu-west-1 ← 2 base")).toBeVisible();
@@ -113,7 +113,7 @@ test("a cluster gets other replicas with the form, and the value shows its prove
   await expect(override(page, "eu-west-1")).toContainText("1 change");
 
   // Another cluster has the base value; an unknown cluster is reported.
-  const clusters = page.getByRole("navigation", { name: "Clusters that get it" });
+  const clusters = page.getByRole("navigation", { name: "Target clusters" });
   await expect(clusters.getByRole("link", { name: /eu-west-1/ })).toContainText("1 field differs");
   await clusters.getByRole("link", { name: /eu-west-2/ }).click();
   await expect(page.getByRole("heading", { name: "eu-west-2", exact: true })).toBeVisible();
@@ -138,7 +138,7 @@ test("an override is saved and removed without script", async ({ browser, signed
   const context = await browser.newContext({ javaScriptEnabled: false, storageState: signedIn, baseURL });
   const page = await context.newPage();
   await page.goto(`/workloads/${NAME}?tab=overrides`);
-  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "eu-west-2" }).click();
+  await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: "eu-west-2" }).click();
   await page.getByLabel("Deployment web replicas").fill("4");
   await page.getByRole("button", { name: "Save override" }).click();
   await expect(override(page, "eu-west-2")).toContainText("1 change");

@@ -157,7 +157,7 @@ test("clusters whose new objects differ are separate groups that name the differ
   await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible();
   await open(page, "/workloads/regions/publish");
   await expect(page.getByText("No changes: 5 clusters already run what revision 2 contains.")).toBeVisible();
-  await expect(page.getByText(/^5 clusters keep their 1 object as they are; a new revision is recorded\.$/)).toBeVisible();
+  await expect(page.getByText(/^5 clusters retain their 1 object unchanged; a new revision is recorded\.$/)).toBeVisible();
   await remove(page, "regions");
 });
 

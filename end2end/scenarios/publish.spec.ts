@@ -82,6 +82,8 @@ test("a second revision is published from the draft and is listed in the history
   await expect(page.getByRole("heading", { name: "Changed against r1" })).toBeVisible();
   await expect(page.getByText("spec.replicas", { exact: true })).toBeVisible();
   await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible();
+  await page.getByRole("button", { name: "Compare" }).click();
+  await expect(page, "without the empty field of the cluster").toHaveURL(/\/revisions\/2\?against=1$/);
   await open(page, "/workloads/shop/revisions/1");
   await expect(page.getByText("Replaced by r2.")).toBeVisible();
   await page.getByRole("link", { name: "r2" }).click();

@@ -98,7 +98,7 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     await page.getByRole("checkbox", { name: /europe/ }).check();
     await toStep(page, "Overrides");
     await step(page, "Overrides");
-    await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "eu-2" }).click();
+    await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: "eu-2" }).click();
     await page.getByLabel("Chart values as YAML").fill("message: special");
     await expect(page.getByRole("row", { name: /message/ })).toContainText("cluster eu-2");
     await toStep(page, "Rollout");

@@ -75,7 +75,7 @@ test("p29 a failing canary stops the rollout, and aborting it leaves the other c
   await expect(row(page, "eu-west-2")).toContainText("Waiting for wave");
   await panel.getByRole("link", { name: "Abort…" }).click();
   const question = page.getByRole("dialog", { name: "Abort the rollout of bird r1?" });
-  await expect(question).toContainText("2 clusters do not get r1; those that have it keep it.");
+  await expect(question).toContainText("2 clusters do not get r1; those that have it stay at it.");
   await question.getByRole("button", { name: "Abort rollout" }).click();
   await expect(panel).toContainText("Aborted by demo at wave 1 of 3 (canary)");
   await expect(row(page, "eu-west-2")).toContainText("Suspended");

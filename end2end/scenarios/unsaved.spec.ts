@@ -156,7 +156,7 @@ test("the tabs Config and Overrides, the rollout and the policies are saved too"
 
   // A new override is saved when the page is left, because its name is complete only then; an existing one while typing.
   await open(page, `/workloads/${NAME}?tab=overrides`);
-  const link = page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "eu-west-1" });
+  const link = page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: "eu-west-1" });
   await link.click();
   await expect(link).toHaveAttribute("aria-current", "true");
   await leaveForHistory(page, async () => page.getByLabel("Deployment web replicas").fill("5"));
@@ -168,7 +168,7 @@ test("the tabs Config and Overrides, the rollout and the policies are saved too"
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("7");
 
   // Another cluster is opened after what was typed for this one is saved.
-  const clusters = page.getByRole("navigation", { name: "Clusters that get it" });
+  const clusters = page.getByRole("navigation", { name: "Target clusters" });
   await clusters.getByRole("link", { name: "eu-west-2" }).click();
   await expect(page.getByRole("heading", { name: "Override for eu-west-2" })).toBeVisible();
   await page.getByLabel("Deployment web replicas").fill("6");

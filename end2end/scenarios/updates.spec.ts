@@ -26,7 +26,7 @@ test.afterEach(async ({ page }) => setLabel(page, null));
 test("a menu stays open while its page is updated, and its items work", async ({ page }) => {
   await open(page, "/clusters/eu-west-1");
   const fault = page.getByRole("button", { name: "Change replicas by hand" });
-  await page.getByRole("button", { name: "Break it" }).click();
+  await page.getByRole("button", { name: "Inject fault" }).click();
   await update(page, "cluster_read", "low");
   await expect(page.getByRole("button", { name: "Remove tide" }), "the page is updated").toBeAttached();
   await expect(fault).toBeVisible();
@@ -34,7 +34,7 @@ test("a menu stays open while its page is updated, and its items work", async ({
   await expect(page.getByText(/replicas were changed from \d to \d by hand/)).toBeVisible();
   await expect(fault, "closed by the choice").toBeHidden();
 
-  await page.getByRole("button", { name: "Break it" }).click();
+  await page.getByRole("button", { name: "Inject fault" }).click();
   await update(page, "cluster_read", "high");
   await expect(page.getByText("tide=high")).toBeVisible();
   await expect(fault, "also after a choice").toBeVisible();

@@ -45,7 +45,7 @@ test("s0_14 two containers with a Service and an Ingress are deployed to three o
   }
   await page.getByRole("button", { name: "Continue to Overrides" }).click();
   await step(page, "Overrides");
-  await page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: "us-east-1" }).click();
+  await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: "us-east-1" }).click();
   await expect(page.getByRole("heading", { name: "us-east-1", exact: true }), "the heading shows the cluster of the override").toBeVisible();
   await page.getByLabel("Deployment pair replicas").fill("4");
   await page.getByRole("button", { name: "Continue to Rollout" }).click();

@@ -86,7 +86,7 @@ fn print_welcome(url: &str, credentials: &credentials::DemoCredentials, data: &P
         "  Command line: set -a; . {}; set +a; flotilla status",
         data.join("cli.env").display()
     ));
-    print_line("  To inject faults, open a cluster's page and use \"Break it\".");
+    print_line("  To inject faults, open a cluster's page and use \"Inject fault\".");
     print_line("");
     print_line(&format!("Flotilla is ready at {url}"));
 }

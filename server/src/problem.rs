@@ -85,7 +85,7 @@ impl ApiError {
 }
 
 fn reason_phrase(status: StatusCode) -> &'static str {
-    status.canonical_reason().unwrap_or("Refused")
+    status.canonical_reason().unwrap_or("Rejected")
 }
 
 /// The status of each error of the hub.

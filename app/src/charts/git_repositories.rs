@@ -147,7 +147,7 @@ fn removal_dialog(name: String, remove: ServerAction<GitRepositoryRemove>) -> An
                     <input type="hidden" name="name" value=name />
                     <div class="dialog-body">
                         {action_error(remove.value())}
-                        <p>"Its credentials, the secret of its webhook and its allowed signers are deleted. Workloads that follow it keep their commit; the next ones are read without credentials and may be unsigned."</p>
+                        <p>"Its credentials, the secret of its webhook and its allowed signers are deleted. Workloads that follow it stay at their commit; the next ones are read without credentials and may be unsigned."</p>
                     </div>
                     {dialog_buttons(paths::CHARTS.to_owned(), "Remove Git repository", "btn btn-danger-solid")}
                 </Permission>
@@ -172,12 +172,12 @@ fn show_form(save: ServerAction<GitRepositorySave>) -> AnyView {
                     {TextField { id: "git-name", name: "form[name]", label: "Name", help: "The address of its webhook ends with it.", max_length: 63, is_required: true, ..TextField::default() }.view()}
                     {TextField { id: "git-url", name: "form[url]", label: "URL", help: "As sources name it, such as https://github.com/acme/deploy.git.", max_length: 500, is_required: true, ..TextField::default() }.view()}
                     {TextField { id: "git-user", name: "form[user_name]", label: "User name", help: "Empty for a public repository. Many servers accept any name for a token.", max_length: 200, is_required: false, ..TextField::default() }.view()}
-                    {secret_field("git-secret", "form[secret]", "Password or token", "Empty to keep the stored one.")}
-                    {secret_field("git-webhook", "form[webhook_secret]", "Secret of the webhook", "At least 16 bytes; empty without a webhook, or to keep the stored one.")}
+                    {secret_field("git-secret", "form[secret]", "Password or token", "Leave empty to retain the stored one.")}
+                    {secret_field("git-webhook", "form[webhook_secret]", "Secret of the webhook", "At least 16 bytes; empty without a webhook, or to retain the stored one.")}
                     <div class="field">
                         <label class="field-label" for="git-signers">"Allowed signers"</label>
                         <textarea class="input input-mono" id="git-signers" name="form[allowed_signers]" rows="3" spellcheck="false"></textarea>
-                        <p class="field-help">"SSH public keys, one a line. Commits that none of them signed are blocked. Empty to keep the stored ones."</p>
+                        <p class="field-help">"SSH public keys, one a line. Commits that none of them signed are blocked. Leave empty to retain the stored ones."</p>
                     </div>
                     <div>
                         <button class="btn btn-primary" type="submit" disabled=move || save.pending().get()>

@@ -108,8 +108,8 @@ fn show_chart(data: ChartPageData, is_deleting: Memo<bool>, delete: ServerAction
                         {is_deprecated.then(|| view! { <span class="hue-degraded flex items-center gap-1">{icon("error")} "deprecated"</span> })}
                     </div>
                     <div class="head-actions">
-                        {is_stored.then(|| view! { <a class="btn btn-danger" href=paths::chart_deletion(&chart, &version)>{icon("trash")} "Delete version"</a> })}
                         <PermittedLink action=UserAction::Edit class="btn btn-primary" href=paths::workload_from_chart(&chart, &version) label="Use this chart" />
+                        {is_stored.then(|| view! { <a class="btn btn-danger" href=paths::chart_deletion(&chart, &version)>{icon("trash")} "Delete version"</a> })}
                     </div>
                 </div>
                 {(!about.is_empty()).then(|| view! { <p class="text-2">{about}</p> })}

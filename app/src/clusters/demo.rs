@@ -1,4 +1,4 @@
-//! "Break it": injects faults into a demo's simulated clusters, to show how they are repaired.
+//! Injects faults into the simulated clusters of a demo, to show how they are repaired.
 
 use domain::authorization::UserAction;
 use leptos::prelude::*;
@@ -53,7 +53,7 @@ pub fn FaultMenu(
     view! {
         <button class="btn" type="button" popovertarget="break-menu">
             {icon("break")}
-            "Break it"
+            "Inject fault"
         </button>
         <div class="popover" id="break-menu" popover="auto">
             <ActionForm action=action>
@@ -106,10 +106,10 @@ const fn icon_and_label(action: DemoAction) -> (&'static str, &'static str) {
         DemoAction::DeleteObject => ("trash", "Delete an object"),
         DemoAction::ChangeReplicas => ("edit", "Change replicas by hand"),
         DemoAction::ChangeImage => ("edit", "Change an image by hand"),
-        DemoAction::FailImagePulls => ("error", "Let its image be missing"),
-        DemoAction::CrashContainers => ("error", "Let its containers crash"),
+        DemoAction::FailImagePulls => ("error", "Fail image pulls"),
+        DemoAction::CrashContainers => ("error", "Crash containers"),
         DemoAction::RestoreImage => ("undo", "Restore the image"),
-        DemoAction::TakeOffline => ("offline", "Take it offline"),
-        DemoAction::BringBack => ("online", "Bring it back"),
+        DemoAction::TakeOffline => ("offline", "Disconnect"),
+        DemoAction::BringBack => ("online", "Reconnect"),
     }
 }

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use super::cluster_view::ClusterView;
 use super::demo::{FaultMenu, InjectDemoFault, choose_workload};
 use crate::components::{ClusterReachability, cluster_label, icon, render_selected};
+use crate::live;
 use crate::paths;
 use crate::resource::PageResource;
 
@@ -65,6 +66,9 @@ fn show_actions(
             </FaultMenu>
         }
     });
+    let section = |label: &'static str, href: String| {
+        view! { <a class="menu-item" href=href on:click=move |_| live::page::close_menu("cluster-menu")>{label}</a> }
+    };
     view! {
         <div class="head-actions">
             {faults}
@@ -72,6 +76,8 @@ fn show_actions(
                 {icon("more")}
             </button>
             <div class="popover" id="cluster-menu" popover="auto">
+                {section("Cordon or uncordon", paths::cluster_scheduling(&name))}
+                {section("Edit labels", paths::cluster_labels(&name))}
                 {revoke}
                 <a class="menu-item" href=paths::cluster_dialog(&name, "delete", &[])>"Delete…"</a>
             </div>

@@ -89,7 +89,7 @@ fn decision_forms(one: &Registration, actions: RegistrationActions) -> impl Into
                 <Permission action=UserAction::JoinCluster>
                     <input type="hidden" name="name" value=name />
                     <input type="hidden" name="fingerprint" value=fingerprint />
-                    <button class="btn btn-sm btn-primary" type="submit" aria-label=to_accept>
+                    <button class="btn btn-sm" type="submit" aria-label=to_accept>
                         {icon("check")}
                         "Accept"
                     </button>

@@ -6,7 +6,7 @@ use domain::release::ReleaseView;
 use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
 
-use crate::components::{Age, Empty, Pager, StateLabel};
+use crate::components::{Age, Empty, Pager, StateLabel, unbroken_durations};
 use crate::{live, paths};
 
 /// The table; `page` is the address of the cluster, the filter by state, and whether it is not the first page.
@@ -79,7 +79,7 @@ fn describe_removal(workload: &str, removal: &PendingRemoval, at: Timestamp) -> 
     let text = move || match waiting {
         Some(waiting) => format!("leaves: {}", waiting.description()),
         None if due_at.millis_since(now.get()) > 0 => {
-            format!("leaves in {}", now.get().format_age(due_at))
+            unbroken_durations(&format!("leaves in {}", now.get().format_age(due_at)))
         }
         None => "leaves now".to_owned(),
     };

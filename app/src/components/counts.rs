@@ -1,4 +1,4 @@
-//! Counts of releases per state, in nine groups; each is a filter (S1-19).
+//! Counts of releases per state, in ten groups; each is a filter (S1-19).
 
 use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
@@ -17,8 +17,10 @@ pub enum StateGroup {
     Blocked,
     /// Differs from what was applied, or has an older bundle.
     Drifted,
-    /// In progress.
+    /// Being delivered, applied or started.
     Moving,
+    /// Being removed.
+    Removing,
     /// Paused on purpose.
     Suspended,
     /// The cluster does not report.
@@ -33,11 +35,12 @@ pub enum StateGroup {
 
 impl StateGroup {
     /// All of them, worst first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Failing,
         Self::Blocked,
         Self::Drifted,
         Self::Moving,
+        Self::Removing,
         Self::Suspended,
         Self::Unknown,
         Self::NotAssessed,
@@ -55,9 +58,8 @@ impl StateGroup {
             | ReleaseState::Queued
             | ReleaseState::Pulling
             | ReleaseState::Applying
-            | ReleaseState::Progressing
-            | ReleaseState::Removing
-            | ReleaseState::Terminating => Self::Moving,
+            | ReleaseState::Progressing => Self::Moving,
+            ReleaseState::Removing | ReleaseState::Terminating => Self::Removing,
             ReleaseState::Suspended => Self::Suspended,
             ReleaseState::Unknown => Self::Unknown,
             ReleaseState::NotAssessed => Self::NotAssessed,
@@ -73,6 +75,7 @@ impl StateGroup {
             Self::Blocked => "blocked",
             Self::Drifted => "drifted",
             Self::Moving => "rolling-out",
+            Self::Removing => "removing",
             Self::Suspended => "suspended",
             Self::Unknown => "unknown",
             Self::NotAssessed => "not-assessed",
@@ -88,6 +91,7 @@ impl StateGroup {
             Self::Blocked => "Blocked",
             Self::Drifted => "Drifted",
             Self::Moving => "Rolling out",
+            Self::Removing => "Removing",
             Self::Suspended => "Suspended",
             Self::Unknown => "Unknown",
             Self::NotAssessed => "Not assessed",
@@ -103,6 +107,7 @@ impl StateGroup {
             Self::Blocked => ReleaseState::Blocked,
             Self::Drifted => ReleaseState::Drifted,
             Self::Moving => ReleaseState::Progressing,
+            Self::Removing => ReleaseState::Removing,
             Self::Suspended => ReleaseState::Suspended,
             Self::Unknown => ReleaseState::Unknown,
             Self::NotAssessed => ReleaseState::NotAssessed,
@@ -225,6 +230,7 @@ mod tests {
     #[test]
     fn a_slug_maps_to_the_states_of_a_query() {
         assert_eq!(StateGroup::state_filter("failing"), "Degraded,Failed");
+        assert_eq!(StateGroup::state_filter("removing"), "Terminating,Removing");
         assert_eq!(StateGroup::state_filter("nonsense"), "");
     }
 
@@ -233,5 +239,12 @@ mod tests {
         let counts: ReleaseCounts =
             [ReleaseState::Healthy, ReleaseState::Failed, ReleaseState::Healthy].into_iter().collect();
         assert_eq!(describe_counts(&counts), "1 failing, 2 healthy");
+    }
+
+    #[test]
+    fn releases_that_are_removed_do_not_count_as_rolling_out() {
+        let counts: ReleaseCounts =
+            [ReleaseState::Removing, ReleaseState::Terminating, ReleaseState::Applying].into_iter().collect();
+        assert_eq!(describe_counts(&counts), "1 rolling out, 2 removing");
     }
 }

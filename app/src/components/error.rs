@@ -1,5 +1,6 @@
 //! Errors: what failed, why, and what to do. On the page, never in a toast.
 
+use leptos::html::Div;
 use leptos::prelude::*;
 use leptos_router::components::Redirect;
 use leptos_router::hooks::use_location;
@@ -7,7 +8,7 @@ use leptos_router::hooks::use_location;
 use super::findings::FindingList;
 use super::icon::icon_sized;
 use crate::errors::{AppError, AppResult, ChangeFailure, STILL_WORKS};
-use crate::paths;
+use crate::{live, paths};
 
 /// A failed query, as a page. A user who is not signed in is redirected to the sign-in page and then back.
 #[component]
@@ -54,12 +55,14 @@ fn query_suffix(text: &str) -> String {
     }
 }
 
-/// A failed action, as a banner at its form.
+/// A failed action, as a banner at its form. It is scrolled into view after a submission.
 #[component]
 pub fn ErrorBanner(
     /// The error.
     error: AppError,
 ) -> impl IntoView {
+    let alert = NodeRef::<Div>::new();
+    Effect::new(move |_| live::alerts::show_alert(alert));
     let findings = error.findings().to_vec();
     let failures = match &error {
         AppError::PartlyFailed { failed, .. } => failed.clone(),
@@ -67,7 +70,7 @@ pub fn ErrorBanner(
     };
     let failure = |one: ChangeFailure| view! { <li><b class="name">{one.name}</b> ": " {one.message}</li> };
     view! {
-        <div class="banner hue-degraded" role="alert">
+        <div class="banner hue-degraded" role="alert" node_ref=alert>
             {icon_sized("error", "icon icon-16")}
             <div>
                 <p>

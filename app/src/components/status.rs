@@ -18,7 +18,7 @@ pub struct StatusStyle {
     pub icon: &'static str,
     /// `hue-…`.
     pub hue: &'static str,
-    /// `state-quiet`, `state-highlighted`, `state-handle_error` or `state-last`.
+    /// `state-quiet`, `state-attention`, `state-broken` or `state-last`.
     pub emphasis: &'static str,
 }
 

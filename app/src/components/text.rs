@@ -24,6 +24,27 @@ pub fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty())
 }
 
+/// The units of durations.
+const UNITS: [&str; 5] = ["ms", "s", "min", "h", "d"];
+
+/// The text; no line breaks between a number and its unit of time.
+pub fn unbroken_durations(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split_inclusive(' ') {
+        let core = word.trim_end().trim_end_matches([',', '.', ':', ';']);
+        if UNITS.contains(&core) && ends_with_number(&joined) {
+            joined.pop();
+            joined.push('\u{a0}');
+        }
+        joined.push_str(word);
+    }
+    joined
+}
+
+fn ends_with_number(words: &str) -> bool {
+    words.ends_with(' ') && words.trim_end().ends_with(|last: char| last.is_ascii_digit())
+}
+
 /// Text as HTML, also in an attribute.
 pub fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
@@ -91,6 +112,16 @@ mod tests {
     fn a_textarea_keeps_a_leading_line_break() {
         assert_eq!(textarea_html("\na: <1>"), "\n\na: &lt;1&gt;");
         assert_eq!(textarea_html("a: 1"), "a: 1");
+    }
+
+    #[test]
+    fn a_number_stays_beside_its_unit_of_time() {
+        assert_eq!(unbroken_durations("leaves in 14 min"), "leaves in 14\u{a0}min");
+        assert_eq!(
+            unbroken_durations("2 failing, the oldest for 5 h."),
+            "2 failing, the oldest for 5\u{a0}h."
+        );
+        assert_eq!(unbroken_durations("a min of 3 releases"), "a min of 3 releases");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::components::unbroken;
+use crate::components::{unbroken, unbroken_durations};
 
 /// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,32 +35,18 @@ fn split_names(text: &str, names: &[(String, String)]) -> Vec<NamePart> {
         match names.iter().find(|(name, _)| name == core) {
             Some((name, href)) => {
                 if !words.is_empty() {
-                    parts.push(NamePart::Words(std::mem::take(&mut words)));
+                    parts.push(NamePart::Words(unbroken_durations(&std::mem::take(&mut words))));
                 }
                 parts.push(NamePart::Name { name: name.clone(), href: href.clone() });
                 words.push_str(&word[core.len()..]);
             }
-            None => {
-                // A number stays beside its unit.
-                if UNITS.contains(&core) && ends_with_number(&words) {
-                    words.pop();
-                    words.push('\u{a0}');
-                }
-                words.push_str(word);
-            }
+            None => words.push_str(word),
         }
     }
     if !words.is_empty() {
-        parts.push(NamePart::Words(words));
+        parts.push(NamePart::Words(unbroken_durations(&words)));
     }
     parts
-}
-
-/// The units of durations.
-const UNITS: [&str; 5] = ["ms", "s", "min", "h", "d"];
-
-fn ends_with_number(words: &str) -> bool {
-    words.ends_with(' ') && words.trim_end().ends_with(|last: char| last.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use domain::event::EventKind;
 use domain::fleet::FleetStatus;
 use leptos::prelude::*;
 
-use crate::components::{StateGroup, pluralize};
+use crate::components::{StateGroup, pluralize, unbroken_durations};
 use crate::events::EventSummary;
 use crate::live;
 
@@ -19,9 +19,9 @@ pub fn FleetSummary(
     let now = live::server_now(fleet.read_at);
     let lead = {
         let fleet = fleet.clone();
-        move || headline(&fleet, now.get())
+        move || unbroken_durations(&headline(&fleet, now.get()))
     };
-    let rest = move || details(&fleet, last_change.as_ref(), now.get());
+    let rest = move || unbroken_durations(&details(&fleet, last_change.as_ref(), now.get()));
     view! {
         <h1 class="title">
             {lead} " " <span class="title-rest">{rest}</span>
@@ -44,8 +44,9 @@ fn headline(fleet: &FleetStatus, now: domain::Timestamp) -> String {
     if fleet.rollouts_waiting > 0 {
         return format!("{} waiting for a user.", pluralize(fleet.rollouts_waiting, "rollout"));
     }
-    let (moving, drifted) =
-        (StateGroup::Moving.count_releases(&fleet.counts), StateGroup::Drifted.count_releases(&fleet.counts));
+    let drifted = StateGroup::Drifted.count_releases(&fleet.counts);
+    let moving =
+        StateGroup::Moving.count_releases(&fleet.counts) + StateGroup::Removing.count_releases(&fleet.counts);
     if drifted > 0 {
         return format!("{} drifted.", pluralize(drifted, "release"));
     }

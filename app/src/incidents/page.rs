@@ -16,7 +16,7 @@ use crate::components::{Age, icon, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
-use crate::permission::Permission;
+use crate::permission::{Permission, PermittedLink};
 use crate::resource::create_resource;
 
 /// One incident.
@@ -24,6 +24,8 @@ use crate::resource::create_resource;
 pub struct IncidentData {
     /// The incident.
     pub details: IncidentDetails,
+    /// The revision that a rollback deploys again, while the incident is open; `None` if none was healthy.
+    pub healthy_revision: Option<u32>,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -34,7 +36,29 @@ pub async fn incident_read(id: String) -> AppResult<IncidentData> {
     use crate::host;
     let hub = host::hub_for_reader()?;
     let id = host::into_app_result(parse_id(&id))?;
-    Ok(IncidentData { details: host::into_app_result(hub.get_incident(id).await)?, at: hub.clock().now() })
+    let details = host::into_app_result(hub.get_incident(id).await)?;
+    let healthy_revision = host::into_app_result(find_healthy_revision(&hub, &details.incident).await)?;
+    Ok(IncidentData { details, healthy_revision, at: hub.clock().now() })
+}
+
+/// The revision to roll back to. A workload that is deleted or not published has none.
+#[cfg(feature = "ssr")]
+async fn find_healthy_revision(
+    hub: &hub::Hub,
+    incident: &IncidentSummary,
+) -> Result<Option<u32>, hub::Error> {
+    use domain::workload::Intent;
+    if incident.state == IncidentState::Closed {
+        return Ok(None);
+    }
+    match hub.get_workload_details(&incident.workload).await {
+        Ok(details) => {
+            let is_published = details.view.workload.intent == Intent::Published;
+            Ok(details.healthy_revision.filter(|_| is_published))
+        }
+        Err(hub::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Records that the user works on an incident.
@@ -69,7 +93,7 @@ pub fn IncidentPage() -> impl IntoView {
 }
 
 fn show_incident(data: IncidentData, acknowledge: ServerAction<IncidentAcknowledge>) -> AnyView {
-    let IncidentData { details, at } = data;
+    let IncidentData { details, healthy_revision, at } = data;
     let IncidentDetails { incident, owners, deliveries, skipped_subscriptions } = details;
     let headline = incident.headline();
     let preceding = incident.preceding_change.clone();
@@ -81,7 +105,10 @@ fn show_incident(data: IncidentData, acknowledge: ServerAction<IncidentAcknowled
             <div class="stack-md">
                 <div class="head">
                     <h1 class="title">{headline}</h1>
-                    <div class="head-actions">{acknowledgement(&incident, at, acknowledge)}</div>
+                    <div class="head-actions">
+                        {healthy_revision.map(|number| roll_back_link(&incident.workload, number))}
+                        {acknowledgement(&incident, at, acknowledge)}
+                    </div>
                 </div>
                 {action_error(acknowledge.value())}
                 {cause_facts(&incident, &owners, at)}
@@ -92,6 +119,18 @@ fn show_incident(data: IncidentData, acknowledge: ServerAction<IncidentAcknowled
             {cluster_table(&workload, clusters, at)}
             <Deliveries deliveries=deliveries skipped=skipped_subscriptions at=at />
         </div>
+    }
+    .into_any()
+}
+
+fn roll_back_link(workload: &str, number: u32) -> AnyView {
+    view! {
+        <PermittedLink
+            action=UserAction::Publish
+            class="btn"
+            href=paths::roll_back(workload, number)
+            label=format!("Roll back to r{number}…")
+        />
     }
     .into_any()
 }
@@ -177,7 +216,7 @@ fn preceding_change(workload: &str, change: PrecedingChange, at: Timestamp) -> A
                 {link.map(|(text, href)| view! { <a class="ref name" href=href>{text}</a> })}
             </p>
             <p class="meta">{change.actor} ", " <Age since=change.at at=at suffix=" ago" /></p>
-            {history.map(|href| view! { <p><a class="link" href=href>"Roll back in the history"</a></p> })}
+            {history.map(|href| view! { <p><a class="link" href=href>"Open the history"</a></p> })}
         </section>
     }
     .into_any()

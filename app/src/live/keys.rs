@@ -4,9 +4,10 @@
 use crate::paths;
 
 /// Keys after `g`, the page they open, and its address.
-pub const GO_TO_KEYS: [(&str, &str, &str); 7] = [
+pub const GO_TO_KEYS: [(&str, &str, &str); 8] = [
     ("f", "fleet", paths::FLEET),
     ("w", "workloads", paths::WORKLOADS),
+    ("i", "incidents", paths::INCIDENTS),
     ("c", "clusters", paths::CLUSTERS),
     ("r", "cluster groups", paths::GROUPS),
     ("h", "charts", paths::CHARTS),

@@ -139,7 +139,7 @@ fn cluster_entry(hit: &SearchHit, at: domain::Timestamp, entry: SearchEntry) -> 
     }
 }
 
-/// An action leads to the page or to the dialog that asks; nothing is changed by opening it.
+/// An action leads to the page or to the dialog that confirms it; nothing is changed by opening it.
 fn action_entry(best: &BestMatch, action: &PossibleAction) -> SearchEntry {
     let (icon, consequence) = describe_action(action.action);
     let (detail, href) = match &action.unavailable {
@@ -166,14 +166,14 @@ const fn describe_action(action: ActionName) -> (&'static str, &'static str) {
         ActionName::ApproveRollout => ("check", "on the page of the workload"),
         ActionName::PromoteRollout => ("chevron-right", "on the page of the workload"),
         ActionName::AbortRollout => ("stop", "on the page of the workload"),
-        ActionName::Sync => ("refresh", "compares it with its clusters, asks first"),
+        ActionName::Sync => ("refresh", "compares it with its clusters, after a confirmation"),
         ActionName::RollBack => ("undo", "plans first, changes nothing yet"),
-        ActionName::Unpublish => ("minus", "removes it from its clusters, asks first"),
-        ActionName::Delete => ("trash", "asks first"),
-        ActionName::Cordon => ("lock", "keeps new workloads away, on the page of the cluster"),
+        ActionName::Unpublish => ("minus", "removes it from its clusters, after a confirmation"),
+        ActionName::Delete => ("trash", "after a confirmation"),
+        ActionName::Cordon => ("lock", "no new workloads, on the page of the cluster"),
         ActionName::Uncordon => ("check", "accepts new workloads again, on the page of the cluster"),
         ActionName::InjectFault => ("break", "injects a fault, on the page of the cluster"),
-        ActionName::CreateWorkload => ("plus", "asks for its name"),
+        ActionName::CreateWorkload => ("plus", "opens the form"),
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_opens_the_dialog_that_asks_and_one_that_is_not_possible_opens_nothing() {
+    fn an_action_opens_the_dialog_that_confirms_it_and_one_that_is_not_possible_opens_nothing() {
         let sections = compose("web", None).sections;
         let [sync, unpublish] = &sections[2].entries[..] else { panic!("{sections:?}") };
         assert_eq!(sync.href, "/workloads/web?dialog=sync");

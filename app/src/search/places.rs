@@ -2,18 +2,20 @@
 
 use super::SearchEntry;
 use crate::live::keys::GO_TO_KEYS;
-use crate::paths::{self, WorkloadTab};
+use crate::paths::{self, SettingsTab, WorkloadTab};
 
 /// Icon, label, address, further words that find it, and the command that does the same.
-const PLACES: [(&str, &str, &str, &str, &str); 14] = [
+const PLACES: [(&str, &str, &str, &str, &str); 16] = [
     ("fleet", "Fleet", paths::FLEET, "home overview matrix failing", "flotilla get workloads"),
     ("workload", "Workloads", paths::WORKLOADS, "apps list", "flotilla get workloads"),
-    ("incident", "Incidents", paths::INCIDENTS, "alerts failures notifications", "flotilla incidents"),
+    ("incident", "Incidents", paths::INCIDENTS, "alerts failures", "flotilla incidents"),
     ("cluster", "Clusters", paths::CLUSTERS, "list", "flotilla get clusters"),
     ("group", "Cluster groups", paths::GROUPS, "sets", "flotilla group list"),
     ("chart", "Charts", paths::CHARTS, "helm repositories git upload", "flotilla chart list"),
-    ("activity", "Events", paths::EVENTS, "activity log audit history", "flotilla events"),
+    ("activity", "Events", paths::EVENTS, "activity log history", "flotilla events"),
     ("settings", "Settings", paths::SETTINGS, "shortcuts", ""),
+    ("people", "People", paths::PEOPLE, "users roles invite accounts", "flotilla user list"),
+    ("shield", "Audit log", paths::AUDIT, "history who changed", "flotilla audit list"),
     (
         "plus",
         "New workload",
@@ -31,7 +33,7 @@ const PLACES: [(&str, &str, &str, &str, &str); 14] = [
     (
         "plus",
         "New cluster group",
-        paths::GROUPS,
+        paths::GROUP_NEW,
         "create add set",
         "flotilla group set NAME --selector KEY=VALUE",
     ),
@@ -46,13 +48,34 @@ const PLACES: [(&str, &str, &str, &str, &str); 14] = [
     ("token", "Create an API token", paths::SETTINGS, "ci secret cli", "flotilla token create NAME"),
 ];
 
+/// Sections of the settings: icon, section, further words that find it, and the command that does the same.
+const SECTIONS: [(&str, SettingsTab, &str, &str); 5] = [
+    ("lock", SettingsTab::Sessions, "signed in browsers sign out", "flotilla session list"),
+    ("bell", SettingsTab::Notifications, "channels subscriptions webhook mail", "flotilla channel list"),
+    ("theme", SettingsTab::Appearance, "theme dark light keyboard", ""),
+    ("note", SettingsTab::About, "version database", "flotilla server status"),
+    ("activity", SettingsTab::Health, "status loops database", "flotilla server status"),
+];
+
 /// The places whose label or further words contain all words; without words the pages.
 pub fn list_places(words: &[String]) -> Vec<SearchEntry> {
-    let matches = |place: &(&str, &str, &str, &str, &str)| {
-        let text = format!("{} {}", place.1.to_lowercase(), place.3);
+    let matches = |label: &str, more: &str| {
+        let text = format!("{} {more}", label.to_lowercase());
         words.iter().all(|word| text.contains(word.as_str()))
     };
-    PLACES.iter().filter(|place| matches(place)).map(place_entry).collect()
+    let places = PLACES.iter().filter(|place| matches(place.1, place.3)).map(place_entry);
+    let sections = SECTIONS.iter().filter(|section| matches(section.1.label(), section.2));
+    places.chain(sections.map(section_entry)).collect()
+}
+
+fn section_entry(&(icon, section, _, command): &(&str, SettingsTab, &str, &str)) -> SearchEntry {
+    SearchEntry {
+        icon: icon.to_owned(),
+        label: section.label().to_owned(),
+        href: paths::settings_tab(section),
+        command: command.to_owned(),
+        ..SearchEntry::default()
+    }
 }
 
 fn place_entry(&(icon, label, href, _, command): &(&str, &str, &str, &str, &str)) -> SearchEntry {
@@ -92,15 +115,25 @@ mod tests {
     #[test]
     fn a_page_is_found_by_its_name_and_by_what_it_is_for() {
         assert_eq!(labels("sett"), ["Settings"]);
-        assert_eq!(labels("audit"), ["Events"]);
+        assert_eq!(labels("audit"), ["Audit log"]);
+        assert_eq!(labels("sessions"), ["Sessions"]);
+        assert_eq!(labels("webhook"), ["Notifications"]);
         assert_eq!(labels("new wor"), ["New workload"]);
-        assert_eq!(labels("").len(), PLACES.len());
+        assert_eq!(labels("").len(), PLACES.len() + SECTIONS.len());
         assert!(labels("zzz").is_empty());
+    }
+
+    #[test]
+    fn what_creates_something_opens_the_form_and_not_the_list() {
+        let href = |q: &str| list_places(&domain::search::parse_words(q))[0].href.clone();
+        assert_eq!(href("new cluster group"), paths::GROUP_NEW);
+        assert_eq!(href("server health"), "/settings?tab=health");
     }
 
     #[test]
     fn a_page_shows_the_keys_that_open_it() {
         let keys = |q: &str| list_places(&domain::search::parse_words(q))[0].keys.clone();
         assert_eq!((keys("fleet").as_str(), keys("new workload").as_str()), ("g f", ""));
+        assert_eq!(keys("incidents"), "g i");
     }
 }

@@ -192,7 +192,7 @@ fn role_field() -> impl IntoView {
 fn show_tokens(list: TokenList) -> AnyView {
     let at = list.at;
     if list.tokens.is_empty() {
-        return view! { <Empty title="No tokens" text="The command line and agents need one." command="flotilla login" /> }.into_any();
+        return view! { <Empty title="No tokens" text="The command line and CI sign in with one." command="flotilla login" /> }.into_any();
     }
     let row = move |token: TokenSummary| {
         let used = match token.last_used_at {

@@ -114,7 +114,7 @@ fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str
                     <th scope="col">"Sync"</th>
                     <th scope="col">"Health"</th>
                     <th scope="col">"Connectivity"</th>
-                    <th scope="col">"Why"</th>
+                    <th scope="col">"Message"</th>
                 </tr>
             </thead>
             <tbody>{rows.collect_view()}</tbody>

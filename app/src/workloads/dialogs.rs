@@ -225,9 +225,9 @@ fn AbortDialog(head: WorkloadHead) -> AnyView {
     let revision = rollout.revision;
     let gated: u32 = rollout.waves.iter().map(|wave| wave.gated).sum();
     let body = match gated {
-        0 => format!("Every cluster has r{revision} and keeps it."),
-        1 => format!("1 cluster does not get r{revision}; those that have it keep it."),
-        n => format!("{n} clusters do not get r{revision}; those that have it keep it."),
+        0 => format!("Every cluster has r{revision} and stays at it."),
+        1 => format!("1 cluster does not get r{revision}; those that have it stay at it."),
+        n => format!("{n} clusters do not get r{revision}; those that have it stay at it."),
     };
     view! {
         <ConfirmDialog title=format!("Abort the rollout of {} r{revision}?", head.name) back=back.clone()>

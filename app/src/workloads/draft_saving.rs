@@ -10,12 +10,12 @@ use crate::errors::{AppError, AppResult};
 use crate::paths;
 use crate::permission::Permission;
 
-/// The button with this label.
+/// The button with this label. Not the main action of the page: the form is saved automatically, and the review comes next.
 pub fn save_button(workload: &Workload, label: &'static str) -> AnyView {
     match domain::actions::check_edit(workload) {
         Ok(()) => view! {
             <Permission action=UserAction::Edit>
-                <button class="btn btn-primary" type="submit">{label}</button>
+                <button class="btn" type="submit">{label}</button>
             </Permission>
         }
         .into_any(),

@@ -9,7 +9,7 @@ use super::WorkloadList;
 use super::list_address::ListAddress;
 use super::selection::RowSelection;
 use crate::components::counts::describe_counts;
-use crate::components::{Age, Empty, Pager, StateGroup, StateStrip};
+use crate::components::{Age, Empty, Pager, StateStrip, StatusStyle};
 use crate::paths;
 
 /// The table of one page.
@@ -95,7 +95,7 @@ fn worst_state(state: ReleaseState, one: &WorkloadSummary) -> AnyView {
     let phase = matches!(one.phase, WorkloadPhase::Unpublishing | WorkloadPhase::Deleting)
         .then(|| view! { <span class="meta">{format!(" {}", one.phase.label())}</span> });
     view! {
-        {StateGroup::from_state(state).style().with_label(state.label())}
+        {StatusStyle::from_state(state).with_label(state.label())}
         {of}
         {phase}
     }
@@ -125,4 +125,34 @@ fn show_empty(is_filtered: bool) -> impl IntoView {
         </Empty>
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::render_tests::render_html;
+
+    fn summary(states: &[ReleaseState]) -> WorkloadSummary {
+        WorkloadSummary {
+            id: domain::WorkloadId::from_parts(1, 1),
+            name: "shop".to_owned(),
+            namespace: "shop".to_owned(),
+            phase: WorkloadPhase::Published,
+            published: Some(1),
+            draft_changed: false,
+            counts: states.iter().copied().collect(),
+            updated_by: "demo".to_owned(),
+            updated_at: Timestamp::default(),
+            unreadable: None,
+        }
+    }
+
+    #[test]
+    fn a_row_shows_the_icon_of_the_state_that_it_names() {
+        for &state in ReleaseState::ALL {
+            let html = render_html(move || worst_state(state, &summary(&[state])));
+            let icon = format!("/icons.svg#{}\"", StatusStyle::from_state(state).icon);
+            assert!(html.contains(&icon) && html.contains(state.label()), "{state:?} in {html}");
+        }
+    }
 }

@@ -115,7 +115,7 @@ fn ReleaseObjects(resources: Vec<ResourceStatus>) -> impl IntoView {
                         <th scope="col">"Applied"</th>
                         <th scope="col">"Health"</th>
                         <th scope="col">"Drift"</th>
-                        {has_notes.then(|| view! { <th scope="col">"Note"</th> })}
+                        {has_notes.then(|| view! { <th scope="col">"Message"</th> })}
                     </tr>
                 </thead>
                 <tbody>{resources.into_iter().map(row).collect_view()}</tbody>

@@ -1,4 +1,4 @@
-//! Fault injection into simulated clusters: the console's "Break it".
+//! Fault injection into simulated clusters: the console's "Inject fault".
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ impl FaultControls {
             }
             ClusterFault::Offline => {
                 cluster.faults().set_offline(true);
-                Ok(format!("{name} is offline until you bring it back online."))
+                Ok(format!("{name} is offline until it is reconnected."))
             }
             ClusterFault::Online => {
                 cluster.faults().set_offline(false);

@@ -1,6 +1,7 @@
-//! The tokens of Rust source text, as far as imports need them: words, `::` and punctuation, without comments and literals.
+//! The tokens of Rust source text, as far as the rules need them: words, `::` and punctuation, without comments and literals; and the
+//! string literals.
 
-/// A word, `::` or one punctuation character.
+/// A word, `::` or one punctuation character; or a string literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
     pub text: &'a str,
@@ -8,34 +9,55 @@ pub struct Token<'a> {
     pub line: usize,
 }
 
+/// What a part of a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PartKind {
+    Token,
+    StringLiteral,
+    /// White space, a comment, or a character literal.
+    Other,
+}
+
 /// Reads the tokens of a text.
 pub fn read_tokens(text: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
+    read_parts(text, PartKind::Token)
+}
+
+/// Reads the string literals of a text, with their quotes.
+pub fn read_string_literals(text: &str) -> Vec<Token<'_>> {
+    read_parts(text, PartKind::StringLiteral)
+}
+
+/// The parts of a text of one kind.
+fn read_parts(text: &str, wanted: PartKind) -> Vec<Token<'_>> {
+    let mut parts = Vec::new();
     let (mut at, mut line) = (0, 1);
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        let (length, is_token) = if rest.starts_with("//") {
-            (rest.find('\n').unwrap_or(rest.len()), false)
+        let (length, kind) = if rest.starts_with("//") {
+            (rest.find('\n').unwrap_or(rest.len()), PartKind::Other)
         } else if rest.starts_with("/*") {
-            (block_comment_length(rest), false)
+            (block_comment_length(rest), PartKind::Other)
         } else if let Some(length) = string_length(rest) {
-            (length, false)
+            (length, PartKind::StringLiteral)
         } else if c == '\'' {
-            (quote_length(rest), false)
+            (quote_length(rest), PartKind::Other)
         } else if rest.starts_with("::") {
-            (2, true)
+            (2, PartKind::Token)
         } else if is_word(c) {
-            (rest.find(|c| !is_word(c)).unwrap_or(rest.len()), true)
+            (rest.find(|c| !is_word(c)).unwrap_or(rest.len()), PartKind::Token)
+        } else if c.is_whitespace() {
+            (c.len_utf8(), PartKind::Other)
         } else {
-            (c.len_utf8(), !c.is_whitespace())
+            (c.len_utf8(), PartKind::Token)
         };
-        if is_token {
-            tokens.push(Token { text: &rest[..length], line });
+        if kind == wanted {
+            parts.push(Token { text: &rest[..length], line });
         }
         line += rest[..length].matches('\n').count();
         at += length;
     }
-    tokens
+    parts
 }
 
 fn is_word(c: char) -> bool {
@@ -113,5 +135,13 @@ mod tests {
         let words: Vec<(&str, usize)> =
             read_tokens(text).into_iter().map(|token| (token.text, token.line)).collect();
         assert_eq!(words, [("a", 1), ("::", 1), ("e", 1), ("&", 1), ("i", 1), ("j", 1), ("o", 2)]);
+    }
+
+    #[test]
+    fn string_literals_are_read_without_comments_and_code() {
+        let text = "f(\"a \\\" b\"); // \"c\"\nlet x = r#\"d \"e\" \"#; '\"'";
+        let literals: Vec<(&str, usize)> =
+            read_string_literals(text).into_iter().map(|token| (token.text, token.line)).collect();
+        assert_eq!(literals, [("\"a \\\" b\"", 1), ("r#\"d \"e\" \"#", 2)]);
     }
 }

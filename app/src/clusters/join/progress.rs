@@ -50,7 +50,7 @@ pub fn JoinProgress(
         |(cluster, ..)| onboarding_read(cluster),
     );
     view! {
-        <h2 class="section">"Wait here, it appears by itself"</h2>
+        <h2 class="section">"Onboarding"</h2>
         {render_resource(data, move |view| {
             let registered = view.onboarding.stage(OnboardingStageName::AgentRegistered);
             let is_done = registered.is_some_and(|stage| stage.state == OnboardingState::Done);

@@ -72,7 +72,7 @@ pub(super) fn cluster_list(state: EditorState, follow: Callback<(MouseEvent, Str
     };
     let heading = pluralize(u32::try_from(all).unwrap_or(u32::MAX), "cluster");
     view! {
-        <nav class="stack-sm" aria-label="Clusters that get it">
+        <nav class="stack-sm" aria-label="Target clusters">
             <div class="flex items-baseline justify-between gap-2">
                 <h2 class="section">{heading}</h2>
                 <span class="meta" aria-hidden="true">
@@ -88,23 +88,29 @@ pub(super) fn cluster_list(state: EditorState, follow: Callback<(MouseEvent, Str
     .into_any()
 }
 
-/// The overrides of the draft, lowest priority first, with links to edit and buttons to remove them.
+/// The overrides of the draft, lowest priority first, with links to edit and buttons to remove them; also while there are none, because
+/// only "New override" leads to one that is not for a single cluster.
 pub(super) fn override_list(
     state: EditorState,
     remove: ServerAction<OverrideRemove>,
     follow: Callback<(MouseEvent, String)>,
 ) -> AnyView {
     let mut all = state.workload.with_value(|workload| workload.draft.overrides.clone());
-    if all.is_empty() {
-        return ().into_any();
-    }
     all.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-    let heading = pluralize(u32::try_from(all.len()).unwrap_or(u32::MAX), "override");
+    let heading = match all.len() {
+        0 => "No overrides".to_owned(),
+        n => pluralize(u32::try_from(n).unwrap_or(u32::MAX), "override"),
+    };
+    let about = match all.len() {
+        0 => "The first one can be for a group, for labels or for every cluster too.",
+        _ => "Later wins: group, labels, cluster by name; then priority, then name.",
+    };
+    let rows = all.into_iter().map(|over| override_row(state, over, remove, follow)).collect_view();
     view! {
         <nav class="stack-sm override-list" aria-label="Overrides of the draft">
             <h2 class="section">{heading}</h2>
-            <ul>{all.into_iter().map(|over| override_row(state, over, remove, follow)).collect_view()}</ul>
-            <p class="meta">"Later wins: group, labels, cluster by name; then priority, then name."</p>
+            <ul>{rows}</ul>
+            <p class="meta">{about}</p>
             <div>
                 <a class="btn btn-sm" href=new_link()>
                     {plus_label("New override")}

@@ -32,7 +32,7 @@ impl OverridableField {
     }
 }
 
-/// The unique key of a field: `collect|namespace|name|path`.
+/// The unique key of a field: `kind|namespace|name|path`.
 pub fn field_key(object: &ObjectSelector, path: &str) -> String {
     format!("{}|{}|{}|{path}", object.kind, object.namespace, object.name)
 }

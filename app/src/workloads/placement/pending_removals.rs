@@ -8,7 +8,7 @@ use domain::placement::PendingRemoval;
 use leptos::prelude::*;
 
 use crate::components::age::format_time_of_day;
-use crate::components::{Banner, ErrorBanner, StatusStyle, join_names};
+use crate::components::{Banner, ErrorBanner, StatusStyle, join_names, unbroken_durations};
 use crate::errors::AppResult;
 use crate::live;
 use crate::permission::Permission;
@@ -88,7 +88,7 @@ fn removal_row(
         }
         let left = due_at.millis_since(now.get());
         if left > 0 {
-            format!("removal in {}", now.get().format_age(due_at))
+            unbroken_durations(&format!("removal in {}", now.get().format_age(due_at)))
         } else {
             "removal due".to_owned()
         }

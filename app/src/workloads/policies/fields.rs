@@ -33,7 +33,7 @@ pub fn PolicyFields(
             {tick("create_namespace", "Create namespaces", "A namespace that is missing on a cluster is created. It stays when the workload leaves.", policies.create_namespace)}
             {tick("allow_system_namespaces", "Allow system namespaces", "Objects may be in kube-system and other namespaces that begin with kube-. Only an admin can set it; then everybody who may publish this workload can write there.", policies.allow_system_namespaces)}
             {select_field("conflict", "Conflicts", "What happens when an object or a field on the cluster belongs to another owner.", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
-            {select_field("changed_jobs", "Changed Jobs", "What happens when a new revision changes fields of a Job that can't be changed.", &[("replace", "Replace: delete and create again, it runs again"), ("refuse", "Refuse the revision")], policies.changed_jobs as usize)}
+            {select_field("changed_jobs", "Changed Jobs", "What happens when a new revision changes fields of a Job that can't be changed.", &[("replace", "Replace: delete and create again, it runs again"), ("refuse", "Reject the revision")], policies.changed_jobs as usize)}
             {text_field("executor", "Service account", "deployer/flotilla", "As namespace/name: the account whose rights on the cluster apply to every write and delete. Empty for that of the agent.", policies.executor.clone())}
         }.into_any())}
         {section("Drift", view! {

@@ -165,7 +165,7 @@ fn dry_run_label(state: &DryRunState, counts: ChangeCounts) -> AnyView {
             (StatusStyle { icon: "queued", hue: "hue-progressing", emphasis: "state-quiet" }, "Waiting")
         }
         DryRunState::NotRequested { .. } => {
-            (StatusStyle { icon: "offline", hue: "hue-unknown", emphasis: "state-quiet" }, "Not tested")
+            (StatusStyle { icon: "offline", hue: "hue-unknown", emphasis: "state-quiet" }, "Not validated")
         }
         DryRunState::NotRendered { .. } => {
             (StatusStyle { icon: "blocked", hue: "hue-drifted", emphasis: "state-loud" }, "Not planned")

@@ -41,7 +41,7 @@ fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<Plan
         plan.groups.iter().filter(|one| one.group.counts.rejected > 0).map(|one| one.count).sum();
     let mut run = vec![format!("{} accepted", dry_runs.completed - rejected.min(dry_runs.completed))];
     let parts =
-        [(rejected, "rejected"), (dry_runs.not_requested, "not tested"), (dry_runs.pending, "waiting")];
+        [(rejected, "rejected"), (dry_runs.not_requested, "not validated"), (dry_runs.pending, "waiting")];
     run.extend(parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));
     let again = move || match plan_action.value().get() {
         Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
@@ -72,7 +72,7 @@ fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<Plan
                 <dt>"Created"</dt>
                 <dd><Age since=plan.created_at at=review.read_at suffix=" ago" /></dd>
                 <dt>"Expires"</dt>
-                <dd>{format!("in {left} min")}</dd>
+                <dd>{format!("in {left}\u{a0}min")}</dd>
                 <dt>"Dry run"</dt>
                 <dd aria-live="polite">{run.join(", ")}</dd>
             </dl>
@@ -93,7 +93,7 @@ fn Consequences(review: Review) -> impl IntoView {
     let changes_nothing = changes_nothing(&review);
     let objects = pluralize(review.objects, "object");
     let effect = if changes_nothing {
-        format!(" keep their {objects} as they are; a new revision is recorded.")
+        format!(" retain their {objects} unchanged; a new revision is recorded.")
     } else {
         format!(" get {objects} each.")
     };

@@ -96,7 +96,7 @@ fn describe_remedy(view: &ReleaseView) -> &'static str {
             "Nothing. It is listed as history."
         }
         ReleaseState::NotAssessed => {
-            "Nothing. It is applied, and nothing says whether it works: its kind has no health rule and no readable conditions."
+            "Nothing. It is applied, and it is not known whether it works: its kind has no health rule and no readable conditions."
         }
         ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused or aborted.",
         ReleaseState::Terminating => {

@@ -2,9 +2,8 @@
 
 use domain::plan::{ChangedPart, RevisionView};
 use leptos::prelude::*;
-use leptos_router::components::Form;
 
-use crate::components::FindingList;
+use crate::components::{FilterForm, FindingList};
 use crate::paths;
 use crate::workloads::publish::changes::changed_objects;
 
@@ -65,7 +64,7 @@ fn comparison_form(name: &str, view: &RevisionView, others: &[u32]) -> AnyView {
     let (action, cluster) = (paths::revision(name, view.revision.number), view.cluster.clone());
     let options = others.iter().map(option).collect_view();
     view! {
-        <Form method="GET" action=action>
+        <FilterForm action=action>
             <div class="filter-bar">
                 <label class="meta" for=AGAINST>
                     "Compare with"
@@ -82,7 +81,7 @@ fn comparison_form(name: &str, view: &RevisionView, others: &[u32]) -> AnyView {
                     "Compare"
                 </button>
             </div>
-        </Form>
+        </FilterForm>
     }
     .into_any()
 }

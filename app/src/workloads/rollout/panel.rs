@@ -152,7 +152,7 @@ fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl Into
             "in progress",
             "hue-progressing",
         ),
-        (progress.drifted, "changed by hand", "hue-drifted"),
+        (progress.drifted, "drifted", "hue-drifted"),
         (progress.deferred, "deferred", "hue-unknown"),
         (progress.operational, "operational", "hue-healthy"),
         (progress.gated, gated, "strip-waiting"),

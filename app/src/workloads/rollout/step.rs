@@ -164,8 +164,7 @@ fn preset_buttons(form: RwSignal<RolloutForm>) -> AnyView {
             </button>
         }
     };
-    let custom =
-        move || current.get().is_none().then(|| view! { <span class="meta">"Your own waves"</span> });
+    let custom = move || current.get().is_none().then(|| view! { <span class="meta">"Custom"</span> });
     view! {
         <div class="stack-sm">
             <div class="flex flex-wrap items-center gap-3">

@@ -90,11 +90,11 @@ fn leave_link(at: Option<(String, WizardStep)>, editable: bool, follow: Callback
     let inside = || {
         view! {
             {icon("arrow-left")}
-            <span class="rail-word">"Leave, keep draft"</span>
+            <span class="rail-word">"Save draft and close"</span>
         }
     };
     let (href, word) = match &at {
-        Some((name, _)) => (paths::workload(name), "Leave, keep draft"),
+        Some((name, _)) => (paths::workload(name), "Save draft and close"),
         None => (paths::WORKLOADS.to_owned(), "All workloads"),
     };
     if has_form(at.as_ref(), editable) {
@@ -103,7 +103,7 @@ fn leave_link(at: Option<(String, WizardStep)>, editable: bool, follow: Callback
             <button class="sr-only" type="submit" form=FORM name="then" value="stay" tabindex="-1">
                 "Save draft"
             </button>
-            <button class="rail-item w-full" type="submit" form=FORM name="then" value="leave" formnovalidate=true title="Leave, keep draft" on:click=move |_| follow.run(href.clone())>
+            <button class="rail-item w-full" type="submit" form=FORM name="then" value="leave" formnovalidate=true title="Save draft and close" on:click=move |_| follow.run(href.clone())>
                 {inside()}
             </button>
         }

@@ -246,7 +246,7 @@ fn waiting_check(release: &ReleaseView) -> Option<DiagnosticCheck> {
     let reach = release.release.connectivity();
     if reach != Connectivity::Online {
         let observed = format!(
-            "{} when its cluster last reported; {}. \"flotilla diagnose cluster {}\" says more",
+            "{} when its cluster last reported; {}. \"flotilla diagnose cluster {}\" shows more",
             release.state.as_str(),
             reach.as_str(),
             release.cluster_name

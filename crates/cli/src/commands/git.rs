@@ -44,7 +44,7 @@ pub enum GitRepoCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Remove a repository with its secrets; workloads keep the commits that they have
+    /// Remove a repository with its secrets; workloads stay at their commits
     Remove {
         /// Name of the repository
         repository: String,

@@ -127,7 +127,7 @@ impl SetGroupArgs {
     fn to_request(&self, current: Option<ClusterGroup>) -> Result<ClusterGroupPut, Failure> {
         if current.is_none() && self.clusters.is_none() && self.selector.is_none() {
             return Err(Failure::usage(
-                format!("There is no group {:?} yet, and nothing says which clusters are in it.", self.group),
+                format!("There is no group {:?} yet, and its members are not given.", self.group),
                 "Name them with --clusters, --selector or both.",
             ));
         }

@@ -160,13 +160,13 @@ async fn fetch_plan(
 fn format_header(plan: &Plan) -> String {
     let (answered, not_requested, pending) = plan.dry_run_counts();
     let mut text = format!(
-        "{} as revision {}: {answered} {} tested",
+        "{} as revision {}: {answered} {} validated",
         plan.workload,
         plan.revision,
         pluralize(answered, "cluster")
     );
     if not_requested + pending > 0 {
-        text.push_str(&format!(", {} not tested", not_requested + pending));
+        text.push_str(&format!(", {} not validated", not_requested + pending));
     }
     text.push('.');
     let wave = |preview: &WavePreview| {
@@ -230,7 +230,7 @@ fn format_group(group: &ClusterPlanGroup, paint: ColourMode) -> String {
         DryRunState::Answered => "accepted".to_owned(),
         DryRunState::Requested => "dry run pending".to_owned(),
         DryRunState::NotRequested { message: why } | DryRunState::NotRendered { message: why } => {
-            paint.apply(AnsiColor::Yellow, &format!("not tested: {}", sanitize(why)))
+            paint.apply(AnsiColor::Yellow, &format!("not validated: {}", sanitize(why)))
         }
     };
     let names = sanitize(&join_names(&group.clusters));
@@ -250,7 +250,7 @@ fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
     let unverified = if one.unverified.is_empty() {
         String::new()
     } else {
-        format!("  (not verified: {})", sanitize(&one.unverified))
+        format!("  (not validated: {})", sanitize(&one.unverified))
     };
     match &one.action {
         PlannedAction::Unchanged => format!("  = {object}"),

@@ -3,7 +3,7 @@
 use clap::Args;
 use domain::release::ReleaseView;
 use domain::workload::{PublishResult, PublishValidation};
-use domain::{Digest, Severity};
+use domain::{Digest, Finding, Severity};
 use serde::Serialize;
 use wire::{PublishRequest, WorkloadStatus};
 
@@ -94,12 +94,12 @@ impl PublishArgs {
         if !machine {
             out.print_line(&format_published(&self.workload, &published))?;
         }
-        // "apply" has already printed the notes.
-        let (important, notes): (Vec<_>, Vec<_>) =
-            published.findings.iter().cloned().partition(|finding| finding.severity > Severity::Note);
-        out.print_findings_note(&important, &str::to_owned);
-        if !notes.is_empty() && !machine {
-            out.print_note(&count_findings(&notes));
+        // "apply" and "plan" have printed the others with their text.
+        let (errors, others): (Vec<_>, Vec<_>) =
+            published.findings.iter().cloned().partition(|finding| finding.severity == Severity::Error);
+        out.print_findings_note(&errors, &str::to_owned);
+        if !others.is_empty() && !machine {
+            out.print_note(&self.describe_other_findings(&others, revision));
         }
         if let Some(note) = self.describe_validation(&published).filter(|_| !machine) {
             out.print_note(&note);
@@ -117,6 +117,15 @@ impl PublishArgs {
                 Ok(ExitStatus::Success)
             }
             None => Ok(ExitStatus::Success),
+        }
+    }
+
+    /// The number of warnings and notes, and the command that prints them.
+    fn describe_other_findings(&self, findings: &[Finding], revision: Option<u32>) -> String {
+        let (count, name) = (count_findings(findings), &self.workload);
+        match revision {
+            Some(number) => format!("{count}. \"flotilla plan {name} --revision {number}\" prints them."),
+            None => format!("{count}. \"flotilla plan {name}\" prints them."),
         }
     }
 

@@ -163,7 +163,7 @@ fn describe_stall(open: &[&TargetCluster]) -> String {
         match state {
             ReleaseState::Unknown => format!("No contact with {names}. Waiting until they reconnect."),
             ReleaseState::Stale => format!("An older revision still runs on {names}."),
-            ReleaseState::Drifted => format!("Changed by hand on {names}; it is being reverted."),
+            ReleaseState::Drifted => format!("Drifted on {names}; it is being reverted."),
             other => format!("{} on {names}.", other.as_str()),
         }
     });
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(evaluate(DriftPolicy::Notify), WaitState::Drifted);
         assert_eq!(
             evaluate(DriftPolicy::Revert),
-            WaitState::Stalled("Changed by hand on b; it is being reverted.".into())
+            WaitState::Stalled("Drifted on b; it is being reverted.".into())
         );
     }
 

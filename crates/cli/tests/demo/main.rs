@@ -89,7 +89,7 @@ fn e_2_a_plan_shows_every_change_in_advance_and_binds_the_publish() {
     let plan = server.run_cli(&["plan", "web"]);
     assert_eq!(plan.exit_code, 0, "{plan}");
     assert!(
-        plan.stdout.contains("5 clusters tested") && plan.stdout.contains("+ ConfigMap shop/settings"),
+        plan.stdout.contains("5 clusters validated") && plan.stdout.contains("+ ConfigMap shop/settings"),
         "{plan}"
     );
     let hash = server.run_cli_json(&["plan", "web", "-o", "json"])["hash"].as_str().unwrap().to_owned();

@@ -59,3 +59,23 @@ fn r2_alternative_conditions_and_minimum_numbers_are_set_by_flags() {
     let wrong = server.run_cli(&["apply", "-f", &jobs, "--alternative", "env=staging"]);
     assert!(wrong.exit_code == 2 && wrong.stderr.contains("is not a condition"), "{wrong}");
 }
+
+#[test]
+fn apply_and_plan_print_a_warning_and_a_publish_only_counts_it() {
+    let server = TestServer::start_new();
+    let path = server.folder().join("milli.yaml");
+    // 512m is a valid quantity of memory, half a byte.
+    let manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: milli}\nspec:\n  selector: {matchLabels: {app: milli}}\n  template:\n    metadata: {labels: {app: milli}}\n    spec:\n      containers:\n        - {name: web, image: \"nginx:1.29\", resources: {limits: {memory: 512m}}}\n";
+    std::fs::write(&path, manifest).unwrap();
+    let file = path.display().to_string();
+    let applied =
+        server.run_cli(&["apply", "-f", &file, "--name", "milli", "-n", "shop", "--clusters", "eu-west-1"]);
+    assert!(applied.exit_code == 0 && applied.stderr.contains("warning[G210]"), "{applied}");
+    let plan = server.run_cli(&["plan", "milli"]);
+    assert!(plan.exit_code == 0 && plan.stderr.contains("warning[G210]"), "{plan}");
+    let published = server.run_cli(&["publish", "milli"]);
+    assert_eq!(published.exit_code, 0, "{published}");
+    assert!(!published.stderr.contains("G210"), "{published}");
+    let count = published.stderr.lines().find(|line| line.contains("\"flotilla plan milli\" prints them."));
+    assert!(count.is_some_and(|line| line.contains("warning")), "{published}");
+}

@@ -77,7 +77,7 @@ impl FailureCause {
             "ImagePullFailed" => match ImagePullError::from_message(&self.detail) {
                 Some(error) => error.remedy(),
                 None => {
-                    "The registry's message says why. Correct the image, or what the message names; the pull is retried automatically."
+                    "The registry's message has the reason. Correct the image, or what the message names; the pull is retried automatically."
                 }
             },
             "InvalidImageName" => "Correct the name of the image in the draft, then publish.",

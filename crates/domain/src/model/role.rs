@@ -54,7 +54,7 @@ impl Role {
     /// What it allows beyond the role before it.
     pub const fn description(self) -> &'static str {
         match self {
-            Self::Viewer => "sees everything but users, changes nothing",
+            Self::Viewer => "reads everything but users, changes nothing",
             Self::Editor => "changes drafts and charts, plans them",
             Self::Publisher => "publishes, syncs, unpublishes, deletes; changes cluster groups",
             Self::Approver => "approves waves of rollouts",

@@ -388,7 +388,7 @@ impl Rollout {
             RolloutState::AutoPaused { message: why } => format!("Paused automatically at {wave}: {why}"),
             RolloutState::Completed => "Every wave is complete.".to_owned(),
             RolloutState::Aborted { by } => {
-                format!("Aborted by {by} at {wave}; gated clusters keep their current revision.")
+                format!("Aborted by {by} at {wave}; gated clusters stay at their current revision.")
             }
             RolloutState::Superseded => {
                 "A newer publish or an unpublish replaced it before it was complete.".to_owned()

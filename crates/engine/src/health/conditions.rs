@@ -123,6 +123,8 @@ fn assess_phase(view: &ObjectView<'_>) -> Health {
         "Failed" | "Error" | "Lost" | "CrashLoopBackOff" => degraded(phase, message),
         "Paused" | "Suspended" => suspended(phase, message),
         "" => not_assessed("NoHealthRule", "exists; no health rule for its kind and no readable conditions"),
-        other => not_assessed("UnknownPhase", format!("exists; nothing says what phase {other:?} means")),
+        other => {
+            not_assessed("UnknownPhase", format!("exists; the meaning of its phase {other:?} is not known"))
+        }
     }
 }

@@ -392,7 +392,7 @@ fn to_failure(failed: RenderFailed) -> RenderingFailure {
 pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
     let (code, hint) = match failed.kind {
         FailureKind::Archive => ("G112", "Upload a valid chart."),
-        FailureKind::Schema => ("G113", "Change the values as the chart's schema says."),
+        FailureKind::Schema => ("G113", "Change the values to match the schema of the chart."),
         FailureKind::KubernetesVersion => {
             ("G116", "Use a version of the chart for this version of Kubernetes, or exclude the clusters.")
         }

@@ -175,7 +175,7 @@ async fn apply_step(
     }
     if step.end_gates {
         let message = format!(
-            "The rollout of revision {} was aborted before this cluster was admitted. It keeps its current revision until the next publish.",
+            "The rollout of revision {} was aborted before this cluster was admitted. It stays at its current revision until the next publish.",
             rollout.revision
         );
         for mut release in store::rollout::list_gated(tx, rollout, EVERY_WAVE, RELEASES_PER_COMMIT).await? {

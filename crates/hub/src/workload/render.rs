@@ -75,7 +75,7 @@ impl Hub {
 fn not_selected(name: &str, is_draft: bool) -> ActionUnavailable {
     let what = if is_draft { "its draft" } else { "the revision" };
     ActionUnavailable(format!(
-        "The placement of {name} in {what} does not select this cluster, so nothing is rendered for it. `flotilla explain placement {name}` says why."
+        "The placement of {name} in {what} does not select this cluster, so nothing is rendered for it. `flotilla explain placement {name}` shows the reason."
     ))
 }
 

@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use crate::components::split_words;
-use crate::components::{CopyLine, icon};
+use crate::components::{icon, split_words};
+use crate::paths;
 use crate::workloads::placement::candidates::Fleet;
 use crate::workloads::placement::form::PlacementForm;
 
@@ -55,8 +55,12 @@ pub(super) fn groups_field(form: RwSignal<PlacementForm>, fleet: StoredValue<Fle
     if known.is_empty() && ticked.is_empty() {
         return view! {
             <div class="field">
-                <p class="field-help">"There are no cluster groups yet. Create one with the command line:"</p>
-                <CopyLine line="flotilla group set edge --selector tier=edge" />
+                <p class="field-help">
+                    "There are no cluster groups yet. "
+                    <a class="link" href=paths::GROUP_NEW>
+                        "Create a group"
+                    </a>
+                </p>
             </div>
         }
         .into_any();
