@@ -16,7 +16,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
-    responses((status = 200, body = ClusterGroup))
+    responses((status = 200, body = ClusterGroup, headers(("ETag"))))
 )]
 pub async fn get_group(
     State(hub): State<Hub>,
