@@ -99,7 +99,7 @@ fn complete_response(status: &str, response: &mut Response, has_key: bool) {
     if is_page(response) {
         names.push("Link".to_owned());
     }
-    if has_key && status.is_some_and(|status| status.is_success()) {
+    if has_key && status.is_some_and(|status| !status.is_server_error()) {
         names.push("Idempotency-Replayed".to_owned());
     }
     response.headers = names.into_iter().map(|name| (name.clone(), RefOr::T(header(&name)))).collect();

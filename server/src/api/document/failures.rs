@@ -124,8 +124,12 @@ impl Failure {
     }
 
     fn response(&self) -> Response {
-        let response = problem_response(self.description);
-        self.headers.iter().fold(response, |response, name| response.header(*name, header(name))).build()
+        // A rejection is final and replayed, a failure of the server is not.
+        let replay = self.status.is_client_error().then_some(&"Idempotency-Replayed");
+        let names = self.headers.iter().chain(replay);
+        names
+            .fold(problem_response(self.description), |response, name| response.header(*name, header(name)))
+            .build()
     }
 }
 
