@@ -125,6 +125,28 @@ async fn s1_24_every_response_of_the_openapi_document_is_explained_and_every_fai
 }
 
 #[tokio::test]
+async fn s1_24_the_limits_of_lists_in_the_openapi_document_are_those_that_are_applied() {
+    let server = TestServer::start().await;
+    let document = read_document(&server).await;
+    let mut lists = 0;
+    for operation in document.list_operations() {
+        let parameters = operation.value["parameters"].as_array().into_iter().flatten();
+        let mut limits = parameters.filter(|parameter| parameter["name"] == "limit");
+        let Some(limit) = limits.next() else { continue };
+        let number = |name: &str| limit["schema"][name].as_f64().unwrap_or_default() as i64;
+        let (least, most) = (number("minimum"), number("maximum"));
+        assert!(least == 1 && most >= 50, "{}: {limit}", operation.id);
+        for (value, is_accepted) in [(least - 1, false), (least, true), (most, true), (most + 1, false)] {
+            let answer = server.get(&format!("{}?limit={value}", fill_path(operation.path))).await;
+            let is_bad = answer.status == 400;
+            assert_eq!(!is_bad, is_accepted, "{} with {value}: {}", operation.id, answer.text);
+        }
+        lists += 1;
+    }
+    assert!(lists > 8, "{lists}");
+}
+
+#[tokio::test]
 async fn s1_24_no_schema_of_the_openapi_document_contradicts_itself() {
     let server = TestServer::start().await;
     let json = server.get("/api/v1/openapi.json").await.json();

@@ -24,7 +24,7 @@ struct Failure {
     headers: &'static [&'static str],
 }
 
-const FAILURES: [Failure; 12] = [
+static FAILURES: [Failure; 12] = [
     Failure {
         status: StatusCode::BAD_REQUEST,
         name: "BadRequest",
