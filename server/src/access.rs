@@ -106,10 +106,14 @@ pub async fn authenticate(
     next.run(request).await
 }
 
+/// In the extensions of a request to a route with an action, which the role of its actor allows.
+#[derive(Debug, Clone, Copy)]
+pub struct AuthorizedRoute;
+
 /// Middleware: rejects a request whose action the role of its actor does not allow, before its body is read.
 pub async fn authorize(
     State((site, actions)): State<(Site, Arc<RouteActions>)>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(|path| to_public_path(path.as_str()));
@@ -128,7 +132,10 @@ pub async fn authorize(
         Some(None) => Some(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "No role allows this route.")),
     };
     match refusal {
-        None => next.run(request).await,
+        None => {
+            request.extensions_mut().insert(AuthorizedRoute);
+            next.run(request).await
+        }
         Some(error) => refuse(&site, route_kind(&site, &path), request.headers(), error),
     }
 }

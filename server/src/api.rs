@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -167,7 +168,6 @@ fn register_workload_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Sit
         .routes(routes!(workload::revision::get_revision))
         .routes(routes!(release::list::list_releases))
         .routes(routes!(release::get::get_release))
-        .route(release::RELEASE_PATH, release::reject_writes())
         .routes(routes!(overrides::list::list_overrides))
         .routes(routes!(overrides::get::get_override))
         .routes(with_large_body(routes!(overrides::put::put_override)))
@@ -264,9 +264,11 @@ fn with_large_body(routes: UtoipaMethodRouter<Site>) -> UtoipaMethodRouter<Site>
 }
 
 async fn not_found() -> ApiError {
-    ApiError::from_status(axum::http::StatusCode::NOT_FOUND)
+    ApiError::from_status(StatusCode::NOT_FOUND)
 }
 
-async fn method_not_allowed() -> Response {
-    ApiError::from_status(axum::http::StatusCode::METHOD_NOT_ALLOWED).into_response()
+async fn method_not_allowed(request: Request) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let owned = path.and_then(|path| release::reject_write(request.method(), path));
+    owned.unwrap_or_else(|| ApiError::from_status(StatusCode::METHOD_NOT_ALLOWED)).into_response()
 }

@@ -15,6 +15,7 @@ use hub::{Actor, RequestKey, StoredResponse};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
+use crate::access::AuthorizedRoute;
 use crate::problem::{ApiError, error_chain};
 use crate::site::Site;
 
@@ -63,7 +64,9 @@ pub async fn handle_idempotency_key(State(site): State<Site>, request: Request, 
     let (Some(actor), Some(key)) = (actor, request.headers().get(&KEY_HEADER)) else {
         return next.run(request).await;
     };
-    if request.method().is_safe() || returns_join_token(request.uri().path()) {
+    // A method that the path does not have is answered with 405, whatever its key is.
+    let is_operation = request.extensions().get::<AuthorizedRoute>().is_some();
+    if !is_operation || request.method().is_safe() || returns_join_token(request.uri().path()) {
         return next.run(request).await;
     }
     let Some(key) = parse_key(key) else {

@@ -223,6 +223,7 @@ impl<S: Send + Sync> FromRequestParts<S> for CurrentSession {
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
     /// At most this many items, 1 to 500; default 50.
+    #[param(minimum = 1, maximum = 500)]
     pub limit: Option<u32>,
     /// The previous page's `next`.
     pub cursor: Option<String>,

@@ -13,17 +13,23 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 #[serde(rename_all = "camelCase", default)]
 pub struct Problem {
     /// URI of the problem type: `urn:flotilla:problem:` and the code.
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     #[serde(rename = "type")]
     pub kind: String,
     /// Short summary of the problem type; the same for every occurrence.
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub title: String,
     /// The HTTP status.
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub status: u16,
     /// Explanation of this occurrence, for people.
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub detail: String,
     /// Machine-readable code, such as `RevisionConflict` or `NotFound`.
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub code: String,
     /// Findings of the guard rails, each with location and hint.
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub findings: Vec<Finding>,
     /// The current revision of the resource, if it was changed meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]

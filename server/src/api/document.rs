@@ -2,16 +2,32 @@
 
 use std::collections::BTreeSet;
 
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use utoipa::openapi::extensions::ExtensionsBuilder;
+use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, ResponseBuilder};
+use utoipa::openapi::{Content, OpenApi, RefOr, Required, Response};
 
 use crate::access::find_action;
 use crate::custom_verb::{INTERNAL_SEPARATOR, to_public_path};
 use crate::idempotency;
+
+mod failures;
+
+/// Every header of a response, with its meaning.
+const HEADERS: [(&str, &str); 6] = [
+    ("ETag", "The revision; send it back as `If-Match`"),
+    (
+        "Idempotency-Replayed",
+        "`true`: the response of the first request with this `Idempotency-Key`, without its other headers",
+    ),
+    ("Link", "The address of the next page, with `rel=\"next\"`; none after the last page"),
+    ("Location", "The address of what was created, or of the status of what was started"),
+    ("Retry-After", "Seconds after which the request may be repeated"),
+    ("WWW-Authenticate", "`Bearer`"),
+];
 
 /// Adds what is the same for all operations, and the public form of their paths.
 pub fn complete_document(mut openapi: OpenApi) -> OpenApi {
@@ -25,6 +41,7 @@ pub fn complete_document(mut openapi: OpenApi) -> OpenApi {
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("flt_…").build();
     if let Some(components) = &mut openapi.components {
         components.security_schemes.insert("token".to_owned(), SecurityScheme::Http(bearer).into());
+        components.responses.extend(failures::list_failure_responses());
     }
     openapi
 }
@@ -41,11 +58,12 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Ope
 }
 
 /// The operation id is the handler's name in camel case. Parameters of the path are texts unless the handler declares
-/// something else. Every operation may return a problem; every write accepts an `Idempotency-Key`, unless its response contains a join
+/// something else. Every operation may return problems; every write accepts an `Idempotency-Key`, unless its response contains a join
 /// token.
 fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
     operation.operation_id = operation.operation_id.as_deref().map(to_camel_case);
-    if let Some(action) = operation.operation_id.as_deref().and_then(find_action) {
+    let action = operation.operation_id.as_deref().and_then(find_action);
+    if let Some(action) = action {
         let role = serde_json::Value::from(action.required_role().as_str());
         operation.extensions = Some(ExtensionsBuilder::new().add("x-required-role", role).build());
     }
@@ -55,13 +73,54 @@ fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
     let mut parameters: Vec<RefOr<Parameter>> =
         path_parameters(path).filter(is_undeclared).map(|name| path_parameter(name).into()).collect();
     parameters.extend(declared);
-    if !method.is_safe() && !idempotency::returns_join_token(path) {
+    // Keys belong to an actor; what is authenticated by a signature has none.
+    let has_key = action.is_some() && !method.is_safe() && !idempotency::returns_join_token(path);
+    if has_key {
         parameters.push(idempotency_key_parameter().into());
     }
     operation.parameters = Some(parameters).filter(|parameters| !parameters.is_empty());
-    let problem = Content::new(Some(Ref::from_schema_name("Problem")));
-    let response = ResponseBuilder::new().content(wire::problem::MEDIA_TYPE, problem).build();
-    operation.responses.responses.insert("default".to_owned(), RefOr::T(response));
+    for (status, response) in &mut operation.responses.responses {
+        if let RefOr::T(response) = response {
+            complete_response(status, response, has_key);
+        }
+    }
+    failures::add_failures(method, operation);
+}
+
+/// Every response has a description, and its headers have one; a page has a `Link`, the response to a keyed write tells whether it is
+/// a replay.
+fn complete_response(status: &str, response: &mut Response, has_key: bool) {
+    let status: Option<StatusCode> = status.parse().ok();
+    if response.description.is_empty() {
+        let reason = status.and_then(|status| status.canonical_reason());
+        response.description = reason.unwrap_or("The response").to_owned();
+    }
+    let mut names: Vec<String> = response.headers.keys().cloned().collect();
+    if is_page(response) {
+        names.push("Link".to_owned());
+    }
+    if has_key && status.is_some_and(|status| !status.is_server_error()) {
+        names.push("Idempotency-Replayed".to_owned());
+    }
+    response.headers = names.into_iter().map(|name| (name.clone(), RefOr::T(header(&name)))).collect();
+}
+
+/// Whether the body is a page of a list.
+fn is_page(response: &Response) -> bool {
+    response.content.values().any(|content| {
+        let schema = match content {
+            RefOr::T(Content { schema: Some(RefOr::Ref(reference)), .. }) => reference,
+            _ => return false,
+        };
+        schema.ref_location.starts_with("#/components/schemas/Page_")
+    })
+}
+
+/// A header of a response: a text, with the meaning that it has in all of them.
+fn header(name: &str) -> Header {
+    let meaning = HEADERS.iter().find(|(known, _)| *known == name).map(|(_, meaning)| *meaning);
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    HeaderBuilder::new().schema(Some(text)).description(meaning).build()
 }
 
 fn as_parameter(parameter: &RefOr<Parameter>) -> Option<&Parameter> {

@@ -1,26 +1,24 @@
 //! Operations on releases.
 
-use axum::http::StatusCode;
-use axum::routing::{MethodRouter, put};
+use axum::http::{Method, StatusCode};
 
 use crate::problem::ApiError;
-use crate::site::Site;
 
 pub mod get;
 pub mod list;
 
 /// Path of one release.
-pub const RELEASE_PATH: &str = "/api/v1/projects/{project}/workloads/{workload}/releases/{cluster}";
+const RELEASE_PATH: &str = "/api/v1/projects/{project}/workloads/{workload}/releases/{cluster}";
 
-/// Rejects every write to a release with a hint: only the system creates, changes and removes releases (S4-2).
-pub fn reject_writes() -> MethodRouter<Site> {
-    put(reject_write).patch(reject_write).delete(reject_write)
-}
-
-async fn reject_write() -> ApiError {
-    ApiError::new(
-        StatusCode::FORBIDDEN,
-        "SystemOwned",
-        "A release is derived from its workload and can't be edited. Change the workload or its placement and publish, or unpublish it.",
-    )
+/// The answer to a write to a release, with a hint: only the system creates, changes and removes releases (S4-2). `None` for
+/// another path or method.
+pub fn reject_write(method: &Method, path: &str) -> Option<ApiError> {
+    let is_write = matches!(*method, Method::PUT | Method::PATCH | Method::DELETE);
+    (is_write && path == RELEASE_PATH).then(|| {
+        ApiError::new(
+            StatusCode::FORBIDDEN,
+            "SystemOwned",
+            "A release is derived from its workload and can't be edited. Change the workload or its placement and publish, or unpublish it.",
+        )
+    })
 }

@@ -21,6 +21,7 @@ pub struct SearchParams {
     /// Only these kinds, comma-separated: `failure`, `workload`, `cluster`, `group`, `chart`.
     kinds: Option<String>,
     /// At most this many items of each kind, 1 to 50; default 10.
+    #[param(minimum = 1, maximum = 50)]
     limit: Option<u32>,
 }
 

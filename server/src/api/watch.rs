@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::IntoParams;
-use wire::ChangeNotice;
+use wire::{ChangeNotice, Problem};
 
 use crate::input::{Caller, Query};
 use crate::problem::ApiError;
@@ -65,7 +65,8 @@ pub struct WatchQuery {
     params(("Last-Event-ID" = Option<i64>, Header, description = "Resume after this position"), WatchQuery),
     responses(
         (status = 200, content_type = "text/event-stream", body = String, description = "`change`, `resync` and `ping` events"),
-        (status = 429, description = "The user has too many open streams")
+        (status = 429, body = Problem, content_type = "application/problem+json", headers(("Retry-After")),
+            description = "The user has too many open streams")
     )
 )]
 pub async fn watch_changes(

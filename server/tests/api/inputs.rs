@@ -9,7 +9,7 @@ use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{TestResponse, TestServer, WORKLOADS, new_workload};
 
 /// A server on each engine; the second is missing if the tests run without PostgreSQL.
-async fn servers(test: &str) -> Vec<TestServer> {
+pub async fn servers(test: &str) -> Vec<TestServer> {
     let mut servers = vec![TestServer::start().await];
     if let Some(database) = TestDatabase::create(test).await {
         servers.push(TestServer::start_on(&database.direct_url()).await);

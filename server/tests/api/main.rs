@@ -5,10 +5,15 @@ mod assets;
 mod audit;
 mod clusters;
 mod evaluation_budgets;
+mod generated_input;
 mod groups;
 mod idempotency;
 mod inputs;
 mod openapi;
+#[path = "../shared/openapi_document.rs"]
+mod openapi_document;
+mod openapi_routes;
+mod openapi_walk;
 mod outages;
 mod overrides;
 mod postgres;

@@ -41,6 +41,9 @@ mod helm_releases;
 mod incidents;
 mod memory_limits;
 mod oci_artifacts;
+mod openapi_conformance;
+#[path = "../shared/openapi_document.rs"]
+mod openapi_document;
 mod override_facts;
 mod project_locks;
 mod real_charts;

@@ -7,7 +7,7 @@ use domain::page::ListQuery;
 use reqwest::{Method, StatusCode};
 
 use super::charts::{chart, set_helm};
-use super::deployments::{DEPLOYMENTS, EU, GROUPS};
+use super::deployments::{DEPLOYMENTS, EU, GROUPS, WEB};
 use super::*;
 
 /// How long a client waits that does not give up.
@@ -151,6 +151,46 @@ async fn p2_a_client_that_was_cut_off_finds_its_own_deployment_and_not_a_conflic
         assert!(again.body["operation"].is_string(), "{again:?}");
         assert_eq!(again.body["targetClusters"].as_array().unwrap().len(), 2, "{again:?}");
         fleet.clusters[0].faults().set_delay(Duration::ZERO);
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p2_a_repeated_change_sync_or_deletion_of_a_deployment_has_no_effect_after_later_requests() {
+    with_timeout(async {
+        let fleet = fleet_with_group().await;
+        fleet.create_europe(&[0, 1]).await;
+        let body = json!({"name": "local/web", "namespace": "shop", "releaseName": "web"});
+        let deployed = fleet.send_once(Method::POST, DEPLOYMENTS, ("k-deploy", &body)).await;
+        assert_eq!(deployed.status, StatusCode::CREATED, "{deployed:?}");
+
+        let edit = json!({"values": {"replicas": 5}});
+        let edited = fleet.send_once(Method::PUT, WEB, ("k-edit", &edit)).await;
+        assert_eq!((edited.status, &fleet.data(0, "web")["replicas"]), (StatusCode::OK, &json!("5")));
+        let later = json!({"values": {"replicas": 7}});
+        assert_eq!(fleet.send(Method::PUT, WEB, later).await.0, StatusCode::OK);
+        assert_same(&edited, &fleet.send_once(Method::PUT, WEB, ("k-edit", &edit)).await);
+        let (_, view) = fleet.send(Method::GET, WEB, Value::Null).await;
+        assert_eq!(view["values"], json!({"replicas": 7}), "the later change stays");
+        let (_, listed) = fleet.send(Method::GET, DEPLOYMENTS, Value::Null).await;
+        assert_eq!(listed[0]["version"], 3, "{listed}");
+        // A key belongs to one request, also on the same path.
+        let (other, sync) = (json!({"values": {}}), format!("{WEB}/sync"));
+        let reused = fleet.send_once(Method::PUT, WEB, ("k-edit", &other)).await;
+        assert_eq!(reused.status, StatusCode::UNPROCESSABLE_ENTITY, "{reused:?}");
+
+        let synced = fleet.send_once(Method::PUT, &sync, ("k-sync", &Value::Null)).await;
+        assert_eq!(synced.status, StatusCode::ACCEPTED, "{synced:?}");
+        assert_same(&synced, &fleet.send_once(Method::PUT, &sync, ("k-sync", &Value::Null)).await);
+
+        let deleted = fleet.send_once(Method::DELETE, WEB, ("k-delete", &Value::Null)).await;
+        assert_eq!(deleted.status, StatusCode::OK, "{deleted:?}");
+        fleet.wait_until(async || fleet.list_deployment_names().await.is_empty()).await;
+        assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body).await.0, StatusCode::CREATED);
+        assert_same(&deleted, &fleet.send_once(Method::DELETE, WEB, ("k-delete", &Value::Null)).await);
+        assert_eq!(fleet.list_deployment_names().await, ["web"], "the new deployment of this name stays");
+        assert!(!fleet.data(0, "web").is_null());
         fleet.stop().await;
     })
     .await;

@@ -10,7 +10,7 @@ use crate::WAIT_TIMEOUT;
 use crate::test_server::TestServer;
 
 /// Writes a packed chart with one ConfigMap.
-fn write_chart(path: &Path, version: &str) {
+pub fn write_chart(path: &Path, version: &str) {
     let description =
         format!("apiVersion: v2\nname: web\nversion: {version}\ndescription: Shows its values\n");
     let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}\ndata: {replicas: {{ .Values.replicas | quote }}}\n";

@@ -6,6 +6,7 @@ mod charts;
 mod describe;
 mod facts;
 mod formats;
+mod group_deployments;
 mod messages;
 mod overrides;
 mod plans;

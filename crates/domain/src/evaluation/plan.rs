@@ -52,10 +52,8 @@ pub struct FieldChange {
     pub path: String,
     /// The desired value; `None` if the field is to be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub desired: Option<Value>,
     /// The live value; `None` if the field is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub live: Option<Value>,
 }

@@ -216,6 +216,7 @@ pub struct AuditQuery {
     pub before: Option<i64>,
     /// At most this many, 1 to 500; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<u32>,
 }
 

@@ -75,7 +75,7 @@ pub struct DeploymentRequest {
     pub atomic: bool,
     /// Rejected unless empty: the content of a chart is uploaded as a chart of the project.
     #[serde(deserialize_with = "read_package")]
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, default = ""))]
     pub package: bool,
 }
 

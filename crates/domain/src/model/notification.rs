@@ -204,7 +204,7 @@ impl fmt::Display for SubscriptionScope {
 /// A subscription to create: a channel, and exactly one of workload, owner, selector and project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct NewSubscription {
     /// Name of the channel.
     pub channel: String,

@@ -110,7 +110,6 @@ pub enum PatchOp {
     /// Merges a value into the object: maps are merged, lists replaced, `null` deletes the key.
     Merge {
         /// The value.
-        #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         value: Value,
     },
     /// Sets the field at a path, which may be new.
@@ -118,7 +117,6 @@ pub enum PatchOp {
         /// Path such as `/spec/template/spec/containers[name=web]/image`.
         path: String,
         /// The value.
-        #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         value: Value,
     },
     /// Removes the field at a path, which must exist.

@@ -89,6 +89,7 @@ pub struct EventQuery {
     pub cluster: Option<String>,
     /// Page size, 1 to 500; 50 if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
     pub limit: Option<u32>,
 }
 

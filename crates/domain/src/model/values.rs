@@ -88,7 +88,6 @@ pub struct ValueSetting {
     #[serde(flatten)]
     pub layer: ValuesLayer,
     /// The value there; `null` removes the default of the chart.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub value: Value,
 }
 

@@ -18,6 +18,7 @@ use crate::problem::ApiError;
 #[into_params(parameter_in = Query)]
 pub struct CatalogParams {
     /// At most this many items, 1 to 500; default 50.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
     /// The previous page's `next`.
     cursor: Option<String>,

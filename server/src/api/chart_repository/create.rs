@@ -2,10 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use domain::chart_repository::{ChartRepository, NewChartRepository};
 use hub::Hub;
 
+use crate::etag::etag_header;
 use crate::input::{Body, Caller, Path, ProjectPath};
 use crate::problem::ApiError;
 
@@ -15,13 +16,14 @@ use crate::problem::ApiError;
     path = "/api/v1/projects/{project}/chart-repositories",
     tag = "charts",
     request_body = NewChartRepository,
-    responses((status = 201, body = ChartRepository))
+    responses((status = 201, body = ChartRepository, headers(("ETag"))))
 )]
 pub async fn create_chart_repository(
     State(hub): State<Hub>,
     Path(ProjectPath {}): Path<ProjectPath>,
     Caller(actor): Caller,
     Body(new): Body<NewChartRepository>,
-) -> Result<(StatusCode, Json<ChartRepository>), ApiError> {
-    Ok((StatusCode::CREATED, Json(hub.create_chart_repository(&actor, new).await?)))
+) -> Result<(StatusCode, HeaderMap, Json<ChartRepository>), ApiError> {
+    let repository = hub.create_chart_repository(&actor, new).await?;
+    Ok((StatusCode::CREATED, etag_header(repository.revision), Json(repository)))
 }

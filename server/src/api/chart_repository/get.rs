@@ -16,7 +16,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/chart-repositories/{repository}",
     tag = "charts",
-    responses((status = 200, body = ChartRepository))
+    responses((status = 200, body = ChartRepository, headers(("ETag"))))
 )]
 pub async fn get_chart_repository(
     State(hub): State<Hub>,

@@ -19,7 +19,7 @@ use crate::problem::ApiError;
     tag = "charts",
     params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ChartRepositoryPut,
-    responses((status = 200, body = ChartRepository))
+    responses((status = 200, body = ChartRepository, headers(("ETag"))))
 )]
 pub async fn put_chart_repository(
     State(hub): State<Hub>,

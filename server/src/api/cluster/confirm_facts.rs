@@ -17,7 +17,7 @@ use crate::problem::ApiError;
     tag = "clusters",
     params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ConfirmedFacts,
-    responses((status = 200, body = Cluster))
+    responses((status = 200, body = Cluster, headers(("ETag"))))
 )]
 pub async fn confirm_facts(
     State(hub): State<Hub>,

@@ -15,7 +15,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/clusters/{cluster}",
     tag = "clusters",
-    responses((status = 200, body = ClusterSummary))
+    responses((status = 200, body = ClusterSummary, headers(("ETag"))))
 )]
 pub async fn get_cluster(
     State(hub): State<Hub>,

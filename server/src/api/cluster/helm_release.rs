@@ -44,7 +44,7 @@ pub async fn read_helm_release(
     path = "/api/v1/clusters/{cluster}/helm-releases/{namespace}/{release}/-/adopt",
     tag = "clusters",
     request_body = HelmReleaseAdoption,
-    responses((status = 201, body = Workload, description = "The workload with its draft"))
+    responses((status = 201, body = Workload, headers(("ETag"), ("Location")), description = "The workload with its draft"))
 )]
 pub async fn adopt_helm_release(
     State(hub): State<Hub>,

@@ -16,7 +16,7 @@ use crate::site::Site;
     path = "/api/v1/clusters/{cluster}/demo:injectFault",
     tag = "demo",
     request_body = FaultRequest,
-    responses((status = 200, body = String))
+    responses((status = 200, body = String, content_type = "application/json"))
 )]
 pub async fn inject_fault(
     State(site): State<Site>,

@@ -18,7 +18,7 @@ use crate::problem::ApiError;
     tag = "clusters",
     params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ClusterPatch,
-    responses((status = 200, body = Cluster))
+    responses((status = 200, body = Cluster, headers(("ETag"))))
 )]
 pub async fn patch_cluster(
     State(hub): State<Hub>,

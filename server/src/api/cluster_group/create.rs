@@ -19,7 +19,7 @@ use crate::problem::ApiError;
     tag = "cluster groups",
     request_body = ClusterGroupRequest,
     responses(
-        (status = 201, body = ClusterGroupView),
+        (status = 201, body = ClusterGroupView, headers(("ETag"))),
         (status = 400, body = Problem, content_type = "application/problem+json",
             description = "Without members, or a member can't join"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "The name is in use")

@@ -17,7 +17,7 @@ use crate::problem::ApiError;
     path = "/api/v1/orgs/{org}/clustergroups/{clustergroup}",
     tag = "cluster groups",
     responses(
-        (status = 200, body = ClusterGroupView)
+        (status = 200, body = ClusterGroupView, headers(("ETag")))
     )
 )]
 pub async fn get_cluster_group(

@@ -23,7 +23,7 @@ use crate::problem::ApiError;
     params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ClusterGroupRequest,
     responses(
-        (status = 200, body = ClusterGroupView),
+        (status = 200, body = ClusterGroupView, headers(("ETag"))),
         (status = 204, description = "The last member was removed, and the group with it"),
         (status = 400, body = Problem, content_type = "application/problem+json", description = "A member can't join"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "A feature rejects the change")

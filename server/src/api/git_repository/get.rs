@@ -16,7 +16,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/git-repositories/{repository}",
     tag = "git",
-    responses((status = 200, body = GitRepository))
+    responses((status = 200, body = GitRepository, headers(("ETag"))))
 )]
 pub async fn get_git_repository(
     State(hub): State<Hub>,

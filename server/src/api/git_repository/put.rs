@@ -19,7 +19,7 @@ use crate::problem::ApiError;
     tag = "git",
     params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = GitRepositoryPut,
-    responses((status = 200, body = GitRepository))
+    responses((status = 200, body = GitRepository, headers(("ETag"))))
 )]
 pub async fn put_git_repository(
     State(hub): State<Hub>,

@@ -16,7 +16,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
-    responses((status = 200, body = ClusterGroupDetails))
+    responses((status = 200, body = ClusterGroupDetails, headers(("ETag"))))
 )]
 pub async fn get_group(
     State(hub): State<Hub>,

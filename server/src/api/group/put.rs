@@ -19,7 +19,7 @@ use crate::problem::ApiError;
     tag = "groups",
     params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ClusterGroupPut,
-    responses((status = 200, body = ClusterGroup))
+    responses((status = 200, body = ClusterGroup, headers(("ETag"))))
 )]
 pub async fn put_group(
     State(hub): State<Hub>,

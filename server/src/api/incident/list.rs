@@ -23,6 +23,7 @@ pub struct IncidentParams {
     /// Only those of the workload with this name.
     workload: Option<String>,
     /// At most this many items, 1 to 500; default 50.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
     /// The previous page's `next`.
     cursor: Option<String>,

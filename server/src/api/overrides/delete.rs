@@ -22,9 +22,9 @@ use crate::problem::ApiError;
     tag = "overrides",
     params(("If-Match" = String, Header, description = "The ETag of the workload that was read, or `*`"), OverrideQuery),
     responses(
-        (status = 200, body = Workload, description = "The workload with the changed draft"),
-        (status = 201, body = Plan, description = "With `dryRun=true`: the plan"),
-        (status = 202, body = PublishResult, description = "With `now=true`: the revision is stored; the rollout is in progress"),
+        (status = 200, body = Workload, headers(("ETag")), description = "The workload with the changed draft"),
+        (status = 201, body = Plan, headers(("Location")), description = "With `dryRun=true`: the plan"),
+        (status = 202, body = PublishResult, headers(("Location")), description = "With `now=true`: the revision is stored; the rollout is in progress"),
         (status = 404, body = Problem, content_type = "application/problem+json",
             description = "There is no such workload, or it has no such override, whatever the ETag"),
         (status = 409, body = Problem, content_type = "application/problem+json",

@@ -16,7 +16,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides/{name}",
     tag = "overrides",
-    responses((status = 200, body = Override))
+    responses((status = 200, body = Override, headers(("ETag"))))
 )]
 pub async fn get_override(
     State(hub): State<Hub>,

@@ -15,7 +15,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides",
     tag = "overrides",
-    responses((status = 200, body = Vec<Override>))
+    responses((status = 200, body = Vec<Override>, headers(("ETag"))))
 )]
 pub async fn list_overrides(
     State(hub): State<Hub>,

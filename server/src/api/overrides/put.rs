@@ -23,9 +23,9 @@ use crate::problem::ApiError;
     params(("If-Match" = String, Header, description = "The ETag of the workload that was read, or `*`"), OverrideQuery),
     request_body = OverridePut,
     responses(
-        (status = 200, body = Workload, description = "The workload with the changed draft"),
-        (status = 201, body = Plan, description = "With `dryRun=true`: the plan"),
-        (status = 202, body = PublishResult, description = "With `now=true`: the revision is stored; the rollout is in progress"),
+        (status = 200, body = Workload, headers(("ETag")), description = "The workload with the changed draft"),
+        (status = 201, body = Plan, headers(("Location")), description = "With `dryRun=true`: the plan"),
+        (status = 202, body = PublishResult, headers(("Location")), description = "With `now=true`: the revision is stored; the rollout is in progress"),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "The workload is not published, its rollout is not completed, or more clusters would lose it than allowed without `confirm`"),
         (status = 412, body = Problem, content_type = "application/problem+json",

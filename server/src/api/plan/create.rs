@@ -34,7 +34,7 @@ pub struct PlanQuery {
     tag = "plans",
     params(PlanQuery),
     responses(
-        (status = 201, body = Plan, description = "The plan, with the dry-run results received within the wait")
+        (status = 201, body = Plan, headers(("Location")), description = "The plan, with the dry-run results received within the wait")
     )
 )]
 pub async fn plan_workload(

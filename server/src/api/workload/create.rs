@@ -23,7 +23,7 @@ use crate::problem::ApiError;
     params(DryRunQuery),
     request_body = NewWorkload,
     responses(
-        (status = 201, body = Workload, description = "The workload with its draft"),
+        (status = 201, body = Workload, headers(("ETag"), ("Location")), description = "The workload with its draft"),
         (status = 200, body = ValidationResult, description = "Dry run: findings and placement decision")
     )
 )]

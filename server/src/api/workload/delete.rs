@@ -17,7 +17,7 @@ use crate::problem::ApiError;
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
     params(RemovalOptions),
-    responses((status = 202, body = WorkloadHead, description = "In progress; see the status. The whole workload, or these fields of it if the rest can't be read"))
+    responses((status = 202, body = WorkloadHead, headers(("ETag")), description = "In progress; see the status. The whole workload, or these fields of it if the rest can't be read"))
 )]
 pub async fn delete_workload(
     State(hub): State<Hub>,

@@ -15,7 +15,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
-    responses((status = 200, body = WorkloadView))
+    responses((status = 200, body = WorkloadView, headers(("ETag"))))
 )]
 pub async fn get_workload(
     State(hub): State<Hub>,

@@ -18,7 +18,7 @@ use crate::problem::ApiError;
     tag = "workloads",
     params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = WorkloadPatch,
-    responses((status = 200, body = Workload))
+    responses((status = 200, body = Workload, headers(("ETag"))))
 )]
 pub async fn patch_workload(
     State(hub): State<Hub>,

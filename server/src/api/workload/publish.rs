@@ -57,7 +57,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PublishParams {
     ),
     request_body = PublishRequest,
     responses(
-        (status = 202, body = PublishResult, description = "The revision is stored; the rollout is in progress"),
+        (status = 202, body = PublishResult, headers(("Location")), description = "The revision is stored; the rollout is in progress"),
         (status = 200, body = Plan, description = "Dry run: the plan"),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "More clusters would lose the workload than allowed without `confirm`"),

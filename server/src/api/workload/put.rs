@@ -19,7 +19,7 @@ use crate::problem::ApiError;
     params(("If-Match" = String, Header, description = "The ETag that was read, or `*`")),
     request_body = WorkloadPut,
     responses(
-        (status = 200, body = Workload),
+        (status = 200, body = Workload, headers(("ETag"))),
         (status = 412, body = Problem, content_type = "application/problem+json", description = "The draft has changed since it was read")
     )
 )]

@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use domain::workload::Workload;
 use hub::Hub;
 use wire::RestoreRevisionRequest;
 
-use crate::etag::IfMatch;
+use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
 
@@ -18,7 +19,7 @@ use crate::problem::ApiError;
     tag = "workloads",
     params(("If-Match" = Option<String>, Header, description = "The ETag of the draft that was read")),
     request_body = RestoreRevisionRequest,
-    responses((status = 200, body = Workload))
+    responses((status = 200, body = Workload, headers(("ETag"))))
 )]
 pub async fn restore_revision(
     State(hub): State<Hub>,
@@ -26,6 +27,7 @@ pub async fn restore_revision(
     Path(path): Path<WorkloadPath>,
     expected: IfMatch,
     Body(request): Body<RestoreRevisionRequest>,
-) -> Result<Json<Workload>, ApiError> {
-    Ok(Json(hub.restore_revision(&actor, &path.workload, request.revision, expected.0).await?))
+) -> Result<(HeaderMap, Json<Workload>), ApiError> {
+    let workload = hub.restore_revision(&actor, &path.workload, request.revision, expected.0).await?;
+    Ok((etag_header(workload.revision), Json(workload)))
 }

@@ -53,7 +53,6 @@ pub struct FieldValue {
     pub path: String,
     /// The value, hidden for a Secret; `None` if the object does not have the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub value: Option<Value>,
 }
 

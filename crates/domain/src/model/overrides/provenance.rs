@@ -39,7 +39,6 @@ pub struct Provenance {
     /// The value of the leaf after each of these layers, in the same order; `None` where the layer removed it.
     /// Values of a Secret are confidential.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Option<Object>>))]
     pub values: Vec<Option<Value>>,
 }
 

@@ -34,7 +34,6 @@ pub struct Feedback {
     /// Its name, such as `ReadyReplicas`.
     pub name: String,
     /// The value: a text, a number, a boolean, or any JSON. Null if there is a problem.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub value: Value,
     /// Why there is no value; empty if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -12,11 +12,9 @@ pub struct DriftedField {
     pub path: String,
     /// The applied value; `None` if only the path is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub applied: Option<Value>,
     /// The live value; `None` if the field is missing, or was not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub live: Option<Value>,
     /// The field manager that changed it; empty if it is unknown.
     #[serde(skip_serializing_if = "String::is_empty")]

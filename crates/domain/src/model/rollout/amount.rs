@@ -157,7 +157,9 @@ impl<'de> Deserialize<'de> for TimeSpan {
 #[cfg(feature = "openapi")]
 impl utoipa::PartialSchema for CountOrPercent {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        text_schema("A number of clusters, or a percentage.", "25%")
+        use utoipa::openapi::schema::{SchemaType, Type};
+        let number_or_text = SchemaType::from_iter([Type::Integer, Type::String]);
+        amount_schema(number_or_text, "A number of clusters, or a percentage.", "25%")
     }
 }
 
@@ -167,7 +169,8 @@ impl utoipa::ToSchema for CountOrPercent {}
 #[cfg(feature = "openapi")]
 impl utoipa::PartialSchema for TimeSpan {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        text_schema("A time span: numbers with units, the larger first.", "1h30m")
+        let text = utoipa::openapi::schema::Type::String.into();
+        amount_schema(text, "A time span: numbers with units, the larger first.", "1h30m")
     }
 }
 
@@ -175,9 +178,13 @@ impl utoipa::PartialSchema for TimeSpan {
 impl utoipa::ToSchema for TimeSpan {}
 
 #[cfg(feature = "openapi")]
-fn text_schema(about: &str, example: &str) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-    let text = utoipa::openapi::schema::Object::with_type(utoipa::openapi::schema::Type::String);
-    utoipa::openapi::schema::ObjectBuilder::from(text)
+fn amount_schema(
+    schema_type: utoipa::openapi::schema::SchemaType,
+    about: &str,
+    example: &str,
+) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+    utoipa::openapi::schema::ObjectBuilder::new()
+        .schema_type(schema_type)
         .description(Some(about))
         .examples([serde_json::json!(example)])
         .into()
