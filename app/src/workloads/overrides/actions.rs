@@ -78,6 +78,8 @@ pub async fn override_save(
 }
 
 impl DraftForm for OverrideSave {
+    const PART: &'static str = "Override";
+
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;
     }

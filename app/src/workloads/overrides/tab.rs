@@ -199,8 +199,10 @@ fn create_autosave(
         .with_value(|workload| (workload.name.clone(), domain::actions::check_edit(workload).is_ok()));
     let is_stored = state.edited_name.with_value(|name| !name.is_empty());
     let autosave = FormAutosave::new(&name, NodeRef::new(), autosaved, is_editable && is_stored);
-    Effect::new(move |_| {
-        if let Some(Ok(Some(stored))) = save.value().get() {
+    Effect::new(move |former: Option<()>| {
+        // An earlier save did not store what was typed before the form was opened again.
+        let is_of_form = former.is_some() || !autosave.is_reopened();
+        if let Some(Ok(Some(stored))) = save.value().get().filter(|_| is_of_form) {
             autosave.record_submission(SavedDraft { revision: stored.revision, saved_at: stored.saved_at });
         }
     });
