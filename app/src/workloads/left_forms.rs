@@ -145,13 +145,11 @@ impl LeftForms {
 #[component]
 pub fn LeftFormsBanner() -> impl IntoView {
     let forms = use_left_forms();
-    move || {
-        forms
-            .list_failed()
-            .into_iter()
-            .map(|(id, form)| left_form_banner(form, move || forms.remove(id)))
-            .collect_view()
-    }
+    let banners = move || {
+        let failed = forms.list_failed().into_iter();
+        failed.map(|(id, form)| left_form_banner(form, move || forms.remove(id))).collect_view()
+    };
+    view! { {banners} }.into_any()
 }
 
 fn left_form_banner(form: LeftForm, discard: impl Fn() + Send + Sync + 'static) -> AnyView {
