@@ -337,6 +337,32 @@ test("a save of a form that was left in an outage is repeated until it succeeds"
   await expect(page.getByLabel("Image")).toHaveValue("registry.example.com/web:3.0");
 });
 
+test("a removed container and a removed file are restored by Undo, until something else is changed", async ({ page }) => {
+  await open(page, `/workloads/${NAME}/edit/source`);
+  const texts = page.locator("textarea.editor-source");
+  const undo = page.getByRole("button", { name: "Undo", exact: true });
+  await page.getByRole("button", { name: "Container", exact: true }).click();
+  await expect(texts.first()).toHaveValue(/name: container-2/);
+  await page.getByRole("button", { name: "Remove this container" }).click();
+  await expect(texts.first()).not.toHaveValue(/container-2/);
+  await expect(page.getByText("Removed container container-2.")).toBeVisible();
+  await accessible(page, "a removal that can be undone");
+  await undo.click();
+  await expect(texts.first()).toHaveValue(/name: container-2/);
+  await page.getByRole("button", { name: "Remove this container" }).click();
+  await expect(undo).toBeVisible();
+  await page.getByLabel("Image").fill("registry.example.com/web:4.0");
+  await expect(undo).toBeHidden();
+
+  await page.getByRole("button", { name: "File", exact: true }).click();
+  await paste(page, "file-2.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n");
+  await expect(texts.nth(1)).toHaveValue(/kind: ConfigMap/);
+  await page.getByRole("button", { name: "Remove file-2.yaml" }).click();
+  await expect(texts).toHaveCount(1);
+  await undo.click();
+  await expect(texts.nth(1)).toHaveValue(/kind: ConfigMap/);
+});
+
 test("a save is repeated until the server responds, and after signing in again in another tab", async ({ page, context, demo, faults }) => {
   faults.expect(/placement_save|ERR_FAILED|401|api\/v1\/watch/);
   await open(page, `/workloads/${NAME}/edit/placement`);

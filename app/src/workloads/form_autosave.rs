@@ -102,8 +102,9 @@ impl<S: DraftForm> FormAutosave<S> {
         });
     }
 
-    /// Enters what was typed in the fields of the form that are rendered from the stored draft, when it is displayed.
-    pub fn enter(self, typed: &S) {
+    /// Enters what was typed, if something was, in the fields of the form that are rendered from the stored draft.
+    pub fn enter(self, typed: Option<&S>) {
+        let Some(typed) = typed else { return };
         let mut fields = Vec::new();
         list_fields(String::new(), &serde_json::to_value(typed).unwrap_or_default(), &mut fields);
         Effect::new(move |_| {

@@ -84,11 +84,7 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     let begin =
         edited.map_or_else(|| OverrideForm::blank(&known), |over| OverrideForm::from_override(over, &known));
     let name = edited.map(|over| over.name.clone()).unwrap_or_default();
-    let begin = match open_left_form::<OverrideSave>() {
-        Some(typed) => begin.with_input(typed.form),
-        None => begin,
-    };
-    let form = RwSignal::new(begin);
+    let form = RwSignal::new(with_typed_input(begin));
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
     let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
     let edited = StoredValue::new(name);
@@ -140,6 +136,14 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
         effective,
         values,
         selected,
+    }
+}
+
+/// The form with the input with which its page was left before it was stored.
+fn with_typed_input(begin: OverrideForm) -> OverrideForm {
+    match open_left_form::<OverrideSave>() {
+        Some(typed) => begin.with_input(typed.form),
+        None => begin,
     }
 }
 

@@ -79,9 +79,7 @@ fn show_policies(workload: Workload, action: ServerAction<PoliciesSave>) -> AnyV
     let (base_revision, element) = (RwSignal::new(workload.revision), NodeRef::new());
     let is_editable = domain::actions::check_edit(&workload).is_ok();
     let autosave = FormAutosave::<PoliciesSave>::new(&workload.name, element, base_revision, is_editable);
-    if let Some(typed) = open_left_form() {
-        autosave.enter(&typed);
-    }
+    autosave.enter(open_left_form().as_ref());
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);

@@ -95,10 +95,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
     let typed = open_left_form::<ConfigSave>();
-    let source = match typed.clone() {
-        Some(ConfigSave { form }) => typed_source(&workload.draft.source, form.files, &form.chart, &form.git),
-        None => workload.draft.source.clone(),
-    };
+    let source = opened_source(&workload.draft.source, typed.as_ref());
     let source_fields = match &source {
         Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
@@ -123,9 +120,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
     let element = NodeRef::new();
     let is_editable = domain::actions::check_edit(&workload).is_ok();
     let autosave = FormAutosave::<ConfigSave>::new(&workload.name, element, base_revision, is_editable);
-    if let Some(typed) = &typed {
-        autosave.enter(typed);
-    }
+    autosave.enter(typed.as_ref());
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);
@@ -171,6 +166,14 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
         </ActionForm>
     }
     .into_any()
+}
+
+/// The stored source, or the one that was typed.
+fn opened_source(stored: &Source, typed: Option<&ConfigSave>) -> Source {
+    match typed {
+        Some(ConfigSave { form }) => typed_source(stored, form.files.clone(), &form.chart, &form.git),
+        None => stored.clone(),
+    }
 }
 
 fn labels_field(labels: &Labels) -> AnyView {
