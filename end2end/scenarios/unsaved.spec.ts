@@ -363,6 +363,19 @@ test("a removed container and a removed file are restored by Undo, until somethi
   await expect(texts.nth(1)).toHaveValue(/kind: ConfigMap/);
 });
 
+test("a removed override is stored again by Undo", async ({ page }) => {
+  await open(page, `/workloads/${NAME}?tab=overrides&override=us-east-1`);
+  await page.getByRole("button", { name: "Remove override us-east-1" }).click();
+  await expect(page.getByText("Override us-east-1 removed.")).toBeVisible();
+  await expect(override(page, "us-east-1")).toHaveCount(0);
+  await page.getByRole("button", { name: "Undo", exact: true }).click();
+  await expect(page.getByText("Override us-east-1 saved.")).toBeVisible();
+  await expect(page.getByText("Override us-east-1 removed."), "only the latest result is shown").toBeHidden();
+  await expect(override(page, "us-east-1")).toContainText("1 change");
+  await open(page, `/workloads/${NAME}?tab=overrides&override=us-east-1`);
+  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("9");
+});
+
 test("a save is repeated until the server responds, and after signing in again in another tab", async ({ page, context, demo, faults }) => {
   faults.expect(/placement_save|ERR_FAILED|401|api\/v1\/watch/);
   await open(page, `/workloads/${NAME}/edit/placement`);
