@@ -205,9 +205,11 @@ fn create_autosave(
     let is_stored = state.edited_name.with_value(|name| !name.is_empty());
     let autosave = FormAutosave::new(&name, NodeRef::new(), autosaved, is_editable && is_stored);
     Effect::new(move |former: Option<()>| {
-        // An earlier save did not store what was typed before the form was opened again.
-        let is_of_form = former.is_some() || !autosave.is_reopened();
-        if let Some(Ok(Some(stored))) = save.value().get().filter(|_| is_of_form) {
+        let Some(Ok(Some(stored))) = save.value().get() else { return };
+        // Another override was stored, as by Undo, or this one before its input was left and opened again.
+        let is_named =
+            state.input.with_untracked(|input| input.as_ref().is_ok_and(|input| input.name == stored.name));
+        if is_named && (former.is_some() || !autosave.is_reopened()) {
             autosave.record_submission(SavedDraft { revision: stored.revision, saved_at: stored.saved_at });
         }
     });
