@@ -134,7 +134,7 @@ impl FileDrafts {
                 </p>
             }
         };
-        view! { <div role="status">{move || what.get().map(undo)}</div> }.into_any()
+        view! { <div class="empty:hidden" role="status">{move || what.get().map(undo)}</div> }.into_any()
     }
 
     fn remove_file(self, key: u32) {
