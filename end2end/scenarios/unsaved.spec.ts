@@ -186,6 +186,24 @@ test("the tabs Config and Overrides, the rollout and the policies are saved too"
   await expect(page.getByLabel("Deletion policy")).toHaveValue("orphan");
 });
 
+test("what is typed before overrides, rollout and policies are live stays in the fields and is saved", async ({ page }) => {
+  const fields = [
+    { path: `/workloads/${NAME}?tab=overrides&override=eu-west-1`, label: "Deployment web replicas", value: "10" },
+    { path: `/workloads/${NAME}/edit/rollout`, label: "Failure timeout", value: "20m" },
+    { path: `/workloads/${NAME}/edit/policies`, label: "Service account", value: "deployer/flotilla" },
+  ];
+  for (const { path, label, value } of fields) {
+    const live = await openWithoutCode(page, path);
+    await page.getByLabel(label).fill(value);
+    await live();
+    await expect(page.getByLabel(label)).toHaveValue(value);
+    await expect(page.getByText(SAVED)).toBeVisible();
+    await page.unroute(/\.wasm(\?|$)/);
+    await open(page, path);
+    await expect(page.getByLabel(label)).toHaveValue(value);
+  }
+});
+
 test("what is typed right before the tab is left is saved, also while an earlier save runs", async ({ page }) => {
   /** Types and leaves in one task of the browser: no timer runs in between. */
   const typeAndLeave = async (value: string): Promise<void> =>
