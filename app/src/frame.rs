@@ -9,6 +9,7 @@ use crate::live::{self, Topic};
 use crate::paths;
 use crate::permission;
 use crate::resource::{PageResource, create_resource};
+use crate::workloads::left_forms::LeftFormsBanner;
 
 mod data;
 mod help;
@@ -91,6 +92,7 @@ pub fn Frame(
             <div class="frame-main">
                 <TopBar data=data />
                 <OutageBanner data=data />
+                <LeftFormsBanner />
                 <main class="content" id="content" tabindex="-1">
                     {children()}
                 </main>

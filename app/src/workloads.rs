@@ -26,6 +26,7 @@ mod form_autosave;
 mod git;
 mod head;
 mod history_tab;
+pub(crate) mod left_forms;
 mod list;
 mod list_address;
 mod new;
