@@ -141,6 +141,7 @@ fn e_8_the_most_specific_part_of_a_target_determines_its_specificity() {
         clusters: vec!["prod-eu".into()],
         groups: vec!["eu".into()],
         selector: Some(LabelSelector::default()),
+        ..ClusterSelector::default()
     };
     let groups = [ClusterGroup { name: "eu".into(), members: vec!["b".into()], ..ClusterGroup::default() }];
     assert_eq!(target.specificity(&cluster("prod-eu", &[]), &groups), Some(Specificity::Cluster));
