@@ -108,7 +108,7 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
             Ok(())
         }
         Benchmark::Drift { runs } => drift::run(runs).await,
-        Benchmark::Plan { clusters, runs } => plan::run(clusters, runs).await,
+        Benchmark::Plan { clusters, runs } => Box::pin(plan::run(clusters, runs)).await,
         Benchmark::Chart { chart, helm, clusters } => {
             for count in clusters {
                 Box::pin(chart::run(&chart, &helm, count)).await?;
