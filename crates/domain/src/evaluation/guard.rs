@@ -59,6 +59,7 @@ pub use api_versions::REMOVED_API_VERSION;
 use catalogue::{Scope, find_undeclared};
 pub use exposure::{ExposureConflict, Exposures};
 pub use fleet::{NO_CLUSTER_SELECTED, empty_fleet_finding};
+pub use helm_release::RELEASE_NAME_IN_USE;
 pub use registry::{ImageAvailability, check_images, list_images};
 use rule_context::RuleContext;
 pub use structure::ClusterSchemas;

@@ -58,7 +58,7 @@ impl Role {
             Self::Editor => "changes drafts and charts, plans them",
             Self::Publisher => "publishes, syncs, unpublishes, deletes; changes cluster groups",
             Self::Approver => "approves waves of rollouts",
-            Self::Admin => "changes clusters, repositories, users and roles",
+            Self::Admin => "changes clusters, repositories, the project, users and roles",
         }
     }
 }

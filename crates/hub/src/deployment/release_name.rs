@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use domain::chart::MAX_RELEASE_NAME;
 use domain::deployment::{DeploymentRequest, format_release_name};
+use domain::guard::RELEASE_NAME_IN_USE;
 use domain::placement::decide;
 use domain::release::Release;
 use domain::workload::Intent;
@@ -122,7 +123,7 @@ impl Hub {
             }
         }
         let message = format!("Workloads with the names {name:?} and \"{name}-{group}\" exist already.");
-        let finding = Finding::error("G105", message, "Choose another release name.");
+        let finding = Finding::error(RELEASE_NAME_IN_USE, message, "Choose another release name.");
         Err(Error::Invalid(vec![finding.with_path("/releaseName")]))
     }
 }
@@ -184,7 +185,7 @@ fn taken_finding(name: &str, cluster: &str, workload: &str) -> Finding {
     let message = format!(
         "release name {name} not available on all target clusters: release name is not unique across target clusters, because workload {workload} has it on cluster {cluster}."
     );
-    Finding::error("G105", message, "Choose another release name.")
+    Finding::error(RELEASE_NAME_IN_USE, message, "Choose another release name.")
 }
 
 /// A number that depends on these texts only.

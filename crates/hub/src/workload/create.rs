@@ -17,6 +17,7 @@ use crate::{Actor, Error, Hub};
 impl Hub {
     /// Creates a draft. A draft may have findings; only a publish is rejected for them (S0-1).
     pub async fn create_workload(&self, actor: &Actor, new: NewWorkload) -> Result<Workload, Error> {
+        actor.authorize(UserAction::Edit)?;
         let workload = self.build_workload(actor, new).await?;
         let tx = self.write_as(actor, UserAction::Edit).await?;
         let tx = self.insert_workload(tx, actor, &workload).await?;
@@ -34,7 +35,6 @@ impl Hub {
         actor: &Actor,
         mut new: NewWorkload,
     ) -> Result<Workload, Error> {
-        actor.authorize(UserAction::Edit)?;
         let findings = check_name_and_labels(&new);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));

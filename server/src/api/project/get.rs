@@ -15,7 +15,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}",
     tag = "projects",
-    responses((status = 200, body = Project))
+    responses((status = 200, body = Project, headers(("ETag"))))
 )]
 pub async fn get_project(
     State(hub): State<Hub>,

@@ -18,7 +18,7 @@ use crate::problem::ApiError;
     tag = "projects",
     params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ProjectPut,
-    responses((status = 200, body = Project))
+    responses((status = 200, body = Project, headers(("ETag"))))
 )]
 pub async fn put_project(
     State(hub): State<Hub>,

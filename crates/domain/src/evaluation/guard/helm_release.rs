@@ -6,6 +6,9 @@ use crate::model::cluster::{ClusterFacts, Connectivity, HelmReleaseFacts};
 use crate::model::policy::HelmReleasePolicy;
 use crate::text::finding::{Finding, Severity};
 
+/// The code of a release name that is in use on a cluster.
+pub const RELEASE_NAME_IN_USE: &str = "G105";
+
 /// G105: Helm or another tool has installed a release with this name in this namespace.
 pub(super) fn names_in_use(context: &ClusterContext<'_>) -> Vec<Finding> {
     let Some(name) = release_name(context) else { return Vec::new() };
@@ -23,10 +26,15 @@ pub(super) fn names_in_use(context: &ClusterContext<'_>) -> Vec<Finding> {
     );
     let finding = if context.spec.policies.helm_release == HelmReleasePolicy::Adopt {
         let hint = "No action is needed: the policy helmRelease is adopt.";
-        Finding::new("G105", Severity::Note, format!("{text}. Its objects are taken over."), hint)
+        Finding::new(
+            RELEASE_NAME_IN_USE,
+            Severity::Note,
+            format!("{text}. Its objects are taken over."),
+            hint,
+        )
     } else {
         let hint = "Choose another release name or namespace, or set the policy helmRelease to adopt to take over its objects.";
-        Finding::error("G105", format!("{text}."), hint)
+        Finding::error(RELEASE_NAME_IN_USE, format!("{text}."), hint)
     };
     vec![finding.with_path("/source/releaseName")]
 }

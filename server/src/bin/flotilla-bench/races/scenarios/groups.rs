@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use domain::deployment::DeploymentRequest;
-use domain::placement::{ClusterGroup, GroupFeatureName};
+use domain::guard::RELEASE_NAME_IN_USE;
+use domain::placement::{ClusterGroup, GroupFeatureName, INVALID_GROUP};
 use domain::workload::{Intent, NewWorkload};
 use hub::{Error, PublishOptions};
 
@@ -82,8 +83,7 @@ pub async fn exclude_groups(race: &Race) -> anyhow::Result<()> {
             race.other.create_group(&race.actor, group("b")),
         )
         .await?;
-    let is_expected =
-        matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == "G502"));
+    let is_expected = matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == INVALID_GROUP));
     ensure!(is_expected, "{refused:?}");
     race.clean_up_groups(&["a", "b"]).await;
     Ok(())
@@ -104,8 +104,7 @@ pub async fn use_release_names_once(race: &Race) -> anyhow::Result<()> {
             race.other.create_deployment(&race.actor, &groups[1], deployment_request(&name), Duration::ZERO),
         )
         .await?;
-    let is_expected =
-        matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == "G105"));
+    let is_expected = matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == RELEASE_NAME_IN_USE));
     ensure!(is_expected, "{refused:?}");
     let mut published = 0;
     for group in &groups {
