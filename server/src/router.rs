@@ -75,7 +75,9 @@ pub fn build_router(site: &Site) -> ServerRouter {
     for (path, method) in console::list_server_fns() {
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::POST);
         routes.push((method, path.to_owned()));
-        router = router.route(path, on(filter, console::handle_server_fn));
+        // Its form is bounded when it is read; the same bound counts where it is parsed.
+        let handler = on(filter, console::handle_server_fn).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
+        router = router.route(path, handler);
     }
     let pages = console::list_pages();
     let page = console::page_handler(site, &pages);
