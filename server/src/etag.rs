@@ -56,7 +56,7 @@ fn parse_revision(value: &HeaderValue) -> Result<Option<i64>, ApiError> {
 /// The `ETag` of a revision.
 pub fn etag_header(revision: i64) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    if let Ok(value) = HeaderValue::from_str(&format!("\"{revision}\"")) {
+    if let Ok(value) = HeaderValue::from_str(&hub::format_etag(revision)) {
         headers.insert(ETAG, value);
     }
     headers

@@ -1,14 +1,14 @@
 //! `Idempotency-Key` on writes: a client's retry receives the first response again instead of a second execution (P2).
 //!
-//! A response is stored whole, a large one as an artifact. It has no limit of its own: what it returns of a workload was
+//! A response is stored with its headers ([`STORED_HEADERS`]), a large body as an artifact. It has no limit of its own: what it returns of a workload was
 //! accepted in a body with a limit.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LINK, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hub::{Actor, RequestKey, StoredResponse};
@@ -21,6 +21,10 @@ use crate::site::Site;
 
 static KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 static REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// The headers of a response that a replay repeats: those that the OpenAPI document names for responses. What the outer layers add, such as
+/// the id of a request, belongs to the replay; cookies are never stored.
+pub static STORED_HEADERS: [HeaderName; 5] = [ETAG, LINK, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE];
 
 /// Longest accepted key, in characters.
 const MAX_KEY_CHARS: usize = 200;
@@ -144,24 +148,48 @@ async fn store_response(site: &Site, actor: &Actor, request: &RequestKey, respon
             return Response::from_parts(parts, Body::empty());
         }
     };
-    let stored =
-        StoredResponse { status: parts.status.as_u16(), body: String::from_utf8_lossy(&body).into_owned() };
+    let stored = StoredResponse {
+        status: parts.status.as_u16(),
+        headers: list_stored_headers(parts.status, &parts.headers),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    };
     if let Err(error) = site.hub().store_response(actor, request, &stored).await {
         // The request is executed and committed; only a retry would not be recognized.
-        tracing::warn!(error = %error, "can't store the response for its Idempotency-Key; a retry would be executed again");
+        tracing::warn!(error = %error, "can't store the response for its Idempotency-Key; a retry may be executed again, or get it without its headers");
     }
     Response::from_parts(parts, Body::from(body))
 }
 
+/// The media type of most responses with this status; it is stored only for the others.
+fn default_media_type(status: StatusCode) -> &'static str {
+    if status.is_client_error() { wire::problem::MEDIA_TYPE } else { "application/json" }
+}
+
+/// The headers that a replay repeats, by their names.
+fn list_stored_headers(status: StatusCode, headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut stored = BTreeMap::new();
+    for name in STORED_HEADERS.iter().chain([&CONTENT_TYPE]) {
+        let Some(value) = headers.get(name).and_then(|value| value.to_str().ok()) else { continue };
+        if *name != CONTENT_TYPE || value != default_media_type(status) {
+            stored.insert(name.as_str().to_owned(), value.to_owned());
+        }
+    }
+    stored
+}
+
 fn replay_response(stored: StoredResponse) -> Response {
     let status = StatusCode::from_u16(stored.status).unwrap_or(StatusCode::OK);
-    let kind = if status.is_client_error() { wire::problem::MEDIA_TYPE } else { "application/json" };
     let has_body = !stored.body.is_empty();
     let mut response = (status, stored.body).into_response();
+    response.headers_mut().remove(CONTENT_TYPE);
     if has_body {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    } else {
-        response.headers_mut().remove(CONTENT_TYPE);
+        let kind = HeaderValue::from_static(default_media_type(status));
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+    }
+    for (name, value) in &stored.headers {
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse::<HeaderValue>()) {
+            response.headers_mut().insert(name, value);
+        }
     }
     response.headers_mut().insert(REPLAYED_HEADER.clone(), HeaderValue::from_static("true"));
     response

@@ -85,7 +85,8 @@ impl Hub {
         let public = to_public(row);
         let message = format!("Git repository {} ({}) was saved.", public.name, public.url);
         let event = NewEvent::new(EventKind::GitRepositorySaved, &actor.name, message);
-        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &public)).await?;
+        let effects = CommitEffects::with_event(event).with_response(actor, 200, &public);
+        self.commit(tx, effects.with_etag(public.revision)).await?;
         self.signals().git.notify_one();
         Ok(public)
     }

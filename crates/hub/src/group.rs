@@ -140,7 +140,7 @@ impl Hub {
         change: GroupChange,
     ) -> Result<ClusterGroup, Error> {
         let (group, effects, status) = self.stage_group(&mut tx, actor, change).await?;
-        self.commit(tx, effects.with_response(actor, status, &group)).await?;
+        self.commit(tx, effects.with_response(actor, status, &group).with_etag(group.revision)).await?;
         Ok(group)
     }
 

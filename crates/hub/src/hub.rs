@@ -1,6 +1,6 @@
 //! The hub handle: store, clock, ids, live notices and loop signals behind one `Arc`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use crate::encryption::resolve_key_source;
 use crate::error::Error;
 use crate::fetch_queues::FetchQueues;
 use crate::git::GitReader;
+use crate::idempotency::{ETAG, format_etag};
 use crate::live::LiveNotices;
 use crate::loops::{LoopSignals, RetentionStatistics};
 use crate::notification::NotificationSettings;
@@ -370,10 +371,22 @@ impl CommitEffects {
         self.with_body(actor, status, String::new)
     }
 
+    /// Adds the revision of what the response contains to the stored response, if there is one.
+    pub fn with_etag(mut self, revision: i64) -> Self {
+        if let Some((_, _, record)) = &mut self.response {
+            record.headers.insert(ETAG.to_owned(), format_etag(revision));
+        }
+        self
+    }
+
     fn with_body(mut self, actor: &Actor, status: u16, body: impl FnOnce() -> String) -> Self {
         self.response = actor.request_key.as_ref().map(|request| {
-            let record =
-                IdempotencyRecord { request_hash: request.request_hash.clone(), status, body: body() };
+            let record = IdempotencyRecord {
+                request_hash: request.request_hash.clone(),
+                status,
+                headers: BTreeMap::new(),
+                body: body(),
+            };
             (actor.name.clone(), request.key.clone(), record)
         });
         self

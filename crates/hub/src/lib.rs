@@ -60,7 +60,7 @@ pub use failpoint::{FAILPOINTS, arm_panicpoint, failpoint};
 pub use git_repository::WebhookSignature;
 pub use group::GroupCandidateQuery;
 pub use hub::{Hub, HubConfig, IdGenerator};
-pub use idempotency::StoredResponse;
+pub use idempotency::{StoredResponse, format_etag};
 pub use join::{
     AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
     read_certificate_cluster,

@@ -44,6 +44,7 @@ impl Hub {
         let message = format!("The locked values of project {} were changed.", project.name);
         let event = NewEvent::new(EventKind::ProjectEdited, &actor.name, message);
         let effects = CommitEffects::with_event_for_placer(event).with_response(actor, 200, &project);
+        let effects = effects.with_etag(project.revision);
         self.commit(tx, effects).await?;
         Ok(project)
     }

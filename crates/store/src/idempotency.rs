@@ -3,11 +3,13 @@
 //! The response is stored in the transaction that executes the request. A client that did not receive it repeats the
 //! request and receives the stored one.
 
+use std::collections::BTreeMap;
+
 use domain::{Digest, Timestamp};
 
 use crate::decode::decode_row;
 use crate::sealed::columns::IDEMPOTENCY_BODY;
-use crate::sql::sql;
+use crate::sql::{sql, to_json};
 use crate::{Error, Tx, artifact};
 
 /// Maximum size of a body in its own row, in bytes. A larger one is an artifact, so that equal responses, such as those of
@@ -21,6 +23,8 @@ pub struct IdempotencyRecord {
     pub request_hash: String,
     /// HTTP status.
     pub status: u16,
+    /// The headers that a replay repeats, by their names in lower case.
+    pub headers: BTreeMap<String, String>,
     /// Body.
     pub body: String,
 }
@@ -28,7 +32,7 @@ pub struct IdempotencyRecord {
 /// The response stored for this actor and key.
 pub async fn find(tx: &mut Tx, key: &str, actor: &str) -> Result<Option<IdempotencyRecord>, Error> {
     let row = sql(
-        "SELECT idempotency_key, actor, request_hash, status, body, body_digest FROM idempotency_record \
+        "SELECT idempotency_key, actor, request_hash, status, headers, body, body_digest FROM idempotency_record \
                    WHERE idempotency_key = $1 AND actor = $2",
     )
     .bind_text(key)
@@ -41,6 +45,7 @@ pub async fn find(tx: &mut Tx, key: &str, actor: &str) -> Result<Option<Idempote
         let record = IdempotencyRecord {
             request_hash: row.text("request_hash")?,
             status,
+            headers: row.json("headers")?,
             body: body.unwrap_or_default(),
         };
         Ok((record, row.opt_parse::<Digest>("body_digest")?))
@@ -68,12 +73,13 @@ pub async fn put(
     }
     let row_key = [key.to_owned(), actor.to_owned()];
     let inline = digest.is_none().then(|| tx.seal_text(&IDEMPOTENCY_BODY, &row_key, record.body.clone()));
-    sql("INSERT INTO idempotency_record (idempotency_key, actor, request_hash, status, body, body_digest, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    sql("INSERT INTO idempotency_record (idempotency_key, actor, request_hash, status, headers, body, body_digest, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
     .bind_text(key)
     .bind_text(actor)
     .bind_text(&record.request_hash)
     .bind(i64::from(record.status))
+    .bind(to_json(&record.headers)?)
     .bind(inline)
     .bind_opt_text(digest.as_ref())
     .bind(at.millis())
@@ -96,4 +102,20 @@ pub async fn replace(
         .execute(tx)
         .await?;
     if deleted == 0 { Ok(()) } else { put(tx, key, actor, record, at).await }
+}
+
+/// Sets the headers of a response. Nothing happens if there is none under this key.
+pub async fn set_headers(
+    tx: &mut Tx,
+    key: &str,
+    actor: &str,
+    headers: &BTreeMap<String, String>,
+) -> Result<(), Error> {
+    sql("UPDATE idempotency_record SET headers = $1 WHERE idempotency_key = $2 AND actor = $3")
+        .bind(to_json(headers)?)
+        .bind_text(key)
+        .bind_text(actor)
+        .execute(tx)
+        .await
+        .map(drop)
 }

@@ -21,7 +21,7 @@ const HEADERS: [(&str, &str); 6] = [
     ("ETag", "The revision; send it back as `If-Match`"),
     (
         "Idempotency-Replayed",
-        "`true`: the response of the first request with this `Idempotency-Key`, without its other headers",
+        "`true`: the response of the first request with this `Idempotency-Key`, with the headers of that response",
     ),
     ("Link", "The address of the next page, with `rel=\"next\"`; none after the last page"),
     ("Location", "The address of what was created, or of the status of what was started"),

@@ -101,6 +101,43 @@ async fn p2_every_kind_of_write_is_executed_once_per_key() {
 }
 
 #[tokio::test]
+async fn p2_a_replay_has_the_headers_of_the_first_response() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    let web = format!("{WORKLOADS}/web");
+    let publish = format!("{web}:publish");
+    let group = json!({ "name": "prod", "selector": "env=prod" });
+    let labels = json!({ "labels": { "team": "a" } });
+    let plan = format!("{web}:plan?wait=0");
+    let requests = [
+        (Method::POST, WORKLOADS, new_workload("web"), "etag location"),
+        (Method::PATCH, &*web, labels, "etag"),
+        (Method::POST, &*plan, json!({}), "location"),
+        (Method::POST, &*publish, json!({ "message": "m" }), "location"),
+        (Method::POST, "/api/v1/cluster-groups", group, "etag"),
+    ];
+    for (number, (method, path, body, names)) in requests.into_iter().enumerate() {
+        let key = format!("k-{number}");
+        let key = [("idempotency-key", key.as_str())];
+        let first = server.send_json(method.clone(), path, &key, &body).await;
+        assert!(first.status.is_success(), "{path}: {}", first.text);
+        // What the first response named has a newer revision when the request is repeated.
+        let newer = json!({ "labels": { "number": number.to_string() } });
+        let changed = server.send_json(Method::PATCH, &web, &[], &newer).await;
+        assert_eq!(changed.status, StatusCode::OK, "{}", changed.text);
+        let again = server.send_json(method, path, &key, &body).await;
+        assert_eq!(again.header("idempotency-replayed"), "true", "{path}: {}", again.text);
+        for name in ["etag", "location", "content-type"] {
+            assert_eq!(again.header(name), first.header(name), "{path}: {name}");
+        }
+        for name in names.split(' ') {
+            assert_ne!(again.header(name), "", "{path}: {name}");
+        }
+        assert_eq!((again.status, again.json()), (first.status, first.json()), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_must_be_visible_ascii_and_short() {
     let server = TestServer::start().await;
     for key in ["", "with space", &"k".repeat(201)] {

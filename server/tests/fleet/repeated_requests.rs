@@ -18,6 +18,7 @@ const RESPONSE_PATIENCE: Duration = Duration::from_secs(90);
 struct KeyedResponse {
     status: StatusCode,
     body: Value,
+    etag: Option<String>,
     is_replayed: bool,
 }
 
@@ -46,9 +47,11 @@ impl TestFleet {
             Err(error) => panic!("{error}"),
         };
         let is_replayed = response.headers().contains_key("idempotency-replayed");
+        let etag = response.headers().get("etag").map(|etag| etag.to_str().unwrap().to_owned());
         let status = response.status();
         let text = response.text().await.unwrap();
-        Some(KeyedResponse { status, body: serde_json::from_str(&text).unwrap_or(Value::Null), is_replayed })
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Some(KeyedResponse { status, body, etag, is_replayed })
     }
 
     async fn list_deployment_names(&self) -> Vec<String> {
@@ -70,7 +73,7 @@ async fn fleet_with_group() -> TestFleet {
 
 fn assert_same(first: &KeyedResponse, again: &KeyedResponse) {
     assert!(!first.is_replayed && again.is_replayed, "{first:?} {again:?}");
-    assert_eq!((again.status, &again.body), (first.status, &first.body));
+    assert_eq!((again.status, &again.body, &again.etag), (first.status, &first.body, &first.etag));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +82,7 @@ async fn p2_a_repeated_request_of_the_deployment_api_has_one_effect_and_the_same
         let fleet = fleet_with_group().await;
         let group = json!({"name": "europe", "members": fleet.ids(&[0, 1])});
         let created = fleet.send_once(Method::POST, GROUPS, ("k-group", &group)).await;
-        assert_eq!(created.status, StatusCode::CREATED);
+        assert_eq!((created.status, created.etag.as_deref()), (StatusCode::CREATED, Some("\"1\"")));
         assert_same(&created, &fleet.send_once(Method::POST, GROUPS, ("k-group", &group)).await);
 
         let put = json!({"members": fleet.ids(&[0, 1]), "exclusive": true});

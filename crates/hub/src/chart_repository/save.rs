@@ -72,7 +72,7 @@ impl Hub {
         store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
         let public = to_public(row.clone());
         let effects = CommitEffects::with_event_for_placer(saved_event(actor, &row, "added"));
-        self.commit(tx, effects.with_response(actor, 201, &public)).await?;
+        self.commit(tx, effects.with_response(actor, 201, &public).with_etag(public.revision)).await?;
         self.refresh_saved(&row, public).await
     }
 
@@ -127,7 +127,7 @@ impl Hub {
         store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
         let public = to_public(row.clone());
         let effects = CommitEffects::with_event_for_placer(saved_event(actor, &row, "changed"));
-        self.commit(tx, effects.with_response(actor, 200, &public)).await?;
+        self.commit(tx, effects.with_response(actor, 200, &public).with_etag(public.revision)).await?;
         self.refresh_saved(&row, public).await
     }
 

@@ -105,7 +105,7 @@ impl Hub {
         let clusters = store::cluster::list_all(&mut tx).await?;
         let view = self.view_group(&mut tx, &group, &clusters).await?;
         let view = ClusterGroupView { findings: load_conflicts(&mut tx, &group).await?, ..view };
-        self.commit(tx, effects.with_response(actor, status, &view)).await?;
+        self.commit(tx, effects.with_response(actor, status, &view).with_etag(view.revision)).await?;
         Ok(view)
     }
 

@@ -22,7 +22,7 @@ impl Hub {
         let tx = self.write_as(actor, UserAction::Edit).await?;
         let tx = self.insert_workload(tx, actor, &workload).await?;
         let effects = CommitEffects::with_event(created_event(actor, &workload));
-        self.commit(tx, effects.with_response(actor, 201, &workload)).await?;
+        self.commit(tx, effects.with_response(actor, 201, &workload).with_etag(workload.revision)).await?;
         Ok(workload)
     }
 

@@ -90,7 +90,8 @@ impl Hub {
     ) -> Result<Workload, Error> {
         workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
         self.store_workload(&mut tx, actor, &mut workload).await?;
-        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &workload)).await?;
+        let effects = CommitEffects::with_event(event).with_response(actor, 200, &workload);
+        self.commit(tx, effects.with_etag(workload.revision)).await?;
         Ok(workload)
     }
 

@@ -51,7 +51,8 @@ impl Hub {
         effects: CommitEffects,
     ) -> Result<RemovedWorkload, Error> {
         let removed = load_removed(&mut tx, workload, intent).await?;
-        self.commit(tx, effects.with_response(actor, IN_PROGRESS, &removed)).await?;
+        self.commit(tx, effects.with_response(actor, IN_PROGRESS, &removed).with_etag(removed.revision()))
+            .await?;
         Ok(removed)
     }
 

@@ -1,5 +1,6 @@
 //! Encryption of columns: nothing in clear text at rest, errors instead of wrong values, and re-encryption of what exists.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -52,7 +53,8 @@ pub(super) async fn insert_secrets(store: &Store) {
         artifact::put(&mut tx, &Digest::compute(&bytes), &bytes, at(0)).await.unwrap();
     }
     let body = format!("{{\"password\":\"{SECRET}\"}}");
-    let record = IdempotencyRecord { request_hash: "h".to_owned(), status: 200, body };
+    let record =
+        IdempotencyRecord { request_hash: "h".to_owned(), status: 200, headers: BTreeMap::new(), body };
     idempotency::put(&mut tx, "key", "ana", &record, at(0)).await.unwrap();
     tx.commit().await.unwrap();
 }
@@ -228,6 +230,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.credentials_format",
             "*.request_hash",
             "*.idempotency_key",
+            "idempotency_record.headers",
             "*.checksum",
             "*.table_name",
             "*.column_name",

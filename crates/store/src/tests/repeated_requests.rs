@@ -1,5 +1,7 @@
 //! Repeated requests.
 
+use std::collections::BTreeMap;
+
 use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, some_workload};
 use crate::idempotency::{self, IdempotencyRecord};
@@ -8,7 +10,8 @@ use crate::sql::sql;
 use crate::{Error, Store, workload};
 
 fn response(body: &str) -> IdempotencyRecord {
-    IdempotencyRecord { request_hash: "h".to_owned(), status: 201, body: body.to_owned() }
+    let headers = BTreeMap::from([("etag".to_owned(), "\"1\"".to_owned())]);
+    IdempotencyRecord { request_hash: "h".to_owned(), status: 201, headers, body: body.to_owned() }
 }
 
 #[tokio::test]
@@ -21,6 +24,27 @@ async fn p2_a_response_is_stored_per_key_and_actor() {
         assert_eq!(idempotency::find(&mut tx, "k", "ben").await.unwrap(), None);
         assert_eq!(delete_batch(&mut tx, RetainedTable::IdempotencyRecord, at(5), 10).await.unwrap(), 0);
         assert_eq!(delete_batch(&mut tx, RetainedTable::IdempotencyRecord, at(6), 10).await.unwrap(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p2_the_headers_of_a_response_are_completed_without_its_body() {
+    for_each_engine(|store| async move {
+        let mut tx = store.write().await.unwrap();
+        let large = response(&"x".repeat(100_000));
+        for (key, stored) in [("small", response("{}")), ("large", large)] {
+            idempotency::put(&mut tx, key, "ana", &stored, at(0)).await.unwrap();
+            let mut headers = stored.headers.clone();
+            headers.insert("location".to_owned(), "/api/v1/projects/default/workloads/web".to_owned());
+            idempotency::set_headers(&mut tx, key, "ana", &headers).await.unwrap();
+            let found = idempotency::find(&mut tx, key, "ana").await.unwrap();
+            assert_eq!(found, Some(IdempotencyRecord { headers, ..stored }));
+        }
+        idempotency::set_headers(&mut tx, "small", "ben", &BTreeMap::new()).await.unwrap();
+        assert_eq!(idempotency::find(&mut tx, "small", "ben").await.unwrap(), None);
+        let found = idempotency::find(&mut tx, "small", "ana").await.unwrap().unwrap();
+        assert_eq!(found.headers.len(), 2, "those of another actor stay");
     })
     .await;
 }
