@@ -1,5 +1,6 @@
 //! Values that the project locks for the charts of all its workloads (S2-8).
 
+use domain::placement::ClusterGroup;
 use wire::{ProjectPut, ValuesQuery};
 
 use super::charts::{chart_workload, cluster_named, override_for, update_chart, values_of};
@@ -78,6 +79,45 @@ async fn s2_8_g119_a_lock_against_published_values_stops_their_release_and_chang
         let is_locked = || values_of(&fleet, 0)["region"] == "locked";
         fleet.wait_for_web(|status| is_stopped(status) && is_locked()).await;
         assert_eq!(values_of(&fleet, 1)["region"], "own");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_8_g119_locks_are_checked_while_common_values_are_edited() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        let project = fleet.client.get_project().await.unwrap();
+        fleet.client.put_project(&lock("replicas: 3\n"), project.revision).await.unwrap();
+        for (name, member) in [("strict", "eu-2"), ("elsewhere", "eu-1")] {
+            let group = ClusterGroup {
+                name: name.to_owned(),
+                members: vec![member.to_owned()],
+                locked_values: format!("region: {name}\n"),
+                ..ClusterGroup::default()
+            };
+            fleet.client.create_group(&group).await.unwrap();
+        }
+        let check = async |values: &str| {
+            let Source::Chart(source) = chart_workload("1.0.0", values).spec.source else { unreachable!() };
+            let found = fleet.hub.check_chart_values("web", "apps", source).await.unwrap();
+            let owner = |message: &str| message.split(" locks").next().unwrap().to_owned();
+            found
+                .iter()
+                .map(|one| (one.code.clone(), one.path.clone(), owner(&one.message)))
+                .collect::<Vec<_>>()
+        };
+        let violation = |path: &str, owner: &str| ("G119".to_owned(), path.to_owned(), owner.to_owned());
+        let of_project = violation("/source/values/replicas", "Project default");
+        let own = "replicas: 2\nregion: own\n";
+        // A workload that is not stored has no clusters yet, so no group concerns it.
+        assert_eq!(check(own).await, [of_project.clone()]);
+        let mut new = chart_workload("1.0.0", "");
+        new.spec.placement.predicates[0].names = vec!["eu-2".to_owned()];
+        fleet.client.create_workload(&new).await.unwrap();
+        assert_eq!(check(own).await, [violation("/source/values/region", "Group strict"), of_project]);
+        assert_eq!(check("replicas: 3\nregion: strict\n").await, []);
         fleet.stop().await;
     }))
     .await;

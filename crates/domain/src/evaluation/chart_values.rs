@@ -15,11 +15,13 @@ use crate::model::helm_release::{HelmChart, HelmRelease};
 use crate::model::overrides::list_applicable;
 use crate::model::placement::ClusterGroup;
 use crate::model::project::Project;
-use crate::model::values::{LayerValues, LockViolation, ValuesLayer, find_lock_violations, merge_layers};
+use crate::model::values::{LayerValues, ValuesLayer, merge_layers};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::yaml_value;
 use crate::text::template::{self, SampleValues, TemplateBudget, TemplateError, VariableSource};
+
+mod locks;
 
 /// One revision of a workload with a chart.
 #[derive(Debug, Clone, Copy)]
@@ -74,21 +76,6 @@ impl ChartRelease<'_> {
         let findings = missing.iter().filter_map(|(layer, problem)| missing_finding(layer, problem, waits));
         let findings = findings.map(on_cluster).collect();
         Err(if waits { RenderError::Waiting(findings) } else { RenderError::Rejected(findings) })
-    }
-
-    /// What the groups of the cluster lock, then what the project locks, which is above them.
-    fn lock_texts(&self, cluster: &Cluster) -> Vec<(ValuesLayer, &str)> {
-        let locking = |group: &&ClusterGroup| !group.locked_values.is_empty() && group.contains(cluster);
-        let by_groups =
-            self.groups.iter().filter(locking).map(|group| {
-                (ValuesLayer::Locked { group: group.name.clone() }, group.locked_values.as_str())
-            });
-        by_groups.chain(self.project_lock()).collect()
-    }
-
-    fn project_lock(&self) -> Option<(ValuesLayer, &str)> {
-        let project = self.project.filter(|project| !project.locked_values.is_empty())?;
-        Some((ValuesLayer::LockedByProject { project: project.name.clone() }, project.locked_values.as_str()))
     }
 
     /// The values for `cluster` by layer as they are written: templates are not filled in, and a layer that can't be read, which
@@ -190,20 +177,6 @@ impl ChartRelease<'_> {
     }
 }
 
-/// G119: a layer sets a value that a group or the project locks.
-fn lock_finding(owner: &ValuesLayer, violation: &LockViolation) -> Finding {
-    let LockViolation { path, locked, layer } = violation;
-    let by = owner.lock_owner().unwrap_or_else(|| owner.to_string());
-    let message = format!("{by} locks the value {path} to {locked}; the values ({layer}) set another one.");
-    let hint = match owner {
-        ValuesLayer::LockedByProject { .. } => {
-            "Remove it from these values, or let an admin change what the project locks."
-        }
-        _ => "Remove it from these values, or let the owner of the group change the lock.",
-    };
-    Finding::error("G119", message, hint).with_path(path)
-}
-
 /// The APIs of a cluster as Helm names them: `apps/v1` and `apps/v1/Deployment`, sorted.
 fn list_api_versions(facts: &ClusterFacts) -> Vec<String> {
     let mut all: Vec<String> = Vec::with_capacity(facts.apis.len() * 2);
@@ -232,18 +205,6 @@ struct LayerFiller<'a, V> {
 impl<'a, V: VariableSource> LayerFiller<'a, V> {
     fn new(values: &'a V) -> Self {
         Self { values, budget: TemplateBudget::default(), rejected: Vec::new(), missing: Vec::new() }
-    }
-
-    /// Adds the locked values above all layers, and rejects those layers that set others (G119).
-    fn lock_values(&mut self, layers: &mut Vec<LayerValues>, layer: ValuesLayer, text: &str) {
-        let locked = self.read_layer(layer, text);
-        match find_lock_violations(&locked.values, layers) {
-            Ok(violations) => {
-                self.rejected.extend(violations.iter().map(|one| lock_finding(&locked.layer, one)));
-            }
-            Err(finding) => self.rejected.push(*finding),
-        }
-        layers.push(locked);
     }
 
     fn read_layer(&mut self, layer: ValuesLayer, text: &str) -> LayerValues {

@@ -1,13 +1,16 @@
 //! Checks values of a chart before they are published: against its schema and for keys that it does not know.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use domain::chart::{ChartSource, ChartVersion};
+use domain::chart::{ChartInputs, ChartSource, ChartVersion};
 use domain::chart_values::ChartRelease;
+use domain::cluster::Cluster;
 use domain::manifest::yaml_value;
-use domain::workload::{Source, WorkloadSpec};
-use domain::{Digest, Finding};
+use domain::placement::{ClusterGroup, decide};
+use domain::project::Project;
+use domain::workload::{Policies, Source, WorkloadSpec};
+use domain::{ClusterId, Digest, Finding};
 use parking_lot::Mutex;
 use serde_json::Value;
 use source::archive::ChartArchive;
@@ -18,6 +21,7 @@ use super::rendering::{RenderingFailure, failure_findings, too_many_renderings};
 use super::upload::rejected_archive;
 use crate::blocking::read_stored_archive;
 use crate::manifests::RenderWait;
+use crate::placement::{PlacementInputs, load_placement_inputs};
 use crate::{Error, Hub};
 
 /// Most charts whose known values stay in memory; each has up to some 100 kB of words.
@@ -27,9 +31,20 @@ const MAX_CACHED: usize = 32;
 #[derive(Default)]
 pub(crate) struct KnownValuesCache(Mutex<HashMap<Digest, Arc<KnownValues>>>);
 
+/// What a check reads of the workload whose values are edited.
+struct EditedWorkload {
+    policies: Policies,
+    /// All groups.
+    groups: Vec<ClusterGroup>,
+    /// The clusters that its draft selects.
+    targets: Vec<Cluster>,
+    project: Project,
+}
+
 impl Hub {
-    /// Checks the common values of a chart source while they are edited: one run of Helm with samples in place of values of
-    /// clusters, whose result is not stored. A chart that can't be read or rendered now is a finding.
+    /// Checks the common values of a chart source while they are edited: what the project, and the groups of the clusters that the
+    /// draft selects, lock; keys that the chart does not know; and one run of Helm with samples in place of values of clusters, whose
+    /// result is not stored. A chart that can't be read or rendered now is a finding.
     pub async fn check_chart_values(
         &self,
         workload: &str,
@@ -40,9 +55,7 @@ impl Hub {
             Ok(chart) => chart,
             Err(failure) => return Ok(failure.findings),
         };
-        let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), workload).await;
-        // A new workload, and one that can't be read, has no policies that skip the schema.
-        let policies = stored.ok().flatten().map(|stored| stored.draft.policies).unwrap_or_default();
+        let EditedWorkload { policies, groups, targets, project } = self.load_edited(workload).await?;
         let spec = WorkloadSpec {
             policies,
             namespace: namespace.to_owned(),
@@ -55,33 +68,69 @@ impl Hub {
             revision: 1,
             spec: &spec,
             source: &source,
-            groups: &[],
-            // The review checks the locks, with the values of each cluster.
-            project: None,
+            groups: &groups,
+            project: Some(&project),
             targets: &[],
             installed: &installed,
         };
-        // The static checks report values that can't be read.
-        let Ok(inputs) = release.sample_inputs(&chart) else { return Ok(Vec::new()) };
-        let mut findings = self.find_unknown_values(&release, &chart).await?;
+        let targets: Vec<&Cluster> = targets.iter().collect();
+        let mut findings = release.find_sample_lock_violations(&targets);
+        findings.extend(self.find_unknown_values(&release, &chart).await?);
+        // Not with values that can't be read, which the static checks report, or that the project locks, which are reported above.
+        if let Ok(inputs) = release.sample_inputs(&chart) {
+            findings.extend(self.render_sample(workload, &chart, &inputs).await?);
+        }
+        // A sample is no value of the user: the review checks the values of each cluster.
+        findings.retain(|finding| !is_templated(&source.values, &finding.path));
+        Ok(findings)
+    }
+
+    /// What the check of a workload needs of the stored one and its fleet. A new workload, and one that can't be read, has no policies
+    /// that skip the schema, and no targets.
+    async fn load_edited(&self, workload: &str) -> Result<EditedWorkload, Error> {
+        let mut tx = self.read().await?;
+        let project = store::project::get(&mut tx, self.project()).await?;
+        let stored = store::workload::get_by_name(&mut tx, self.project(), workload).await;
+        let Some(stored) = stored.ok().flatten() else {
+            return Ok(EditedWorkload {
+                policies: Policies::default(),
+                groups: Vec::new(),
+                targets: Vec::new(),
+                project,
+            });
+        };
+        let inputs = load_placement_inputs(&mut tx, Some(stored.id)).await?;
+        drop(tx);
+        let PlacementInputs { clusters: mut targets, groups, current } = inputs;
+        let decision = decide(&stored.draft.placement, &targets, &groups, &current);
+        let selected: HashSet<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
+        targets.retain(|cluster| selected.contains(&cluster.id));
+        Ok(EditedWorkload { policies: stored.draft.policies, groups, targets, project })
+    }
+
+    /// Renders a chart with these inputs; returns why that fails.
+    async fn render_sample(
+        &self,
+        workload: &str,
+        chart: &ChartVersion,
+        inputs: &ChartInputs,
+    ) -> Result<Vec<Finding>, Error> {
         match self.helm() {
-            None => findings.extend(RenderingFailure::without_helm().findings),
+            None => Ok(RenderingFailure::without_helm().findings),
             Some(helm) => {
                 let key = RenderWait::Request.queue_key(workload);
                 let place = self.chart_renderer().queue().acquire(&key).await;
                 let _place = place.map_err(too_many_renderings)?;
                 let archive = self.load_archive(&chart.digest).await?;
-                // The version of Kubernetes is a sample too, so whether the chart supports it says nothing.
-                if let Err(failed) = helm.render(&archive, &inputs).await
-                    && failed.kind != FailureKind::KubernetesVersion
-                {
-                    findings.extend(failure_findings(failed));
+                match helm.render(&archive, inputs).await {
+                    // The version of Kubernetes is a sample too, so whether the chart supports it says nothing.
+                    Err(failed) if failed.kind != FailureKind::KubernetesVersion => {
+                        Ok(failure_findings(failed))
+                    }
+                    _ => Ok(Vec::new()),
                 }
             }
         }
-        // A sample is no value of the user: the review checks the values of each cluster.
-        findings.retain(|finding| !is_templated(&source.values, &finding.path));
-        Ok(findings)
     }
 
     /// G114: keys that the chart does not know, in the common values and in those of overrides.
