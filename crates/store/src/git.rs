@@ -93,13 +93,18 @@ pub struct DueRef {
     pub owner: Option<String>,
 }
 
-/// The refs that are due, those that waited longest first.
+/// The refs that are due, in turns of their owners: the ref of each that waited longest, then the second of each, and so on. So an owner
+/// of many refs hides none of the others.
 pub async fn list_due_refs(tx: &mut Tx, now: Timestamp, limit: u32) -> Result<Vec<DueRef>, Error> {
-    let rows = sql("SELECT r.project_id, r.url, r.ref, r.next_check_at, r.status, \
+    let rows = sql("WITH due AS (SELECT r.project_id, r.url, r.ref, r.next_check_at, r.status, \
                     (SELECT w.created_by FROM git_source s JOIN workload w ON w.id = s.workload_id \
                      WHERE s.project_id = r.project_id AND s.url = r.url AND s.ref = r.ref \
                      ORDER BY w.created_at, w.id LIMIT 1) AS owner \
-                    FROM git_ref r WHERE r.next_check_at <= $1 ORDER BY r.next_check_at LIMIT $2")
+                    FROM git_ref r WHERE r.next_check_at <= $1), \
+                    numbered AS (SELECT due.*, ROW_NUMBER() OVER \
+                    (PARTITION BY owner ORDER BY next_check_at, project_id, url, ref) AS place FROM due) \
+                    SELECT project_id, url, ref, next_check_at, status, owner FROM numbered \
+                    ORDER BY place, next_check_at, project_id, url, ref LIMIT $2")
     .bind(now.millis())
     .bind(i64::from(limit))
     .fetch_all(tx)

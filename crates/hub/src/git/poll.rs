@@ -28,7 +28,7 @@ const MAX_CHECKS: usize = 64;
 const MAX_CHECKS_OF_HOST: usize = 8;
 /// Those of the workloads of one user.
 const MAX_CHECKS_OF_OWNER: usize = 32;
-/// Due refs that are looked at, so that those of a host or a user at its limit hide no other.
+/// Due refs that are looked at, in turns of their owners, so that those of a host or a user at its limit hide no other.
 const MAX_DUE_REFS: u32 = 1_000;
 /// How long a claim of a check lasts: longer than its requests.
 const CLAIM_MILLIS: i64 = 10 * 60_000;
@@ -68,7 +68,7 @@ impl RunningCheck {
 }
 
 impl RefChecks {
-    /// Starts the checks of refs that are due and not checked already, those that waited longest first.
+    /// Starts the checks of refs that are due and not checked already, in turns of their owners, those that waited longest first.
     ///
     /// # Errors
     /// The refs can't be read.
