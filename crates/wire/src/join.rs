@@ -53,6 +53,7 @@ pub struct InstallRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
     /// Labels of the new cluster.
+    #[cfg_attr(feature = "openapi", schema(value_type = domain::labels::LabelMap))]
     pub labels: Labels,
     /// Whether the registration is accepted automatically.
     pub auto_accept: bool,

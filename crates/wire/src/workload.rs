@@ -17,6 +17,7 @@ pub use domain::request::{OverridePut, RemovalOptions};
 pub struct WorkloadPut {
     /// All its labels; unchanged if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<domain::labels::LabelMap>))]
     pub labels: Option<Labels>,
     /// All its owners; unchanged if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

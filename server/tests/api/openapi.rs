@@ -274,3 +274,30 @@ async fn every_reference_of_the_openapi_document_resolves() {
     }
     assert!(count > 50, "{count}");
 }
+
+#[tokio::test]
+async fn no_schema_of_the_openapi_document_has_the_name_of_a_container_of_rust() {
+    let server = TestServer::start().await;
+    let document = server.get("/api/v1/openapi.json").await.json();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let containers =
+        ["Box", "BTreeMap", "BTreeSet", "HashMap", "HashSet", "Option", "String", "Value", "Vec"];
+    let named: Vec<&str> = containers.into_iter().filter(|name| schemas.contains_key(*name)).collect();
+    assert_eq!(named, [""; 0]);
+    assert_eq!(schemas["Labels"]["additionalProperties"]["type"], "string", "{}", schemas["Labels"]);
+    assert_eq!(schemas["Workload"]["properties"]["labels"]["$ref"], "#/components/schemas/Labels");
+}
+
+#[tokio::test]
+async fn s1_10_the_openapi_document_names_flags_of_deployments_as_booleans_or_texts() {
+    let server = TestServer::start().await;
+    let document = server.get("/api/v1/openapi.json").await.json();
+    let schemas = &document["components"]["schemas"];
+    for flag in ["atomic", "dryRun", "reuseValues", "rollingMode"] {
+        let property = &schemas["DeploymentRequest"]["properties"][flag];
+        assert_eq!(property["$ref"], "#/components/schemas/BooleanOrText", "{flag}: {property}");
+    }
+    let options = schemas["BooleanOrText"]["oneOf"].as_array().unwrap();
+    let kinds: Vec<&serde_json::Value> = options.iter().map(|option| &option["type"]).collect();
+    assert_eq!(kinds, ["boolean", "string"]);
+}

@@ -16,6 +16,25 @@ const MAX_VALUES: usize = 5_000;
 /// Key and value labels of a cluster, workload or object.
 pub type Labels = BTreeMap<String, String>;
 
+/// [`Labels`] in the OpenAPI document, which names a schema by its type: an alias has no name of its own.
+#[cfg(feature = "openapi")]
+#[derive(Debug)]
+pub struct LabelMap;
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for LabelMap {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        Labels::schema()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for LabelMap {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Labels".into()
+    }
+}
+
 /// A conjunction of terms; the empty selector matches everything. In JSON it is its text, `env=prod,region in (eu,us)`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

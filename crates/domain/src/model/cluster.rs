@@ -237,9 +237,11 @@ pub struct Cluster {
     pub kind: ClusterKind,
     /// Labels, for selectors.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::kubernetes::labels::LabelMap))]
     pub labels: Labels,
     /// Annotations, for templates and other tools.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::kubernetes::labels::LabelMap))]
     pub annotations: Labels,
     /// Values of its own, for templates: `cluster.values.KEY` (S4-7).
     #[serde(default, skip_serializing_if = "Map::is_empty")]

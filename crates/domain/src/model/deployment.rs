@@ -59,25 +59,46 @@ pub struct DeploymentRequest {
     pub value_overrides: BTreeMap<String, ChartValues>,
     /// Whether the values of the request are merged over the stored ones instead of replacing them (S1-18).
     #[serde(deserialize_with = "read_flag")]
-    #[cfg_attr(feature = "openapi", schema(value_type = bool))]
+    #[cfg_attr(feature = "openapi", schema(value_type = BooleanOrText))]
     pub reuse_values: bool,
     /// Whether the request is only checked.
     #[serde(alias = "dryrun", deserialize_with = "read_flag")]
-    #[cfg_attr(feature = "openapi", schema(value_type = bool))]
+    #[cfg_attr(feature = "openapi", schema(value_type = BooleanOrText))]
     pub dry_run: bool,
     /// Rejected unless false: waves are set on the workload.
     #[serde(deserialize_with = "read_flag")]
-    #[cfg_attr(feature = "openapi", schema(value_type = bool))]
+    #[cfg_attr(feature = "openapi", schema(value_type = BooleanOrText))]
     pub rolling_mode: bool,
     /// Rejected unless false: a cluster that fails is retried, and rolled back by publishing an earlier revision.
     #[serde(deserialize_with = "read_flag")]
-    #[cfg_attr(feature = "openapi", schema(value_type = bool))]
+    #[cfg_attr(feature = "openapi", schema(value_type = BooleanOrText))]
     pub atomic: bool,
     /// Rejected unless empty: the content of a chart is uploaded as a chart of the project.
     #[serde(deserialize_with = "read_package")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, default = ""))]
     pub package: bool,
 }
+
+/// A flag of a [`DeploymentRequest`] in the OpenAPI document.
+#[cfg(feature = "openapi")]
+#[derive(Debug)]
+pub struct BooleanOrText;
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for BooleanOrText {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        let boolean = utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::Boolean);
+        let text = utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::Type::String)
+            .enum_values(Some(["true", "false"]));
+        let flag = utoipa::openapi::OneOfBuilder::new().item(boolean).item(text);
+        flag.description(Some("A boolean, or its text in any case, as clients of the original API send it"))
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for BooleanOrText {}
 
 fn read_flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     match Value::deserialize(deserializer)? {

@@ -57,6 +57,7 @@ pub struct Registration {
     pub token: JoinTokenId,
     /// Labels that the cluster will have.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::kubernetes::labels::LabelMap))]
     pub labels: Labels,
     /// Facts that it reported about its cluster, without the list of kinds.
     #[serde(default)]

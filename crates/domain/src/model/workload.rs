@@ -167,6 +167,7 @@ pub struct Workload {
     pub name: String,
     /// Labels.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::kubernetes::labels::LabelMap))]
     pub labels: Labels,
     /// Who is notified of its incidents: names of users or teams, or e-mail addresses. Never empty.
     #[serde(default)]
@@ -373,6 +374,7 @@ pub struct NewWorkload {
     pub name: String,
     /// Labels.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::kubernetes::labels::LabelMap))]
     pub labels: Labels,
     /// Its owners: names of users or teams, or e-mail addresses; the user who creates it if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

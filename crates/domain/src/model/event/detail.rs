@@ -62,6 +62,7 @@ const fn is_zero(count: &u32) -> bool {
 pub struct ClusterChanges {
     /// Labels that were added or changed, with their values.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::kubernetes::labels::LabelMap))]
     pub set_labels: Labels,
     /// Keys of labels that were removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

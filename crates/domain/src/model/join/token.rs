@@ -27,6 +27,7 @@ pub struct JoinToken {
     pub cluster_name: Option<String>,
     /// Labels of clusters that join with it.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::kubernetes::labels::LabelMap))]
     pub labels: Labels,
     /// Whether clusters that join with it are accepted automatically.
     pub auto_accept: bool,
@@ -100,6 +101,7 @@ pub struct NewJoinToken {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_name: Option<String>,
     /// Labels of clusters that join with it.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::kubernetes::labels::LabelMap))]
     pub labels: Labels,
     /// Whether clusters that join with it are accepted automatically.
     pub auto_accept: bool,
