@@ -29,8 +29,10 @@ impl PlacementChange {
         let (hub, actor) = (host::hub()?, host::actor()?);
         let Self { cluster, base_revision, patch, confirmed, question } = self;
         if !confirmed {
-            let leaving = hub.preview_cluster_edit(&cluster, patch.clone()).await;
-            if !host::into_app_result(leaving)?.is_empty() {
+            let preview = hub.preview_cluster_edit(&cluster, patch.clone()).await;
+            let preview = host::into_app_result(preview)?;
+            // What would be rejected is rejected now, and not after the question.
+            if preview.findings.is_empty() && !preview.leaving.is_empty() {
                 leptos_axum::redirect(&question);
                 return Ok(());
             }

@@ -1,6 +1,7 @@
 //! Confirmation dialogs of a cluster: revoke its certificates, delete it, or change a label or a taint by which workloads
 //! leave. Each names the workloads concerned. The address holds which one is open.
 
+use domain::Finding;
 use domain::authorization::UserAction;
 use domain::cluster::ClusterKind;
 use domain::placement::REMOVAL_NOTICE_MINUTES;
@@ -13,7 +14,7 @@ use super::labels::ClusterLabel;
 use super::scheduling::ClusterTaint;
 use crate::components::dialog::{confirmed_deletion, dialog_buttons};
 use crate::components::error::action_error;
-use crate::components::{ConfirmDialog, join_names, pluralize, render_resource_part};
+use crate::components::{ConfirmDialog, FindingList, join_names, pluralize, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths;
 use crate::permission::Permission;
@@ -51,16 +52,21 @@ pub struct QuestionFacts {
     pub revision: i64,
     /// The workloads that have a release on it; for a change of labels or taints, those that would leave.
     pub workloads: Vec<String>,
+    /// Why a change of labels or taints would be rejected.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
 }
 
 /// The dialog's query.
 #[server(prefix = "/api/fn", endpoint = "cluster_question_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn cluster_question_read(name: String, question: ClusterQuestion) -> AppResult<QuestionFacts> {
+    use hub::ClusterEditPreview;
+
     use super::{labels, scheduling};
     use crate::host;
     let hub = host::hub_for_reader()?;
     let cluster = host::into_app_result(hub.get_cluster(&name).await)?.cluster;
-    let workloads = match &*question.dialog {
+    let preview = match &*question.dialog {
         "label" => {
             let patch = labels::label_patch(&question.set, &question.remove)?;
             hub.preview_cluster_edit(&name, patch).await
@@ -71,10 +77,13 @@ pub async fn cluster_question_read(name: String, question: ClusterQuestion) -> A
                 scheduling::taint_patch(&name, &scheduling::TaintChange { set, effect, remove }).await?;
             hub.preview_cluster_edit(&name, patch).await
         }
-        _ => hub.list_cluster_workloads(&name).await,
+        _ => hub
+            .list_cluster_workloads(&name)
+            .await
+            .map(|leaving| ClusterEditPreview { leaving, findings: Vec::new() }),
     };
-    let workloads = host::into_app_result(workloads)?;
-    Ok(QuestionFacts { kind: cluster.kind, revision: cluster.revision, workloads })
+    let ClusterEditPreview { leaving: workloads, findings } = host::into_app_result(preview)?;
+    Ok(QuestionFacts { kind: cluster.kind, revision: cluster.revision, workloads, findings })
 }
 
 /// The dialog that the query of the address names, if any. Not part of the live page: its facts are read when it opens.
@@ -228,7 +237,7 @@ fn label_dialog(
                     <input type="hidden" name="remove" value=question.remove.clone() />
                     <div class="dialog-body">
                         {action_error(action.value())}
-                        {describe_leaving(&facts.workloads)}
+                        {describe_effect(&facts)}
                     </div>
                     {dialog_buttons(back, change_verb(&question), "btn btn-danger-solid")}
                 </Permission>
@@ -260,7 +269,7 @@ fn taint_dialog(
                     <input type="hidden" name="change[remove]" value=question.remove.clone() />
                     <div class="dialog-body">
                         {action_error(action.value())}
-                        {describe_leaving(&facts.workloads)}
+                        {describe_effect(&facts)}
                     </div>
                     {dialog_buttons(back, change_verb(&question), "btn btn-danger-solid")}
                 </Permission>
@@ -280,6 +289,18 @@ fn change_fields(name: String, revision: i64) -> impl IntoView {
         <input type="hidden" name="base_revision" value=revision.to_string() />
         <input type="hidden" name="confirmed" value="true" />
     }
+}
+
+/// Why the change would be rejected, or what it would do.
+fn describe_effect(facts: &QuestionFacts) -> AnyView {
+    if facts.findings.is_empty() {
+        return describe_leaving(&facts.workloads);
+    }
+    view! {
+        <p>"The change would be rejected:"</p>
+        <FindingList findings=facts.findings.clone() />
+    }
+    .into_any()
 }
 
 /// How many workloads leave, which, and how to prevent it.

@@ -22,6 +22,8 @@ mod preview;
 mod register;
 mod view;
 
+pub use preview::ClusterEditPreview;
+
 /// The cluster with this name.
 pub(crate) async fn load_cluster(tx: &mut Tx, name: &str) -> Result<Cluster, Error> {
     store::cluster::get_by_name(tx, name).await?.ok_or_else(|| Error::not_found("cluster", name))

@@ -53,7 +53,7 @@ pub use actor::{Actor, ActorKind, Credential, RequestKey, RequestOrigin};
 pub use authority::{Authority, AuthorityError, ListenerCertificate};
 pub use blocking::run_blocking_in_place;
 pub use clock::Clock;
-pub use cluster::{ClusterDetails, NewCluster};
+pub use cluster::{ClusterDetails, ClusterEditPreview, NewCluster};
 pub use encryption::KeyAdministration;
 pub use error::Error;
 pub use failpoint::{FAILPOINTS, arm_panicpoint, failpoint};

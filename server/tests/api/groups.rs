@@ -149,9 +149,11 @@ async fn g502_an_exclusive_group_shares_no_cluster_that_a_selector_matches() {
         (json!({ "selector": "env=prod" }), "/selector"),
         (json!({ "members": ["us-1", "eu-1"] }), "/members"),
     ] {
-        let refused = put_group(&server, "prod", body).await;
+        let refused = put_group(&server, "prod", body.clone()).await;
         assert_eq!(refused.problem(), (422, "Invalid".to_owned()), "{}", refused.text);
         let findings = refused.json()["findings"].clone();
+        let preview = server.post("/api/v1/cluster-groups/prod:preview", &body).await;
+        assert_eq!(preview.json()["findings"], findings, "{}", preview.text);
         let expected = "member cluster is already part of a cluster group: edge has eu-1.";
         assert_eq!(findings.as_array().unwrap().len(), 1, "{findings}");
         assert_eq!(

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address::MembersAddress;
 use crate::components::error::action_error;
-use crate::components::{join_names, pluralize, render_resource_part};
+use crate::components::{FindingList, join_names, pluralize, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
 use crate::permission::Permission;
@@ -118,6 +118,7 @@ fn show_change(
     let back = paths::group(&name);
     view! {
         <div class="stack-md" role="status">
+            {show_findings(&preview)}
             {show_members(&preview)}
             {show_unregistered(&change, &preview)}
             {show_effects(&preview)}
@@ -148,6 +149,17 @@ fn confirmation(losing: usize) -> impl IntoView {
             {format!("Let {workloads} leave these clusters")}
         </label>
     }
+}
+
+/// Why the change would be rejected.
+fn show_findings(preview: &GroupPreview) -> Option<impl IntoView + use<>> {
+    let findings = preview.findings.clone();
+    (!findings.is_empty()).then(|| {
+        view! {
+            <p>"The change would be rejected:"</p>
+            <FindingList findings=findings />
+        }
+    })
 }
 
 /// The members before and after, and which join and leave.

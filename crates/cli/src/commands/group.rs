@@ -178,6 +178,10 @@ fn print_preview(preview: &GroupPreview, out: &Printer) -> Result<(), Failure> {
     if preview.not_evaluated > 0 {
         out.print_note(&format!("The effect on {} more workloads was not computed.", preview.not_evaluated));
     }
+    if !preview.findings.is_empty() {
+        out.print_note("The change would be rejected:");
+        out.print_findings_note(&preview.findings, &str::to_owned);
+    }
     Ok(())
 }
 

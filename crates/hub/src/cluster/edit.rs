@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::Finding;
 use domain::authorization::UserAction;
 use domain::cluster::{Cluster, check_annotations, check_labels, check_taints, check_values};
 use domain::event::{ClusterChanges, EventDetail};
@@ -30,13 +31,7 @@ impl Hub {
         let mut change = ClusterChange::begin(tx, name, if_match).await?;
         let mut cluster = change.before.clone();
         apply_edit(&mut cluster, edit);
-        let mut findings = check_labels(&cluster.labels);
-        findings.extend(check_annotations(&cluster.annotations));
-        findings.extend(check_values(&cluster.values));
-        findings.extend(check_taints(&cluster.taints));
-        if cluster.labels != change.before.labels {
-            findings.extend(check_label_change(&mut change.tx, &change.before, &cluster).await?);
-        }
+        let findings = check_edit(&mut change.tx, &change.before, &cluster).await?;
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
@@ -46,6 +41,22 @@ impl Hub {
         let detail = EventDetail::ClusterChanges(find_changes(&change.before, &cluster));
         change.commit(self, actor, cluster, detail).await
     }
+}
+
+/// Why a change of a cluster is rejected. For labels the caller that stores them has locked the changes of groups.
+pub(super) async fn check_edit(
+    tx: &mut store::Tx,
+    before: &Cluster,
+    after: &Cluster,
+) -> Result<Vec<Finding>, Error> {
+    let mut findings = check_labels(&after.labels);
+    findings.extend(check_annotations(&after.annotations));
+    findings.extend(check_values(&after.values));
+    findings.extend(check_taints(&after.taints));
+    if after.labels != before.labels {
+        findings.extend(check_label_change(tx, before, after).await?);
+    }
+    Ok(findings)
 }
 
 pub(super) fn apply_edit(cluster: &mut Cluster, edit: ClusterPatch) {

@@ -1,30 +1,44 @@
 //! Which workloads would leave a cluster, before it is changed or deleted.
 
-use domain::ClusterId;
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Placement, is_still_selected};
 use domain::release::Release;
 use domain::request::ClusterPatch;
 use domain::workload::Intent;
+use domain::{ClusterId, Finding};
 use store::Tx;
 
 use super::{edit, load_cluster};
 use crate::workload::load_present_releases;
 use crate::{Error, Hub};
 
+/// What an edit of a cluster would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClusterEditPreview {
+    /// The names of the workloads that it would remove from the cluster, after the removal notice; sorted. A workload that is about to
+    /// be removed already is not one of them.
+    pub leaving: Vec<String>,
+    /// Why it would be rejected, such as labels that put the cluster into two groups of which one is exclusive (G502).
+    pub findings: Vec<Finding>,
+}
+
 impl Hub {
-    /// The names of the workloads that this edit would remove from the cluster, after the removal notice; sorted. A workload
-    /// that is about to be removed already is not one of them.
+    /// What this edit would do.
     ///
     /// # Errors
     /// There is no such cluster; a workload on it can't be read, so it is not known whether it would leave.
-    pub async fn preview_cluster_edit(&self, name: &str, patch: ClusterPatch) -> Result<Vec<String>, Error> {
+    pub async fn preview_cluster_edit(
+        &self,
+        name: &str,
+        patch: ClusterPatch,
+    ) -> Result<ClusterEditPreview, Error> {
         let mut tx = self.read().await?;
         let before = load_cluster(&mut tx, name).await?;
         let mut after = before.clone();
         edit::apply_edit(&mut after, patch);
+        let findings = edit::check_edit(&mut tx, &before, &after).await?;
         if (&after.labels, &after.taints) == (&before.labels, &before.taints) {
-            return Ok(Vec::new());
+            return Ok(ClusterEditPreview { leaving: Vec::new(), findings });
         }
         let fleet = Fleet::load(&mut tx, after).await?;
         let mut leaving = Vec::new();
@@ -36,7 +50,7 @@ impl Hub {
             }
         }
         leaving.sort();
-        Ok(leaving)
+        Ok(ClusterEditPreview { leaving, findings })
     }
 
     /// The names of the workloads that have a release on a cluster, sorted: those that a deletion of the cluster leaves running.

@@ -28,18 +28,29 @@ pub(super) async fn check_group_change(
         return Ok(Vec::new());
     }
     let clusters = store::cluster::list_all(tx).await?;
-    let known = before.map(|before| find_group_conflicts(before, &others, &clusters)).unwrap_or_default();
-    let found = find_group_conflicts(group, &others, &clusters);
+    Ok(describe_new_conflicts(before, group, &others, &clusters))
+}
+
+/// The conflicts with other groups that a changed group has and did not have before, as findings.
+pub(super) fn describe_new_conflicts(
+    before: Option<&ClusterGroup>,
+    group: &ClusterGroup,
+    others: &[ClusterGroup],
+    clusters: &[Cluster],
+) -> Vec<Finding> {
+    let known = before.map(|before| find_group_conflicts(before, others, clusters)).unwrap_or_default();
+    let found = find_group_conflicts(group, others, clusters);
     let describe = |GroupConflict { cluster, group: other }: &GroupConflict| {
         let message = format!("member cluster is already part of a cluster group: {other} has {cluster}.");
         let hint = "Remove it from that group first, or make neither group exclusive.";
         let path = if group.members.contains(cluster) { "/members" } else { "/selector" };
         Finding::error(INVALID_GROUP, message, hint).with_path(path)
     };
-    Ok(found.difference(&known).take(MAX_FINDINGS).map(describe).collect())
+    found.difference(&known).take(MAX_FINDINGS).map(describe).collect()
 }
 
-/// Rejects labels with which a cluster would newly be in two groups of which one is exclusive. The caller has locked the changes of groups.
+/// Rejects labels with which a cluster would newly be in two groups of which one is exclusive. A caller that stores the labels has locked the
+/// changes of groups.
 pub(crate) async fn check_label_change(
     tx: &mut Tx,
     before: &Cluster,

@@ -11,6 +11,7 @@ use domain::plan::BlastRadius;
 use domain::workload::Intent;
 use store::Tx;
 
+use super::exclusive::describe_new_conflicts;
 use crate::blocking::run_blocking_in_place;
 use crate::workload::load_present_releases;
 use crate::{Error, Hub};
@@ -40,7 +41,7 @@ impl Hub {
         self.preview_group(changed).await
     }
 
-    /// What it would do to save this group.
+    /// What it would do to save this group, and why that would be rejected.
     ///
     /// # Errors
     /// A workload can't be read, so its effect is not known.
@@ -96,6 +97,10 @@ fn evaluate(
         names
     };
     let (joining, leaving) = (difference(&after, &now), difference(&now, &after));
+    let mut findings = super::check_group(&changed);
+    if findings.is_empty() {
+        findings = describe_new_conflicts(Some(before), &changed, &groups, clusters);
+    }
     let mut changed_groups = groups.clone();
     changed_groups.retain(|group| group.name != changed.name);
     changed_groups.push(changed);
@@ -110,6 +115,7 @@ fn evaluate(
         leaving,
         workloads,
         not_evaluated: 0,
+        findings,
     }
 }
 

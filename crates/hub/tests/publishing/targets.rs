@@ -7,7 +7,7 @@ use domain::placement::{ClusterGroup, GroupMembersChange, Placement, Predicate, 
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
 use domain::request::{ClusterPatch, OverridePut};
-use hub::{GroupCandidateQuery, OverrideChange, PublishContent, PublishOptions};
+use hub::{Error, GroupCandidateQuery, OverrideChange, PublishContent, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
@@ -160,7 +160,11 @@ async fn e_6_a_preview_names_the_workloads_that_would_leave_a_cluster_and_change
     test.publish_new("web", by_label("env=prod")).await;
     test.publish_new("everywhere", everywhere()).await;
     east.wait_for_desired_state(|desired| desired.releases.len() == 2).await;
-    let preview = async |patch: ClusterPatch| test.hub.preview_cluster_edit("east", patch).await.unwrap();
+    let preview = async |patch: ClusterPatch| {
+        let preview = test.hub.preview_cluster_edit("east", patch).await.unwrap();
+        assert_eq!(preview.findings, []);
+        preview.leaving
+    };
     let label = |value: Option<&str>| ClusterPatch {
         labels: [("env".to_owned(), value.map(str::to_owned))].into(),
         ..ClusterPatch::default()
@@ -190,6 +194,50 @@ async fn e_6_a_preview_names_the_workloads_that_would_leave_a_cluster_and_change
     wait_for_pending_removals(&test, &["east"]).await;
     assert_eq!(pending().await, 1);
     assert_eq!(preview(taint(TaintEffect::NoSelect)).await, ["everywhere"], "web leaves already");
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g502_previews_of_labels_and_of_members_announce_what_exclusive_groups_reject() {
+    let test = TestHub::open().await;
+    test.register_cluster("east", &[("env", "prod")]).await;
+    test.register_cluster("west", &[("env", "dev")]).await;
+    let group = |name: &str, selector: &str, exclusive: bool| ClusterGroup {
+        name: name.to_owned(),
+        selector: Some(selector.parse().unwrap()),
+        exclusive,
+        ..ClusterGroup::default()
+    };
+    let prod = test.hub.create_group(&test.actor, group("prod", "env=prod", false)).await.unwrap();
+    test.hub.create_group(&test.actor, group("edge", "tier=edge", true)).await.unwrap();
+    let label = |key: &str, value: &str| ClusterPatch {
+        labels: [(key.to_owned(), Some(value.to_owned()))].into(),
+        ..ClusterPatch::default()
+    };
+    // A preview has the findings with which the edit is rejected.
+    for (cluster, patch, is_rejected) in [
+        ("east", label("tier", "edge"), true),
+        ("east", label("tier", "core"), false),
+        ("west", label("tier", "edge"), false),
+        ("east", label("not a key", "x"), true),
+    ] {
+        let findings = test.hub.preview_cluster_edit(cluster, patch.clone()).await.unwrap().findings;
+        assert_eq!(!findings.is_empty(), is_rejected, "{patch:?}: {findings:?}");
+        match test.hub.edit_cluster(&test.actor, cluster, patch.clone(), None).await {
+            Ok(_) => assert!(!is_rejected, "{patch:?}"),
+            Err(Error::Invalid(rejected)) => assert_eq!(findings, rejected),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    // West is in the group edge now.
+    let by_name = GroupMembersChange { add: vec!["west".into()], ..GroupMembersChange::default() };
+    let preview = test.hub.preview_group_members("prod", &by_name).await.unwrap();
+    assert_eq!((preview.joining, preview.findings.len()), (vec!["west".to_owned()], 1));
+    assert!(preview.findings[0].message.contains("edge has west"), "{:?}", preview.findings);
+    let rejected = test.hub.change_group_members(&test.actor, "prod", &by_name, prod.revision).await;
+    assert!(matches!(rejected, Err(Error::Invalid(findings)) if findings == preview.findings));
+    let none = GroupMembersChange { add: vec!["north".into()], ..GroupMembersChange::default() };
+    assert_eq!(test.hub.preview_group_members("prod", &none).await.unwrap().findings, []);
     test.close().await;
 }
 

@@ -11,7 +11,7 @@ use crate::input::{Body, Path};
 use crate::problem::ApiError;
 
 /// What it would do to save this group: which clusters join and leave it, and which published workloads would come to clusters
-/// or leave them. Stores nothing.
+/// or leave them. `findings` say why it would be rejected. Stores nothing.
 #[utoipa::path(
     post,
     path = "/api/v1/cluster-groups/{group}/-/preview",
@@ -24,7 +24,8 @@ pub async fn preview_group(
     Path(path): Path<GroupPath>,
     Body(put): Body<ClusterGroupPut>,
 ) -> Result<Json<GroupPreview>, ApiError> {
-    let ClusterGroupPut { members, selector, .. } = put;
-    let group = ClusterGroup { name: path.group, members, selector, ..ClusterGroup::default() };
+    let ClusterGroupPut { members, selector, exclusive, locked_values } = put;
+    let name = path.group;
+    let group = ClusterGroup { name, members, selector, exclusive, locked_values, ..ClusterGroup::default() };
     Ok(Json(hub.preview_group(group).await?))
 }

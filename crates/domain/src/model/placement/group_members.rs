@@ -8,6 +8,7 @@ use super::{ClusterGroup, NewMembers};
 use crate::kubernetes::labels::{InvalidSelector, LabelSelector, Labels};
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{Cluster, Connectivity};
+use crate::text::finding::Finding;
 
 /// How a cluster is a member of a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,6 +173,9 @@ pub struct GroupPreview {
     pub workloads: Vec<GroupEffect>,
     /// Workloads that the group places and for which the effect was not computed, because there are too many.
     pub not_evaluated: u32,
+    /// Why the change would be rejected, such as clusters that an exclusive group has (G502).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 /// What a change of a group would do to one published workload.
