@@ -91,6 +91,8 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await publish(page, "beacon");
   await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible();
   await expect(page.getByText("chart local/beacon 1.0.0")).toBeVisible();
+  await open(page, "/workloads/beacon?tab=history");
+  await expect(row(page, "r1")).toContainText(/Helm v\d/);
 
   await open(page, "/charts/local/beacon");
   await expect(page.getByRole("link", { name: "beacon", exact: true })).toBeVisible();

@@ -135,3 +135,32 @@ test.describe("without script", () => {
     await expect(page).toHaveURL(/\/groups$/);
   });
 });
+
+test("g502 a change of members and a label that an exclusive group rejects are announced before they are saved", async ({ page, faults }) => {
+  faults.expect(/422/);
+  await open(page, "/groups");
+  const send = (method: string, path: string, body?: object): Promise<number> =>
+    page.evaluate(async (request) => {
+      const headers = { "content-type": "application/json" };
+      const sent = request.body === undefined ? { method: request.method } : { method: request.method, headers, body: JSON.stringify(request.body) };
+      return (await fetch(`/api/v1/cluster-groups${request.path}`, sent)).status;
+    }, { method, path, body });
+  expect(await send("POST", "", { name: "core", members: ["eu-west-1"], exclusive: true })).toBe(201);
+  expect(await send("POST", "", { name: "spare", selector: "spare=yes" })).toBe(201);
+
+  await open(page, "/groups/spare");
+  await pick(page, "eu-west-1").check();
+  const effect = page.getByRole("complementary", { name: "Change of the members" });
+  await expect(effect).toContainText("The change would be rejected:");
+  await expect(effect).toContainText("core has eu-west-1");
+  await accessible(page, "a change of a group that would be rejected");
+
+  await open(page, "/clusters/eu-west-1?dialog=label&set=spare%3Dyes");
+  const dialog = page.getByRole("dialog");
+  await expect(dialog).toContainText("The change would be rejected:");
+  await expect(dialog).toContainText("the groups core and spare");
+  await dialog.getByRole("link", { name: "Cancel" }).click();
+
+  expect(await send("DELETE", "/spare")).toBe(204);
+  expect(await send("DELETE", "/core")).toBe(204);
+});

@@ -53,7 +53,6 @@ pub struct QuestionFacts {
     /// The workloads that have a release on it; for a change of labels or taints, those that would leave.
     pub workloads: Vec<String>,
     /// Why a change of labels or taints would be rejected.
-    #[serde(default)]
     pub findings: Vec<Finding>,
 }
 

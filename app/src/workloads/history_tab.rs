@@ -24,6 +24,8 @@ pub struct RevisionRow {
     pub revision: PublishedRevision,
     /// Its source, in a few words.
     pub source: String,
+    /// What rendered its chart, such as `Helm v4.2.4`; `None` for manifests, and if it is not recorded.
+    pub renderer: Option<String>,
     /// Whether there is a revision before it.
     pub has_previous: bool,
     /// The files and parts that changed since the revision before it.
@@ -59,6 +61,7 @@ pub async fn revisions_read(name: String, cursor: Option<String>) -> AppResult<R
     let history = host::into_app_result(hub.list_history(&name, &query).await)?;
     let row = |entry: hub::RevisionEntry| RevisionRow {
         source: entry.revision.spec.source.summary(),
+        renderer: entry.revision.renderer(),
         has_previous: entry.previous.is_some(),
         changed: entry.changed,
         same_as: entry.same_as,
@@ -136,7 +139,7 @@ fn revision_row(
     let changes = describe_changes(&row);
     let number = row.revision.number;
     let compare = comparison_address(&row, name, current);
-    let RevisionRow { revision, source, outcome, rolled_back_by, .. } = row;
+    let RevisionRow { revision, source, renderer, outcome, rolled_back_by, .. } = row;
     let address = paths::revision(name, number);
     let is_current = running.is_some();
     let compare = compare.map(|(href, title)| {
@@ -167,6 +170,7 @@ fn revision_row(
                 <p class="meta" title=source>
                     <span class="sm:hidden">{revision.author} " · "</span>
                     {changes}
+                    {renderer.map(|renderer| format!(" · {renderer}"))}
                 </p>
             </td>
             <td>
