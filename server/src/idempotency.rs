@@ -1,7 +1,7 @@
 //! `Idempotency-Key` on writes: a client's retry receives the first response again instead of a second execution (P2).
 //!
-//! A response is stored with its headers ([`STORED_HEADERS`]), a large body as an artifact. It has no limit of its own: what it returns of a workload was
-//! accepted in a body with a limit.
+//! A response is stored with its headers ([`STORED_HEADERS`]), a large body as an artifact. It has no limit of its own: what it
+//! returns of a workload was accepted in a body with a limit.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -230,3 +230,17 @@ fn list_schema_values(parameter: &Parameter) -> Vec<String> {
     let values = schema["enum"].as_array().cloned().unwrap_or_default();
     values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p2_a_replay_repeats_every_header_that_the_document_names() {
+        for (name, _) in HEADERS.iter().filter(|(name, _)| *name != "Idempotency-Replayed") {
+            let is_stored =
+                idempotency::STORED_HEADERS.iter().any(|stored| name.eq_ignore_ascii_case(stored.as_str()));
+            assert!(is_stored, "{name}");
+        }
+    }
+}

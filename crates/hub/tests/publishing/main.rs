@@ -97,6 +97,15 @@ async fn p2_the_same_key_publishes_once_and_another_request_with_it_is_rejected(
     assert!(test.hub.publish_workload(&actor, "web", "", PublishOptions::default()).await.is_err());
     assert_eq!(test.hub.list_revisions("web", &ListQuery::default()).await.unwrap().total, 1);
     assert!(matches!(test.hub.stored_response(&actor, "k1", "h2").await, Err(Error::IdempotencyKeyReused)));
+
+    // The revision is stored in the transaction of the verb, with the response.
+    let key = RequestKey { key: "k2".into(), request_hash: "h2".into() };
+    let actor = test.actor.clone().with_request_key(key);
+    let edit = hub::WorkloadEdit { owners: Some(vec!["ben".into()]), ..hub::WorkloadEdit::default() };
+    let edited = test.hub.edit_workload(&actor, "web", edit, None).await.unwrap();
+    let stored =
+        test.hub.stored_response(&actor, "k2", "h2").await.unwrap().expect("the response was stored");
+    assert_eq!(stored.headers.get("etag"), Some(&hub::format_etag(edited.revision)));
     test.close().await;
 }
 
