@@ -167,12 +167,14 @@ fn default_media_type(status: StatusCode) -> &'static str {
 
 /// The headers that a replay repeats, by their names.
 fn list_stored_headers(status: StatusCode, headers: &HeaderMap) -> BTreeMap<String, String> {
-    let mut stored = BTreeMap::new();
-    for name in STORED_HEADERS.iter().chain([&CONTENT_TYPE]) {
-        let Some(value) = headers.get(name).and_then(|value| value.to_str().ok()) else { continue };
-        if *name != CONTENT_TYPE || value != default_media_type(status) {
-            stored.insert(name.as_str().to_owned(), value.to_owned());
-        }
+    let to_text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let mut stored: BTreeMap<String, String> = STORED_HEADERS
+        .iter()
+        .filter_map(|name| Some((name.as_str().to_owned(), headers.get(name).and_then(to_text)?)))
+        .collect();
+    let kind = headers.get(CONTENT_TYPE).and_then(to_text);
+    if let Some(kind) = kind.filter(|kind| kind != default_media_type(status)) {
+        stored.insert(CONTENT_TYPE.as_str().to_owned(), kind);
     }
     stored
 }
