@@ -196,6 +196,9 @@ scenarios! {
         c3_a_container_out_of_memory_is_reported_with_its_limit,
         c3_an_image_that_cannot_be_pulled_is_reported,
         c3_pods_of_the_revision_before_do_not_degrade_a_rollback,
+        c3_a_pod_of_a_revision_that_was_rolled_back_blocks_a_stateful_set_until_it_is_deleted,
+        c3_a_pod_of_the_first_revision_blocks_the_revision_that_fixes_a_stateful_set,
+        c3_a_daemon_set_replaces_failing_pods_of_a_revision_that_was_rolled_back,
         c3_a_pod_that_fits_no_node_is_unschedulable,
         c3_a_selector_no_node_matches_is_unschedulable,
         c3_a_pod_whose_volume_is_provisioned_late_waits_for_it,
@@ -203,7 +206,11 @@ scenarios! {
         c3_a_bare_pod_runs_and_is_healthy,
         c3_a_bare_pod_that_fails_is_degraded,
         c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced,
-        c3_a_pod_that_its_node_ended_is_a_note_whatever_its_exit_code;
+        c3_a_pod_that_its_node_ended_is_a_note_whatever_its_exit_code,
+        c3_a_pod_that_was_evicted_without_containers_is_a_note,
+        c3_a_pod_that_failed_although_its_container_exited_with_0_is_a_note,
+        c3_a_pod_of_a_deployment_that_its_node_completed_fails_no_later_revision,
+        c3_a_pod_of_a_stateful_set_that_its_node_ended_is_replaced;
     kinds:
         c1_services_of_every_type,
         c1_a_load_balancer_waits_for_its_address,
