@@ -20,7 +20,7 @@ use futures::stream;
 use serde_json::Value;
 
 use crate::api::{ApiClient, ForceConflicts, ServedKind};
-use crate::applied_release::{AppliedRelease, HookBundle, HookPhase, HookProgress, InventoryEntry};
+use crate::applied_release::{AppliedRelease, InventoryEntry};
 use crate::desired_object::{
     DesiredObject, HASH_ANNOTATION, PreparedBundle, RELEASE_LABEL, WORKLOAD_ANNOTATION,
 };
@@ -33,6 +33,7 @@ use crate::release::{
     name_immutable_fields,
 };
 
+mod hooks;
 mod removals;
 
 /// Why the dry run of one object has no result.
@@ -140,26 +141,8 @@ pub(crate) async fn plan_present(
         }
         mark_late_deletions(&mut objects, policies, bundle.has_pods());
     }
-    objects.extend(plan_hook_runs(bundle, record.as_deref()));
+    objects.extend(dry_run.plan_hook_runs(bundle, &prepared).await);
     ClusterPlan { findings, ..ClusterPlan::from_changes(objects) }
-}
-
-/// The hooks that applying this bundle would run.
-fn plan_hook_runs(bundle: &Bundle, record: Option<&AppliedRelease>) -> Vec<PlannedChange> {
-    let is_installed = record.is_some_and(AppliedRelease::has_objects);
-    let known = record.and_then(|record| record.hooks.as_ref());
-    let digest = bundle.digest();
-    let hooks = HookBundle {
-        digest: &digest,
-        has_hooks: !bundle.hooks.is_empty(),
-        generation: 0,
-        has_objects: is_installed,
-    };
-    let progress = HookProgress::for_bundle(known, hooks).filter(|progress| !progress.finished);
-    progress.map_or_else(Vec::new, |progress| {
-        let events = [HookPhase::Before, HookPhase::After].map(|phase| progress.operation.event(phase));
-        plan_hooks(&bundle.hooks, events).collect()
-    })
 }
 
 /// The changes that a removal would cause: to the objects of the record and those that the release applied beside it.
