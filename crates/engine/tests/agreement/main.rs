@@ -7,6 +7,7 @@
 
 mod api_services;
 mod apply;
+mod authorities;
 mod charts;
 mod controller_fields;
 mod drift;
@@ -85,6 +86,10 @@ scenarios! {
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
         an_unknown_kind_is_awaited;
+    authorities:
+        p13_an_injected_authority_of_a_validating_webhook_stays_and_its_own_one_is_restored,
+        p13_an_injected_authority_of_a_mutating_webhook_stays_and_its_own_one_is_restored,
+        p13_an_injected_authority_of_a_definition_stays_and_its_own_one_is_restored;
     controller_fields:
         p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish;
     drift:
