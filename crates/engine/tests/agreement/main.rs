@@ -126,6 +126,7 @@ scenarios! {
         g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
         g404_admission_rejects_plan_and_publish,
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
+        g409_a_changed_field_is_drift_of_an_unchanged_object_and_conflicts_with_a_changed_one,
         g409_a_copied_label_of_another_workload_is_no_conflict_of_owners,
         g409_a_plan_requested_before_the_first_release_is_no_conflict_with_it,
         g401_an_unknown_kind_fails_plan_and_publish,
