@@ -310,7 +310,8 @@ impl DryRunContext<'_> {
     fn is_unchanged(self, desired: &DesiredObject, rule: &ObjectPolicy<'_>, live: &LiveObject) -> bool {
         let entry = self.find_entry(&desired.object);
         let is_recorded = entry.is_some_and(|entry| entry.hash == desired.hash && entry.uid == live.uid);
-        !rule.takes_fields_back(entry) && (live.hash == desired.hash || is_recorded)
+        let is_known = self.record.is_some_and(|record| record.left_fields_recorded);
+        is_known && !rule.takes_fields_back(entry) && (live.hash == desired.hash || is_recorded)
     }
 
     /// A replacement of the object if the reconciliation would replace it, otherwise the error with all immutable fields.
