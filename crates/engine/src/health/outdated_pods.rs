@@ -150,7 +150,7 @@ mod tests {
             json!({"kind": "StatefulSet", "spec": {"updateStrategy": strategy},
                 "status": {"updateRevision": revision}})
         };
-        let pods = || {
+        let pods = || -> Vec<Arc<Value>> {
             let revisions = ["db-old", "db-old", "db-new"].into_iter().enumerate();
             revisions.map(|(n, hash)| pod(&format!("db-{n}"), json!({REVISION_LABEL: hash}))).collect()
         };
