@@ -3,7 +3,7 @@
 //! What such a pod fails with says nothing about the desired revision. A DaemonSet replaces it whatever its state. A StatefulSet with
 //! the pod management policy `OrderedReady` waits until every pod is ready before it replaces any, also after a rollback: Kubernetes
 //! documents that somebody has to delete the pod then (StatefulSets, "Forced rollback"). With the update strategy `OnDelete` both
-//! wait for that always. The pods of a Deployment are told apart by their replica sets.
+//! wait for that always. The pods of a Deployment are distinguished by their replica sets.
 
 use std::sync::Arc;
 

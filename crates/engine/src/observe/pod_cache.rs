@@ -22,7 +22,7 @@ const NAMESPACES_MAX: usize = 50;
 /// Reasons of warnings that add information to the container states.
 const DIAGNOSTIC_REASONS: [&str; 4] =
     ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "Unhealthy"];
-/// The labels that tell the revision of a pod.
+/// The labels with the revision of a pod.
 const REVISION_LABELS: [&str; 2] = ["controller-revision-hash", "pod-template-generation"];
 
 #[derive(Default)]
