@@ -24,6 +24,7 @@ pub(crate) use contested::{ContestedFields, ContestedObject};
 pub(crate) use definition::ensure_definition;
 pub(crate) use hook_progress::{HookBundle, HookPhase, HookProgress};
 pub(crate) use inventory::InventoryEntry;
+use inventory::UNKNOWN_LEFT_FIELDS;
 
 /// API group of `AppliedRelease`.
 const GROUP: &str = "flotilla.dev";
@@ -50,6 +51,8 @@ pub(crate) struct AppliedRelease {
     /// The bundle that is applied completely.
     pub applied: Option<Digest>,
     pub resources: Vec<InventoryEntry>,
+    /// Whether the entries have which policies left fields of their objects to others; false in records of earlier versions.
+    pub left_fields_recorded: bool,
     /// Which hooks have run; `None` as long as no bundle had hooks.
     pub hooks: Option<HookProgress>,
     /// The hooks of the removal, which have to be known when the bundle is not.
@@ -95,6 +98,7 @@ impl AppliedRelease {
             bundle: None,
             applied: None,
             resources: Vec::new(),
+            left_fields_recorded: true,
             hooks: None,
             removal_hooks: Vec::new(),
             contested: None,
@@ -120,6 +124,7 @@ impl AppliedRelease {
             bundle: text("/spec/specHash").parse().or_else(|_| text("/spec/bundle").parse()).ok(),
             applied: text("/spec/applied").parse().ok(),
             resources: serde_json::from_value(resources).ok()?,
+            left_fields_recorded: value.pointer("/spec/leftFieldsRecorded") == Some(&Value::Bool(true)),
             hooks: match value.pointer("/spec/hooks") {
                 Some(hooks) => Some(serde_json::from_value(hooks.clone()).ok()?),
                 None => None,
@@ -158,6 +163,9 @@ impl AppliedRelease {
                 "resources": self.resources,
             },
         });
+        if self.left_fields_recorded {
+            manifest["spec"]["leftFieldsRecorded"] = json!(true);
+        }
         if let Some(since) = self.eviction_start {
             manifest["spec"]["evictionStart"] = json!(since.to_string());
         }
@@ -171,6 +179,20 @@ impl AppliedRelease {
             manifest["spec"]["contested"] = json!(contested);
         }
         manifest
+    }
+
+    /// The entries, for the application of this revision. If the record does not have which policies left fields to others, those of
+    /// another revision may have left some: each object is then applied without force, as if they had.
+    pub(crate) fn entries_for(&self, revision: u32) -> Vec<InventoryEntry> {
+        let mut entries = self.resources.clone();
+        if !self.left_fields_recorded && self.revision != revision {
+            let is_unknown =
+                |entry: &&mut InventoryEntry| !entry.hash.is_empty() && entry.left_fields.is_empty();
+            for entry in entries.iter_mut().filter(is_unknown) {
+                UNKNOWN_LEFT_FIELDS.clone_into(&mut entry.left_fields);
+            }
+        }
+        entries
     }
 
     /// Printer column of `kubectl get`; not read back.

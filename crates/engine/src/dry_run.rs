@@ -12,7 +12,9 @@ use domain::plan::{
     ClusterPlan, FieldChange, PlannedAction, PlannedChange, diff, find_removed_fields, mark_late_deletions,
     plan_hooks,
 };
-use domain::policy::{ConflictPolicy, DeletionPolicy, HelmReleasePolicy, Policies, UpdateStrategy};
+use domain::policy::{
+    ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, Policies, UpdateStrategy,
+};
 use domain::report::{DesiredPhase, DesiredRelease};
 use domain::{Digest, ReleaseId};
 use futures::StreamExt;
@@ -20,7 +22,7 @@ use futures::stream;
 use serde_json::Value;
 
 use crate::api::{ApiClient, ForceConflicts, ServedKind};
-use crate::applied_release::{AppliedRelease, HookBundle, HookPhase, HookProgress, InventoryEntry};
+use crate::applied_release::{AppliedRelease, InventoryEntry};
 use crate::desired_object::{
     DesiredObject, HASH_ANNOTATION, PreparedBundle, RELEASE_LABEL, WORKLOAD_ANNOTATION,
 };
@@ -33,6 +35,7 @@ use crate::release::{
     name_immutable_fields,
 };
 
+mod hooks;
 mod removals;
 
 /// Why the dry run of one object has no result.
@@ -140,26 +143,8 @@ pub(crate) async fn plan_present(
         }
         mark_late_deletions(&mut objects, policies, bundle.has_pods());
     }
-    objects.extend(plan_hook_runs(bundle, record.as_deref()));
+    objects.extend(dry_run.plan_hook_runs(bundle, &prepared).await);
     ClusterPlan { findings, ..ClusterPlan::from_changes(objects) }
-}
-
-/// The hooks that applying this bundle would run.
-fn plan_hook_runs(bundle: &Bundle, record: Option<&AppliedRelease>) -> Vec<PlannedChange> {
-    let is_installed = record.is_some_and(AppliedRelease::has_objects);
-    let known = record.and_then(|record| record.hooks.as_ref());
-    let digest = bundle.digest();
-    let hooks = HookBundle {
-        digest: &digest,
-        has_hooks: !bundle.hooks.is_empty(),
-        generation: 0,
-        has_objects: is_installed,
-    };
-    let progress = HookProgress::for_bundle(known, hooks).filter(|progress| !progress.finished);
-    progress.map_or_else(Vec::new, |progress| {
-        let events = [HookPhase::Before, HookPhase::After].map(|phase| progress.operation.event(phase));
-        plan_hooks(&bundle.hooks, events).collect()
-    })
 }
 
 /// The changes that a removal would cause: to the objects of the record and those that the release applied beside it.
@@ -292,7 +277,12 @@ impl DryRunContext<'_> {
         }
         let is_adopted = self.policies.helm_release == HelmReleasePolicy::Adopt
             && live.as_ref().is_some_and(|live| self.helm_release.is_some_and(|release| release.owns(live)));
-        let force = if self.policies.conflict == ConflictPolicy::Force || is_adopted {
+        let is_unchanged =
+            is_owned && found.as_ref().is_some_and(|found| self.is_unchanged(desired, rule, found));
+        if is_unchanged && self.policies.drift == DriftPolicy::Notify {
+            return Ok(PlannedAction::Unchanged);
+        }
+        let force = if self.policies.conflict == ConflictPolicy::Force || is_adopted || is_unchanged {
             ForceConflicts::Yes
         } else {
             ForceConflicts::No
@@ -303,7 +293,7 @@ impl DryRunContext<'_> {
             check_identical(ObjectInput { desired, policy: rule }, live)?;
         }
         let body = desired.apply_body(live.as_ref(), rule, false);
-        let mut after = match (self.api.apply(&path, body, force, true).await, &live) {
+        let after = match (self.api.apply(&path, body, force, true).await, &live) {
             (Err(error @ Error::ImmutableField { .. }), Some(live)) => {
                 let planned =
                     self.plan_immutable_change(ObjectInput { desired, policy: rule }, live, error, is_owned);
@@ -311,16 +301,17 @@ impl DryRunContext<'_> {
             }
             (applied, _) => applied?.object,
         };
-        let Some(mut live) = live else { return Ok(PlannedAction::Create) };
-        for object in [&mut after, &mut live] {
-            remove_ownership_fields(object);
-        }
-        let mut changes = diff(&after, &live);
-        let removed = find_removed_fields(&live, &after, &live);
-        let is_known = |change: &FieldChange| changes.iter().any(|known| known.path == change.path);
-        let removed: Vec<FieldChange> = removed.into_iter().filter(|change| !is_known(change)).collect();
-        changes.extend(removed);
-        Ok(PlannedAction::from_field_changes(changes))
+        let Some(live) = live else { return Ok(PlannedAction::Create) };
+        Ok(plan_field_changes(after, live))
+    }
+
+    /// Whether the release applied this content before, under policies that left the same fields to others. What differs on the
+    /// cluster is drift then, and no change of the revision: it is reverted with force, or left.
+    fn is_unchanged(self, desired: &DesiredObject, rule: &ObjectPolicy<'_>, live: &LiveObject) -> bool {
+        let entry = self.find_entry(&desired.object);
+        let is_recorded = entry.is_some_and(|entry| entry.hash == desired.hash && entry.uid == live.uid);
+        let is_known = self.record.is_some_and(|record| record.left_fields_recorded);
+        is_known && !rule.takes_fields_back(entry) && (live.hash == desired.hash || is_recorded)
     }
 
     /// A replacement of the object if the reconciliation would replace it, otherwise the error with all immutable fields.
@@ -433,6 +424,19 @@ impl DryRunContext<'_> {
             Err(_) => PlannedAction::Create,
         }
     }
+}
+
+/// The changes from the live object to the response of the dry run.
+fn plan_field_changes(mut after: Value, mut live: Value) -> PlannedAction {
+    for object in [&mut after, &mut live] {
+        remove_ownership_fields(object);
+    }
+    let mut changes = diff(&after, &live);
+    let removed = find_removed_fields(&live, &after, &live);
+    let is_known = |change: &FieldChange| changes.iter().any(|known| known.path == change.path);
+    let removed: Vec<FieldChange> = removed.into_iter().filter(|change| !is_known(change)).collect();
+    changes.extend(removed);
+    PlannedAction::from_field_changes(changes)
 }
 
 /// Removes fields that differ with every write, and Flotilla's label and annotations, from the comparison.

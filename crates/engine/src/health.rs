@@ -26,6 +26,7 @@ mod ingress;
 mod job;
 mod namespace;
 mod object_view;
+mod outdated_pods;
 mod pod;
 mod replica_set;
 mod service;
@@ -39,6 +40,7 @@ pub(crate) use failed_creation::FAILED_CREATE;
 pub(crate) use hold::{assess_hold, assess_suspension};
 pub(crate) use image_pull::ImagePullStatus;
 use object_view::ObjectView;
+pub(crate) use outdated_pods::split_outdated;
 pub(crate) use volume::assess_unused_claim;
 
 /// Reason of a completed job.

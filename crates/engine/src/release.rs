@@ -51,6 +51,7 @@ mod worker;
 
 pub(crate) use adopt::check_identical;
 pub(crate) use helm_release::read_installed as read_installed_helm_release;
+pub(crate) use hooks::{has_ended, runs_to_completion};
 pub(crate) use object_action::{ObjectInput, is_job_complete};
 pub(crate) use preflight::defined_kinds;
 pub(crate) use replace::{can_replace, name_immutable_fields};

@@ -8,6 +8,9 @@ mod image_pull_error;
 
 pub use image_pull_error::ImagePullError;
 
+/// The reason of a pod of an earlier revision that its controller does not replace.
+pub const UPDATE_BLOCKED: &str = "UpdateBlocked";
+
 /// Why pods do not run, aggregated over all pods of an object that have the same cause.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -104,6 +107,9 @@ impl FailureCause {
             }
             "ProbeFailed" => {
                 "Correct the path, the port or the delay of the probe, or what the container answers to it."
+            }
+            UPDATE_BLOCKED => {
+                "Delete the pod on the cluster: its controller creates it again from the desired revision. A StatefulSet that starts its pods in order waits until each pod is ready, also one of a revision that was rolled back."
             }
             _ => return None,
         })

@@ -94,6 +94,7 @@ fn schema() -> Value {
                 "bundle": text,
                 "applied": text,
                 "resources": {"type": "array", "items": entry},
+                "leftFieldsRecorded": {"type": "boolean"},
                 "removalHooks": {"type": "array", "items":
                     {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
                 "contested": {"type": "object", "properties": {

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::observe::LiveObject;
 
+/// The left fields of an object whose former policies are not recorded; differs from those of all policies.
+pub(super) const UNKNOWN_LEFT_FIELDS: &str = "unknown";
+
 /// One recorded object of a release.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -22,7 +25,7 @@ pub(crate) struct InventoryEntry {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hash: String,
     /// Identifies the policies under which it was applied last, as far as they left fields of it to others; empty without any, and
-    /// in records of earlier versions.
+    /// in records of earlier versions ([`super::AppliedRelease::left_fields_recorded`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub left_fields: String,
     /// The object was missing when the record was written, and may have been created again since: one that the release applied is

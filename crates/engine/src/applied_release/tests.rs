@@ -73,6 +73,23 @@ fn a_record_without_a_hub_hash_is_read_and_keeps_its_name() {
 }
 
 #[test]
+fn p13_a_record_of_an_earlier_version_does_not_tell_what_another_revision_left_to_others() {
+    let read = |recorded: bool| {
+        let mut record = AppliedRelease::new(ReleaseId::from_parts(1, 2), "shop", "");
+        (record.revision, record.left_fields_recorded) = (1, recorded);
+        let applied = InventoryEntry { hash: "h".into(), ..InventoryEntry::default() };
+        record.resources = vec![applied, InventoryEntry::default()];
+        AppliedRelease::from_object(&record.to_manifest()).unwrap()
+    };
+    let left_fields = |recorded: bool, revision: u32| -> Vec<String> {
+        read(recorded).entries_for(revision).into_iter().map(|entry| entry.left_fields).collect()
+    };
+    assert_eq!(left_fields(false, 2), [UNKNOWN_LEFT_FIELDS, ""], "nothing was left of what was not applied");
+    assert_eq!(left_fields(false, 1), ["", ""], "its policies are the desired ones");
+    assert_eq!(left_fields(true, 2), ["", ""]);
+}
+
+#[test]
 fn invalid_records_are_ignored() {
     assert_eq!(
         AppliedRelease::from_object(&json!({"metadata": {"name": "x"}, "spec": {"releaseId": "no"}})),

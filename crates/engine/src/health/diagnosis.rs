@@ -10,6 +10,7 @@ use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
 use super::object_view::ObjectView;
+use super::outdated_pods::OutdatedPodHandling;
 use super::pod::SchedulingDelay;
 use super::{MINUTE_MILLIS, degraded};
 
@@ -62,25 +63,71 @@ pub fn diagnose<'a>(
         if is_starting(&pod) {
             diagnosis.starting += 1;
         }
-        let mut causes = find_causes(&pod);
-        if causes.is_empty() && !pod.condition("Ready").is_some_and(|ready| ready.is_true()) {
-            let is_about =
-                |warning: &&Value| warning["involvedObject"]["uid"] == pod.object["metadata"]["uid"];
-            let newest = warnings.iter().map(Borrow::borrow).filter(is_about);
-            causes.extend(
-                newest.max_by_key(|w| w["lastTimestamp"].as_str()).and_then(|w| warning_cause(&pod, w)),
-            );
-        }
-        causes.into_iter().for_each(|cause| diagnosis.add(cause));
+        find_causes_with_warnings(&pod, warnings).into_iter().for_each(|cause| diagnosis.add(cause));
     }
-    diagnosis
-        .causes
-        .sort_by(|a, b| b.status.cmp(&a.status).then(b.pods.cmp(&a.pods)).then(a.summary.cmp(&b.summary)));
-    diagnosis.causes.truncate(CAUSES_MAX);
+    diagnosis.sort_causes();
     diagnosis
 }
 
+/// The causes of one pod; the newest warning about it is one if its containers report none.
+fn find_causes_with_warnings(pod: &ObjectView<'_>, warnings: &[impl Borrow<Value>]) -> Vec<FailureCause> {
+    let mut causes = find_causes(pod);
+    if causes.is_empty() && !is_ready(pod) {
+        let is_about = |warning: &&Value| warning["involvedObject"]["uid"] == pod.object["metadata"]["uid"];
+        let newest = warnings.iter().map(Borrow::borrow).filter(is_about);
+        causes.extend(newest.max_by_key(|w| w["lastTimestamp"].as_str()).and_then(|w| warning_cause(pod, w)));
+    }
+    causes
+}
+
+fn is_ready(pod: &ObjectView<'_>) -> bool {
+    pod.condition("Ready").is_some_and(|ready| ready.is_true())
+}
+
 impl Diagnosis {
+    /// Adds the pods of earlier revisions that their controller has not replaced. One that is not ready has one cause: that its
+    /// revision is an earlier one, and what becomes of it. What fails in it is the detail.
+    pub(crate) fn add_outdated<'a>(
+        &mut self,
+        controller: &Value,
+        pods: impl IntoIterator<Item = &'a Value>,
+        warnings: &[impl Borrow<Value>],
+        now: Timestamp,
+    ) {
+        let handling = OutdatedPodHandling::of_controller(controller);
+        for object in pods {
+            let pod = ObjectView { object, has_status: true, now };
+            if pod.has("/metadata/deletionTimestamp") {
+                continue;
+            }
+            self.pods += 1;
+            if is_ready(&pod) {
+                continue;
+            }
+            // Its successor does not exist yet: nothing is known of the images of the desired revision there.
+            self.starting += 1;
+            let causes = find_causes_with_warnings(&pod, warnings);
+            let worst = causes.into_iter().max_by_key(|cause| cause.status);
+            let cause = match worst {
+                Some(cause) => cause,
+                None if is_starting(&pod) => continue,
+                None => {
+                    let not_ready = ("PodNotReady", HealthStatus::Progressing);
+                    new_cause(&pod, not_ready, "is not ready".to_owned(), "")
+                }
+            };
+            self.add(handling.replace_cause(pod.text("/metadata/name"), &cause));
+        }
+        self.sort_causes();
+    }
+
+    fn sort_causes(&mut self) {
+        self.causes.sort_by(|a, b| {
+            b.status.cmp(&a.status).then(b.pods.cmp(&a.pods)).then(a.summary.cmp(&b.summary))
+        });
+        self.causes.truncate(CAUSES_MAX);
+    }
+
     fn add(&mut self, cause: FailureCause) {
         let is_same = |known: &&mut FailureCause| {
             (&known.reason, &known.container, &known.summary)

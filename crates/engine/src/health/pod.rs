@@ -120,7 +120,10 @@ fn failed(view: &ObjectView<'_>) -> Health {
         let name = status["name"].as_str().unwrap_or_default();
         return degraded("PodFailed", termination(ended, &format!("container {name:?}")));
     }
-    degraded("PodFailed", "failed without a message")
+    match view.text("/status/reason") {
+        "" => degraded("PodFailed", "failed without a message"),
+        reason => degraded("PodFailed", reason),
+    }
 }
 
 fn termination(ended: &Value, subject: &str) -> String {

@@ -22,6 +22,8 @@ const NAMESPACES_MAX: usize = 50;
 /// Reasons of warnings that add information to the container states.
 const DIAGNOSTIC_REASONS: [&str; 4] =
     ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "Unhealthy"];
+/// The labels with the revision of a pod.
+const REVISION_LABELS: [&str; 2] = ["controller-revision-hash", "pod-template-generation"];
 
 #[derive(Default)]
 struct PodIndex {
@@ -373,9 +375,12 @@ fn trim_pod(pod: &Value) -> Value {
         .collect();
     let metadata = &pod["metadata"];
     let status = &pod["status"];
+    let labels: BTreeMap<&str, &Value> =
+        REVISION_LABELS.iter().filter_map(|name| Some((*name, metadata["labels"].get(name)?))).collect();
     json!({
         "kind": "Pod",
         "metadata": {
+            "labels": labels,
             "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"],
             "creationTimestamp": metadata["creationTimestamp"], "deletionTimestamp": metadata["deletionTimestamp"],
         },

@@ -58,12 +58,12 @@ impl HookRun {
 }
 
 /// Whether an object of a hook has to succeed, instead of only to exist.
-pub(super) fn runs_to_completion(object: &ObjectRef) -> bool {
+pub(crate) fn runs_to_completion(object: &ObjectRef) -> bool {
     object.is_job() || object.kind == "Pod" && object.group.is_empty()
 }
 
 /// Whether a Job or Pod has succeeded or failed.
-pub(super) fn has_ended(live: &Value) -> bool {
+pub(crate) fn has_ended(live: &Value) -> bool {
     let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
     let is_over = |condition: &Value| {
         matches!(condition["type"].as_str(), Some("Complete" | "Failed")) && condition["status"] == "True"

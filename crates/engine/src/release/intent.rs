@@ -56,6 +56,7 @@ pub(super) async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), S
         bundle: Some(pass.prepared.digest.clone()),
         applied: pass.state.applied.clone(),
         resources: pass.inventory.clone(),
+        left_fields_recorded: true,
         hooks: pass.hook_progress.clone(),
         removal_hooks: pass.prepared.removal_hooks(),
         eviction_start: None,

@@ -187,7 +187,10 @@ impl<'a> Reconciliation<'a> {
     pub(crate) fn load_record(&mut self) -> Option<Arc<AppliedRelease>> {
         let record = self.cx.applied_releases.get(self.worker.id);
         if let Some(record) = &record {
-            self.inventory.clone_from(&record.resources);
+            self.inventory = match self.request.desired.phase {
+                DesiredPhase::Present { revision, .. } => record.entries_for(revision),
+                DesiredPhase::Absent { .. } => record.resources.clone(),
+            };
             self.hook_progress.clone_from(&record.hooks);
             if !self.state.is_record_loaded {
                 self.state.applied.clone_from(&record.applied);

@@ -275,6 +275,7 @@ pub(crate) async fn write_record(pass: &mut Reconciliation<'_>) {
             generation: pass.request.desired.generation,
             bundle: Some(pass.prepared.digest.clone()),
             applied: pass.state.applied.clone(),
+            left_fields_recorded: true,
             removal_hooks: pass.prepared.removal_hooks(),
             contested: pass.state.contested_fields(),
             eviction_start: None,

@@ -107,8 +107,7 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
         "Deployment" => pass.cx.observed.pods.current_pods_of(&live.uid, deployment_revision(&value)),
         _ => pods,
     };
-    let warnings = pass.cx.observed.pods.warnings(&pods);
-    let diagnosis = health::diagnose(pods.iter().map(Arc::as_ref), &warnings, pass.now);
+    let diagnosis = diagnose_pods(pass, &value, pods);
     if owns_pods(&desired.object.kind) {
         images.add(&desired.object.to_string(), &own, &diagnosis);
     }
@@ -118,6 +117,15 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
     pass.targets[at].causes.clone_from(&diagnosis.causes);
     pass.targets[at].health = combine_with_pods(own, &diagnosis);
     store_health(pass, at, Some(live.version.clone()));
+}
+
+/// The diagnosis of the pods of an object: those of the desired revision, and those of earlier ones that are not replaced.
+fn diagnose_pods(pass: &Reconciliation<'_>, controller: &Value, pods: Vec<Arc<Value>>) -> Diagnosis {
+    let warnings = pass.cx.observed.pods.warnings(&pods);
+    let (current, outdated) = health::split_outdated(controller, pods);
+    let mut diagnosis = health::diagnose(current.iter().map(Arc::as_ref), &warnings, pass.now);
+    diagnosis.add_outdated(controller, outdated.iter().map(Arc::as_ref), &warnings, pass.now);
+    diagnosis
 }
 
 /// The health of an object with what other objects tell: the storage class of a claim, the warning of its controller.

@@ -87,10 +87,12 @@ async fn until_active(env: &TestEnv, name: &str) -> Option<Value> {
 pub async fn s4_4_a_hook_that_still_runs_is_ended_by_the_next_revision_and_by_the_removal(env: TestEnv) {
     env.set_bundle(chart(&env, "1", vec![endless_hook("migrate", "pre-install")]), Policies::default());
     let endless = until_active(&env, "migrate").await;
-    env.set_bundle(
-        chart(&env, "2", vec![hook_job("migrate", "pre-install,pre-upgrade", None)]),
-        Policies::default(),
-    );
+    let next = chart(&env, "2", vec![hook_job("migrate", "pre-install,pre-upgrade", None)]);
+    let phase = present_phase(Policies::default());
+    let plan = env.agent.engine.dry_run("shop", Some(env.release), &phase, &next).await;
+    let replaced = plan.objects.iter().find(|change| change.object.name == "migrate").unwrap();
+    assert!(replaced.unverified.contains("still runs for an earlier revision"), "{replaced:?}");
+    env.set_bundle(next, Policies::default());
     env.until_operational().await;
     assert_ne!(job_uid(&env, "migrate").await, endless, "the next run has an object of its own");
     assert_eq!(env.get(CONFIG_MAP, "a").await.unwrap()["data"]["key"], "2");

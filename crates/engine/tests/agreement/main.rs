@@ -7,6 +7,7 @@
 
 mod api_services;
 mod apply;
+mod authorities;
 mod charts;
 mod controller_fields;
 mod drift;
@@ -85,6 +86,10 @@ scenarios! {
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
         an_unknown_kind_is_awaited;
+    authorities:
+        p13_an_injected_authority_of_a_validating_webhook_stays_and_its_own_one_is_restored,
+        p13_an_injected_authority_of_a_mutating_webhook_stays_and_its_own_one_is_restored,
+        p13_an_injected_authority_of_a_definition_stays_and_its_own_one_is_restored;
     controller_fields:
         p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish;
     drift:
@@ -121,6 +126,7 @@ scenarios! {
         g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
         g404_admission_rejects_plan_and_publish,
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
+        g409_a_changed_field_is_drift_of_an_unchanged_object_and_conflicts_with_a_changed_one,
         g409_a_copied_label_of_another_workload_is_no_conflict_of_owners,
         g409_a_plan_requested_before_the_first_release_is_no_conflict_with_it,
         g401_an_unknown_kind_fails_plan_and_publish,
@@ -196,6 +202,9 @@ scenarios! {
         c3_a_container_out_of_memory_is_reported_with_its_limit,
         c3_an_image_that_cannot_be_pulled_is_reported,
         c3_pods_of_the_revision_before_do_not_degrade_a_rollback,
+        c3_a_pod_of_a_revision_that_was_rolled_back_blocks_a_stateful_set_until_it_is_deleted,
+        c3_a_pod_of_the_first_revision_blocks_the_revision_that_fixes_a_stateful_set,
+        c3_a_daemon_set_replaces_failing_pods_of_a_revision_that_was_rolled_back,
         c3_a_pod_that_fits_no_node_is_unschedulable,
         c3_a_selector_no_node_matches_is_unschedulable,
         c3_a_pod_whose_volume_is_provisioned_late_waits_for_it,
@@ -203,7 +212,11 @@ scenarios! {
         c3_a_bare_pod_runs_and_is_healthy,
         c3_a_bare_pod_that_fails_is_degraded,
         c3_a_pod_that_has_ended_fails_nothing_once_it_is_replaced,
-        c3_a_pod_that_its_node_ended_is_a_note_whatever_its_exit_code;
+        c3_a_pod_that_its_node_ended_is_a_note_whatever_its_exit_code,
+        c3_a_pod_that_was_evicted_without_containers_is_a_note,
+        c3_a_pod_that_failed_although_its_container_exited_with_0_is_a_note,
+        c3_a_pod_of_a_deployment_that_its_node_completed_fails_no_later_revision,
+        c3_a_pod_of_a_stateful_set_that_its_node_ended_is_replaced;
     kinds:
         c1_services_of_every_type,
         c1_a_load_balancer_waits_for_its_address,

@@ -2,7 +2,7 @@
 
 use domain::plan::{ClusterPlan, HIDDEN_VALUE, PlannedAction, PlannedChange};
 use domain::release::StageName;
-use domain::workload::{ConflictPolicy, DeletionPolicy, Policies};
+use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
 use serde_json::{Value, json};
 
 use crate::rejections::reject_bad_names;
@@ -200,6 +200,39 @@ pub async fn g409_fields_of_another_manager_conflict_in_plan_and_publish(env: Te
     env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
     let live = env.get(CONFIG_MAP, "settings").await.unwrap();
     assert_eq!(live["data"]["key"], "theirs");
+}
+
+pub async fn g409_a_changed_field_is_drift_of_an_unchanged_object_and_conflicts_with_a_changed_one(
+    env: TestEnv,
+) {
+    let objects = |value: &str, other: &str| vec![config_map("settings", value), config_map("other", other)];
+    let notify = Policies { drift: DriftPolicy::Notify, ..Policies::default() };
+    env.set_present(objects("ours", "1"), notify.clone());
+    env.until_operational().await;
+    env.merge_patch(CONFIG_MAP, "settings", json!({"data": {"key": "theirs"}}), "kubectl-edit").await;
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    let value = async |name: &str| env.get(CONFIG_MAP, name).await.unwrap()["data"]["key"].clone();
+
+    // A revision that does not change the object leaves its drift to the policy.
+    let plan = env.dry_run(objects("ours", "2"), notify.clone()).await;
+    assert_eq!(planned_change(&plan, "settings").action, PlannedAction::Unchanged);
+    env.set_present(objects("ours", "2"), notify.clone());
+    env.wait_until("published", async || value("other").await == "2").await;
+    env.until_applied().await;
+    assert_eq!(value("settings").await, "theirs");
+
+    // One that changes it is an update, which takes no field from another manager.
+    let plan = env.dry_run(objects("new", "2"), notify.clone()).await;
+    assert_eq!(rejection_code(&plan, "settings"), "G409");
+
+    let plan = env.dry_run(objects("ours", "3"), Policies::default()).await;
+    let PlannedAction::Change { fields, .. } = &planned_change(&plan, "settings").action else {
+        panic!("{plan:#?}")
+    };
+    assert_eq!(fields.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(), ["/data/key"]);
+    env.set_present(objects("ours", "3"), Policies::default());
+    env.until_operational().await;
+    assert_eq!(value("settings").await, "ours");
 }
 
 pub async fn g409_a_copied_label_of_another_workload_is_no_conflict_of_owners(env: TestEnv) {

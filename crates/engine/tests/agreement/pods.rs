@@ -52,6 +52,53 @@ pub async fn c3_pods_of_the_revision_before_do_not_degrade_a_rollback(env: TestE
     assert!(!problems.iter().any(|text| text.contains("cannot pull")), "{problems:?}");
 }
 
+/// Publishes a workload, an image of it that cannot be pulled, and the first revision again; returns the number of problems before.
+async fn roll_back_failing_image(env: &TestEnv, kind: &str) -> usize {
+    env.set_present(vec![workload(kind, "db", None)], Policies::default());
+    env.until_operational().await;
+    env.set_present(vec![workload(kind, "db", Some(PodFault::ImagePull))], Policies::default());
+    env.until_health("db", Degraded, "ImagePullFailed").await;
+    let before = env.agent.problems().len();
+    env.set_present(vec![workload(kind, "db", None)], Policies::default());
+    before
+}
+
+pub async fn c3_a_pod_of_a_revision_that_was_rolled_back_blocks_a_stateful_set_until_it_is_deleted(
+    env: TestEnv,
+) {
+    let before = roll_back_failing_image(&env, "StatefulSet").await;
+    let (health, causes) = env.until_health("db", Degraded, "UpdateBlocked").await;
+    assert_eq!(health.message, "pod db-1 of an earlier revision blocks the update: delete it");
+    assert!(causes.len() == 1 && causes[0].detail.contains("cannot pull image"), "{causes:?}");
+    let is_explained =
+        |report: &domain::report::ReleaseReport| match stage_state(report, StageName::ImagesPulled) {
+            Some(StageState::Running { message }) => message.contains("blocks the update"),
+            _ => false,
+        };
+    env.wait_for_report("a stage that names the pod", is_explained).await;
+    env.delete(POD, "db-1").await;
+    env.until_operational().await;
+    env.until_health("db", Healthy, "").await;
+    let problems = env.agent.problems().split_off(before);
+    assert!(!problems.iter().any(|text| text.contains("cannot pull")), "{problems:?}");
+}
+
+pub async fn c3_a_pod_of_the_first_revision_blocks_the_revision_that_fixes_a_stateful_set(env: TestEnv) {
+    env.set_present(vec![workload("StatefulSet", "db", Some(PodFault::Crash))], Policies::default());
+    env.until_health("db", Degraded, "CrashLoop").await;
+    env.set_present(vec![workload("StatefulSet", "db", None)], Policies::default());
+    let (health, _) = env.until_health("db", Degraded, "UpdateBlocked").await;
+    assert!(health.message.contains("pod db-0 of an earlier revision"), "{health:?}");
+    env.delete(POD, "db-0").await;
+    env.until_operational().await;
+}
+
+pub async fn c3_a_daemon_set_replaces_failing_pods_of_a_revision_that_was_rolled_back(env: TestEnv) {
+    roll_back_failing_image(&env, "DaemonSet").await;
+    env.until_operational().await;
+    env.until_health("db", Healthy, "").await;
+}
+
 /// It is progressing at first, because the scheduler retries.
 async fn assert_unschedulable(mut env: TestEnv, object: Value, message: &str) {
     env.set_present(vec![object.clone()], Policies::default());
@@ -175,4 +222,55 @@ pub async fn c3_a_pod_that_its_node_ended_is_a_note_whatever_its_exit_code(env: 
     };
     end_pod(&env, status).await;
     until_healthy_with_note(&env).await;
+}
+
+pub async fn c3_a_pod_that_was_evicted_without_containers_is_a_note(env: TestEnv) {
+    let status = |_: &str| {
+        json!({"phase": "Failed", "reason": "Evicted", "containerStatuses": null,
+            "message": "The node was low on resource: memory."})
+    };
+    end_pod(&env, status).await;
+    until_healthy_with_note(&env).await;
+    let report = env.agent.report(env.release).unwrap();
+    let causes = &report.resources[0].failure_causes;
+    assert!(causes[0].summary.contains("The node was low on resource"), "{causes:?}");
+}
+
+/// Statuses of the container of a pod that exited with 0.
+fn exited_with_0(at: &str) -> Value {
+    let ended = json!({"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at});
+    json!([{"name": "web", "image": "nginx", "imageID": "", "ready": false, "restartCount": 0,
+        "state": {"terminated": ended}}])
+}
+
+pub async fn c3_a_pod_that_failed_although_its_container_exited_with_0_is_a_note(env: TestEnv) {
+    let status = |at: &str| {
+        json!({"phase": "Failed", "reason": "Terminated", "containerStatuses": exited_with_0(at),
+            "message": "Pod was terminated in response to imminent node shutdown."})
+    };
+    end_pod(&env, status).await;
+    until_healthy_with_note(&env).await;
+}
+
+/// The phase of a pod that its node ended depends on the exit code of its container.
+pub async fn c3_a_pod_of_a_deployment_that_its_node_completed_fails_no_later_revision(env: TestEnv) {
+    end_pod(&env, |at| json!({"phase": "Succeeded", "containerStatuses": exited_with_0(at)})).await;
+    let mut labeled = workload("Deployment", "web", None);
+    labeled["metadata"]["labels"] = json!({"tier": "front"});
+    env.set_present(vec![labeled], Policies::default());
+    env.until_operational().await;
+    env.until_health("web", Healthy, "").await;
+}
+
+pub async fn c3_a_pod_of_a_stateful_set_that_its_node_ended_is_replaced(env: TestEnv) {
+    env.set_present(vec![workload("StatefulSet", "db", None)], Policies::default());
+    env.until_operational().await;
+    let uid = async || env.get(POD, "db-1").await.map(|pod| pod["metadata"]["uid"].clone());
+    let ended = uid().await.unwrap();
+    let evicted = json!({"phase": "Failed", "reason": "Evicted", "containerStatuses": null});
+    env.merge_patch_status(POD, "db-1", evicted).await;
+    env.wait_until("replaced", async || uid().await.is_some_and(|found| found != ended)).await;
+    let is_ready = async || env.get(STATEFUL_SET, "db").await.unwrap()["status"]["readyReplicas"] == 2;
+    env.wait_until("ready", is_ready).await;
+    env.until_health("db", Healthy, "").await;
 }

@@ -57,13 +57,14 @@ pub const RECORD: KindName = ("flotilla.dev/v1alpha1", "AppliedRelease");
 pub const SERVICE_ACCOUNT: KindName = ("v1", "ServiceAccount");
 pub const STATEFUL_SET: KindName = ("apps/v1", "StatefulSet");
 
-const CLUSTER_WIDE: [&str; 12] = [
+const CLUSTER_WIDE: [&str; 13] = [
     "APIService",
     "ClusterRole",
     "ClusterRoleBinding",
     "Namespace",
     "AppliedRelease",
     "CustomResourceDefinition",
+    "MutatingWebhookConfiguration",
     "PersistentVolume",
     "PriorityClass",
     "StorageClass",

@@ -1,5 +1,7 @@
 //! Drift: detected by watches, healed or reported, with fields and manager.
 
+use domain::overrides::ObjectSelector;
+use domain::policy::{ConflictPolicy, IgnoreRule, IgnoreWhen};
 use domain::release::{StageName, SyncStatus};
 use domain::report::DriftOutcome;
 use domain::workload::{DriftPolicy, Policies};
@@ -75,6 +77,35 @@ async fn p25_an_object_that_lost_its_label_is_not_treated_as_deleted() {
     assert_eq!(after["metadata"]["uid"], before);
     assert_eq!(after["metadata"]["labels"][engine::RELEASE_LABEL], release_id(1).to_string());
     assert_eq!(agent.drift()[0].fields, ["/metadata/labels/flotilla.dev~1release"]);
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_a_policy_that_an_earlier_agent_did_not_record_is_dropped_without_force() {
+    let cluster = cluster_without_controllers();
+    let selector = ObjectSelector { kind: "ConfigMap".into(), ..ObjectSelector::default() };
+    let rule = IgnoreRule { object: selector, when: IgnoreWhen::OnPresence, paths: vec!["/data/key".into()] };
+    let (agent, _) = apply_settings(&cluster, Policies { ignore: vec![rule], ..Policies::default() }).await;
+    agent.stop().await;
+    cluster.edit(CONFIG_MAP, ("default", "settings"), "operator", set_key("2")).unwrap();
+    // The record as an agent wrote it that did not know the field.
+    let record = cluster.list(RECORD, None)[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    let remove = |record: &mut Value| {
+        let spec = record["spec"].as_object_mut().unwrap();
+        assert_eq!(spec.shift_remove("leftFieldsRecorded"), Some(true.into()));
+        let entry = spec["resources"][0].as_object_mut().unwrap();
+        assert!(entry.shift_remove("leftFields").is_some());
+    };
+    cluster.edit(RECORD, ("", &record), "flotilla", remove).unwrap();
+    let agent = start_agent(&cluster).await;
+    let content = bundle(vec![config_map("settings", "1")]);
+    agent.engine.set_desired(vec![present_input(1, 2, &content, Policies::default())]);
+    agent.until_stage_reason(release_id(1), StageName::Applied, "ApplyConflict").await;
+    assert_eq!(settings_value(&cluster), Some("2".into()));
+    assert!(agent.drift().is_empty());
+    let force = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
+    agent.engine.set_desired(vec![present_input(1, 3, &content, force)]);
+    wait_until("taken back", || settings_value(&cluster) == Some("1".into())).await;
     agent.stop().await;
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use domain::plan::PlannedAction;
 use domain::policy::{DeletionPolicy, Policies};
 use kubesim::SimCluster;
 use serde_json::Value;
@@ -84,6 +85,42 @@ async fn s4_4_a_hook_that_hangs_ends_with_its_pods_before_the_run_of_the_next_re
         let started = position(&log, |uid, _| uid == next);
         assert!(ended < started, "no hook runs beside the one that hung: {log:?}");
     }
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn e_2_a_plan_names_the_hook_that_still_runs_and_would_be_ended() {
+    let cluster = simulated_cluster();
+    let_migrate_hang(&cluster, true);
+    let agent = start_agent(&cluster).await;
+    let revision = |events: &str, image: &str| {
+        chart(vec![config_map("a", image)], vec![hook_job("migrate", events, image, &[])])
+    };
+    let first = revision("pre-install", "tool:1");
+    agent.engine.set_desired(vec![present_input(1, 1, &first, Policies::default())]);
+    until_migrate_runs(&cluster).await;
+    let phase = present_phase(Policies::default());
+    let mut planned = Vec::new();
+    for content in [
+        first,
+        revision("pre-install", "tool:2"),
+        revision("post-delete", "tool:2"),
+        chart(Vec::new(), Vec::new()),
+    ] {
+        let plan = agent.engine.dry_run("shop1", Some(release_id(1)), &phase, &content).await;
+        let mut changes = plan.objects.into_iter().filter(|change| change.object.name == "migrate");
+        let change = changes.next().unwrap();
+        assert_eq!(changes.next(), None, "it is listed once");
+        planned.push((change.action, change.unverified.contains("still runs for an earlier revision")));
+    }
+    let replaced = PlannedAction::Replace { fields: Vec::new(), omitted: 0 };
+    let expected = [
+        (PlannedAction::Create, false),
+        (replaced, true),
+        (PlannedAction::Delete, true),
+        (PlannedAction::Delete, false),
+    ];
+    assert_eq!(planned, expected);
     agent.stop().await;
 }
 

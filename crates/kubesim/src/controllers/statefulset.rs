@@ -76,12 +76,19 @@ fn reconcile_pods(
                     return None;
                 }
             }
-            Some(pod)
-                if ordered && !pods::is_ready(&pod.value) && !is_outdated(pod, number, partition, update) =>
-            {
+            // Its node ended it; the pod that replaces it has the same name.
+            Some(pod) if matches!(str_at(&pod.value, "status.phase"), "Failed" | "Succeeded") => {
+                if !object::is_deleting(&pod.value) {
+                    ctx.delete_object(&kind, &pod.value);
+                }
+                if ordered {
+                    return None;
+                }
+            }
+            // Also a pod of an earlier revision, which this revision would replace: somebody has to delete it.
+            Some(pod) if ordered && (!pods::is_ready(&pod.value) || object::is_deleting(&pod.value)) => {
                 return None;
             }
-            Some(pod) if object::is_deleting(&pod.value) && ordered => return None,
             Some(_) => {}
         }
     }
@@ -117,11 +124,6 @@ fn reconcile_pods(
 
 fn pod_revision(pod: &Value) -> &str {
     object::map_at(pod, "metadata.labels").and_then(|l| l.get(REVISION_LABEL)?.as_str()).unwrap_or("")
-}
-
-/// Whether a pod will be replaced; such a pod need not become ready first.
-fn is_outdated(pod: &StoredObject, number: i64, partition: i64, update: &str) -> bool {
-    number >= partition && pod_revision(&pod.value) != update && !object::is_deleting(&pod.value)
 }
 
 fn create_pod(ctx: &mut ControllerContext, set: &Value, number: i64, revision: &str) -> Result<(), Duration> {

@@ -140,6 +140,32 @@ fn a_failed_pod_alone_does_not_degrade_its_owner() {
 }
 
 #[test]
+fn c3_a_failing_pod_of_an_earlier_revision_is_a_cause_of_its_own() {
+    let failing = pod(json!([waiting("ImagePullBackOff", "manifest unknown")]));
+    let diagnose_outdated = |pod: &Value, spec: Value| {
+        let mut diagnosis = Diagnosis::default();
+        let set = json!({"kind": "StatefulSet", "spec": spec});
+        diagnosis.add_outdated(&set, [pod], NO_WARNINGS, now());
+        diagnosis
+    };
+    let blocked = diagnose_outdated(&failing, json!({}));
+    assert_eq!(blocked.messages(), ["pod a of an earlier revision blocks the update: delete it"]);
+    assert_eq!(blocked.health().unwrap().status, Degraded);
+    assert!(blocked.causes[0].detail.contains("manifest unknown"), "{blocked:?}");
+    assert!(!blocked.causes[0].is_image_failure() && blocked.causes[0].remedy().is_some());
+    let mut images = ImagePullStatus::default();
+    images.add("StatefulSet db", &progressing("PodsNotReady", ""), &blocked);
+    let domain::release::StageState::Running { message } = images.stage() else { panic!("not running") };
+    assert!(message.contains("blocks the update"), "{message}");
+    let parallel = diagnose_outdated(&failing, json!({"podManagementPolicy": "Parallel"}));
+    assert_eq!(parallel.health().unwrap().status, Progressing, "its controller replaces it");
+    let mut ready = failing;
+    ready["status"]["conditions"] = json!([condition("Ready", "True", "", "")]);
+    let ready = diagnose_outdated(&ready, json!({}));
+    assert_eq!((ready.causes.len(), ready.pods, ready.starting), (0, 1, 0));
+}
+
+#[test]
 fn c3_a_dead_pod_that_its_controller_has_replaced_is_a_note() {
     let ended = json!([{"name": "web", "ready": false, "state": {"terminated":
         {"exitCode": 137, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}}}]);
