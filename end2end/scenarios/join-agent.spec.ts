@@ -34,6 +34,12 @@ test("s0_16 an agent registers, its key is compared and accepted on the page, an
     await expect(current).toContainText("Key compared and accepted");
     const decision = page.getByRole("region", { name: "Compare the key" });
     await expect(decision).toContainText("v1.36.3");
+    // Nothing is rejected before a question, which can be cancelled.
+    await decision.getByRole("link", { name: "Reject… edge-1" }).click();
+    const question = page.getByRole("dialog", { name: "Reject the agent that waits to join as edge-1?" });
+    await expect(question).toContainText("can't be undone");
+    await question.getByRole("link", { name: "Cancel" }).click();
+    await expect(question).toHaveCount(0);
     await decision.getByRole("button", { name: "Accept edge-1" }).click();
     await expect(page.getByRole("link", { name: "Open edge-1" })).toBeVisible();
     await expect(current).toHaveCount(0);
