@@ -193,7 +193,7 @@ fn show_question(
                             <b>{scope}</b>
                             " are no longer sent to "
                             <b class="name">{channel}</b>
-                            ", unless another subscription selects them."
+                            ", unless another subscription selects them. Messages about open incidents are still sent."
                         </p>
                         <p>"It was created by "{created_by}"."</p>
                     </div>

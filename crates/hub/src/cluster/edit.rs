@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::Finding;
 use domain::authorization::UserAction;
 use domain::cluster::{Cluster, check_annotations, check_labels, check_taints, check_values};
 use domain::event::{ClusterChanges, EventDetail};
@@ -30,10 +31,7 @@ impl Hub {
         let mut change = ClusterChange::begin(tx, name, if_match).await?;
         let mut cluster = change.before.clone();
         apply_edit(&mut cluster, edit);
-        let mut findings = check_labels(&cluster.labels);
-        findings.extend(check_annotations(&cluster.annotations));
-        findings.extend(check_values(&cluster.values));
-        findings.extend(check_taints(&cluster.taints));
+        let mut findings = check_fields(&cluster);
         if cluster.labels != change.before.labels {
             findings.extend(check_label_change(&mut change.tx, &change.before, &cluster).await?);
         }
@@ -46,6 +44,15 @@ impl Hub {
         let detail = EventDetail::ClusterChanges(find_changes(&change.before, &cluster));
         change.commit(self, actor, cluster, detail).await
     }
+}
+
+/// What is invalid in the fields that users set.
+pub(super) fn check_fields(cluster: &Cluster) -> Vec<Finding> {
+    let mut findings = check_labels(&cluster.labels);
+    findings.extend(check_annotations(&cluster.annotations));
+    findings.extend(check_values(&cluster.values));
+    findings.extend(check_taints(&cluster.taints));
+    findings
 }
 
 pub(super) fn apply_edit(cluster: &mut Cluster, edit: ClusterPatch) {
