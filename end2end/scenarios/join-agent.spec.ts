@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startAgent } from "./agent.js";
 import { ControlPlanes } from "./control-planes.js";
-import { expect, open, row, signUp, test } from "./kit.js";
+import { chooseAction, expect, open, row, signUp, test } from "./kit.js";
 import { readManifests } from "./manifests.js";
 import { Server } from "./server.js";
 
@@ -45,6 +45,16 @@ test("s0_16 an agent registers, its key is compared and accepted on the page, an
     await expect(current).toHaveCount(0);
     await open(page, "/clusters");
     await expect(row(page, "edge-1")).toContainText("Online");
+
+    // Its certificates are revoked only after a question.
+    await open(page, "/clusters/edge-1");
+    await chooseAction(page, "Revoke certificates…");
+    const revocation = page.getByRole("dialog", { name: "Revoke the certificates of edge-1?" });
+    await expect(revocation).toContainText("Its agent is disconnected at once and can't connect again.");
+    await expect(revocation).toContainText("No workload has a release there.");
+    await revocation.getByRole("button", { name: "Revoke" }).click();
+    await expect(page).toHaveURL(/\/clusters\/edge-1$/);
+    await expect(revocation).toHaveCount(0);
   } finally {
     await stopAgent();
     await context.close();

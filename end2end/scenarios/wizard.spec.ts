@@ -101,6 +101,32 @@ test("the form follows the text, the text follows the form, and content unknown 
   await remove(page, "kept");
 });
 
+test("a step begins at its heading, without findings; those of a field come after it is left", async ({ page }) => {
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("calm");
+  await page.getByLabel("Namespace").fill("calm");
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
+  await expect(page.locator("[data-step-heading]")).toBeFocused();
+  await expect(page.getByText("Nothing is filled in yet; you can continue")).toBeVisible();
+
+  const form = page.getByRole("group", { name: "Form", exact: true });
+  await form.getByLabel("Image").fill("nginx:1.29");
+  await form.getByLabel("Memory limit").fill("512m");
+  await form.getByLabel("Memory limit").press("Tab");
+  await expect(form.getByText(/G210/)).toBeVisible();
+  await expect(page.getByText("Nothing is filled in yet; you can continue")).toHaveCount(0);
+  await form.getByLabel("Memory limit").fill("512Mi");
+  await expect(form.getByText(/G210/)).toHaveCount(0);
+  // Opaque: a long line that is scrolled passes below it.
+  await expect(page.locator(".cm-gutters").first()).toHaveCSS("background-color", /^rgb\(/);
+
+  await page.getByRole("button", { name: "Continue to Placement" }).click();
+  await step(page, "Placement");
+  await expect(page.locator("[data-step-heading]")).toBeFocused();
+  await remove(page, "calm");
+});
+
 test("ignored fields, update strategies and orphaned objects are rows, which are saved, shown again and removed", async ({ page, faults }) => {
   faults.expect(/422/);
   await open(page, "/workloads/new");
