@@ -94,7 +94,7 @@ fn rule_row(list: RuleList, at: usize, row: RuleRow, rows: RwSignal<Vec<(usize, 
         .then(|| text_input((list, at), ("paths", "Paths"), paths, "/spec/replicas"));
     let select = (!list.options().is_empty()).then(|| option_select(list, at, option));
     view! {
-        <div class="policy-rule">
+        <div class="mb-2 flex flex-wrap items-center gap-2">
             {text_input((list, at), ("kind", "Kind"), kind, "Deployment")}
             {text_input((list, at), ("name", "Name"), name, "web")}
             {text_input((list, at), ("namespace", "Namespace"), namespace, "shop")}
@@ -125,7 +125,7 @@ fn text_input(
 ) -> AnyView {
     view! {
         <input
-            class="input input-mono"
+            class="input input-mono min-w-32 flex-1"
             name=field_name((list, at), part)
             value=value
             placeholder=example
@@ -153,7 +153,7 @@ fn option_select(list: RuleList, at: usize, selected: String) -> AnyView {
     };
     view! {
         <select
-            class="select"
+            class="select min-w-32 flex-1"
             name=field_name((list, at), "option")
             aria-label=format!("{label} of {} {}", list.noun(), at + 1)
         >

@@ -17,7 +17,8 @@ impl Hub {
     /// that is about to be removed already is not one of them.
     ///
     /// # Errors
-    /// There is no such cluster; a label, taint, annotation or value is invalid; a workload on it can't be read, so it is not known whether it would leave.
+    /// There is no such cluster; a label, taint, annotation or value is invalid; a workload on it can't be read, so it is not known
+    /// whether it would leave.
     pub async fn preview_cluster_edit(&self, name: &str, patch: ClusterPatch) -> Result<Vec<String>, Error> {
         let mut tx = self.read().await?;
         let before = load_cluster(&mut tx, name).await?;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::label_change::parse_label_changes;
 use crate::output::Printer;
 
-/// Set and remove labels of a cluster; asks first if workloads would leave it
+/// Set and remove labels of a cluster, after a confirmation if workloads would leave it
 ///
 /// Placements that select by label are evaluated again. A workload that is no longer selected leaves the cluster after a
 /// notice, within which the change can be reverted.

@@ -11,7 +11,7 @@ use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::Printer;
 
-/// Set and remove taints of a cluster; asks first if workloads would leave it
+/// Set and remove taints of a cluster, after a confirmation if workloads would leave it
 #[derive(Args)]
 pub struct TaintArgs {
     /// Name of the cluster
