@@ -96,10 +96,44 @@ fn s0_3_a_subscription_is_deleted_and_an_agent_rejected_only_after_a_confirmatio
     let unconfirmed = server.run_cli(&["subscription", "delete", id]);
     assert_unconfirmed(&unconfirmed, &["New incidents of owner team-shop will no longer be sent to ops."]);
     assert!(server.run_cli(&["subscription", "list"]).stdout.contains(id));
+    let channel = server.run_cli(&["channel", "delete", "ops"]);
+    assert_unconfirmed(
+        &channel,
+        &["The channel ops will be deleted with its subscription: owner team-shop."],
+    );
     let confirmed = server.run_cli(&["subscription", "delete", id, "--yes"]);
     assert_eq!(confirmed.exit_code, 0, "{confirmed}");
     assert!(!server.run_cli(&["subscription", "list"]).stdout.contains(id));
 
     let unconfirmed = server.run_cli(&["cluster", "reject", "edge-1"]);
     assert_unconfirmed(&unconfirmed, &["The agent that waits to join as edge-1 gets no certificate"]);
+}
+
+#[test]
+fn s0_3_an_abort_of_a_rollout_is_confirmed_with_the_clusters_that_stay_behind() {
+    let server = TestServer::start_new();
+    let path = server.folder().join("site.json");
+    let map = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}}"#;
+    std::fs::write(&path, map).unwrap();
+    let file = path.display().to_string();
+    let applied = server.run_cli(&["apply", "--name", "site", "-n", "shop", "-f", &file, "--all-clusters"]);
+    assert_eq!(applied.exit_code, 0, "{applied}");
+    server
+        .call(async |client| {
+            let mut workload = client.get_workload("site").await?.workload;
+            let waves = serde_json::json!([{"name": "first", "maxClusters": "1"}, {"name": "rest", "approval": true}]);
+            workload.draft.rollout.waves = serde_json::from_value(waves).unwrap();
+            let put = wire::WorkloadPut { spec: workload.draft, ..Default::default() };
+            client.put_workload("site", &put, workload.revision).await
+        })
+        .unwrap();
+    assert_eq!(server.run_cli(&["publish", "site"]).exit_code, 0);
+    wait_until("the clusters of the second wave wait", || {
+        let abort = server.run_cli(&["rollout", "abort", "site"]);
+        abort.exit_code == 2
+            && abort.stderr.contains("4 clusters not admitted yet stay at the current revision.")
+    });
+    let aborted = server.run_cli(&["rollout", "abort", "site", "--yes"]);
+    assert_eq!(aborted.exit_code, 0, "{aborted}");
+    assert!(aborted.stdout.starts_with("rollout of site revision 1 aborted"), "{aborted}");
 }
