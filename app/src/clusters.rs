@@ -48,7 +48,7 @@ mod releases;
 mod scheduling;
 mod values;
 
-use registrations::{PendingRegistrations, RegistrationActions};
+use registrations::{ClusterAccept, PendingRegistrations, RegistrationActions, RegistrationDialog};
 
 pub use groups::{GroupPage, GroupsPage, NewGroupPage};
 pub use join::JoinPage;
@@ -135,6 +135,8 @@ pub fn ClustersPage() -> impl IntoView {
     view! {
         <Title text="Clusters" />
         <div class="stack-md">
+            // First: without script, the open dialog is where it is in the page.
+            <RegistrationDialog action=actions.reject back=Signal::stored(paths::CLUSTERS.to_owned()) />
             <div class="head">
                 <h1 class="title">"Clusters"</h1>
                 <div class="head-actions">
@@ -153,15 +155,21 @@ pub fn ClustersPage() -> impl IntoView {
                     </button>
                 </div>
             </FilterForm>
-            {render_resource(data, move |list| show_list(list, actions, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
+            {render_resource(data, move |list| show_list(list, actions.accept, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
         </div>
     }
     .into_any()
 }
 
-fn show_list(list: ClusterList, actions: RegistrationActions, q: &str, labels: &str, later: bool) -> AnyView {
+fn show_list(
+    list: ClusterList,
+    accept: ServerAction<ClusterAccept>,
+    q: &str,
+    labels: &str,
+    later: bool,
+) -> AnyView {
     let (page, at) = (list.page, list.at);
-    let pending = view! { <PendingRegistrations waiting=list.pending actions=actions at=at /> };
+    let pending = view! { <PendingRegistrations waiting=list.pending accept=accept at=at /> };
     if page.items.is_empty() {
         return view! {
             {pending}

@@ -252,6 +252,11 @@ pub fn channel_dialog(name: &str) -> String {
     query(&settings_tab(SettingsTab::Notifications), &[("delete", name)])
 }
 
+/// The channels, with the question whether to delete this subscription.
+pub fn subscription_dialog(id: &str) -> String {
+    query(&settings_tab(SettingsTab::Notifications), &[("unsubscribe", id)])
+}
+
 /// The settings, with the question whether to revoke this API token.
 pub fn token_dialog(token: &str) -> String {
     query(SETTINGS, &[("revoke", token)])
@@ -260,6 +265,11 @@ pub fn token_dialog(token: &str) -> String {
 /// The users, with the question whether to disable this one.
 pub fn user_dialog(name: &str) -> String {
     query(PEOPLE, &[("disable", name)])
+}
+
+/// The page `back` with the question whether to reject the agent that waits to join as this cluster.
+pub fn rejection_dialog(back: &str, cluster: &str) -> String {
+    query(back, &[("reject", cluster)])
 }
 
 /// The page that joins clusters, with the question whether to revoke this join token.
@@ -408,6 +418,7 @@ mod tests {
             cluster_dialog("edge-1", "delete", &[]),
             cluster_dialog("edge-1", "label", &[("set", "env=dev"), ("remove", "")]),
             join_token_dialog("01K"),
+            rejection_dialog(CLUSTERS, "edge-1"),
             join_cluster("edge-1"),
             group_feature_dialog("edge", "deployment"),
             GROUPS.to_owned(),
@@ -425,6 +436,7 @@ mod tests {
             INCIDENTS.to_owned(),
             incident("01K"),
             channel_dialog("ops"),
+            subscription_dialog("01K"),
             SETTINGS.to_owned(),
             PEOPLE.to_owned(),
             AUDIT.to_owned(),
@@ -440,6 +452,7 @@ mod tests {
         /clusters/edge-1?dialog=delete
         /clusters/edge-1?dialog=label&set=env%3Ddev
         /join?revoke=01K
+        /clusters?reject=edge-1
         /join?cluster=edge-1
         /groups/edge?disable=deployment
         /groups
@@ -457,6 +470,7 @@ mod tests {
         /incidents
         /incidents/01K
         /settings?tab=notifications&delete=ops
+        /settings?tab=notifications&unsubscribe=01K
         /settings
         /people
         /audit

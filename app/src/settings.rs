@@ -17,7 +17,7 @@ mod sessions;
 mod subscriptions;
 mod tokens;
 
-use notifications::{ChannelDialog, NotificationActions, NotificationsSection};
+use notifications::{NotificationActions, NotificationDialogs, NotificationsSection};
 use project::{ProjectSave, ProjectSection};
 use server::{AboutSection, HealthSection};
 use sessions::{SessionDialog, SessionsSection};
@@ -47,7 +47,7 @@ pub fn SettingsPage() -> impl IntoView {
                 SettingsTab::Sessions => {
                     view! { <SessionDialog revoke=revoke revoke_others=revoke_others /> }.into_any()
                 }
-                SettingsTab::Notifications => view! { <ChannelDialog actions=notifications /> }.into_any(),
+                SettingsTab::Notifications => view! { <NotificationDialogs actions=notifications /> }.into_any(),
                 _ => ().into_any(),
             }}
             <h1 class="title">"Settings"</h1>

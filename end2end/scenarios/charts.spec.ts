@@ -107,3 +107,24 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await page.getByRole("dialog").getByRole("button", { name: "Delete version" }).click();
   await expect(page.getByRole("heading", { name: "No charts yet" })).toBeVisible();
 });
+
+test("a Git repository is removed only after a question that says what its workloads lose", async ({ page }) => {
+  await open(page, "/charts");
+  await page.locator("summary", { hasText: "Add Git repository" }).click();
+  const form = page.locator("form", { has: page.getByRole("button", { name: "Save Git repository" }) });
+  await form.getByLabel("Name", { exact: true }).fill("deploy");
+  await form.getByLabel("URL", { exact: true }).fill("https://git.example.com/acme/deploy.git");
+  await form.getByRole("button", { name: "Save Git repository" }).click();
+  await expect(row(page, "deploy")).toContainText("https://git.example.com/acme/deploy.git");
+
+  await row(page, "deploy").getByRole("link", { name: "Remove deploy" }).click();
+  const dialog = page.getByRole("dialog", { name: "Remove the Git repository deploy?" });
+  await expect(dialog).toContainText("Workloads that follow it stay at their commit");
+  await accessible(page, "the question about a Git repository");
+  await dialog.getByRole("link", { name: "Cancel" }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(row(page, "deploy")).toBeVisible();
+  await row(page, "deploy").getByRole("link", { name: "Remove deploy" }).click();
+  await dialog.getByRole("button", { name: "Remove Git repository" }).click();
+  await expect(row(page, "deploy")).toHaveCount(0);
+});

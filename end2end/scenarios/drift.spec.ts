@@ -41,6 +41,9 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await expect(page.getByText("replicas were changed from 2 to 5 by hand")).toBeVisible();
   await open(page, "/workloads/tide?open=eu-west-3");
   await expect(row(page, "eu-west-3")).toContainText("Drifted");
+  await open(page, "/");
+  await expect(page.getByRole("region", { name: "Needs attention" }).getByRole("link", { name: /tide on eu-west-3/ })).toBeVisible();
+  await open(page, "/workloads/tide?open=eu-west-3");
   const field = page.getByRole("row").filter({ has: page.getByRole("rowheader", { name: /spec\.replicas$/ }) }).filter({ hasNot: page.getByRole("table") });
   await expect(field.getByRole("cell").nth(0)).toHaveText("2");
   await expect(field.getByRole("cell").nth(1)).toHaveText("5");
@@ -102,6 +105,24 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(page.getByText(/^tide-/).first()).toBeVisible();
   const raw = page.getByText(/failed to resolve reference/);
   await expect(raw, "a short text is shown at once").toBeVisible();
+  await expect(page.getByText("Published with failures", { exact: true })).toBeVisible();
+
+  // The page on a phone, while a release fails; and the same release printed.
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of ["/workloads/gale?open=eu-west-1", "/workloads/gale?tab=overrides", "/workloads/gale?tab=history", "/workloads/gale/publish"]) {
+    await open(page, path);
+    await expect(page.getByRole("main")).toContainText("gale");
+    const width = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await expect.poll(width, path).toBeLessThanOrEqual(0);
+  }
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await open(page, "/workloads/gale?open=eu-west-1");
+  await expect(raw).toBeVisible();
+  await page.emulateMedia({ media: "print" });
+  await expect(page.getByRole("navigation", { name: "Main", exact: true })).toBeHidden();
+  await expect(page.getByRole("link", { name: "Roll back to r1", exact: true })).toBeHidden();
+  await expect(raw).toBeVisible();
+  await page.emulateMedia({ media: null });
   await page.getByRole("link", { name: "Roll back to r1", exact: true }).click();
   await publish(page, "gale");
   await expect(page.getByText("1 of 1 clusters healthy with r3")).toBeVisible();

@@ -62,6 +62,24 @@ test("a channel is created, its test names why it fails, and a subscription uses
   await page.getByLabel("Name or labels").fill("team-shop");
   await page.getByRole("button", { name: "Create subscription" }).click();
   await expect(row(page, "owner team-shop")).toContainText("pager");
+
+  // A subscription is deleted only after a question that names its channel and what it selects.
+  const unsubscribe = page.getByRole("link", { name: "Delete… the subscription of pager for owner team-shop" });
+  await unsubscribe.click();
+  const question = page.getByRole("dialog", { name: "Delete the subscription of pager?" });
+  await expect(question).toContainText("New incidents of owner team-shop are no longer sent to pager");
+  await question.getByRole("link", { name: "Cancel" }).click();
+  await expect(question).toHaveCount(0);
+  await expect(row(page, "owner team-shop")).toContainText("pager");
+  await unsubscribe.click();
+  await question.getByRole("button", { name: "Delete subscription" }).click();
+  await expect(page.getByRole("heading", { name: "No subscriptions" })).toBeVisible();
+  await page.locator("summary", { hasText: "Create subscription" }).click();
+  await page.getByLabel("Incidents of").selectOption("Owner");
+  await page.getByLabel("Name or labels").fill("team-shop");
+  await page.getByRole("button", { name: "Create subscription" }).click();
+  await expect(row(page, "owner team-shop")).toContainText("pager");
+
   await row(page, "pager").getByRole("link", { name: "Delete… pager" }).click();
   await page.getByRole("button", { name: "Delete channel" }).click();
   await expect(page.getByRole("heading", { name: "No channels" })).toBeVisible();

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startAgent } from "./agent.js";
 import { ControlPlanes } from "./control-planes.js";
-import { expect, open, row, signUp, test } from "./kit.js";
+import { chooseAction, expect, open, row, signUp, test } from "./kit.js";
 import { readManifests } from "./manifests.js";
 import { Server } from "./server.js";
 
@@ -34,11 +34,27 @@ test("s0_16 an agent registers, its key is compared and accepted on the page, an
     await expect(current).toContainText("Key compared and accepted");
     const decision = page.getByRole("region", { name: "Compare the key" });
     await expect(decision).toContainText("v1.36.3");
+    // Nothing is rejected before a question, which can be cancelled.
+    await decision.getByRole("link", { name: "Reject… edge-1" }).click();
+    const question = page.getByRole("dialog", { name: "Reject the agent that waits to join as edge-1?" });
+    await expect(question).toContainText("can't be undone");
+    await question.getByRole("link", { name: "Cancel" }).click();
+    await expect(question).toHaveCount(0);
     await decision.getByRole("button", { name: "Accept edge-1" }).click();
     await expect(page.getByRole("link", { name: "Open edge-1" })).toBeVisible();
     await expect(current).toHaveCount(0);
     await open(page, "/clusters");
     await expect(row(page, "edge-1")).toContainText("Online");
+
+    // Its certificates are revoked only after a question.
+    await open(page, "/clusters/edge-1");
+    await chooseAction(page, "Revoke certificates…");
+    const revocation = page.getByRole("dialog", { name: "Revoke the certificates of edge-1?" });
+    await expect(revocation).toContainText("Its agent is disconnected at once and can't connect again.");
+    await expect(revocation).toContainText("No workload has a release there.");
+    await revocation.getByRole("button", { name: "Revoke" }).click();
+    await expect(page).toHaveURL(/\/clusters\/edge-1$/);
+    await expect(revocation).toHaveCount(0);
   } finally {
     await stopAgent();
     await context.close();

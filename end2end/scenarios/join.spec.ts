@@ -1,5 +1,6 @@
 // Joining a cluster: the form grants the agent's rights, one command installs it, and the page waits until it is online.
 
+import { readFileSync } from "node:fs";
 import { accessible, expect, open, test } from "./kit.js";
 import { readManifests } from "./manifests.js";
 
@@ -25,6 +26,12 @@ test("s0_16 a command is created, it works as it is pasted, and a reload loses n
   expect(manifests).toContain("kind: ClusterRole");
   expect(manifests).toContain("namespace: shop");
   expect(manifests).not.toContain('"*"');
+
+  const downloaded = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download the manifests" }).click();
+  const file = await (await downloaded).path();
+  const loaded = readFileSync(file, "utf8");
+  for (const part of ["kind: ClusterRole", "namespace: shop", "namespace: blog"]) expect(loaded).toContain(part);
 
   // A reload loses neither the command nor the stages.
   await page.reload();

@@ -140,5 +140,44 @@ test("the first override of a draft can be for labels instead of one cluster", a
   await page.getByRole("button", { name: "Save override" }).click();
   await expect(page.getByText("Override europe saved.")).toBeVisible();
   await expect(override(page, "europe")).toContainText("labels region=eu-west");
+  await page.getByRole("button", { name: "Remove override europe" }).click();
+  await expect(page.getByText("Override europe removed.")).toBeVisible();
+});
+
+test("the first override of a draft can be for a group, which is selected like a cluster", async ({ page }) => {
+  await open(page, "/new-group");
+  await page.getByLabel("Name", { exact: true }).fill("pair");
+  await page.getByRole("checkbox", { name: "Member by name: eu-west-1" }).check();
+  await page.getByRole("checkbox", { name: "Member by name: us-east-1" }).check();
+  await page.getByRole("button", { name: "Create group" }).click();
+  await expect(page).toHaveURL(/\/groups\/pair$/);
+
+  await open(page, `/workloads/${NAME}?tab=overrides`);
+  await expect(page.getByRole("heading", { name: "No overrides" })).toBeVisible();
+  const group = page.getByRole("navigation", { name: "Target groups" }).getByRole("link", { name: /^pair/ });
+  await expect(group).toContainText("2 target clusters");
+  await group.click();
+  await expect(page.getByRole("heading", { name: "Override for group pair" })).toBeVisible();
+  await expect(group).toHaveAttribute("aria-current", "true");
+  await page.getByLabel("Deployment web replicas").fill("4");
+  await accessible(page, "an override for a group");
+  await page.getByRole("button", { name: "Save override" }).click();
+  await expect(page.getByText("Override pair saved.")).toBeVisible();
+  await expect(override(page, "pair")).toContainText("group pair");
+  const clusters = page.getByRole("navigation", { name: "Target clusters" });
+  await expect(clusters.getByRole("link", { name: /eu-west-1/ })).toContainText("1 field differs");
+  await expect(clusters.getByRole("link", { name: /eu-west-2/ })).toContainText("same");
+
+  // A group with an override of its own opens it.
+  await clusters.getByRole("link", { name: /eu-west-2/ }).click();
+  await expect(page.getByRole("heading", { name: "Override for eu-west-2" })).toBeVisible();
+  await group.click();
+  await expect(page.getByRole("heading", { name: "Override pair" })).toBeVisible();
+  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("4");
+
   await remove(page, NAME);
+  await open(page, "/groups/pair");
+  await page.getByText("Delete group").click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await expect(page).toHaveURL(/\/groups$/);
 });

@@ -37,6 +37,8 @@ test("the review shows what every cluster would change, from a dry run on the cl
   await planned(page);
   await expect(group(page, 5)).toContainText("identical change");
   await expect(group(page, 5)).toContainText("Partly validated");
+  // With the objects that no cluster could validate, and the reason.
+  await expect(group(page, 5)).toContainText(/No dry run of ConfigMap tones\/settings: \S+/);
   await expect(group(page, 5)).toContainText("ConfigMap tones/settings");
   await expect(page.getByText("5 accepted")).toBeVisible();
   await publish(page, "tones");

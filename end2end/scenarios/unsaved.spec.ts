@@ -204,6 +204,21 @@ test("what is typed before overrides, rollout and policies are live stays in the
   }
 });
 
+test("what is typed on the page of a new workload before it is live stays in the fields and creates it", async ({ page }) => {
+  const live = await openWithoutCode(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("hasty");
+  await page.getByLabel("Namespace").fill("hurried");
+  await live();
+  await expect(page.getByLabel("Workload name")).toHaveValue("hasty");
+  await expect(page.getByLabel("Namespace")).toHaveValue("hurried");
+  await page.unroute(/\.wasm(\?|$)/);
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
+  await open(page, "/workloads/hasty");
+  await expect(page.getByText("hurried", { exact: true }).first()).toBeVisible();
+  await remove(page, "hasty");
+});
+
 test("what is typed right before the tab is left is saved, also while an earlier save runs", async ({ page }) => {
   /** Types and leaves in one task of the browser: no timer runs in between. */
   const typeAndLeave = async (value: string): Promise<void> =>

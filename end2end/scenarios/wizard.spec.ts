@@ -101,6 +101,75 @@ test("the form follows the text, the text follows the form, and content unknown 
   await remove(page, "kept");
 });
 
+test("a step begins at its heading, without findings; those of a field come after it is left", async ({ page }) => {
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("calm");
+  await page.getByLabel("Namespace").fill("calm");
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
+  await expect(page.locator("[data-step-heading]")).toBeFocused();
+  await expect(page.getByText("Nothing is filled in yet; you can continue")).toBeVisible();
+
+  const form = page.getByRole("group", { name: "Form", exact: true });
+  await form.getByLabel("Image").fill("nginx:1.29");
+  await form.getByLabel("Memory limit").fill("512m");
+  await form.getByLabel("Memory limit").press("Tab");
+  await expect(form.getByText(/G210/)).toBeVisible();
+  await expect(page.getByText("Nothing is filled in yet; you can continue")).toHaveCount(0);
+  await form.getByLabel("Memory limit").fill("512Mi");
+  await expect(form.getByText(/G210/)).toHaveCount(0);
+  // Opaque: a long line that is scrolled passes below it.
+  await expect(page.locator(".cm-gutters").first()).toHaveCSS("background-color", /^rgb\(/);
+
+  await page.getByRole("button", { name: "Continue to Placement" }).click();
+  await step(page, "Placement");
+  await expect(page.locator("[data-step-heading]")).toBeFocused();
+  await remove(page, "calm");
+});
+
+test("ignored fields, update strategies and orphaned objects are rows, which are saved, shown again and removed", async ({ page, faults }) => {
+  faults.expect(/422/);
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("ruled");
+  await page.getByLabel("Namespace").fill("ruled");
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
+  await open(page, "/workloads/ruled/edit/policies");
+  await page.getByLabel("Kind of ignored field 1").fill("Deployment");
+  await page.getByLabel("Name of ignored field 1").fill("web");
+  await page.getByLabel("Paths of ignored field 1").fill("/spec/replicas /spec/paused");
+  await page.getByLabel("Kind of update strategy 1").fill("Secret");
+  await page.getByLabel("Strategy of update strategy 1").selectOption("Create only");
+  await page.getByRole("button", { name: "Add update strategy" }).click();
+  await page.getByLabel("Kind of update strategy 2").fill("ConfigMap");
+  await page.getByLabel("Strategy of update strategy 2").selectOption("Read only");
+  await page.getByLabel("Deletion policy").selectOption("Orphan the objects below, delete the others");
+  await page.getByLabel("Kind of orphaned object 1").fill("PersistentVolumeClaim");
+  await accessible(page, "rules of policies");
+  await toStep(page, "Rollout");
+  await step(page, "Rollout");
+
+  await open(page, "/workloads/ruled/edit/policies");
+  await expect(page.getByLabel("Paths of ignored field 1")).toHaveValue("/spec/replicas /spec/paused");
+  await expect(page.getByLabel("Strategy of update strategy 2")).toHaveValue("readOnly");
+  await expect(page.getByLabel("Kind of orphaned object 1")).toHaveValue("PersistentVolumeClaim");
+  await expect(page.getByLabel("Rules as YAML"), "nothing is written twice").toHaveValue("");
+
+  // The row in the middle is removed; an incomplete one is reported.
+  await page.getByRole("button", { name: "Remove update strategy 1" }).click();
+  await expect(page.getByLabel("Kind of update strategy 1")).toHaveCount(0);
+  await toStep(page, "Rollout");
+  await step(page, "Rollout");
+  await open(page, "/workloads/ruled/edit/policies");
+  await expect(page.getByLabel("Kind of update strategy 1")).toHaveValue("ConfigMap");
+  await expect(page.getByLabel("Kind of update strategy 2")).toHaveValue("");
+  await page.getByLabel("Kind of ignored field 2").fill("Service");
+  await expect(page.getByText(/^Not saved: /)).toBeVisible();
+  await page.getByLabel("Kind of ignored field 2").fill("");
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await remove(page, "ruled");
+});
+
 test("the rail leads on while the page of a step is still loading", async ({ page }) => {
   await open(page, "/workloads/new");
   await page.getByLabel("Workload name").fill("early");

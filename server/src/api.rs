@@ -96,6 +96,7 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(cluster::list::list_clusters))
         .routes(routes!(cluster::get::get_cluster))
         .routes(routes!(cluster::patch::patch_cluster))
+        .routes(routes!(cluster::preview::preview_cluster))
         .routes(routes!(cluster::releases::list_cluster_releases))
         .routes(routes!(cluster::delete::delete_cluster))
         .routes(routes!(cluster::accept::accept_cluster))

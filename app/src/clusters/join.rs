@@ -7,7 +7,7 @@ use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
 use super::join_tokens::{JoinTokenDialog, JoinTokenRevoke, JoinTokens};
-use super::registrations::RegistrationActions;
+use super::registrations::{RegistrationActions, RegistrationDialog};
 use crate::components::{CopyLine, render_resource};
 use crate::errors::AppResult;
 use crate::paths;
@@ -158,6 +158,7 @@ pub fn JoinPage() -> impl IntoView {
         <div class="stack max-w-210">
             // First: without script, the open dialog is where it is in the page.
             <JoinTokenDialog action=revoke />
+            <RegistrationDialog action=decide.reject back=Signal::derive(move || address.read().to_path()) />
             {move || match is_joining.get() {
                 true => view! { <Joining address=address install=install decide=decide /> }.into_any(),
                 false => {

@@ -5,8 +5,11 @@ use domain::authorization::UserAction;
 use domain::cluster::ClusterFacts;
 use domain::join::Registration;
 use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
 
-use crate::components::{Age, ErrorBanner, icon};
+use crate::components::dialog::dialog_buttons;
+use crate::components::error::action_error;
+use crate::components::{Age, ConfirmDialog, ErrorBanner, icon};
 use crate::errors::AppResult;
 use crate::paths;
 use crate::permission::Permission;
@@ -80,12 +83,12 @@ fn location_cell(facts: &ClusterFacts) -> impl IntoView + use<> {
 }
 
 /// Accepts or rejects a registration.
-fn decision_forms(one: &Registration, actions: RegistrationActions) -> impl IntoView + use<> {
-    let (name, rejected_name, fingerprint) = (one.name.clone(), one.name.clone(), one.fingerprint.clone());
-    let (to_accept, to_reject) = (format!("Accept {}", one.name), format!("Reject {}", one.name));
+fn decision_forms(one: &Registration, accept: ServerAction<ClusterAccept>) -> impl IntoView + use<> {
+    let (name, fingerprint) = (one.name.clone(), one.fingerprint.clone());
+    let to_accept = format!("Accept {}", one.name);
     view! {
         <div class="flex justify-end gap-2">
-            <ActionForm action=actions.accept>
+            <ActionForm action=accept>
                 <Permission action=UserAction::JoinCluster>
                     <input type="hidden" name="name" value=name />
                     <input type="hidden" name="fingerprint" value=fingerprint />
@@ -95,29 +98,67 @@ fn decision_forms(one: &Registration, actions: RegistrationActions) -> impl Into
                     </button>
                 </Permission>
             </ActionForm>
-            <ActionForm action=actions.reject>
-                <Permission action=UserAction::JoinCluster quiet=true>
-                    <input type="hidden" name="name" value=rejected_name />
-                    <button class="btn btn-sm btn-danger" type="submit" aria-label=to_reject>
-                        "Reject"
-                    </button>
-                </Permission>
-            </ActionForm>
+            {rejection_link(paths::CLUSTERS, &one.name)}
         </div>
     }
+}
+
+/// Opens the question of [`RegistrationDialog`] on the page `back`.
+pub fn rejection_link(back: &str, name: &str) -> impl IntoView + use<> {
+    // The visible text is part of the name that screen readers announce.
+    let label = format!("Reject… {name}");
+    let href = paths::rejection_dialog(back, name);
+    view! {
+        <a class="btn btn-sm btn-danger" href=href aria-label=label>
+            "Reject…"
+        </a>
+    }
+}
+
+/// The question before the agent that the address names is rejected.
+#[component]
+pub fn RegistrationDialog(
+    action: ServerAction<ClusterReject>,
+    /// The page without the question.
+    back: Signal<String>,
+) -> impl IntoView {
+    let query = use_query_map();
+    let name = Memo::new(move |_| query.read().get("reject").unwrap_or_default());
+    move || {
+        let name = name.get();
+        (!name.is_empty()).then(|| show_question(name, back.get_untracked(), action))
+    }
+}
+
+fn show_question(name: String, back: String, action: ServerAction<ClusterReject>) -> AnyView {
+    view! {
+        <ConfirmDialog title=format!("Reject the agent that waits to join as {name}?") back=back.clone()>
+            <ActionForm action=action>
+                <Permission action=UserAction::JoinCluster>
+                    <input type="hidden" name="name" value=name />
+                    <input type="hidden" name="back" value=back.clone() />
+                    <div class="dialog-body">
+                        {action_error(action.value())}
+                        <p>"Its key gets no certificate, and a rejection can't be undone. Nothing on the cluster is changed."</p>
+                        <p>"Its use of the join token is spent: to join this cluster later, generate new manifests and apply them."</p>
+                    </div>
+                    {dialog_buttons(back, "Reject", "btn btn-danger-solid")}
+                </Permission>
+            </ActionForm>
+        </ConfirmDialog>
+    }
+    .into_any()
 }
 
 /// The list; renders nothing while no registration is pending.
 #[component]
 pub fn PendingRegistrations(
     waiting: Vec<Registration>,
-    actions: RegistrationActions,
+    accept: ServerAction<ClusterAccept>,
     at: Timestamp,
 ) -> impl IntoView {
-    let RegistrationActions { accept, reject } = actions;
     let failure = move || {
-        let failed =
-            accept.value().get().and_then(Result::err).or_else(|| reject.value().get().and_then(Result::err));
+        let failed = accept.value().get().and_then(Result::err);
         failed.map(|error| view! { <ErrorBanner error=error /> })
     };
     let row = move |one: Registration| {
@@ -137,7 +178,7 @@ pub fn PendingRegistrations(
                     <Age since=one.requested_at at=at />
                 </td>
                 <td class="right cell-state">
-                    {decision_forms(&one, actions)}
+                    {decision_forms(&one, accept)}
                 </td>
             </tr>
         }

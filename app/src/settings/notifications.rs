@@ -6,7 +6,9 @@ use domain::notification::{Channel, ChannelKind, Subscription};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::subscriptions::{SubscriptionCreate, SubscriptionDelete, SubscriptionsSection};
+use super::subscriptions::{
+    SubscriptionCreate, SubscriptionDelete, SubscriptionDialog, SubscriptionsSection,
+};
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
 use crate::components::{Age, ConfirmDialog, Empty, icon, render_resource};
@@ -134,7 +136,6 @@ pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
             </p>
             {action_error(test.value())}
             {move || test.value().get().and_then(Result::ok).map(|text| view! { <p role="status">{text}</p> })}
-            {action_error(unsubscribe.value())}
             {render_resource(data, move |list| show_sections(list, actions))}
         </div>
     }
@@ -150,7 +151,7 @@ fn show_sections(list: NotificationList, actions: NotificationActions) -> AnyVie
             {show_channels(list.channels, actions.test, at)}
             {channel_form(actions.create)}
         </section>
-        <SubscriptionsSection subscriptions=list.subscriptions channels=names create=actions.subscribe delete=actions.unsubscribe />
+        <SubscriptionsSection subscriptions=list.subscriptions channels=names create=actions.subscribe />
     }
     .into_any()
 }
@@ -256,12 +257,19 @@ fn channel_form(create: ServerAction<ChannelCreate>) -> impl IntoView {
     }
 }
 
-/// The question before the channel that the address names is deleted.
+/// The question before the channel or the subscription that the address names is deleted.
 #[component]
-pub fn ChannelDialog(actions: NotificationActions) -> impl IntoView {
+pub fn NotificationDialogs(actions: NotificationActions) -> impl IntoView {
+    view! {
+        <ChannelDialog delete=actions.delete />
+        <SubscriptionDialog action=actions.unsubscribe />
+    }
+}
+
+#[component]
+fn ChannelDialog(delete: ServerAction<ChannelDelete>) -> impl IntoView {
     let query = leptos_router::hooks::use_query_map();
     let name = Memo::new(move |_| query.read().get("delete").unwrap_or_default());
-    let delete = actions.delete;
     move || {
         let name = name.get();
         (!name.is_empty()).then(|| show_question(name, delete))

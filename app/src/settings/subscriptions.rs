@@ -3,12 +3,17 @@
 use domain::authorization::UserAction;
 use domain::notification::Subscription;
 use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::Empty;
+use super::notifications::notifications_read;
+use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
+use crate::components::{ConfirmDialog, Empty, render_resource_part};
 use crate::errors::AppResult;
+use crate::paths::{self, SettingsTab};
 use crate::permission::Permission;
+use crate::resource::create_resource;
 
 /// The values of the select for the scope, with their labels.
 const SCOPES: [(&str, &str); 4] = [
@@ -47,11 +52,13 @@ pub async fn subscription_create(form: SubscriptionForm) -> AppResult<Subscripti
     host::into_app_result(hub.create_subscription(&actor, new).await)
 }
 
-/// Deletes a subscription.
+/// Deletes a subscription. Then leads to the list without the question.
 #[server(prefix = "/api/fn", endpoint = "subscription_delete")]
 pub async fn subscription_delete(id: domain::SubscriptionId) -> AppResult<()> {
     use crate::host;
-    host::into_app_result(host::hub()?.delete_subscription(&host::actor()?, id).await)
+    host::into_app_result(host::hub()?.delete_subscription(&host::actor()?, id).await)?;
+    leptos_axum::redirect(&paths::settings_tab(SettingsTab::Notifications));
+    Ok(())
 }
 
 /// The section.
@@ -62,20 +69,19 @@ pub fn SubscriptionsSection(
     /// Names of the channels.
     channels: Vec<String>,
     create: ServerAction<SubscriptionCreate>,
-    delete: ServerAction<SubscriptionDelete>,
 ) -> impl IntoView {
     let has_channels = !channels.is_empty();
     view! {
         <section class="stack-sm" aria-labelledby="subscriptions">
             <h2 class="section" id="subscriptions">"Subscriptions"</h2>
-            {show_subscriptions(subscriptions, delete)}
+            {show_subscriptions(subscriptions)}
             {has_channels.then(|| subscription_form(channels, create))}
         </section>
     }
     .into_any()
 }
 
-fn show_subscriptions(subscriptions: Vec<Subscription>, delete: ServerAction<SubscriptionDelete>) -> AnyView {
+fn show_subscriptions(subscriptions: Vec<Subscription>) -> AnyView {
     if subscriptions.is_empty() {
         return view! {
             <Empty title="No subscriptions" text="A subscription sends the incidents of a workload, of an owner or of labels to a channel."
@@ -83,20 +89,17 @@ fn show_subscriptions(subscriptions: Vec<Subscription>, delete: ServerAction<Sub
         }
         .into_any();
     }
-    let row = move |one: Subscription| {
-        let label = format!("Delete the subscription of {} for {}", one.fields.channel, one.scope);
+    let row = |one: Subscription| {
+        // The visible text is part of the name that screen readers announce.
+        let label = format!("Delete… the subscription of {} for {}", one.fields.channel, one.scope);
+        let href = paths::subscription_dialog(&one.id.to_string());
         view! {
             <tr>
                 <th scope="row" class="cell-name">{one.scope}</th>
                 <td data-label="Channel" class="name">{one.fields.channel}</td>
                 <td data-label="Created by">{one.created_by}</td>
                 <td class="right cell-state">
-                    <ActionForm action=delete>
-                        <Permission action=UserAction::Subscribe quiet=true>
-                            <input type="hidden" name="id" value=one.id.to_string() />
-                            <button class="btn btn-sm btn-danger" type="submit" aria-label=label>"Delete"</button>
-                        </Permission>
-                    </ActionForm>
+                    <a class="btn btn-sm btn-danger" href=href aria-label=label>"Delete…"</a>
                 </td>
             </tr>
         }
@@ -150,4 +153,54 @@ fn subscription_form(channels: Vec<String>, create: ServerAction<SubscriptionCre
             </ActionForm>
         </details>
     }
+}
+
+/// The question before the subscription that the address names is deleted.
+#[component]
+pub fn SubscriptionDialog(action: ServerAction<SubscriptionDelete>) -> impl IntoView {
+    let query = use_query_map();
+    let id = Memo::new(move |_| query.read().get("unsubscribe").unwrap_or_default());
+    move || {
+        let id = id.get();
+        (!id.is_empty()).then(|| {
+            let data = create_resource(|| (), |()| notifications_read());
+            render_resource_part(data, move |list| show_question(&list.subscriptions, &id, action))
+        })
+    }
+}
+
+fn show_question(
+    subscriptions: &[Subscription],
+    id: &str,
+    action: ServerAction<SubscriptionDelete>,
+) -> AnyView {
+    let Some(one) = subscriptions.iter().find(|one| one.id.to_string() == id) else {
+        return ().into_any();
+    };
+    let (channel, scope, created_by) =
+        (one.fields.channel.clone(), one.scope.clone(), one.created_by.clone());
+    let back = paths::settings_tab(SettingsTab::Notifications);
+    let id = one.id.to_string();
+    view! {
+        <ConfirmDialog title=format!("Delete the subscription of {channel}?") back=back.clone()>
+            <ActionForm action=action>
+                <Permission action=UserAction::Subscribe>
+                    <input type="hidden" name="id" value=id />
+                    <div class="dialog-body">
+                        {action_error(action.value())}
+                        <p>
+                            "New incidents of "
+                            <b>{scope}</b>
+                            " are no longer sent to "
+                            <b class="name">{channel}</b>
+                            ", unless another subscription selects them. Messages about open incidents are still sent."
+                        </p>
+                        <p>"It was created by "{created_by}"."</p>
+                    </div>
+                    {dialog_buttons(back, "Delete subscription", "btn btn-danger-solid")}
+                </Permission>
+            </ActionForm>
+        </ConfirmDialog>
+    }
+    .into_any()
 }

@@ -3,6 +3,7 @@
 mod actions;
 mod fields;
 mod form;
+mod group_list;
 mod lists;
 mod overridable;
 mod state;

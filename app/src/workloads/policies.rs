@@ -2,6 +2,8 @@
 
 pub mod fields;
 pub mod form;
+mod rule_fields;
+pub mod rule_rows;
 mod step;
 
 pub use step::PoliciesPage;

@@ -9,7 +9,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::failure_report::build_report;
-use crate::output::{Printer, pluralize};
+use crate::output::{Printer, join_names, pluralize};
 use crate::pages::list_pages;
 use crate::resources::CommandTarget;
 
@@ -75,6 +75,9 @@ impl WorkloadNames {
         names: &[String],
         remote: &ServerConnection,
     ) -> Result<String, Failure> {
+        if let Some(name) = self.single() {
+            return describe_one_removal(name, remote).await;
+        }
         let all = self.load(remote).await?;
         let known = all.iter().filter(|workload| names.contains(&workload.name));
         let lines: Vec<String> = known
@@ -86,8 +89,20 @@ impl WorkloadNames {
     }
 }
 
+async fn describe_one_removal(name: &str, remote: &ServerConnection) -> Result<String, Failure> {
+    let status = remote.client.get_workload_status(name, None).await?;
+    let present = status.target_clusters.iter().filter(|target| !target.state.is_gone());
+    let clusters: Vec<&str> = present.map(|target| &*target.cluster_name).collect();
+    Ok(match clusters.len() {
+        0 => format!("{name} runs on no cluster."),
+        several => {
+            format!("This removes {name} from {}: {}.", count(several, "cluster"), join_names(&clusters))
+        }
+    })
+}
+
 /// `1 workload`, `3 workloads`.
-fn count(n: usize, noun: &str) -> String {
+pub fn count(n: usize, noun: &str) -> String {
     format!("{n} {}", pluralize(n, noun))
 }
 

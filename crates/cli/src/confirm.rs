@@ -16,6 +16,11 @@ pub struct ConfirmArgs {
 }
 
 impl ConfirmArgs {
+    /// Whether `--yes` is given: what the action concerns does not have to be read.
+    pub fn is_given(self) -> bool {
+        self.yes
+    }
+
     /// Asks on a terminal, where `effect` says what happens; without a terminal, `--yes` is required.
     pub fn confirm(self, effect: &str) -> Result<(), Failure> {
         if self.yes {

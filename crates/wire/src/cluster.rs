@@ -4,6 +4,17 @@ use serde::{Deserialize, Serialize};
 
 pub use domain::request::ClusterPatch;
 
+/// What a change of a cluster would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterPreview {
+    /// Names of the workloads that would leave the cluster, sorted; without those that leave it already.
+    pub leaving: Vec<String>,
+    /// How long each stays after the change, in minutes.
+    pub removal_notice_minutes: i64,
+}
+
 /// A fault to inject into a simulated cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

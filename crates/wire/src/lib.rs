@@ -24,7 +24,7 @@ pub mod workload;
 pub use client::{
     AgentClient, AgentError, CatalogQuery, Client, RenderQuery, RevisionQuery, SearchParams, ValuesQuery,
 };
-pub use cluster::{ClusterFault, ClusterPatch, FaultRequest};
+pub use cluster::{ClusterFault, ClusterPatch, ClusterPreview, FaultRequest};
 pub use error::Error;
 pub use event::{EventPage, EventQuery};
 pub use join::{AcceptRequest, InstallManifest, InstallRequest, JoinTokenCreated};

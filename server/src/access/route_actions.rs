@@ -117,7 +117,10 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "workloads_read",
         ],
     ),
-    (UserAction::Validate, &["previewGroup", "previewPlacement", "validateWorkload", "chart_values_check"]),
+    (
+        UserAction::Validate,
+        &["previewCluster", "previewGroup", "previewPlacement", "validateWorkload", "chart_values_check"],
+    ),
     (
         UserAction::ManageOwnTokens,
         &["createToken", "deleteToken", "listTokens", "token_create", "token_delete", "tokens_read"],

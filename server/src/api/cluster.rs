@@ -10,6 +10,7 @@ pub mod install;
 pub mod list;
 pub mod onboarding;
 pub mod patch;
+pub mod preview;
 pub mod reject;
 pub mod releases;
 pub mod revoke;

@@ -28,6 +28,7 @@ async fn start_server() -> TestServer {
             ("pkg/frontend.js", "export {}"),
             ("pkg/frontend_bg.wasm", "\0asm"),
             ("favicon.svg", "<svg/>"),
+            ("icons.svg", "<svg/>"),
         ],
     );
     let shelf = StaticAssets::read(dir.path()).unwrap();
@@ -59,6 +60,20 @@ async fn a_file_with_a_hash_in_its_name_is_immutable_and_others_are_revalidated(
     assert_eq!((again.status, &*again.text), (StatusCode::NOT_MODIFIED, ""));
     assert_eq!(get(&server, "/pkg/frontend_bg.wasm", &[]).await.header("content-type"), "application/wasm");
     assert_eq!(get(&server, "/favicon.svg", &[]).await.header("content-type"), "image/svg+xml");
+}
+
+#[tokio::test]
+async fn the_sprite_of_icons_is_cached_although_its_name_has_no_hash() {
+    let server = start_server().await;
+    let sprite = get(&server, "/icons.svg", &[]).await;
+    assert_eq!(sprite.status, StatusCode::OK);
+    let cache = sprite.header("cache-control");
+    assert!(
+        cache.contains("max-age=") && !cache.contains("no-cache") && !cache.contains("immutable"),
+        "{cache}"
+    );
+    let again = get(&server, "/icons.svg", &[("if-none-match", sprite.header("etag"))]).await;
+    assert_eq!(again.status, StatusCode::NOT_MODIFIED);
 }
 
 #[tokio::test]

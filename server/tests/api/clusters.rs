@@ -38,6 +38,25 @@ async fn clusters_are_listed_read_and_patched_with_their_etag() {
 }
 
 #[tokio::test]
+async fn e_6_a_preview_of_a_cluster_checks_the_change_and_stores_nothing() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    let preview = async |cluster: &str, patch: Value| {
+        server.send_json(Method::POST, &format!("/api/v1/clusters/{cluster}:preview"), &[], &patch).await
+    };
+    let change = json!({ "labels": { "env": null }, "taints": [{ "key": "gpu", "effect": "NoSelect" }] });
+    let answer = preview("eu-1", change.clone()).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    assert_eq!(answer.json(), json!({ "leaving": [], "removalNoticeMinutes": 15 }));
+    let read = server.get("/api/v1/clusters/eu-1").await.json();
+    assert_eq!((&read["labels"], &read["taints"]), (&json!({ "env": "prod" }), &json!([])));
+    let invalid = preview("eu-1", json!({ "labels": { "no spaces": "x" } })).await;
+    assert_eq!(invalid.problem(), (422, "Invalid".to_owned()));
+    assert_eq!(invalid.json()["findings"][0]["code"], "G215");
+    assert_eq!(preview("eu-9", change).await.problem(), (404, "NotFound".to_owned()));
+}
+
+#[tokio::test]
 async fn g215_an_invalid_label_is_rejected() {
     let server = TestServer::start().await;
     server.register_cluster("eu-1", &[]).await;

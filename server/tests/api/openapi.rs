@@ -111,6 +111,7 @@ async fn s1_24_the_openapi_document_lists_these_operations_on_clusters_and_group
     /api/v1/clusters/{cluster}:accept POST acceptCluster
     /api/v1/clusters/{cluster}:confirmFacts POST confirmFacts
     /api/v1/clusters/{cluster}:install POST createInstallManifest
+    /api/v1/clusters/{cluster}:preview POST previewCluster
     /api/v1/clusters/{cluster}:reject POST rejectCluster
     /api/v1/clusters/{cluster}:revoke POST revokeCluster
     /api/v1/join-tokens GET listJoinTokens

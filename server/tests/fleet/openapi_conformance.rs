@@ -169,6 +169,7 @@ impl<'c> CheckedClient<'c> {
         self.send("PATCH", ORDERS, json!({"labels": {"team": "a"}})).await;
         self.send("PATCH", "/api/v1/clusters/eu-1", json!({"labels": {"team": "a"}, "values": {"a": 1}}))
             .await;
+        self.send("POST", "/api/v1/clusters/eu-1:preview", json!({"labels": {"team": null}})).await;
         self.send("POST", &format!("{ORDERS}:sync"), json!({"clusters": []})).await;
         self.send("POST", &format!("{ORDERS}/rollout:pause"), Value::Null).await;
         self.send("POST", &format!("{ORDERS}:restore"), json!({"revision": 1})).await;

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::JoinAddress;
-use crate::clusters::registrations::RegistrationActions;
+use crate::clusters::registrations::{RegistrationActions, rejection_link};
 use crate::components::error::action_error;
 use crate::components::{Age, Banner, CopyLine, StatusStyle, icon, icon_sized, render_resource};
 use crate::errors::AppResult;
@@ -124,7 +124,7 @@ fn show_decision(
     back: String,
     decide: RegistrationActions,
 ) -> impl IntoView {
-    let RegistrationActions { accept, reject } = decide;
+    let accept = decide.accept;
     let name = waiting.name.clone();
     let log = format!("kubectl --context {name} -n flotilla-agent logs deployment/flotilla-agent");
     let foreign = is_foreign.then(|| {
@@ -137,8 +137,7 @@ fn show_decision(
     });
     let hidden =
         |name: &'static str, value: &str| view! { <input type="hidden" name=name value=value.to_owned() /> };
-    let shared = || view! { {hidden("name", &name)} {hidden("back", &back)} };
-    let (to_accept, to_reject) = (shared(), shared());
+    let (named, leads_back) = (hidden("name", &name), hidden("back", &back));
     let key = hidden("fingerprint", &waiting.fingerprint);
     let verb = format!("Accept {name}");
     view! {
@@ -146,7 +145,6 @@ fn show_decision(
             <h3 class="section" id="compare">"Compare the key"</h3>
             {foreign}
             {action_error(accept.value())}
-            {action_error(reject.value())}
             <dl class="pairs">
                 <dt>"Key"</dt>
                 <dd class="mono break-all">{waiting.fingerprint.clone()}</dd>
@@ -159,7 +157,8 @@ fn show_decision(
             <div class="flex flex-wrap gap-2">
                 <ActionForm action=accept>
                     <Permission action=UserAction::JoinCluster>
-                        {to_accept}
+                        {named}
+                        {leads_back}
                         {key}
                         <button class="btn btn-primary" type="submit">
                             {icon("check")}
@@ -167,12 +166,7 @@ fn show_decision(
                         </button>
                     </Permission>
                 </ActionForm>
-                <ActionForm action=reject>
-                    <Permission action=UserAction::JoinCluster quiet=true>
-                        {to_reject}
-                        <button class="btn btn-danger" type="submit">"Reject"</button>
-                    </Permission>
-                </ActionForm>
+                {rejection_link(&back, &waiting.name)}
             </div>
         </section>
     }

@@ -34,13 +34,15 @@ pub struct OverrideFieldForm {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OverrideForm {
-    /// Its name; the selected cluster if it is empty.
+    /// Its name; the selected cluster or group if it is empty, or else the only cluster or group that it names.
     pub name: String,
     /// The selected cluster, which a new override always targets; empty for a stored one.
     pub cluster: String,
+    /// The selected group, which a new override always targets; empty for a stored one.
+    pub group: String,
     /// Clusters by name, separated by commas or spaces; of a new override those beside the selected one.
     pub clusters: String,
-    /// Groups by name.
+    /// Groups by name; of a new override those beside the selected one.
     pub groups: String,
     /// Labels of clusters; empty for none.
     pub selector: String,
@@ -121,7 +123,7 @@ impl OverrideForm {
         });
         let fields = fields.collect();
         // The target of a new override is that of its page.
-        Self { fields, cluster: self.cluster, ..typed }
+        Self { fields, cluster: self.cluster, group: self.group, ..typed }
     }
 
     /// Distributes patches over values, fields and patches.
@@ -195,10 +197,11 @@ impl OverrideForm {
     pub fn parse(&self) -> Result<OverrideInput, Vec<Finding>> {
         let mut wrong = Vec::new();
         let target = self.parse_target(&mut wrong);
-        let name = match (self.name.trim(), &target.clusters[..]) {
-            ("", _) if !self.cluster.is_empty() => self.cluster.clone(),
-            ("", [only]) => only.clone(),
-            (name, _) => name.to_owned(),
+        let name = match (self.name.trim(), &target.clusters[..], &target.groups[..]) {
+            ("", ..) if !self.cluster.is_empty() => self.cluster.clone(),
+            ("", ..) if !self.group.is_empty() => self.group.clone(),
+            ("", [only], _) | ("", [], [only]) => only.clone(),
+            (name, ..) => name.to_owned(),
         };
         let priority = match self.priority.trim() {
             "" => DEFAULT_PRIORITY,
@@ -248,11 +251,17 @@ impl OverrideForm {
             wrong.push(Finding::error("G502", error.to_string(), hint).with_path("/override/facts"));
             FactSelector::default()
         });
-        let mut clusters: Vec<String> = list(&self.clusters);
-        if !self.cluster.is_empty() && !clusters.contains(&self.cluster) {
-            clusters.insert(0, self.cluster.clone());
-        }
-        ClusterSelector { clusters, groups: list(&self.groups), selector, field_selector }
+        // The selected one first.
+        let with_selected = |selected: &String, others: &str| -> Vec<String> {
+            let mut names = list(others);
+            if !selected.is_empty() && !names.contains(selected) {
+                names.insert(0, selected.clone());
+            }
+            names
+        };
+        let clusters = with_selected(&self.cluster, &self.clusters);
+        let groups = with_selected(&self.group, &self.groups);
+        ClusterSelector { clusters, groups, selector, field_selector }
     }
 
     fn parse_values(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {

@@ -52,6 +52,8 @@ pub struct EditorState {
     pub cluster: Memo<Option<Cluster>>,
     /// The name of the cluster that a new override targets: the shown one until something is typed; empty for a stored override.
     pub target_cluster: Memo<String>,
+    /// The name of the group that a new override targets; empty for any other.
+    pub target_group: StoredValue<String>,
     /// The effective objects of that cluster.
     pub effective: Memo<OverrideResult>,
     /// The values of the chart on that cluster; `None` without a chart.
@@ -67,9 +69,11 @@ pub struct OverrideAddress {
     pub name: String,
     /// Whether a new override without a target is edited, whatever the selected cluster has.
     pub is_new: bool,
+    /// The selected group; empty if there is none, and for an override by its name.
+    pub group: String,
 }
 
-/// The state for the override that the address names, or the own one of the selected cluster; a new one if there is none.
+/// The state for the override that the address names, or the own one of the selected group or cluster; a new one if there is none.
 pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: Memo<i64>) -> EditorState {
     let fleet = data.candidates.clone().into_fleet();
     let draft = &data.workload.draft;
@@ -78,24 +82,22 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     let decision = decide(&draft.placement, &fleet.clusters, &fleet.groups, &fleet.current);
     let selected: Vec<String> = decision.selected().map(|evaluation| evaluation.name.clone()).collect();
     let query = use_query_map();
-    let edited = match at.name.as_str() {
-        "" if at.is_new => None,
-        "" => {
-            let requested = query.read_untracked().get("cluster").unwrap_or_default();
-            let shown = shown_cluster(&requested, &ClusterSelector::default(), &fleet, &selected);
-            shown.and_then(|cluster| find_own_override(&draft.overrides, &cluster.name))
-        }
-        name => draft.overrides.iter().find(|over| over.name == name),
+    let requested = query.read_untracked().get("cluster").unwrap_or_default();
+    let edited = find_edited(&draft.overrides, at, || {
+        shown_cluster(&requested, &ClusterSelector::default(), &fleet, &selected)
+    });
+    let begin = match edited {
+        Some(over) => OverrideForm::from_override(over, &known),
+        None => OverrideForm { group: at.group.clone(), ..OverrideForm::blank(&known) },
     };
-    let begin =
-        edited.map_or_else(|| OverrideForm::blank(&known), |over| OverrideForm::from_override(over, &known));
+    let group = begin.group.clone();
     let name = edited.map(|over| over.name.clone()).unwrap_or_default();
     let form = RwSignal::new(with_typed_input(begin));
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
     let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
     let project = StoredValue::new(data.project.clone());
     let edited = StoredValue::new(name);
-    let has_default_target = edited.with_value(String::is_empty) && !at.is_new;
+    let has_default_target = edited.with_value(String::is_empty) && !at.is_new && group.is_empty();
     let target = Memo::new(move |_| form.with(OverrideForm::target));
     let cluster = Memo::new(move |_| {
         let requested = query.read().get("cluster").unwrap_or_default();
@@ -142,9 +144,24 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
         overrides,
         cluster,
         target_cluster,
+        target_group: StoredValue::new(group),
         effective,
         values,
         selected,
+    }
+}
+
+/// The override that the address names, or the own one of the selected group, or else of the shown cluster.
+fn find_edited<'a>(
+    overrides: &'a [Override],
+    at: &OverrideAddress,
+    shown: impl FnOnce() -> Option<Cluster>,
+) -> Option<&'a Override> {
+    match at.name.as_str() {
+        "" if at.is_new => None,
+        "" if !at.group.is_empty() => find_group_override(overrides, &at.group),
+        "" => shown().and_then(|cluster| find_own_override(overrides, &cluster.name)),
+        name => overrides.iter().find(|over| over.name == name),
     }
 }
 
@@ -193,6 +210,16 @@ pub fn find_own_override<'a>(overrides: &'a [Override], cluster: &str) -> Option
         target.clusters == [cluster] && target.groups.is_empty() && !target.has_selector()
     };
     overrides.iter().find(|over| over.name == cluster).or_else(|| overrides.iter().find(is_only))
+}
+
+/// The stored override that the selection of this group edits: the first one that targets only it, or the one with its name, which a new
+/// one would replace.
+pub fn find_group_override<'a>(overrides: &'a [Override], group: &str) -> Option<&'a Override> {
+    let is_only = |over: &&Override| {
+        let target = &over.target;
+        target.groups == [group] && target.clusters.is_empty() && !target.has_selector()
+    };
+    overrides.iter().find(is_only).or_else(|| overrides.iter().find(|over| over.name == group))
 }
 
 /// The requested cluster, or else the first selected one that the form targets, or the first selected one, or the first.

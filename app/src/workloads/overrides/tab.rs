@@ -10,6 +10,7 @@ use leptos_router::hooks::{use_navigate, use_query_map};
 
 use super::actions::{OverrideRemove, OverrideSave, OverridesData, StoredOverride, overrides_read};
 use super::form::OverrideForm;
+use super::group_list::group_list;
 use super::overridable::list_fields;
 use super::state::{EditorState, OverrideAddress, create_state, findings};
 use super::{fields, lists, target};
@@ -80,13 +81,12 @@ pub fn OverridesEditor(
     footer: Option<RenderFooter>,
 ) -> impl IntoView {
     let query = use_query_map();
-    // Only another `override` creates a new form; another `cluster` keeps the input.
+    // Only another `override` or `group` creates a new form; another `cluster` retains the input.
     let at = Memo::new(move |_| {
         let query = query.read();
-        OverrideAddress {
-            name: query.get("override").unwrap_or_default(),
-            is_new: query.get("new").is_some(),
-        }
+        let name = query.get("override").unwrap_or_default();
+        let group = query.get("group").filter(|_| name.is_empty()).unwrap_or_default();
+        OverrideAddress { is_new: query.get("new").is_some(), group, name }
     });
     let revision = data.workload.revision;
     let autosaved = RwSignal::new(revision);
@@ -137,7 +137,10 @@ fn editor_view(
     let is_untargeted = target::is_untargeted(state);
     let columns = view! {
         <div class="overrides">
-            {lists::cluster_list(state, follow)}
+            <div class="stack">
+                {lists::cluster_list(state, follow)}
+                {group_list(state, follow)}
+            </div>
             <ActionForm
                 action=save
                 node_ref=element
@@ -151,6 +154,7 @@ fn editor_view(
                 <input type="hidden" name="base_revision" value=move || state.base_revision.get().to_string() />
                 <input type="hidden" name="tab" value=WorkloadTab::Overrides.slug() />
                 <input type="hidden" name="form[cluster]" value=move || state.target_cluster.get() />
+                <input type="hidden" name="form[group]" value=state.target_group.get_value() />
                 {target::subject(state)}
                 {is_untargeted.then(|| target::target_fields(state))}
                 {fields::field_table(state)}

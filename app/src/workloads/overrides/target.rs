@@ -20,7 +20,8 @@ struct TextInputProps {
 
 /// Whether the edited override is a new one that has no target yet.
 pub(super) fn is_untargeted(state: EditorState) -> bool {
-    let has_target = state.target_cluster.with_untracked(|cluster| !cluster.is_empty());
+    let has_target = state.target_cluster.with_untracked(|cluster| !cluster.is_empty())
+        || state.target_group.with_value(|group| !group.is_empty());
     state.edited_name.with_value(String::is_empty) && !has_target
 }
 
@@ -51,11 +52,13 @@ pub(super) fn subject(state: EditorState) -> AnyView {
     .into_any()
 }
 
-/// `Override europe`, `Override for eu-west-1` or `New override`.
+/// `Override europe`, `Override for eu-west-1`, `Override for group edge` or `New override`.
 fn edited_title(state: EditorState) -> AnyView {
-    let name = state.edited_name.get_value();
+    let (name, group) = (state.edited_name.get_value(), state.target_group.get_value());
     if !name.is_empty() {
         view! { "Override " <span class="name">{name}</span> }.into_any()
+    } else if !group.is_empty() {
+        view! { "Override for group " <span class="name">{group}</span> }.into_any()
     } else if is_untargeted(state) {
         "New override".into_any()
     } else {
@@ -150,7 +153,7 @@ fn target_inputs(state: EditorState, is_new: bool) -> AnyView {
         name: "name",
         label: "Name",
         placeholder: "eu",
-        help: "Defaults to the name of the cluster.",
+        help: "Defaults to the name of the only cluster or group.",
         list: "",
     };
     let cluster = TextInputProps {

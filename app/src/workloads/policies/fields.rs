@@ -3,7 +3,9 @@
 use domain::workload::Policies;
 use leptos::prelude::*;
 
-use super::form::format_rules;
+use super::form::{PolicyForm, format_rules};
+use super::rule_fields::rule_fields;
+use super::rule_rows::{RuleList, RuleRows};
 use crate::components::editor::TextArea;
 
 /// The fields of the policies.
@@ -17,10 +19,13 @@ pub fn PolicyFields(
     policies: Policies,
     /// Whether the source is a chart.
     is_chart: bool,
+    /// The input with which the page was left before it was stored.
+    typed: Option<PolicyForm>,
 ) -> impl IntoView {
     let ttl = policies.ttl_seconds_after_finished.map(|seconds| seconds.to_string()).unwrap_or_default();
     let rules = format_rules(&policies);
-    let has_rules = !rules.is_empty();
+    let has_rules = !rules.is_empty() || typed.as_ref().is_some_and(|typed| !typed.rules.is_empty());
+    let rows = typed.as_ref().map_or_else(|| RuleRows::from_policies(&policies), PolicyForm::rule_rows);
     let chart = chart_fields(&policies);
     view! {
         {section("Incidents", view! {
@@ -34,10 +39,12 @@ pub fn PolicyFields(
             {tick("allow_system_namespaces", "Allow system namespaces", "Objects may be in kube-system and other namespaces that begin with kube-. Only an admin can set it; then everybody who may publish this workload can write there.", policies.allow_system_namespaces)}
             {select_field("conflict", "Conflicts", "What happens when an object or a field on the cluster belongs to another owner.", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
             {select_field("changed_jobs", "Changed Jobs", "What happens when a new revision changes fields of a Job that can't be changed.", &[("replace", "Replace: delete and create again, it runs again"), ("refuse", "Reject the revision")], policies.changed_jobs as usize)}
+            {rule_fields(RuleList::Update, &rows.update)}
             {text_field("executor", "Service account", "deployer/flotilla", "As namespace/name: the account whose rights on the cluster apply to every write and delete. Empty for that of the agent.", policies.executor.clone())}
         }.into_any())}
         {section("Drift", view! {
             {select_field("drift", "On drift", "What happens when somebody changes an applied object on the cluster.", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
+            {rule_fields(RuleList::Ignore, &rows.ignore)}
         }.into_any())}
         {section("Health", view! {
             {select_field("not_assessed", "Health not assessed", "What a wave does with objects whose status does not tell whether they work.", &[("accept", "Accept: the wave continues"), ("wait", "Wait until healthy")], policies.not_assessed as usize)}
@@ -45,7 +52,8 @@ pub fn PolicyFields(
         {section("Delete", view! {
             {tick("prune", "Prune", "Objects that a new revision no longer contains are deleted.", policies.prune)}
             {select_field("prune_order", "Prune order", "When ConfigMaps, Secrets, Services, accounts, roles and claims are pruned that running pods may still need.", &[("afterOperational", "Once the new revision is operational"), ("afterApply", "As soon as the new revision is applied")], policies.prune_order as usize)}
-            {select_field("deletion", "Deletion policy", "What happens to the objects when the workload leaves a cluster.", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects of the rule orphan")], policies.deletion as usize)}
+            {select_field("deletion", "Deletion policy", "What happens to the objects when the workload leaves a cluster.", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects below, delete the others")], policies.deletion as usize)}
+            {rule_fields(RuleList::Orphan, &rows.orphan)}
             {text_field("ttl", "TTL after finished", "3600", "Seconds after which the objects of a workload that only runs Jobs are deleted. Empty: never.", ttl)}
         }.into_any())}
         <details class="fold" open=is_chart>
@@ -53,19 +61,19 @@ pub fn PolicyFields(
             {chart}
         </details>
         <details class="fold" open=has_rules>
-            <summary>"Rules as YAML " <span class="text-3">"ignored fields, update strategy, orphaned objects, reported values"</span></summary>
+            <summary>"Rules as YAML " <span class="text-3">"reported values, and rules that rows can't show"</span></summary>
             <div class="field pb-4">
                 <TextArea class="textarea input-mono min-h-40" field="form[policies][rules]" text=rules label="Rules as YAML"
                     on_text=Callback::new(|_| ()) />
                 <p class="field-help">
-                    <code>"ignore: [{object: {kind: Deployment, name: web}, paths: [/spec/replicas]}]"</code>
+                    <code>"feedback: [{name: replicas, object: {kind: Deployment}, path: $.spec.replicas}]"</code>
                     ", also "
+                    <code>"ignore"</code>
+                    ", "
                     <code>"update"</code>
-                    " (strategy serverSideApply, createOnly, readOnly), "
-                    <code>"orphan"</code>
                     " and "
-                    <code>"feedback"</code>
-                    "."
+                    <code>"orphan"</code>
+                    ", whose rules come before those of the rows."
                 </p>
             </div>
         </details>

@@ -10,6 +10,7 @@ use domain::policy::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::rule_rows::{RuleRow, RuleRows};
 #[cfg(feature = "ssr")]
 use crate::parsing::parse_text;
 
@@ -44,7 +45,13 @@ pub struct PolicyForm {
     pub ttl: String,
     /// The service account that writes, as `namespace/name`; empty for that of the agent.
     pub executor: String,
-    /// The policies that are lists of rules, as a map in YAML.
+    /// Ignored fields.
+    pub ignore: Vec<RuleRow>,
+    /// Update strategies.
+    pub update: Vec<RuleRow>,
+    /// Orphaned objects.
+    pub orphan: Vec<RuleRow>,
+    /// Other rules, as a map of policies in YAML. Those of the rows come after them.
     pub rules: String,
     /// Change the custom resource definitions of a chart.
     pub upgrade_crds: bool,
@@ -60,6 +67,13 @@ pub struct PolicyForm {
     pub renew_generated_values: bool,
     /// Allow objects in the namespaces of Kubernetes itself.
     pub allow_system_namespaces: bool,
+}
+
+impl PolicyForm {
+    /// The rows of rules.
+    pub fn rule_rows(&self) -> RuleRows {
+        RuleRows { ignore: self.ignore.clone(), update: self.update.clone(), orphan: self.orphan.clone() }
+    }
 }
 
 #[cfg(feature = "ssr")]
@@ -91,11 +105,12 @@ impl PolicyForm {
             ..Policies::default()
         };
         let rules = self.parse_rules(&mut wrong);
-        let policies = plain.with_values(&rules).unwrap_or_else(|message| {
+        let mut policies = plain.with_values(&rules).unwrap_or_else(|message| {
             let hint = "Write the rules as in the example below the field.";
             wrong.push(Finding::error("G517", message, hint).with_path("/policies/rules"));
             plain.clone()
         });
+        self.rule_rows().append_to(&mut policies, &mut wrong);
         if wrong.is_empty() { Ok(policies) } else { Err(wrong) }
     }
 
@@ -138,12 +153,17 @@ impl PolicyForm {
     }
 }
 
-/// The rules of policies as YAML; empty without any.
+/// The rules of policies that rows do not show, as YAML; empty without any.
 pub fn format_rules(policies: &Policies) -> String {
+    let rows = RuleRows::from_policies(policies);
     let Ok(Value::Object(all)) = serde_json::to_value(policies) else { return String::new() };
-    let rules: Map<String, Value> =
-        all.into_iter().filter(|(name, _)| RULE_POLICIES.contains(&name.as_str())).collect();
+    let rules: Map<String, Value> = all.into_iter().filter(|(name, _)| is_in_yaml(name, &rows)).collect();
     if rules.is_empty() { String::new() } else { yaml_value::write(&Value::Object(rules)) }
+}
+
+/// Whether a policy is a list of rules that rows do not show.
+fn is_in_yaml(policy: &str, rows: &RuleRows) -> bool {
+    RULE_POLICIES.contains(&policy) && !rows.has_rows(policy)
 }
 
 #[cfg(all(test, feature = "ssr"))]
@@ -165,9 +185,25 @@ mod tests {
             (policies.ttl_seconds_after_finished, policies.executor.as_str()),
             (Some(3600), "shop/deployer")
         );
-        let again = PolicyForm { rules: format_rules(&policies), ..form };
+        // A page shows them as rows, and no YAML.
+        assert_eq!(format_rules(&policies), "");
+        let RuleRows { ignore, update, orphan } = RuleRows::from_policies(&policies);
+        let again = PolicyForm { rules: String::new(), ignore, update, orphan, ..form };
         assert_eq!(again.parse().unwrap(), policies);
         assert_eq!(format_rules(&Policies::default()), "");
+    }
+
+    #[test]
+    fn rules_that_rows_cannot_show_stay_in_the_yaml_and_rows_come_after_them() {
+        let rules = "feedback:\n- name: replicas\n  path: $.spec.replicas\norphan:\n- {}\n";
+        let row = RuleRow { kind: "Secret".into(), ..RuleRow::default() };
+        let form = PolicyForm { rules: rules.into(), orphan: vec![row], ..PolicyForm::default() };
+        let policies = form.parse().unwrap();
+        let kinds: Vec<&str> = policies.orphan.iter().map(|object| object.kind.as_str()).collect();
+        assert_eq!((kinds, policies.feedback.len()), (vec!["", "Secret"], 1));
+        let again = PolicyForm { rules: format_rules(&policies), orphan: Vec::new(), ..form };
+        assert!(RuleRows::from_policies(&policies).orphan.is_empty());
+        assert_eq!(again.parse().unwrap(), policies);
     }
 
     #[test]
@@ -179,6 +215,11 @@ mod tests {
         assert_eq!(
             paths(PolicyForm { ttl: "soon".into(), ..PolicyForm::default() }),
             ["/policies/ttlSecondsAfterFinished"]
+        );
+        let row = RuleRow { kind: "Deployment".into(), ..RuleRow::default() };
+        assert_eq!(
+            paths(PolicyForm { ignore: vec![row.clone()], update: vec![row], ..PolicyForm::default() }),
+            ["/policies/ignore/0", "/policies/update/0"]
         );
         for text in ["prune: false", "- a", "ignore: [", "ignore: [{path: /a}]"] {
             assert_eq!(paths(rules(text)), ["/policies/rules"], "{text}");

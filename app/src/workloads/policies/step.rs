@@ -79,7 +79,8 @@ fn show_policies(workload: Workload, action: ServerAction<PoliciesSave>) -> AnyV
     let (base_revision, element) = (RwSignal::new(workload.revision), NodeRef::new());
     let is_editable = domain::actions::check_edit(&workload).is_ok();
     let autosave = FormAutosave::<PoliciesSave>::new(&workload.name, element, base_revision, is_editable);
-    autosave.enter(open_left_form().as_ref());
+    let typed = open_left_form::<PoliciesSave>();
+    autosave.enter(typed.as_ref());
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);
@@ -93,12 +94,13 @@ fn show_policies(workload: Workload, action: ServerAction<PoliciesSave>) -> AnyV
             attr:class="wizard-step"
             on:input=move |_| autosave.note_input()
             on:change=move |_| autosave.note_input()
+            on:click=move |_| autosave.note_click()
         >
             <input type="hidden" name="form[name]" value=workload.name.clone() />
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <div class="fields max-w-140">
-                <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies is_chart=is_chart />
+                <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies is_chart=is_chart typed=typed.map(|typed| typed.form.policies) />
             </div>
             <WizardFooter step=WizardStep::Policies findings=nothing busy=action.pending() status=autosave.status_view() />
         </ActionForm>

@@ -158,7 +158,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
                         <p class="field-help">"For objects that name none."</p>
                     </div>
                     {labels_field(&workload.labels)}
-                    <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies.clone() is_chart=workload.draft.source.is_chart() />
+                    <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies.clone() is_chart=workload.draft.source.is_chart() typed=typed.map(|typed| typed.form.policies) />
                     <div class="flex flex-wrap items-center gap-3">{save} {autosave.status_view()}</div>
                     <p class="meta">"Saving changes the draft. Clusters change when you publish."</p>
                 </aside>

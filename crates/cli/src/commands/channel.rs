@@ -9,7 +9,7 @@ use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::output::{Format, OutputArgs, Printer, Table, join_names};
 use crate::secret::read_secret;
 
 /// The subcommands for channels.
@@ -101,13 +101,30 @@ impl ChannelCommand {
                 }
             }
             Self::Delete { channel, confirm } => {
-                confirm.confirm(&format!("The channel {channel} will be deleted with its subscriptions."))?;
+                if !confirm.is_given() {
+                    confirm.confirm(&describe_deletion(remote, &channel).await?)?;
+                }
                 remote.client.delete_channel(&channel).await?;
                 out.print_line(&format!("channel/{channel} deleted"))?;
             }
         }
         Ok(ExitStatus::Success)
     }
+}
+
+/// What is deleted with a channel: the subscriptions that use it.
+async fn describe_deletion(remote: &ServerConnection, channel: &str) -> Result<String, Failure> {
+    let all = remote.client.list_subscriptions().await?;
+    let used: Vec<&str> =
+        all.iter().filter(|one| one.fields.channel == channel).map(|one| one.scope.as_str()).collect();
+    Ok(match used.len() {
+        0 => format!("The channel {channel} will be deleted. No subscription uses it."),
+        1 => format!("The channel {channel} will be deleted with its subscription: {}.", used[0]),
+        several => format!(
+            "The channel {channel} will be deleted with its {several} subscriptions: {}.",
+            join_names(&used)
+        ),
+    })
 }
 
 impl CreateChannelArgs {

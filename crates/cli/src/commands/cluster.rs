@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer};
 use crate::resources::{CommandTarget, clusters};
 
+mod affected;
 mod annotate;
 mod confirm_facts;
 mod cordon;
@@ -51,6 +52,8 @@ pub enum ClusterCommand {
     Reject {
         /// The requested name
         cluster: String,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
     /// Revoke the certificates of a cluster: its agent is disconnected immediately, its workloads keep running
     Revoke {
@@ -115,7 +118,7 @@ impl ClusterCommand {
             Self::Onboarding(onboarding) => onboarding.run(remote, out).await?,
             Self::Accept(accept) => accept.run(remote, out).await?,
             Self::ConfirmFacts(confirm) => confirm.run(remote, out).await?,
-            Self::Reject { cluster } => join::reject(remote, &cluster, out).await?,
+            Self::Reject { cluster, confirm } => join::reject(remote, &cluster, confirm, out).await?,
             Self::Revoke { cluster, confirm } => join::revoke(remote, &cluster, confirm, out).await?,
             Self::Delete(delete) => delete.run(remote, out).await?,
             Self::Cordon { cluster } => cordon::set_schedulable(remote, &cluster, false, out).await?,

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use domain::rollout::{Rollout, RolloutAction};
 
 use crate::clock;
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
@@ -21,8 +22,13 @@ pub enum RolloutCommand {
     Approve(RolloutArgs),
     /// Promote to the next wave: skip the rest of the soak time
     Promote(RolloutArgs),
-    /// Abort the rollout: clusters that were not admitted yet stay at their revision
-    Abort(RolloutArgs),
+    /// Abort the rollout, after a confirmation: clusters that were not admitted yet stay at their revision
+    Abort {
+        #[command(flatten)]
+        named: RolloutArgs,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
+    },
 }
 
 /// Show the waves of a rollout
@@ -53,7 +59,7 @@ impl RolloutCommand {
             | Self::Resume(named)
             | Self::Approve(named)
             | Self::Promote(named)
-            | Self::Abort(named) => &named.workload,
+            | Self::Abort { named, .. } => &named.workload,
         }
     }
 
@@ -65,7 +71,12 @@ impl RolloutCommand {
             Self::Resume(named) => (RolloutAction::Resume, named),
             Self::Approve(named) => (RolloutAction::Approve, named),
             Self::Promote(named) => (RolloutAction::Promote, named),
-            Self::Abort(named) => (RolloutAction::Abort, named),
+            Self::Abort { named, confirm } => {
+                if !confirm.is_given() {
+                    confirm.confirm(&describe_abort(remote, &named.workload).await?)?;
+                }
+                (RolloutAction::Abort, named)
+            }
         };
         let rollout = remote.client.control_rollout(&named.workload, verb).await?;
         let RolloutArgs { workload } = named;
@@ -77,6 +88,17 @@ impl RolloutCommand {
         out.print_note(&sanitize(&rollout.message(clock::now())));
         Ok(ExitStatus::Success)
     }
+}
+
+/// How many clusters an abort leaves at their revision.
+async fn describe_abort(remote: &ServerConnection, workload: &str) -> Result<String, Failure> {
+    let rollout = remote.client.get_rollout(workload, None).await?;
+    let gated: u32 = rollout.waves.iter().map(|wave| wave.gated).sum();
+    let (noun, stay) = if gated == 1 { ("cluster", "stays") } else { ("clusters", "stay") };
+    Ok(format!(
+        "The rollout of {workload} revision {} ends and can't be resumed: {gated} {noun} not admitted yet {stay} at the current revision.",
+        rollout.revision
+    ))
 }
 
 impl RolloutStatusArgs {

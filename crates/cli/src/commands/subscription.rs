@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use domain::SubscriptionId;
 use domain::notification::{NewSubscription, Subscription};
 
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
@@ -22,6 +23,8 @@ pub enum SubscriptionCommand {
     Delete {
         /// Id of the subscription
         subscription: SubscriptionId,
+        #[command(flatten)]
+        confirm: ConfirmArgs,
     },
 }
 
@@ -63,13 +66,33 @@ impl SubscriptionCommand {
             Self::List { output } => {
                 print_list(&remote.client.list_subscriptions().await?, output.format, out)?;
             }
-            Self::Delete { subscription } => {
+            Self::Delete { subscription, confirm } => {
+                if !confirm.is_given() {
+                    confirm_deletion(remote, subscription, confirm).await?;
+                }
                 remote.client.delete_subscription(subscription).await?;
                 out.print_line(&format!("subscription/{subscription} deleted"))?;
             }
         }
         Ok(ExitStatus::Success)
     }
+}
+
+/// Asks, with the channel and what the subscription selects.
+async fn confirm_deletion(
+    remote: &ServerConnection,
+    id: SubscriptionId,
+    confirm: ConfirmArgs,
+) -> Result<(), Failure> {
+    let all = remote.client.list_subscriptions().await?;
+    let Some(known) = all.iter().find(|known| known.id == id) else {
+        let hint = "See the ids with: flotilla subscription list";
+        return Err(Failure::new(format!("There is no subscription {id}."), hint));
+    };
+    confirm.confirm(&format!(
+        "New incidents of {} will no longer be sent to {}.",
+        known.scope, known.fields.channel
+    ))
 }
 
 impl CreateSubscriptionArgs {

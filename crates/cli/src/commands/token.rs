@@ -6,6 +6,7 @@ use domain::api_token::DEFAULT_DAYS;
 use domain::role::Role;
 use wire::NewApiToken;
 
+use crate::clock;
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -102,10 +103,25 @@ impl RevokeArgs {
                 "\"flotilla token list\" shows the ids.",
             )
         })?;
-        self.confirm.confirm(&format!("Requests with the token {id} will be rejected."))?;
+        if !self.confirm.is_given() {
+            self.confirm.confirm(&describe_revocation(remote, id).await?)?;
+        }
         remote.client.delete_token(id).await?;
         out.print_line(&format!("token/{id} revoked"))
     }
+}
+
+/// What the revocation ends: the name of the token, and when it was last used.
+async fn describe_revocation(remote: &ServerConnection, id: TokenId) -> Result<String, Failure> {
+    let tokens = remote.client.list_tokens().await?;
+    let Some(token) = tokens.into_iter().find(|token| token.id == id) else {
+        return Ok(format!("Requests with the token {id} will be rejected."));
+    };
+    let used = match token.last_used_at {
+        Some(at) => format!("It was last used {} ago.", clock::format_age(at, clock::now())),
+        None => "It was never used.".to_owned(),
+    };
+    Ok(format!("Requests with the token {} ({id}) will be rejected. {used}", token.name))
 }
 
 async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `flotilla unpublish`: removes workloads from their clusters; the drafts stay (S0-1, R-7). Several are confirmed first.
+//! `flotilla unpublish`: removes workloads from their clusters, after a confirmation; the drafts stay (S0-1, R-7).
 
 use clap::Args;
 use domain::workload::DeletionPolicy;
@@ -78,7 +78,7 @@ impl UnpublishArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let names = self.workloads.resolve(remote).await?;
-        if self.workloads.single().is_none() {
+        if !self.confirm.is_given() {
             self.confirm.confirm(&self.workloads.describe_removal(&names, remote).await?)?;
         }
         let request = self.removal.to_request();

@@ -30,7 +30,7 @@ fn s0_2_a_changed_region_is_listed_and_used_once_it_is_confirmed() {
         read_cluster(&server)["confirmedFacts"]["region"] == "eu-west"
     });
     // Without the label, the region is that of the nodes.
-    let labeled = server.run_cli(&["cluster", "label", CLUSTER, "region-"]);
+    let labeled = server.run_cli(&["cluster", "label", CLUSTER, "region-", "--yes"]);
     assert_eq!(labeled.exit_code, 0, "{labeled}");
     let nothing = server.run_cli(&["cluster", "confirm-facts", CLUSTER, "--yes"]);
     assert_eq!((nothing.exit_code, nothing.stdout.contains("no fact waits")), (0, true), "{nothing}");

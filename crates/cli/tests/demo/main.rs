@@ -3,6 +3,7 @@
 mod bad_inputs;
 mod bulk;
 mod charts;
+mod confirmations;
 mod describe;
 mod facts;
 mod formats;
@@ -60,7 +61,7 @@ fn r7_publish_waits_until_every_cluster_is_healthy_and_status_lists_every_cluste
     let history = server.run_cli_json(&["history", "three-tier", "-o", "json"]);
     assert_eq!(history["items"][0]["message"], "first");
 
-    let gone = server.run_cli(&["unpublish", "three-tier", "--wait", "--timeout", WAIT_TIMEOUT]);
+    let gone = server.run_cli(&["unpublish", "three-tier", "--yes", "--wait", "--timeout", WAIT_TIMEOUT]);
     assert_eq!(gone.exit_code, 0, "{gone}");
     assert!(gone.stderr.contains("Namespaces that Flotilla created and volume claims"), "{gone}");
     let deleted = server.run_cli(&["delete", "three-tier", "--yes", "--wait", "--timeout", WAIT_TIMEOUT]);

@@ -95,6 +95,10 @@ fn a10_a_publish_does_not_report_clusters_that_drift_as_done() {
         r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}"#
     );
     apply(&server, &with_settings, &[]);
+    let plan = server.run_cli(&["plan", "web"]);
+    assert_eq!(plan.exit_code, 0, "drift does not reject a plan: {plan}");
+    let diff = server.run_cli(&["diff", "web"]);
+    assert_eq!(diff.exit_code, 1, "the differences, not a failure: {diff}");
     let published = publish_and_wait(&server, &[]);
     assert!(!published.stderr.contains("runs on 2 clusters"), "{published}");
     assert_eq!(published.exit_code, 4, "{published}");

@@ -33,10 +33,6 @@ fn s0_3_render_prints_what_a_cluster_would_receive_and_no_secret() {
     assert!(missing.exit_code == 1 && missing.stderr.contains("eu-west-9"), "{missing}");
     let revision = server.run_cli(&["render", "site", "--cluster", "eu-west-1", "--revision", "7"]);
     assert_eq!(revision.exit_code, 1, "{revision}");
-
-    let unconfirmed = server.run_cli(&["delete", "site"]);
-    assert_eq!(unconfirmed.exit_code, 2, "without a terminal a deletion needs --yes: {unconfirmed}");
-    assert_eq!(server.run_cli(&["get", "workload", "site"]).exit_code, 0);
 }
 
 #[test]

@@ -182,6 +182,8 @@ async fn e_6_a_preview_names_the_workloads_that_would_leave_a_cluster_and_change
     assert_eq!(preview(cordon).await, [""; 0]);
     let missing = test.hub.preview_cluster_edit("north", label(None)).await.unwrap_err();
     assert_eq!(missing.to_string(), "There is no cluster \"north\".");
+    let invalid = test.hub.preview_cluster_edit("east", label(Some("no spaces"))).await.unwrap();
+    assert_eq!(invalid.findings[0].code, "G215");
     assert_eq!(test.hub.list_cluster_workloads("east").await.unwrap(), ["everywhere", "web"]);
 
     let pending = async || {

@@ -6,7 +6,7 @@ use domain::release::ReleaseView;
 use http::Method;
 
 use super::{Client, if_match};
-use crate::{ClusterPatch, Error, FaultRequest};
+use crate::{ClusterPatch, ClusterPreview, Error, FaultRequest};
 
 impl Client {
     /// One page of clusters, by name.
@@ -28,6 +28,11 @@ impl Client {
     ) -> Result<Cluster, Error> {
         let call = self.api_call(Method::PATCH, &["clusters", name]).header(revision.map(if_match));
         call.body(patch).send_json().await
+    }
+
+    /// What this change would do; stores nothing.
+    pub async fn preview_cluster(&self, name: &str, patch: &ClusterPatch) -> Result<ClusterPreview, Error> {
+        self.cluster_action_call(name, "preview").body(patch).send_json().await
     }
 
     /// Confirms the facts that a cluster reports.

@@ -106,6 +106,23 @@ fn an_override_for_one_cluster_gets_its_name_and_blank_fields_set_nothing() {
 }
 
 #[test]
+fn an_override_for_a_selected_group_targets_it_and_gets_its_name() {
+    let selected = OverrideForm { group: "edge".into(), ..OverrideForm::blank(&list_fields(&objects())) };
+    assert!(selected.is_blank(), "the selection alone is no input");
+    let parse = |form: OverrideForm| {
+        let read = form.parse().unwrap();
+        (read.name, read.target.clusters, read.target.groups)
+    };
+    assert_eq!(parse(selected.clone()), ("edge".into(), vec![], vec!["edge".into()]));
+    let wider = OverrideForm { groups: "gold, edge".into(), clusters: "eu-1".into(), ..selected.clone() };
+    assert_eq!(parse(wider), ("edge".into(), vec!["eu-1".into()], vec!["gold".into(), "edge".into()]));
+    let named = OverrideForm { name: "small".into(), groups: "gold".into(), ..selected };
+    assert_eq!(parse(named), ("small".into(), vec![], vec!["edge".into(), "gold".into()]));
+    let typed = OverrideForm { groups: "gold".into(), ..OverrideForm::default() };
+    assert_eq!(parse(typed).0, "gold", "the only group that is named");
+}
+
+#[test]
 fn g507_an_invalid_field_has_a_finding() {
     let mut form = OverrideForm::blank(&list_fields(&objects()));
     form.fields[0].value = "many".into();

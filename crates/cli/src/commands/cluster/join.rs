@@ -6,6 +6,7 @@ use domain::labels::{Labels, is_label_key, is_label_value};
 use domain::rollout::TimeSpan;
 use wire::{AcceptRequest, InstallRequest};
 
+use super::affected::describe_workloads;
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
@@ -90,7 +91,10 @@ impl DeleteClusterArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let cluster = &self.cluster;
-        self.confirm.confirm(&format!("The cluster {cluster} will be deleted from this hub."))?;
+        if !self.confirm.is_given() {
+            let there = describe_workloads(remote, cluster).await?;
+            self.confirm.confirm(&format!("The cluster {cluster} will be deleted from this hub. {there}"))?;
+        }
         remote.client.delete_cluster(&self.cluster, self.force).await?;
         out.print_line(&format!("cluster/{} deleted", self.cluster))
     }
@@ -115,7 +119,14 @@ impl InstallManifestArgs {
 }
 
 /// Rejects an agent that waits to join.
-pub async fn reject(remote: &ServerConnection, cluster: &str, out: &Printer) -> Result<(), Failure> {
+pub async fn reject(
+    remote: &ServerConnection,
+    cluster: &str,
+    confirm: ConfirmArgs,
+    out: &Printer,
+) -> Result<(), Failure> {
+    let effect = "gets no certificate; to join later, it needs a new join token.";
+    confirm.confirm(&format!("The agent that waits to join as {cluster} {effect}"))?;
     remote.client.reject_cluster(cluster).await?;
     out.print_line(&format!("cluster/{cluster} rejected"))
 }
@@ -127,8 +138,11 @@ pub async fn revoke(
     confirm: ConfirmArgs,
     out: &Printer,
 ) -> Result<(), Failure> {
-    let effect = "is disconnected and can't connect again; its workloads keep running.";
-    confirm.confirm(&format!("The agent of {cluster} {effect}"))?;
+    if !confirm.is_given() {
+        let there = describe_workloads(remote, cluster).await?;
+        let effect = "is disconnected and can't connect again; what runs there can't be changed or removed.";
+        confirm.confirm(&format!("The agent of {cluster} {effect} {there}"))?;
+    }
     remote.client.revoke_cluster(cluster).await?;
     out.print_line(&format!("cluster/{cluster} revoked"))
 }

@@ -1,15 +1,17 @@
 //! `flotilla cluster taint`: sets and removes taints, in the syntax of `kubectl`: `key=value:Effect` sets, `key-` and
-//! `key:Effect-` remove.
+//! `key:Effect-` remove. A change by which workloads leave is confirmed first.
 
 use clap::Args;
 use domain::cluster::{Taint, TaintEffect, check_taints};
 use wire::ClusterPatch;
 
+use super::affected::confirm_change;
+use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::Printer;
 
-/// Set and remove taints of a cluster; workloads that do not tolerate them are repelled
+/// Set and remove taints of a cluster, after a confirmation if workloads would leave it
 #[derive(Args)]
 pub struct TaintArgs {
     /// Name of the cluster
@@ -17,6 +19,8 @@ pub struct TaintArgs {
     /// key[=value]:Effect sets a taint; key- and key:Effect- remove. Effects: NoSelect, PreferNoSelect, NoSelectIfNew
     #[arg(required = true, value_name = "TAINT|KEY-")]
     taints: Vec<String>,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
 }
 
 /// A change of the list.
@@ -43,6 +47,7 @@ impl TaintArgs {
             })?;
         }
         let patch = ClusterPatch { taints: Some(taints), ..ClusterPatch::default() };
+        confirm_change(remote, &self.cluster, &patch, self.confirm).await?;
         // Under the revision that was read, because the list is replaced as a whole.
         remote.client.patch_cluster(&self.cluster, &patch, Some(cluster.revision)).await?;
         out.print_line(&format!("cluster/{} tainted", self.cluster))
