@@ -6,9 +6,9 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use domain::null_character;
 use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
@@ -282,13 +282,17 @@ impl<S: Send + Sync> FromRequestParts<S> for PreferWait {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let text = parts.headers.get("prefer").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let wait = text.split(',').find_map(|part| part.trim().strip_prefix("wait="));
-        let seconds = wait.map(str::parse::<u64>).transpose();
-        // A preference that can't be read is ignored, as RFC 7240 requires.
-        let wait = seconds.ok().flatten().map_or(DEFAULT_WAIT, Duration::from_secs);
-        Ok(Self(wait.min(MAX_WAIT)))
+        Ok(Self(preferred_wait(&parts.headers).unwrap_or(DEFAULT_WAIT)))
     }
+}
+
+/// The wait that a client prefers, at most [`MAX_WAIT`]; `None` if it has no preference, or one that can't be read, which is ignored as
+/// RFC 7240 requires.
+pub fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
+    let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let mut parts = preferences.flat_map(|value| value.split([',', ';']));
+    let seconds = parts.find_map(|part| part.trim().strip_prefix("wait=")?.parse().ok())?;
+    Some(Duration::from_secs(seconds).min(MAX_WAIT))
 }
 
 /// Adds the next page as a `Link` header (RFC 8288).
@@ -330,6 +334,21 @@ mod tests {
         let own = std::thread::current().id();
         assert_eq!(parse_body(Bytes::from(vec![0; DEFAULT_BODY_BYTES]), thread).await.unwrap(), own);
         assert_ne!(parse_body(Bytes::from(vec![0; DEFAULT_BODY_BYTES + 1]), thread).await.unwrap(), own);
+    }
+
+    #[test]
+    fn a_wait_is_bounded_and_an_invalid_one_is_ignored() {
+        let seconds = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("prefer", value.parse().unwrap());
+            preferred_wait(&headers).map(|wait| wait.as_secs())
+        };
+        assert_eq!(seconds("wait=30"), Some(30));
+        assert_eq!(seconds("wait=0"), Some(0));
+        assert_eq!(seconds("respond-async, wait=5"), Some(5));
+        assert_eq!(seconds("wait=99999999"), Some(60));
+        assert_eq!(seconds("wait=-1"), None);
+        assert_eq!(preferred_wait(&HeaderMap::new()), None);
     }
 
     #[test]
