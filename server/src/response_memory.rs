@@ -187,7 +187,12 @@ fn size_key(uri: &Uri) -> String {
 
 #[cfg(test)]
 mod tests {
-    use source::memory_budget::MemoryBudget;
+    use axum::Router;
+    use axum::middleware::from_fn;
+    use axum::routing::get;
+    use domain::ClusterId;
+    use source::memory_budget::{AGENT_RESPONSES, MemoryBudget};
+    use tower::ServiceExt as _;
 
     use super::*;
     use crate::client_shares::ClientShares;
@@ -239,6 +244,31 @@ mod tests {
         let memory = SHARES.reserve("bob".to_owned(), 0).await.unwrap();
         attach(memory, response(2 << 20)).await.unwrap();
         drop(sent);
+    }
+
+    #[tokio::test]
+    async fn p19_bundles_that_one_agent_does_not_read_leave_half_of_the_memory_to_others() {
+        // Two of them are three quarters of the share of an agent.
+        let bytes = usize::try_from(AGENT_RESPONSES.bytes() / 16 * 3).unwrap();
+        let bundle = get(move || async move { vec![0_u8; bytes] });
+        let router = Router::new().route("/agent/v1/releases/{release}/bundle/{digest}", bundle);
+        let router = router.layer(from_fn(reserve_agent_response));
+        let read = async |cluster: u64, digest: &str| {
+            let agent =
+                AuthenticatedAgent { cluster: ClusterId::from_parts(cluster, 1), serial: String::new() };
+            let request = Request::get(format!("/agent/v1/releases/1/bundle/{digest}")).extension(agent);
+            router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
+        };
+        let unread = (read(1, "a").await, read(1, "b").await);
+        assert_eq!((unread.0.status(), unread.1.status()), (StatusCode::OK, StatusCode::OK));
+        let refused = read(1, "c").await;
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let text = to_bytes(refused.into_body(), usize::MAX).await.unwrap();
+        assert!(String::from_utf8_lossy(&text).contains("responses to your cluster"), "{text:?}");
+        let other = read(2, "a").await;
+        assert_eq!(other.status(), StatusCode::OK);
+        drop(unread);
+        assert_eq!(read(1, "c").await.status(), StatusCode::OK);
     }
 
     #[test]
