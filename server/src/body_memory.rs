@@ -1,7 +1,8 @@
 //! Memory for large bodies: reserved before a body is read, by its stated size, and released with the response.
 //!
 //! Each body has a limit of its own, and many at the same time would have none. A body of the usual size needs no reservation, so that
-//! usual requests never wait for large ones. Only authenticated clients get one, in a share of each user and agent ([`crate::client_shares`]).
+//! usual requests never wait for large ones. Only authenticated clients get one, in a share of each user and agent
+//! ([`crate::client_shares`]).
 
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
@@ -13,9 +14,9 @@ use hub::{Actor, AuthenticatedAgent};
 use crate::access::refuse_busy;
 use crate::client_shares::{BODIES_OF_USERS, MESSAGES_OF_AGENTS};
 use crate::console::is_form;
-use crate::input::is_json;
+use crate::input::{LARGE_BODY_BYTES, is_json};
 use crate::problem::ApiError;
-use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
+use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
 
 /// What a body in JSON or a form needs at most while it is parsed, as a multiple of its size: its values are larger than their text.
@@ -48,7 +49,7 @@ pub async fn reserve_agent_message(max_bytes: usize, request: Request, next: Nex
 /// What the body needs in memory; `None` for one of the usual size.
 fn needed_memory<B>(request: &axum::http::Request<B>, max_bytes: usize) -> Option<u64> {
     let bytes = body_bytes(request, max_bytes as u64);
-    (bytes > DEFAULT_BODY_BYTES as u64).then(|| bytes.saturating_mul(memory_factor(request)))
+    (bytes > LARGE_BODY_BYTES as u64).then(|| bytes.saturating_mul(memory_factor(request)))
 }
 
 /// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
@@ -111,7 +112,7 @@ mod tests {
             let request = request.header(CONTENT_TYPE, "application/json").body(()).unwrap();
             needed_memory(&request, 1 << 20)
         };
-        assert_eq!(needed(DEFAULT_BODY_BYTES), None);
+        assert_eq!(needed(LARGE_BODY_BYTES), None);
         assert_eq!(needed(100_000), Some(PARSED_FACTOR * 100_000));
         assert_eq!(needed(2 << 20), Some(PARSED_FACTOR << 20), "one that states more is refused");
     }
