@@ -7,8 +7,9 @@
 //! The budgets together are three quarters of the memory that the process may use, or less: a server in a small container refuses
 //! earlier, instead of being killed. Each is given in parts of 32 of that memory.
 //!
-//! What has a reservation of one budget waits for a second one only in this order: the share of a client, then the budget of all clients;
-//! [`RECEIVED_FILES`], then [`CHART_INDEXES`] or [`GIT_PACKS`]. Two that extended reservations of the same budget would wait for each other.
+//! What has a reservation waits for another one only in this order: for the response, the body of the request, what is received of
+//! another server, what is parsed of it; for each in the share of the client first, then in the budget of all. Two that extended
+//! reservations of the same budget would wait for each other.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
