@@ -197,6 +197,7 @@ async fn p19_reads_wait_by_two_parameters_only() {
             }
         }
     }
+    waiting.sort();
     let expected =
         ["/api/v1/plans/{plan} wait", "/api/v1/projects/{project}/workloads/{workload}/status Prefer"];
     assert_eq!(waiting, expected);
