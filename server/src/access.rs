@@ -157,20 +157,27 @@ fn refuse(site: &Site, kind: RouteKind, headers: &HeaderMap, error: ApiError) ->
     }
 }
 
-/// The error of a request that got no memory: one of the console for its calls, otherwise a problem.
+/// The error of a request that got no memory, in the form of the route: a page for browsers, an error of the console for its calls,
+/// otherwise a problem.
 pub fn refuse_busy(site: &Site, path: &str, headers: &HeaderMap, exhausted: MemoryExhausted) -> Response {
     let error = ApiError::from(hub::Error::from(exhausted));
-    if !matches!(route_kind(site, path), RouteKind::ServerFn) || accepts_html(headers) {
-        return error.into_response();
+    match route_kind(site, path) {
+        RouteKind::ServerFn if !accepts_html(headers) => {
+            let body = app::AppError::ServerBusy(error.detail().to_owned()).ser();
+            error.with_body(HeaderValue::from_static("application/json"), body.to_vec())
+        }
+        RouteKind::ServerFn | RouteKind::Page => {
+            let page = console::refusal_page("The server is busy", error.detail());
+            error.with_body(HeaderValue::from_static("text/html; charset=utf-8"), page.into_bytes())
+        }
+        RouteKind::Api | RouteKind::Signed | RouteKind::Public => error.into_response(),
     }
-    let body = app::AppError::ServerBusy(error.detail().to_owned()).ser();
-    error.with_body(HeaderValue::from_static("application/json"), body.to_vec())
 }
 
 /// A server function that the role does not allow: an error of the console, or without script a page that says why.
 fn refuse_server_fn(headers: &HeaderMap, error: ApiError) -> Response {
     if accepts_html(headers) {
-        let page = console::refusal_page(error.detail());
+        let page = console::refusal_page("Not allowed", error.detail());
         return error.with_body(HeaderValue::from_static("text/html; charset=utf-8"), page.into_bytes());
     }
     let body = app::AppError::Forbidden(error.detail().to_owned()).ser();

@@ -1,11 +1,8 @@
 //! Memory for large bodies: reserved before a body is read, by its stated size, and released with the response.
 //!
 //! Each body has a limit of its own, and many at the same time would have none. A body of the usual size needs no reservation, so that
-//! usual requests never wait for large ones. Only authenticated clients get one, and each user and agent at most half of it, so that slow
-//! large bodies of one of them do not stop those of others.
-
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+//! usual requests never wait for large ones. Only authenticated clients get one, in a share of each user and agent
+//! ([`crate::client_shares`]).
 
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
@@ -13,35 +10,17 @@ use axum::http::{HeaderValue, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hub::{Actor, AuthenticatedAgent};
-use parking_lot::Mutex;
-use source::memory_budget::{
-    AGENT_MESSAGES, MemoryBudget, MemoryExhausted, MemoryReservation, REQUEST_BODIES,
-};
 
 use crate::access::refuse_busy;
+use crate::client_shares::{BODIES_OF_USERS, MESSAGES_OF_AGENTS};
 use crate::console::is_form;
-use crate::input::is_json;
+use crate::input::{LARGE_BODY_BYTES, is_json};
 use crate::problem::ApiError;
-use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
+use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
 
 /// What a body in JSON or a form needs at most while it is parsed, as a multiple of its size: its values are larger than their text.
 const PARSED_FACTOR: u64 = 16;
-/// Users or agents whose shares exist although they send nothing now.
-const MAX_IDLE_SHARES: usize = 100;
-
-static BODIES_OF_USERS: BodyMemory = BodyMemory::new(&REQUEST_BODIES, "bodies of your requests");
-static MESSAGES_OF_AGENTS: BodyMemory = BodyMemory::new(&AGENT_MESSAGES, "messages of your cluster");
-
-/// The memory for large bodies of one kind of clients.
-struct BodyMemory {
-    /// That of all clients.
-    all: &'static LazyLock<MemoryBudget>,
-    /// What the share of a client is for, as a part of a sentence.
-    purpose: &'static str,
-    /// The share of each client with a large body.
-    shares: Mutex<Option<HashMap<String, Arc<MemoryBudget>>>>,
-}
 
 /// Middleware: reserves memory for the large body of a signed-in user or a program. Public routes have small bodies.
 pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {
@@ -49,8 +28,7 @@ pub async fn reserve_request_body(State(site): State<Site>, request: Request, ne
     let (Some(user), Some(bytes)) = (actor, needed_memory(&request, MAX_BODY_BYTES)) else {
         return next.run(request).await;
     };
-    let share = BODIES_OF_USERS.find_share(user);
-    match BODIES_OF_USERS.reserve(&share, bytes).await {
+    match BODIES_OF_USERS.reserve(user, bytes).await {
         Ok(_reserved) => next.run(request).await,
         Err(exhausted) => refuse_busy(&site, request.uri().path(), request.headers(), exhausted),
     }
@@ -62,46 +40,16 @@ pub async fn reserve_agent_message(max_bytes: usize, request: Request, next: Nex
     let (Some(cluster), Some(bytes)) = (agent, needed_memory(&request, max_bytes)) else {
         return next.run(request).await;
     };
-    let share = MESSAGES_OF_AGENTS.find_share(cluster);
-    match MESSAGES_OF_AGENTS.reserve(&share, bytes).await {
+    match MESSAGES_OF_AGENTS.reserve(cluster, bytes).await {
         Ok(_reserved) => next.run(request).await,
         Err(exhausted) => ApiError::from(hub::Error::from(exhausted)).into_response(),
-    }
-}
-
-impl BodyMemory {
-    const fn new(all: &'static LazyLock<MemoryBudget>, purpose: &'static str) -> Self {
-        Self { all, purpose, shares: Mutex::new(None) }
-    }
-
-    /// The share of a client.
-    fn find_share(&self, client: String) -> Arc<MemoryBudget> {
-        let mut shares = self.shares.lock();
-        let shares = shares.get_or_insert_default();
-        if shares.len() >= MAX_IDLE_SHARES {
-            shares.retain(|_, share| Arc::strong_count(share) > 1);
-        }
-        let create = || Arc::new(MemoryBudget::new(self.purpose, self.all.bytes() / 2));
-        shares.entry(client).or_insert_with(create).clone()
-    }
-
-    /// Reserves memory in the share of a client, and in that of all. What is larger than the share gets all of the share, and leaves the
-    /// rest to others.
-    async fn reserve<'a>(
-        &'a self,
-        share: &'a MemoryBudget,
-        bytes: u64,
-    ) -> Result<(MemoryReservation<'a>, MemoryReservation<'a>), MemoryExhausted> {
-        let bytes = bytes.min(share.bytes());
-        let own = share.reserve(bytes).await?;
-        Ok((own, self.all.reserve(bytes).await?))
     }
 }
 
 /// What the body needs in memory; `None` for one of the usual size.
 fn needed_memory<B>(request: &axum::http::Request<B>, max_bytes: usize) -> Option<u64> {
     let bytes = body_bytes(request, max_bytes as u64);
-    (bytes > DEFAULT_BODY_BYTES as u64).then(|| bytes.saturating_mul(memory_factor(request)))
+    (bytes > LARGE_BODY_BYTES as u64).then(|| bytes.saturating_mul(memory_factor(request)))
 }
 
 /// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
@@ -164,21 +112,8 @@ mod tests {
             let request = request.header(CONTENT_TYPE, "application/json").body(()).unwrap();
             needed_memory(&request, 1 << 20)
         };
-        assert_eq!(needed(DEFAULT_BODY_BYTES), None);
+        assert_eq!(needed(LARGE_BODY_BYTES), None);
         assert_eq!(needed(100_000), Some(PARSED_FACTOR * 100_000));
         assert_eq!(needed(2 << 20), Some(PARSED_FACTOR << 20), "one that states more is refused");
-    }
-
-    #[tokio::test]
-    async fn p19_the_largest_body_of_one_client_leaves_half_of_the_memory_to_others() {
-        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
-        static MEMORY: BodyMemory = BodyMemory::new(&ALL, "a test of one client");
-        let (ada, bob) = (MEMORY.find_share("ada".to_owned()), MEMORY.find_share("bob".to_owned()));
-        let _of_ada = MEMORY.reserve(&ada, u64::MAX).await.unwrap();
-        assert_eq!(ALL.free_bytes(), 1 << 19);
-        let _of_bob = MEMORY.reserve(&bob, u64::MAX).await.unwrap();
-        assert_eq!(ALL.free_bytes(), 0);
-        let again = MEMORY.find_share("ada".to_owned());
-        assert_eq!(again.free_bytes(), 0, "a client has one share");
     }
 }

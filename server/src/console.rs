@@ -135,13 +135,14 @@ pub fn outage_page(site: &Site, detail: &str) -> String {
     )
 }
 
-/// The page of a form that the role of the user does not allow, sent without script. The text contains no markup.
-pub fn refusal_page(detail: &str) -> String {
+/// The page of a request that is refused before it reaches the console: a form without script that the role of the user does not allow, or
+/// whatever got no memory. The texts contain no markup.
+pub fn refusal_page(title: &str, detail: &str) -> String {
     format!(
         r#"<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Not allowed</title></head>
-<body><main><h1>Not allowed</h1><p>{detail}</p><p><a href="/">Fleet</a></p></main></body></html>
+<title>{title}</title></head>
+<body><main><h1>{title}</h1><p>{detail}</p><p><a href="/">Fleet</a></p></main></body></html>
 "#
     )
 }

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::access::AuthorizedRoute;
+use crate::input::read_bytes;
 use crate::problem::{ApiError, error_chain};
 use crate::site::Site;
 
@@ -106,9 +107,7 @@ async fn execute_once(
         ));
     };
     let (mut parts, body) = request.into_parts();
-    let body = to_bytes(body, crate::router::MAX_BODY_BYTES)
-        .await
-        .map_err(|_| ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE))?;
+    let body = read_bytes(body, crate::router::MAX_BODY_BYTES).await?;
     let hash = request_hash(&parts.method, &parts.uri, &body);
     if let Some(stored) = site.hub().stored_response(actor, key, &hash).await? {
         return Ok(replay_response(stored));

@@ -1,18 +1,22 @@
 //! Extractors for bodies, queries and path parameters. Invalid input is rejected as a problem.
 
 use std::borrow::Cow;
+use std::error::Error as _;
+use std::iter::successors;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::RequestExt as _;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use domain::null_character;
 use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
+use http_body_util::LengthLimitError;
 use hub::{Actor, ActorKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,6 +28,10 @@ use crate::router::DEFAULT_BODY_BYTES;
 /// The only project, of the only organisation of the same name; any other is not found.
 pub const PROJECT: &str = "default";
 
+/// A body of more bytes is parsed beside other requests, which would wait for it, and in memory that is reserved for it
+/// (`crate::body_memory`).
+pub const LARGE_BODY_BYTES: usize = DEFAULT_BODY_BYTES;
+
 /// A JSON body of a user or program. A field that the type does not have, or that is set twice, is rejected.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
@@ -31,8 +39,8 @@ pub struct Body<T>(pub T);
 impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let bytes = read_json_body(request, state).await?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let bytes = read_json_body(request).await?;
         parse_body(bytes, parse_strictly).await.map(Self)
     }
 }
@@ -55,8 +63,8 @@ pub struct AgentMessage<T>(pub T);
 impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for AgentMessage<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let bytes = read_json_body(request, state).await?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let bytes = read_json_body(request).await?;
         parse_body(bytes, parse_agent_message).await.map(Self)
     }
 }
@@ -71,14 +79,50 @@ fn parse_agent_message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError>
     Ok(message)
 }
 
+/// A body as it is sent.
+#[derive(Debug)]
+pub struct RawBody(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for RawBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        read_limited_body(request).await.map(Self)
+    }
+}
+
 /// The bytes of a body whose type is JSON.
-async fn read_json_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
+async fn read_json_body(request: Request) -> Result<Bytes, ApiError> {
     let media_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if !media_type.is_some_and(is_json) {
         return Err(ApiError::from_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
     }
-    let read = Bytes::from_request(request, state).await;
-    read.map_err(|rejection| reject_body(&JsonRejection::from(rejection)))
+    read_limited_body(request).await
+}
+
+/// Reads a body up to the limit of its route.
+async fn read_limited_body(request: Request) -> Result<Bytes, ApiError> {
+    read_bytes(request.into_limited_body(), usize::MAX).await
+}
+
+/// Reads a body of at most this many bytes; one that has a lower limit already retains it.
+///
+/// # Errors
+/// It is too large, or does not arrive.
+pub async fn read_bytes(body: axum::body::Body, max_bytes: usize) -> Result<Bytes, ApiError> {
+    to_bytes(body, max_bytes).await.map_err(|error| {
+        let is_too_large =
+            successors(error.source(), |cause| cause.source()).any(|cause| cause.is::<LengthLimitError>());
+        if is_too_large {
+            ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
+        } else {
+            ApiError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "Timeout",
+                "The body did not arrive in time. Send it again.",
+            )
+        }
+    })
 }
 
 /// Whether a media type is that of JSON, as in `application/json; charset=utf-8` or `application/merge-patch+json`.
@@ -93,7 +137,7 @@ async fn parse_body<T: Send + 'static>(
     bytes: Bytes,
     parse: fn(&[u8]) -> Result<T, ApiError>,
 ) -> Result<T, ApiError> {
-    if bytes.len() <= DEFAULT_BODY_BYTES {
+    if bytes.len() <= LARGE_BODY_BYTES {
         return parse(&bytes);
     }
     let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
@@ -282,13 +326,17 @@ impl<S: Send + Sync> FromRequestParts<S> for PreferWait {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let text = parts.headers.get("prefer").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let wait = text.split(',').find_map(|part| part.trim().strip_prefix("wait="));
-        let seconds = wait.map(str::parse::<u64>).transpose();
-        // A preference that can't be read is ignored, as RFC 7240 requires.
-        let wait = seconds.ok().flatten().map_or(DEFAULT_WAIT, Duration::from_secs);
-        Ok(Self(wait.min(MAX_WAIT)))
+        Ok(Self(preferred_wait(&parts.headers).unwrap_or(DEFAULT_WAIT)))
     }
+}
+
+/// The wait that a client prefers, at most [`MAX_WAIT`]; `None` if it has no preference, or one that can't be read, which is ignored as
+/// RFC 7240 requires.
+pub fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
+    let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let mut parts = preferences.flat_map(|value| value.split([',', ';']));
+    let seconds = parts.find_map(|part| part.trim().strip_prefix("wait=")?.parse().ok())?;
+    Some(Duration::from_secs(seconds).min(MAX_WAIT))
 }
 
 /// Adds the next page as a `Link` header (RFC 8288).
@@ -328,8 +376,35 @@ mod tests {
             Ok(std::thread::current().id())
         }
         let own = std::thread::current().id();
-        assert_eq!(parse_body(Bytes::from(vec![0; DEFAULT_BODY_BYTES]), thread).await.unwrap(), own);
-        assert_ne!(parse_body(Bytes::from(vec![0; DEFAULT_BODY_BYTES + 1]), thread).await.unwrap(), own);
+        assert_eq!(parse_body(Bytes::from(vec![0; LARGE_BODY_BYTES]), thread).await.unwrap(), own);
+        assert_ne!(parse_body(Bytes::from(vec![0; LARGE_BODY_BYTES + 1]), thread).await.unwrap(), own);
+    }
+
+    #[test]
+    fn a_wait_is_bounded_and_an_invalid_one_is_ignored() {
+        let seconds = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("prefer", value.parse().unwrap());
+            preferred_wait(&headers).map(|wait| wait.as_secs())
+        };
+        assert_eq!(seconds("wait=30"), Some(30));
+        assert_eq!(seconds("wait=0"), Some(0));
+        assert_eq!(seconds("respond-async, wait=5"), Some(5));
+        assert_eq!(seconds("wait=99999999"), Some(60));
+        assert_eq!(seconds("wait=-1"), None);
+        assert_eq!(preferred_wait(&HeaderMap::new()), None);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_stops_is_a_timeout_and_one_beyond_any_limit_is_too_large() {
+        let parts = [Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("the client stopped"))];
+        let stopped = axum::body::Body::from_stream(futures::stream::iter(parts));
+        assert_eq!(read_bytes(stopped, 100).await.unwrap_err().status(), StatusCode::REQUEST_TIMEOUT);
+        let large = || axum::body::Body::from(vec![0; 101]);
+        assert_eq!(read_bytes(large(), 100).await.unwrap_err().status(), StatusCode::PAYLOAD_TOO_LARGE);
+        let limited = axum::body::Body::new(http_body_util::Limited::new(large(), 100));
+        assert_eq!(read_bytes(limited, 1_000).await.unwrap_err().status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(read_bytes(large(), 101).await.unwrap().len(), 101);
     }
 
     #[test]

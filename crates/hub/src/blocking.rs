@@ -41,7 +41,7 @@ pub(crate) async fn read_stored_archive<T: Send + 'static>(
 }
 
 async fn read_within<T: Send + 'static>(
-    memory: MemoryReservation<'static>,
+    memory: MemoryReservation,
     archive: Vec<u8>,
     read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
 ) -> Result<T, Error> {

@@ -72,7 +72,7 @@ fn reject(entry: &str, reason: impl Into<String>) -> ArchiveRejected {
 ///
 /// # Errors
 /// Others use it for longer than a request waits.
-pub async fn reserve_memory(packed: usize) -> Result<MemoryReservation<'static>, MemoryExhausted> {
+pub async fn reserve_memory(packed: usize) -> Result<MemoryReservation, MemoryExhausted> {
     ARCHIVES.reserve(max_memory(packed)).await
 }
 

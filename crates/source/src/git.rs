@@ -16,7 +16,7 @@ use egress::{
 
 use crate::RemoteAccess;
 use crate::identity::{authority_identity, path_identity};
-use crate::memory_budget::{GIT_PACKS, MemoryReservation};
+use crate::memory_budget::{GIT_PACKS, MemoryReservation, RECEIVED_FILES};
 use crate::reserved_body::read_reserved;
 use crate::scratch::ScratchFolder;
 
@@ -191,7 +191,7 @@ impl GitClient {
     /// Reads the pack of a response with this commit, once the memory that its objects need is free.
     async fn read_objects(
         &self,
-        (body, mut memory): (Vec<u8>, MemoryReservation<'static>),
+        (body, received): (Vec<u8>, MemoryReservation),
         commit: &str,
     ) -> Result<CommitObjects, GitError> {
         let measured = tokio::task::spawn_blocking(move || {
@@ -200,9 +200,13 @@ impl GitClient {
             Ok::<_, GitError>((pack, needed))
         });
         let (pack, needed) = measured.await.map_err(|error| GitError::from_task(&error))??;
-        GIT_PACKS.extend(&mut memory, needed.saturating_add(pack.len() as u64)).await?;
+        let memory = GIT_PACKS.reserve(needed.saturating_add(pack.len() as u64)).await?;
         let (commit, scratch) = (commit.to_owned(), self.scratch.clone());
-        let read = tokio::task::spawn_blocking(move || CommitObjects::read(&pack, &commit, &scratch, memory));
+        let read = tokio::task::spawn_blocking(move || {
+            let objects = CommitObjects::read(&pack, &commit, &scratch, memory);
+            drop((pack, received));
+            objects
+        });
         read.await.map_err(|error| GitError::from_task(&error))?
     }
 
@@ -243,14 +247,14 @@ impl GitClient {
         &self,
         session: &Session<'_>,
         bytes: &[u8],
-    ) -> Result<(Vec<u8>, MemoryReservation<'static>), GitError> {
+    ) -> Result<(Vec<u8>, MemoryReservation), GitError> {
         let request = self.command_request(session, bytes, MAX_PACK_BYTES);
         let mut stream = self.egress.open(request).await?;
         if !stream.status().is_success() {
             return Err(GitError::from_status(&stream.read_to_end().await?));
         }
         check_content_type(stream.headers(), RESULT_TYPE)?;
-        read_reserved(&mut stream, &GIT_PACKS).await
+        read_reserved(&mut stream, &RECEIVED_FILES).await
     }
 
     fn command_request<'a>(

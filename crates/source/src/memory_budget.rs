@@ -5,37 +5,47 @@
 //! [`RESERVE_WAIT`]: then the request is answered with 503, or the background task tries again later.
 //!
 //! The budgets together are three quarters of the memory that the process may use, or less: a server in a small container refuses
-//! earlier, instead of being killed. Each is given in sixteenths of that memory.
+//! earlier, instead of being killed. Each is given in parts of 32 of that memory.
+//!
+//! What has a reservation waits for another one only in this order: for the response, the body of the request, what is received of
+//! another server, what is parsed of it; for each in the share of the client first, then in the budget of all. Two that extended
+//! reservations of the same budget would wait for each other.
 
 use std::fmt;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::memory_limit::process_memory;
 
 /// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
 pub static REQUEST_BODIES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 1));
+    LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 2));
 /// Responses of the console and the REST API that are larger than usual ones, until they are sent.
 pub static RESPONSES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("large responses", 256 << 20, 1));
-/// The same for messages of agents.
+    LazyLock::new(|| MemoryBudget::of_process("large responses", 256 << 20, 2));
+/// Responses of which the size is not known, while they are built. They do not wait for large ones.
+pub static UNKNOWN_RESPONSES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("responses of unknown size", 128 << 20, 1));
+/// Messages of agents that are larger than usual ones, until the response.
 pub static AGENT_MESSAGES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 1));
-/// The same for responses to agents.
+    LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 2));
+/// Responses to agents that are larger than usual ones, until they are sent.
 pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 1));
+    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 2));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 2));
+    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 4));
+/// Indexes and packs that are received from other servers, until they are parsed and indexed.
+pub static RECEIVED_FILES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 3));
 /// Indexes of chart repositories that are parsed.
 pub static CHART_INDEXES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are read", 1 << 30, 3));
-/// Packs of Git repositories that are indexed.
+    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are parsed", 1 << 30, 4));
+/// Packs of Git repositories that are indexed and read.
 pub static GIT_PACKS: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are read", 768 << 20, 3));
+    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are indexed", 768 << 20, 4));
 
 /// How long a reservation waits for others to end.
 pub const RESERVE_WAIT: Duration = Duration::from_secs(10);
@@ -50,16 +60,16 @@ pub struct MemoryBudget {
     /// What it is for, as a part of a sentence.
     purpose: &'static str,
     bytes: u64,
-    free: Semaphore,
+    free: Arc<Semaphore>,
 }
 
 /// Reserved memory; it is free again when this is dropped.
 #[derive(Debug)]
-pub struct MemoryReservation<'a> {
-    permit: SemaphorePermit<'a>,
+pub struct MemoryReservation {
+    permit: OwnedSemaphorePermit,
 }
 
-impl MemoryReservation<'_> {
+impl MemoryReservation {
     /// Releases what exceeds this many bytes.
     pub fn shrink_to(&mut self, bytes: u64) {
         let units = usize::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(usize::MAX);
@@ -79,7 +89,7 @@ impl fmt::Display for MemoryExhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "The server is busy: the memory for {} ({} MiB) is in use by others.",
+            "The server is busy: the memory for {} ({} MiB) is in use by other requests.",
             self.purpose,
             self.bytes >> 20
         )
@@ -90,20 +100,20 @@ impl std::error::Error for MemoryExhausted {}
 
 impl MemoryBudget {
     /// A budget of this many bytes.
-    pub const fn new(purpose: &'static str, bytes: u64) -> Self {
-        Self { purpose, bytes, free: Semaphore::const_new((bytes / UNIT_BYTES) as usize) }
+    pub fn new(purpose: &'static str, bytes: u64) -> Self {
+        Self { purpose, bytes, free: Arc::new(Semaphore::new((bytes / UNIT_BYTES) as usize)) }
     }
 
-    /// A budget of `most` bytes, and at most so many sixteenths of the memory that the process may use.
-    fn of_process(purpose: &'static str, most: u64, sixteenths: u64) -> Self {
-        Self::new(purpose, share_of(process_memory(), most, sixteenths))
+    /// A budget of `most` bytes, and at most so many parts of 32 of the memory that the process may use.
+    fn of_process(purpose: &'static str, most: u64, parts: u64) -> Self {
+        Self::new(purpose, share_of(process_memory(), most, parts))
     }
 
     /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone.
     ///
     /// # Errors
     /// It was not free within [`RESERVE_WAIT`].
-    pub async fn reserve(&self, bytes: u64) -> Result<MemoryReservation<'_>, MemoryExhausted> {
+    pub async fn reserve(&self, bytes: u64) -> Result<MemoryReservation, MemoryExhausted> {
         self.reserve_within(bytes, RESERVE_WAIT).await
     }
 
@@ -115,9 +125,9 @@ impl MemoryBudget {
         &self,
         bytes: u64,
         wait: Duration,
-    ) -> Result<MemoryReservation<'_>, MemoryExhausted> {
+    ) -> Result<MemoryReservation, MemoryExhausted> {
         let units = bytes.min(self.bytes).div_ceil(UNIT_BYTES);
-        let acquired = self.free.acquire_many(u32::try_from(units).unwrap_or(u32::MAX));
+        let acquired = self.free.clone().acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX));
         match tokio::time::timeout(wait, acquired).await {
             Ok(Ok(permit)) => Ok(MemoryReservation { permit }),
             // The semaphore is never closed.
@@ -133,13 +143,13 @@ impl MemoryBudget {
     }
 
     /// Extends a reservation of this budget to this many bytes in all, and waits for them as [`Self::reserve`] does. What is larger than
-    /// the budget gets all of it, alone.
+    /// the budget gets all of it, alone. Two that are extended may wait for each other; the first that fails releases its part.
     ///
     /// # Errors
     /// They were not free within [`RESERVE_WAIT`]; the reservation stays as it was.
-    pub async fn extend<'a>(
-        &'a self,
-        reservation: &mut MemoryReservation<'a>,
+    pub async fn extend(
+        &self,
+        reservation: &mut MemoryReservation,
         bytes: u64,
     ) -> Result<(), MemoryExhausted> {
         self.extend_within(reservation, bytes, RESERVE_WAIT).await
@@ -149,9 +159,9 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// They were not free within the wait; the reservation stays as it was.
-    pub async fn extend_within<'a>(
-        &'a self,
-        reservation: &mut MemoryReservation<'a>,
+    pub async fn extend_within(
+        &self,
+        reservation: &mut MemoryReservation,
         bytes: u64,
         wait: Duration,
     ) -> Result<(), MemoryExhausted> {
@@ -175,9 +185,9 @@ impl MemoryBudget {
     }
 }
 
-/// `most`, or so many sixteenths of the memory if that is less; a whole number of units, and never none.
-fn share_of(memory: Option<u64>, most: u64, sixteenths: u64) -> u64 {
-    let share = memory.map_or(most, |memory| most.min(memory / 16 * sixteenths));
+/// `most`, or so many parts of 32 of the memory if that is less; a whole number of units, and never none.
+fn share_of(memory: Option<u64>, most: u64, parts: u64) -> u64 {
+    let share = memory.map_or(most, |memory| most.min(memory / 32 * parts));
     (share / UNIT_BYTES).max(1) * UNIT_BYTES
 }
 
@@ -219,14 +229,16 @@ mod tests {
     fn p19_the_budgets_fit_together_into_the_memory_of_the_process() {
         assert_eq!(share_of(None, 256 << 20, 2), 256 << 20);
         assert_eq!(share_of(Some(64 << 30), 256 << 20, 2), 256 << 20);
-        assert_eq!(share_of(Some(1 << 30), 256 << 20, 2), 128 << 20);
+        assert_eq!(share_of(Some(1 << 30), 256 << 20, 4), 128 << 20);
         assert_eq!(share_of(Some(100), 256 << 20, 2), UNIT_BYTES);
         let budgets = [
             &REQUEST_BODIES,
             &RESPONSES,
+            &UNKNOWN_RESPONSES,
             &AGENT_MESSAGES,
             &AGENT_RESPONSES,
             &ARCHIVES,
+            &RECEIVED_FILES,
             &CHART_INDEXES,
             &GIT_PACKS,
         ];
@@ -247,7 +259,7 @@ mod tests {
 
     #[tokio::test]
     async fn p19_a_reservation_that_waits_is_served_when_memory_is_released() {
-        static BUDGET: MemoryBudget = MemoryBudget::new("a test", 1 << 20);
+        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
         let held = BUDGET.reserve(1 << 20).await.unwrap();
         let waiting = tokio::spawn(BUDGET.reserve(1 << 20));
         tokio::task::yield_now().await;

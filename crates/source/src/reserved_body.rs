@@ -11,8 +11,8 @@ const STEP_BYTES: usize = 1 << 20;
 /// Reads the rest of a response, with the reservation of its memory.
 pub(crate) async fn read_reserved<E>(
     stream: &mut ResponseStream,
-    budget: &'static MemoryBudget,
-) -> Result<(Vec<u8>, MemoryReservation<'static>), E>
+    budget: &MemoryBudget,
+) -> Result<(Vec<u8>, MemoryReservation), E>
 where
     E: From<FetchError> + From<MemoryExhausted>,
 {
@@ -43,9 +43,9 @@ mod tests {
     use crate::RemoteAccess;
     use crate::git::{GitError, GitErrorKind};
 
-    type Body = Result<(Vec<u8>, MemoryReservation<'static>), GitError>;
+    type Body = Result<(Vec<u8>, MemoryReservation), GitError>;
 
-    async fn read(url: &str, budget: &'static MemoryBudget) -> Body {
+    async fn read(url: &str, budget: &MemoryBudget) -> Body {
         let timeout = Duration::from_secs(60);
         let options = EgressOptions {
             user_agent: "test",
@@ -71,30 +71,26 @@ mod tests {
 
     #[tokio::test]
     async fn p19_a_body_is_received_only_with_memory_for_it_whether_or_not_its_size_is_stated() {
-        static STATED: MemoryBudget = MemoryBudget::new("a test", 4 << 20);
-        static UNKNOWN: MemoryBudget = MemoryBudget::new("another test", 4 << 20);
+        let known = MemoryBudget::new("a test", 4 << 20);
+        let unknown = MemoryBudget::new("another test", 4 << 20);
         let server = HttpServer::start(|_, request| match &*request.path {
             "/endless" => HttpResponse::endless(),
             _ => HttpResponse::ok("a".repeat(3 << 20)),
         })
         .await;
         let (stated, endless) = (server.url("/stated"), server.url("/endless"));
-        let others = (STATED.reserve(2 << 20).await.unwrap(), UNKNOWN.reserve(2 << 20).await.unwrap());
-        let (first, second) = tokio::join!(read(&stated, &STATED), read(&endless, &UNKNOWN));
+        let others = (known.reserve(2 << 20).await.unwrap(), unknown.reserve(2 << 20).await.unwrap());
+        let (first, second) = tokio::join!(read(&stated, &known), read(&endless, &unknown));
         for refused in [first, second] {
             assert_eq!(refused.unwrap_err().kind, GitErrorKind::ServerBusy);
         }
-        assert_eq!(
-            (STATED.free_bytes(), UNKNOWN.free_bytes()),
-            (2 << 20, 2 << 20),
-            "nothing is left of both"
-        );
+        assert_eq!((known.free_bytes(), unknown.free_bytes()), (2 << 20, 2 << 20), "nothing is left of both");
         drop(others);
-        let (body, memory) = read(&stated, &STATED).await.unwrap();
-        assert_eq!((body.len(), STATED.free_bytes()), (3 << 20, 1 << 20));
+        let (body, memory) = read(&stated, &known).await.unwrap();
+        assert_eq!((body.len(), known.free_bytes()), (3 << 20, 1 << 20));
         drop(memory);
         // What has no end meets the limit of its size, and leaves nothing either.
-        assert_eq!(read(&endless, &UNKNOWN).await.unwrap_err().kind, GitErrorKind::TooLarge);
-        assert_eq!(UNKNOWN.free_bytes(), 4 << 20);
+        assert_eq!(read(&endless, &unknown).await.unwrap_err().kind, GitErrorKind::TooLarge);
+        assert_eq!(unknown.free_bytes(), 4 << 20);
     }
 }

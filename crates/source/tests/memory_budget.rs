@@ -1,17 +1,25 @@
 //! What gets no memory is refused for now, and read as soon as others have released theirs (P19).
 
+use std::time::Duration;
+
 use source::RemoteAccess;
-use source::memory_budget::CHART_INDEXES;
+use source::memory_budget::{CHART_INDEXES, RECEIVED_FILES};
 use source::repository::{Repository, RepositoryClient, RepositoryErrorKind, RepositoryOptions};
 use testkit::{HttpResponse, HttpServer};
+use tokio::sync::Mutex;
 
-// The only test of this program: it uses up a budget of the whole process.
+/// The tests use up budgets of the whole process, one after the other.
+static WHOLE_BUDGET: Mutex<()> = Mutex::const_new(());
+
+fn repository(url: &str) -> Repository {
+    Repository::new(RepositoryOptions { url, plain_http: true, login: None }).unwrap()
+}
+
 #[tokio::test]
 async fn p19_an_index_is_parsed_only_with_memory_for_it() {
+    let _alone = WHOLE_BUDGET.lock().await;
     let server = HttpServer::start(|_, _| HttpResponse::ok("apiVersion: v1\nentries: {}\n")).await;
-    let url = server.url("/charts");
-    let options = RepositoryOptions { url: &url, plain_http: true, login: None };
-    let repository = Repository::new(options).unwrap();
+    let repository = repository(&server.url("/charts"));
     let client = RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap();
     let all = CHART_INDEXES.free_bytes();
     let held = CHART_INDEXES.reserve(u64::MAX).await.unwrap();
@@ -25,4 +33,32 @@ async fn p19_an_index_is_parsed_only_with_memory_for_it() {
     drop(held);
     assert_eq!(fetching.await.unwrap().unwrap().charts().count(), 0);
     assert_eq!(CHART_INDEXES.free_bytes(), all);
+}
+
+#[tokio::test]
+async fn p19_indexes_that_need_the_whole_budget_are_parsed_one_after_the_other() {
+    let _alone = WHOLE_BUDGET.lock().await;
+    let index = format!("apiVersion: v1\nentries: {{}}\n# {}\n", "a".repeat(100 << 10));
+    let size = index.len() as u64;
+    let server = HttpServer::start(move |_, _| HttpResponse::ok(index.clone())).await;
+    let (all, all_received) = (CHART_INDEXES.free_bytes(), RECEIVED_FILES.free_bytes());
+    let mut others = CHART_INDEXES.reserve(u64::MAX).await.unwrap();
+    let fetching = ["/a", "/b"].map(|path| {
+        let repository = repository(&server.url(path));
+        let client = RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap();
+        tokio::spawn(async move { client.fetch_index(&repository).await })
+    });
+    // Both indexes are in memory, and each waits for what only one of them can have.
+    let both_received = async {
+        while RECEIVED_FILES.free_bytes() > all_received - 2 * size {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), both_received).await.expect("both are received");
+    others.shrink_to(all - 41 * size);
+    for fetched in fetching {
+        assert_eq!(fetched.await.unwrap().unwrap().charts().count(), 0);
+    }
+    drop(others);
+    assert_eq!((CHART_INDEXES.free_bytes(), RECEIVED_FILES.free_bytes()), (all, all_received));
 }

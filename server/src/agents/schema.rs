@@ -1,14 +1,13 @@
 //! `PUT /agent/v1/schema/{digest}`: the schema of the kinds that the cluster's API server serves.
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use domain::Digest;
 use serde::Deserialize;
 
 use super::AgentApiState;
 use super::authenticate::AgentConnection;
-use crate::input::Path;
+use crate::input::{Path, RawBody};
 use crate::problem::ApiError;
 
 /// Path parameters, as text: an unparsable digest is answered with 404.
@@ -22,7 +21,7 @@ pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
     Path(which): Path<SchemaPath>,
-    body: Bytes,
+    RawBody(body): RawBody,
 ) -> Result<Json<serde_json::Value>, ApiError> {
     let missing = || hub::Error::not_found("schema", which.digest.chars().take(80).collect::<String>());
     let digest: Digest = which.digest.parse().map_err(|_| missing())?;

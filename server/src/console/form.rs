@@ -1,19 +1,16 @@
 //! Forms that are sent to server functions, with the bounds of bodies in JSON: their memory is reserved before they are read
 //! (`crate::body_memory`), their fields are counted before they are parsed, and large ones do not occupy the thread of other requests.
 
-use std::error::Error as _;
 use std::future::poll_fn;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use http_body_util::LengthLimitError;
 use hub::run_blocking_in_place;
 
 use crate::encoded_text;
+use crate::input::{LARGE_BODY_BYTES, read_bytes};
 use crate::problem::ApiError;
-use crate::router::DEFAULT_BODY_BYTES;
 
 /// Most fields of a form: each needs some hundred bytes when it is parsed, however short it is. The form for the values of a chart has 2 000.
 const MAX_FIELDS: usize = 50_000;
@@ -38,19 +35,8 @@ pub fn is_form(media_type: &str) -> bool {
 /// It has too many bytes or fields, does not arrive, or has a field that can't be stored.
 pub async fn read(request: Request, max_bytes: usize) -> Result<FormRequest, ApiError> {
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, max_bytes).await.map_err(|error| {
-        let is_too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
-        if is_too_large {
-            ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
-        } else {
-            ApiError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "Timeout",
-                "The body did not arrive in time. Send it again.",
-            )
-        }
-    })?;
-    let is_large = body.len() > DEFAULT_BODY_BYTES;
+    let body = read_bytes(body, max_bytes).await?;
+    let is_large = body.len() > LARGE_BODY_BYTES;
     let media_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_form = media_type.is_some_and(is_form);
     if is_large {
@@ -85,6 +71,8 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
+    use axum::http::StatusCode;
+
     use super::*;
 
     fn form(body: String) -> Request {
@@ -97,7 +85,7 @@ mod tests {
     async fn p19_a_form_is_bounded_in_bytes_and_fields() {
         let small = read(form("a=b&c=d".to_owned()), 100_000).await.unwrap();
         assert!(!small.is_large);
-        let large = read(form(format!("a={}", "b".repeat(DEFAULT_BODY_BYTES))), 100_000).await.unwrap();
+        let large = read(form(format!("a={}", "b".repeat(LARGE_BODY_BYTES))), 100_000).await.unwrap();
         assert!(large.is_large);
         let too_large = read(form("a".repeat(100_001)), 100_000).await.err().unwrap();
         assert_eq!(too_large.status(), StatusCode::PAYLOAD_TOO_LARGE);

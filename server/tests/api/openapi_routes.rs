@@ -182,3 +182,23 @@ fn check_schema(document: &OpenApiDocument, schema: &Value, at: &str) {
         check_schema(document, child, &format!("{at}/{key}"));
     }
 }
+
+/// What waits in another way reserves its memory for as long as it waits (`server/src/response_memory.rs`).
+#[tokio::test]
+async fn p19_reads_wait_by_two_parameters_only() {
+    let server = TestServer::start().await;
+    let document = read_document(&server).await;
+    let mut waiting = Vec::new();
+    for operation in document.list_operations().iter().filter(|operation| operation.method == Method::GET) {
+        for parameter in operation.value["parameters"].as_array().into_iter().flatten() {
+            let name = document.resolve(parameter)["name"].as_str().unwrap();
+            if ["wait", "prefer"].contains(&&*name.to_lowercase()) {
+                waiting.push(format!("{} {name}", operation.path));
+            }
+        }
+    }
+    waiting.sort();
+    let expected =
+        ["/api/v1/plans/{plan} wait", "/api/v1/projects/{project}/workloads/{workload}/status Prefer"];
+    assert_eq!(waiting, expected);
+}

@@ -183,6 +183,28 @@ async fn p19_forms_of_the_console_are_bounded_in_fields_before_they_are_parsed()
 }
 
 #[tokio::test]
+async fn a_body_that_stops_is_a_timeout_wherever_it_is_read() {
+    let server = TestServer::start().await;
+    let stopped = || {
+        let parts = [Ok("{".as_bytes()), Err(std::io::Error::other("the client stopped"))];
+        Body::from_stream(futures::stream::iter(parts))
+    };
+    let json = ("content-type", "application/json");
+    let charts = "/api/v1/projects/default/charts";
+    for (path, headers) in [
+        (WORKLOADS, vec![json]),
+        (WORKLOADS, vec![json, ("idempotency-key", "stopped")]),
+        (charts, vec![("content-type", "application/gzip")]),
+    ] {
+        let answer = server.send(Method::POST, path, &headers, stopped()).await;
+        assert_eq!(answer.problem(), (408, "Timeout".to_owned()), "{path} {headers:?}");
+    }
+    let mut of_form = form("/api/fn/sign_in", "", &[]);
+    *of_form.body_mut() = stopped();
+    assert_eq!(server.send_raw(of_form).await.problem(), (408, "Timeout".to_owned()));
+}
+
+#[tokio::test]
 async fn a_path_that_is_not_utf8_is_rejected() {
     let server = TestServer::start().await;
     assert_eq!(server.get(&format!("{WORKLOADS}/%ff%fe")).await.problem().0, 400);

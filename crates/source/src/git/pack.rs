@@ -50,7 +50,7 @@ pub struct CommitObjects {
     /// Removed when it is dropped.
     _folder: tempfile::TempDir,
     /// The memory that indexing and reading need.
-    _memory: MemoryReservation<'static>,
+    _memory: MemoryReservation,
 }
 
 impl std::fmt::Debug for CommitObjects {
@@ -87,7 +87,7 @@ impl CommitObjects {
         pack: &[u8],
         commit: &str,
         scratch: &ScratchFolder,
-        memory: MemoryReservation<'static>,
+        memory: MemoryReservation,
     ) -> Result<Self, GitError> {
         let folder = scratch.create_folder("git-").map_err(|e| io_error(&e))?;
         let interrupt = Arc::new(AtomicBool::new(false));

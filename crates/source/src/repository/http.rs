@@ -7,7 +7,7 @@ use super::index::{MAX_INDEX_BYTES, RepositoryIndex, RepositoryVersion, estimate
 use super::location::OciRegistry;
 use super::{ChartRequest, FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
 use crate::archive::MAX_ARCHIVE_BYTES;
-use crate::memory_budget::CHART_INDEXES;
+use crate::memory_budget::{CHART_INDEXES, RECEIVED_FILES};
 use crate::reserved_body::read_reserved;
 
 impl RepositoryClient {
@@ -52,11 +52,11 @@ impl RepositoryClient {
         }
         let validators = CacheValidators::from_headers(response.headers());
         let (repository, policy) = (repository.clone(), response.policy());
-        let (body, mut memory) = read_reserved::<RepositoryError>(&mut response, &CHART_INDEXES).await?;
-        CHART_INDEXES.extend(&mut memory, estimate_memory(&body)).await?;
+        let (body, received) = read_reserved::<RepositoryError>(&mut response, &RECEIVED_FILES).await?;
+        let memory = CHART_INDEXES.reserve(estimate_memory(&body)).await?;
         let parsed = tokio::task::spawn_blocking(move || {
             let index = RepositoryIndex::parse(&body, repository, policy);
-            drop((body, memory));
+            drop((body, received, memory));
             index
         });
         let index = parsed.await.map_err(|error| RepositoryError::from_task(&error))??;

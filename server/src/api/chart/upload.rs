@@ -1,13 +1,12 @@
 //! REST operation: upload chart.
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::chart::ChartVersion;
 use hub::Hub;
 
-use crate::input::{Caller, Path, ProjectPath};
+use crate::input::{Caller, Path, ProjectPath, RawBody};
 use crate::problem::ApiError;
 
 /// Stores a packed chart (`.tgz`) as `local/<name>`. The same archive again is no change; another archive of the same version is
@@ -23,7 +22,7 @@ pub async fn upload_chart(
     State(hub): State<Hub>,
     Path(ProjectPath {}): Path<ProjectPath>,
     Caller(actor): Caller,
-    archive: Bytes,
+    RawBody(archive): RawBody,
 ) -> Result<(StatusCode, Json<ChartVersion>), ApiError> {
     Ok((StatusCode::CREATED, Json(hub.upload_chart(&actor, archive.into()).await?)))
 }

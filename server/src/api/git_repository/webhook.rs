@@ -1,12 +1,11 @@
 //! REST operation: receive the webhook of a Git repository.
 
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use hub::{Hub, WebhookSignature};
 
 use super::GitRepositoryPath;
-use crate::input::Path;
+use crate::input::{Path, RawBody};
 use crate::problem::ApiError;
 
 /// Largest body of a webhook, in bytes.
@@ -30,7 +29,7 @@ pub async fn receive_git_webhook(
     State(hub): State<Hub>,
     Path(path): Path<GitRepositoryPath>,
     headers: HeaderMap,
-    body: Bytes,
+    RawBody(body): RawBody,
 ) -> Result<StatusCode, ApiError> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let hmac = header("x-hub-signature-256").map(WebhookSignature::Hmac);

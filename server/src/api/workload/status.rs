@@ -10,11 +10,9 @@ use hub::Hub;
 use tokio::time::Instant;
 use wire::WorkloadStatus;
 
-use crate::input::{Path, WorkloadPath};
+use crate::input::{Path, WorkloadPath, preferred_wait};
 use crate::problem::ApiError;
 
-/// The longest wait a client may request.
-const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The shortest time between two database queries while waiting.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -33,7 +31,7 @@ pub async fn get_workload_status(
     Path(path): Path<WorkloadPath>,
     headers: HeaderMap,
 ) -> Result<Json<WorkloadStatus>, ApiError> {
-    let until = Instant::now() + preferred_wait(&headers);
+    let until = Instant::now() + preferred_wait(&headers).unwrap_or_default();
     let mut notices = hub.subscribe_events();
     loop {
         notices.mark_unchanged();
@@ -59,32 +57,5 @@ async fn load_status(hub: &Hub, workload: &str) -> Result<WorkloadStatus, ApiErr
             let failures = hub.list_workload_failures(workload).await?;
             return Ok(WorkloadStatus::from_releases(releases, rollout, failures));
         }
-    }
-}
-
-/// The requested wait; zero if the header is missing or has no valid `preferred_wait`, because it is only a preference.
-fn preferred_wait(headers: &HeaderMap) -> Duration {
-    let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    let mut parts = preferences.flat_map(|value| value.split([',', ';']));
-    let seconds = parts.find_map(|part| part.trim().strip_prefix("wait=")?.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(0)).min(MAX_WAIT)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wait_is_bounded_and_an_invalid_one_is_ignored() {
-        let seconds = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert("prefer", value.parse().unwrap());
-            preferred_wait(&headers).as_secs()
-        };
-        assert_eq!(seconds("wait=30"), 30);
-        assert_eq!(seconds("respond-async, wait=5"), 5);
-        assert_eq!(seconds("wait=99999999"), 60);
-        assert_eq!(seconds("wait=-1"), 0);
-        assert_eq!(preferred_wait(&HeaderMap::new()).as_secs(), 0);
     }
 }

@@ -1,0 +1,150 @@
+//! Shares of the memory for bodies and responses: what one user or agent sends or reads slowly leaves the rest to others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use source::memory_budget::{
+    AGENT_MESSAGES, AGENT_RESPONSES, MemoryBudget, MemoryExhausted, MemoryReservation, REQUEST_BODIES,
+    RESPONSES, UNKNOWN_RESPONSES,
+};
+
+/// Clients whose shares exist although they use nothing now.
+const MAX_IDLE_SHARES: usize = 100;
+
+/// Large bodies of the requests of each user.
+pub static BODIES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_BODIES, "bodies of your requests");
+/// Large messages of each agent.
+pub static MESSAGES_OF_AGENTS: ClientShares = ClientShares::new(&AGENT_MESSAGES, "messages of your cluster");
+/// Large responses to each user.
+pub static RESPONSES_TO_USERS: ClientShares = ClientShares::new(&RESPONSES, "your large responses");
+/// Responses of unknown size to each user, while they are built.
+pub static UNKNOWN_RESPONSES_TO_USERS: ClientShares =
+    ClientShares::new(&UNKNOWN_RESPONSES, "your responses of unknown size");
+/// Large responses to each agent.
+pub static RESPONSES_TO_AGENTS: ClientShares =
+    ClientShares::new(&AGENT_RESPONSES, "responses to your cluster");
+
+/// A budget of which each client has at most half.
+pub struct ClientShares {
+    /// That of all clients.
+    all: &'static LazyLock<MemoryBudget>,
+    /// What the share of a client is for, as a part of a sentence.
+    purpose: &'static str,
+    clients: Mutex<Clients>,
+}
+
+/// The shares of the clients that use memory now, and some others.
+struct Clients {
+    shares: BTreeMap<String, Arc<MemoryBudget>>,
+    /// The number of shares at which those that nobody uses are removed.
+    sweep_at: usize,
+}
+
+/// Memory that is reserved in the share of a client, and in the budget of all clients.
+pub struct ClientReservation {
+    share: Arc<MemoryBudget>,
+    all: &'static MemoryBudget,
+    of_share: MemoryReservation,
+    of_all: MemoryReservation,
+}
+
+impl ClientShares {
+    /// Shares of this budget, whose purpose is a part of a sentence.
+    pub const fn new(all: &'static LazyLock<MemoryBudget>, purpose: &'static str) -> Self {
+        let clients = Clients { shares: BTreeMap::new(), sweep_at: MAX_IDLE_SHARES };
+        Self { all, purpose, clients: Mutex::new(clients) }
+    }
+
+    /// Reserves memory in the share of a client, then in the budget of all, and waits for it. What is larger than the share gets all of
+    /// the share, and leaves the rest to others.
+    ///
+    /// # Errors
+    /// It was not free within [`source::memory_budget::RESERVE_WAIT`].
+    pub async fn reserve(&self, client: String, bytes: u64) -> Result<ClientReservation, MemoryExhausted> {
+        let share = self.find_share(client);
+        let all: &'static MemoryBudget = self.all;
+        let bytes = bytes.min(share.bytes());
+        let of_share = share.reserve(bytes).await?;
+        let of_all = all.reserve(bytes).await?;
+        Ok(ClientReservation { share, all, of_share, of_all })
+    }
+
+    /// The share of a client.
+    fn find_share(&self, client: String) -> Arc<MemoryBudget> {
+        let mut clients = self.clients.lock();
+        if clients.shares.len() >= clients.sweep_at {
+            // A reservation refers to its share, also while it waits.
+            clients.shares.retain(|_, share| Arc::strong_count(share) > 1);
+            clients.sweep_at = MAX_IDLE_SHARES.max(2 * clients.shares.len());
+        }
+        let create = || Arc::new(MemoryBudget::new(self.purpose, self.all.bytes() / 2));
+        clients.shares.entry(client).or_insert_with(create).clone()
+    }
+}
+
+impl ClientReservation {
+    /// Changes the reservation to this many bytes, or to all of the share. What is not free now is refused.
+    ///
+    /// # Errors
+    /// The memory is in use.
+    pub async fn resize(&mut self, bytes: u64) -> Result<(), MemoryExhausted> {
+        let bytes = bytes.min(self.share.bytes());
+        self.share.extend_within(&mut self.of_share, bytes, Duration::ZERO).await?;
+        self.all.extend_within(&mut self.of_all, bytes, Duration::ZERO).await?;
+        self.of_share.shrink_to(bytes);
+        self.of_all.shrink_to(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn p19_what_one_client_reserves_leaves_half_of_the_memory_to_others() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let of_ada = SHARES.reserve("ada".to_owned(), u64::MAX).await.unwrap();
+        assert_eq!(ALL.free_bytes(), 1 << 19);
+        let _of_bob = SHARES.reserve("bob".to_owned(), u64::MAX).await.unwrap();
+        assert_eq!(ALL.free_bytes(), 0);
+        let share = SHARES.find_share("ada".to_owned());
+        assert_eq!(share.free_bytes(), 0, "a client has one share");
+        drop(of_ada);
+        assert_eq!((share.free_bytes(), ALL.free_bytes()), (1 << 19, 1 << 19));
+    }
+
+    #[tokio::test]
+    async fn p19_a_reservation_that_grows_beyond_the_share_of_its_client_leaves_half_of_the_memory_to_others()
+    {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let mut growing = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
+        growing.resize(u64::MAX).await.unwrap();
+        assert_eq!(ALL.free_bytes(), 1 << 19);
+        let mut second = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
+        let refused = second.resize(1 << 10).await.unwrap_err();
+        assert!(refused.to_string().contains("a test of one client"), "{refused}");
+        growing.resize(1 << 10).await.unwrap();
+        assert_eq!(ALL.free_bytes(), (1 << 20) - (1 << 10));
+        second.resize(1 << 10).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn p19_shares_of_clients_that_use_nothing_are_removed_and_others_stay() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let mut used = SHARES.reserve("ada".to_owned(), 1 << 10).await.unwrap();
+        for number in 0..10 * MAX_IDLE_SHARES {
+            drop(SHARES.reserve(format!("agent-{number}"), 1 << 10).await.unwrap());
+        }
+        assert!(SHARES.clients.lock().shares.len() <= MAX_IDLE_SHARES);
+        let share = SHARES.find_share("ada".to_owned());
+        assert_eq!(share.free_bytes(), (1 << 19) - (1 << 10), "the share of a used reservation stays");
+        used.resize(0).await.unwrap();
+        assert_eq!(share.free_bytes(), 1 << 19);
+    }
+}
