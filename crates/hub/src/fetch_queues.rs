@@ -15,7 +15,7 @@ const COMMITS: QueueLimits = limits(6, 2);
 /// Refs and tags: a list of 2 MiB each, for at most 20 s.
 pub(crate) const REFS: QueueLimits = limits(32, 4);
 /// Indexes: each may have 32 MiB as text.
-const INDEXES: QueueLimits = limits(6, 2);
+pub(crate) const INDEXES: QueueLimits = limits(6, 2);
 /// Charts, and the lists of their versions in registries: each may have the index of its repository in memory, 32 MiB as text.
 const CHARTS: QueueLimits = limits(6, 2);
 
