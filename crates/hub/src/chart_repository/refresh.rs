@@ -116,11 +116,7 @@ impl Hub {
                 Ok(())
             });
             if let Err(message) = &refreshed {
-                tracing::debug!(
-                    repository = ended.0,
-                    message,
-                    "the refresh of a chart repository had no turn"
-                );
+                tracing::debug!(repository = ended.0, reason = %message, "the refresh of an index had no turn");
             }
             hub.repository_reader().refreshes.lock().remove(&ended);
             refreshed
