@@ -142,10 +142,8 @@ pub async fn use_release_names_once(race: &Race) -> anyhow::Result<()> {
     }
     ensure!(published == 1, "{published} deployments have the name {name}");
     for group in &groups {
-        let delete = async || {
-            let deleted = race.one.delete_group_with_deployments(&race.actor, group, None);
-            Box::pin(deleted).await.map(drop)
-        };
+        let delete =
+            async || Box::pin(race.one.delete_group_with_deployments(&race.actor, group, None)).await;
         race.delete(group, delete).await?;
     }
     race.clean_up(&["a"], &["c"]).await?;
