@@ -40,7 +40,7 @@ pub enum RouteKind {
     Page,
 }
 
-/// Public paths, besides the static assets and the server functions in [`console::OPEN_CALLS`].
+/// Public paths, besides the static assets and the server functions in [`console::PUBLIC_SERVER_FNS`].
 pub const PUBLIC_PATHS: [&str; 7] =
     ["/livez", "/readyz", "/healthz", "/version", "/sign-in", "/setup", "/set-password"];
 

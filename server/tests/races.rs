@@ -63,6 +63,12 @@ async fn p35_every_rule_holds_when_requests_come_at_once_to_one_or_two_servers_w
     }
 }
 
+#[tokio::test]
+async fn the_scenario_that_runs_before_the_others_can_be_selected_alone() {
+    let output = run_races(&["--rounds", "1", "--only", "setup-token"]).await;
+    assert!(output.contains("setup-token") && !output.contains("deleted-group"), "{output}");
+}
+
 /// The cells of the table of rules, without its head.
 fn read_rules(page: &str) -> Vec<Vec<String>> {
     let table = page.split_once("## Rules over several rows").expect("the page has the section").1;

@@ -17,7 +17,7 @@ mod refresh;
 mod remove;
 mod save;
 
-use refresh::SharedRefresh;
+use refresh::{RefreshLock, SharedRefresh};
 
 /// Reads repositories on this server.
 #[derive(Default)]
@@ -26,8 +26,16 @@ pub(crate) struct RepositoryReader {
     client: OnceLock<RepositoryClient>,
     /// Refreshes that run, by repository, its revision, and the user in whose turn it is read.
     refreshes: Mutex<HashMap<(String, i64, String), SharedRefresh>>,
+    /// Of each repository that was read, by its name.
+    refresh_locks: Mutex<HashMap<String, RefreshLock>>,
     /// The parsed list of each repository, by its name.
     indexes: Mutex<HashMap<String, ParsedIndex>>,
+}
+
+impl RepositoryReader {
+    fn refresh_lock(&self, name: &str) -> RefreshLock {
+        self.refresh_locks.lock().entry(name.to_owned()).or_default().clone()
+    }
 }
 
 /// A parsed list of charts.

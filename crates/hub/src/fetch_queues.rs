@@ -2,7 +2,10 @@
 //! neither a host that responds slowly nor a user who names many of them takes all places. What waits has its turns by user, and of one
 //! user by host.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePlace};
 use crate::requester::current_turn;
@@ -10,9 +13,9 @@ use crate::requester::current_turn;
 /// Commits and artifacts: each may have a pack of 64 MiB in memory.
 const COMMITS: QueueLimits = limits(6, 2);
 /// Refs and tags: a list of 2 MiB each, for at most 20 s.
-const REFS: QueueLimits = limits(32, 4);
+pub(crate) const REFS: QueueLimits = limits(32, 4);
 /// Indexes: each may have 32 MiB as text.
-const INDEXES: QueueLimits = limits(6, 2);
+pub(crate) const INDEXES: QueueLimits = limits(6, 2);
 /// Charts, and the lists of their versions in registries: each may have the index of its repository in memory, 32 MiB as text.
 const CHARTS: QueueLimits = limits(6, 2);
 
@@ -82,6 +85,26 @@ pub(crate) async fn acquire_within(
     })
 }
 
+/// Waits for a place to read a repository and for a lock, such as that of a ref. What waits for the lock has no place meanwhile, and what
+/// has the lock does not wait for a place: a user never waits in the turns of another one.
+///
+/// # Errors
+/// Too much waits already.
+pub(crate) async fn acquire_with_lock<T>(
+    queue: &FairQueue,
+    url: &str,
+    lock: &Arc<Mutex<T>>,
+) -> Result<(QueuePlace, OwnedMutexGuard<T>), String> {
+    loop {
+        let place = acquire(queue, url).await?;
+        if let Ok(guard) = lock.clone().try_lock_owned() {
+            return Ok((place, guard));
+        }
+        drop(place);
+        drop(lock.clone().lock_owned().await);
+    }
+}
+
 /// Host and port of a URL as they are written, in lower case. It decides nothing but turns.
 pub(crate) fn url_host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -145,5 +168,23 @@ mod tests {
         let places = (first.wait().now_or_never(), second.wait().now_or_never());
         assert!(places.0.is_some() && places.1.is_some(), "ada has a place at once");
         drop((of_eve, places));
+    }
+
+    #[tokio::test]
+    async fn p20_what_waits_for_a_lock_has_no_place_and_what_waits_for_a_place_has_no_lock() {
+        let url = "https://git.example.com/deploy.git";
+        let queue = FairQueue::new(QueueLimits { running_of_key: 1, ..REFS });
+        let lock = Arc::new(Mutex::new(()));
+
+        let locked = lock.clone().lock_owned().await;
+        let mut waits_for_lock = Box::pin(acquire_with_lock(&queue, url, &lock));
+        assert!(futures::poll!(waits_for_lock.as_mut()).is_pending());
+        let only_place = acquire(&queue, url).now_or_never().unwrap().unwrap();
+
+        drop(locked);
+        assert!(futures::poll!(waits_for_lock.as_mut()).is_pending(), "there is no place");
+        assert!(lock.try_lock().is_ok(), "nothing waits for a place with the lock");
+        drop(only_place);
+        let (_place, _guard) = waits_for_lock.await.unwrap();
     }
 }

@@ -36,18 +36,11 @@ impl Hub {
         store::group::get_by_name(&mut tx, name).await?.ok_or_else(|| Error::not_found("cluster group", name))
     }
 
-    /// One group with its clusters that are in another group although one of both is exclusive (G502).
+    /// One group with its missing members, how many clusters it matches, the workloads that reference it, and its clusters that are in
+    /// another group although one of both is exclusive (G502).
     ///
     /// # Errors
     /// There is no such group.
-    pub async fn get_group_with_findings(&self, name: &str) -> Result<(ClusterGroup, Vec<Finding>), Error> {
-        let mut tx = self.read().await?;
-        let group = load_group(&mut tx, name).await?;
-        let findings = exclusive::load_conflicts(&mut tx, &group).await?;
-        Ok((group, findings))
-    }
-
-    /// One group with its missing members, the clusters it matches and the workloads that reference it.
     pub async fn get_group_details(&self, name: &str) -> Result<GroupView, Error> {
         let group = self.get_group(name).await?;
         let mut tx = self.read().await?;

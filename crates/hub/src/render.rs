@@ -12,13 +12,14 @@ use domain::release::stage::StageReason;
 use domain::release::{FactsComparison, Reason, RenderOutcome};
 use domain::render::{BundleRenderer, RenderError};
 use domain::rollout::RolloutStrategy;
-use domain::workload::{HelmReleasePolicy, Policies, Revision};
+use domain::workload::{HelmReleasePolicy, Policies, Revision, Source};
 use domain::{ClusterId, Digest, Finding, rollout};
 
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests};
+use crate::requester::run_for_requester;
 use crate::workload::{InstalledReleases, in_decision_order};
-use crate::{Error, Hub};
+use crate::{Actor, Error, Hub};
 
 mod facts;
 
@@ -101,7 +102,21 @@ impl RevisionRendering {
             targets: &self.names,
             installed: &self.installed,
         };
-        hub.load_manifests(query, RenderWait::Placer(self.revision.workload)).await
+        let requester = self.find_requester(hub).await?;
+        let load = Box::pin(hub.load_manifests(query, RenderWait::Placer(self.revision.workload)));
+        run_for_requester(requester, load).await
+    }
+
+    /// In whose turns is fetched what is not stored: those of who published the revision, or of who created the workload if a new commit
+    /// published it.
+    async fn find_requester(&self, hub: &Hub) -> Result<String, Error> {
+        let Revision { workload, author, spec, .. } = &self.revision;
+        if matches!(spec.source, Source::Yaml { .. }) || *author != Actor::system().name {
+            return Ok(author.clone());
+        }
+        let mut tx = hub.read().await?;
+        let creator = store::workload::get_creator(&mut tx, *workload).await?;
+        Ok(creator.unwrap_or_else(|| author.clone()))
     }
 
     /// Renders the release of those of the selected clusters that are given.
@@ -336,4 +351,88 @@ pub(crate) fn findings_reason<'a>(
     let texts: Vec<String> =
         findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
     StageReason::new(reason, texts.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::remote::{GitContent, PinnedCommit, RemoteSource};
+    use domain::workload::{NewWorkload, SourceFile, WorkloadSpec};
+
+    use super::*;
+    use crate::fair_queue::QueueKey;
+    use crate::{Clock, HubConfig};
+
+    const URL: &str = "https://git.example.com/deploy.git";
+
+    /// A source whose content is not stored.
+    fn git_source(hub: &Hub) -> Source {
+        let pinned = PinnedCommit {
+            commit: "a".repeat(40),
+            tree: "b".repeat(40),
+            digest: Digest::compute(b"manifests"),
+            content: GitContent::Manifests,
+            files: 1,
+            author: String::new(),
+            subject: String::new(),
+            committed_at: hub.clock().now(),
+        };
+        let source = RemoteSource {
+            repository: URL.to_owned(),
+            reference: "main".to_owned(),
+            pinned: Some(pinned),
+            ..RemoteSource::default()
+        };
+        Source::Git(Box::new(source))
+    }
+
+    /// Why the placer has no manifests of a revision by this author.
+    async fn load_failure(hub: &Hub, author: &str) -> String {
+        let workload = hub.get_workload("web").await.unwrap().workload.id;
+        let spec = WorkloadSpec { source: git_source(hub), ..WorkloadSpec::default() };
+        let revision = Revision {
+            workload,
+            number: 1,
+            spec,
+            author: author.to_owned(),
+            message: String::new(),
+            created_at: hub.clock().now(),
+            helm_versions: Vec::new(),
+        };
+        let rendering = RevisionRendering {
+            workload: "web".to_owned(),
+            revision,
+            groups: Vec::new(),
+            waves: HashMap::new(),
+            installed: InstalledReleases::default(),
+            selected: Vec::new(),
+            names: Vec::new(),
+        };
+        let manifests = Box::pin(rendering.load_manifests(hub, &[])).await.unwrap();
+        manifests.findings()[0].message.clone()
+    }
+
+    #[tokio::test]
+    async fn p20_the_placer_fetches_in_the_turns_of_who_published_a_revision_or_created_its_workload() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let eve = Actor { name: "eve".to_owned(), ..Actor::system() };
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n".to_owned();
+        let source = Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] };
+        let spec = WorkloadSpec { namespace: "shop".to_owned(), source, ..WorkloadSpec::default() };
+        let new = NewWorkload { name: "web".to_owned(), spec, ..NewWorkload::default() };
+        Box::pin(hub.create_workload(&eve, new)).await.unwrap();
+
+        // As much waits of eve as may.
+        let commits = &hub.fetch_queues().commits;
+        let of_eve = |n: u32| commits.enqueue(&QueueKey::new("user eve", format!("{n}.example.com")));
+        let positions: Vec<_> = (0..).map(of_eve).take_while(Result::is_ok).collect();
+        for author in ["eve", "flotilla"] {
+            let failure = load_failure(&hub, author).await;
+            assert!(failure.contains("requests of the same user are waiting"), "{author}: {failure}");
+        }
+        let failure = load_failure(&hub, "ada").await;
+        assert!(failure.contains("This server can't read Git repositories"), "{failure}");
+        drop(positions);
+    }
 }

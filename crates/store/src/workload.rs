@@ -146,6 +146,12 @@ pub async fn get_by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Workload>, 
     decode_row(select().push("id = $1").bind_text(id).fetch_optional(tx).await?, "workload", read_workload)
 }
 
+/// Who created a workload; `None` if there is no such workload.
+pub async fn get_creator(tx: &mut Tx, id: WorkloadId) -> Result<Option<String>, Error> {
+    let statement = sql("SELECT id, created_by FROM workload WHERE id = $1").bind_text(id);
+    decode_row(statement.fetch_optional(tx).await?, "workload", |row| row.text("created_by"))
+}
+
 /// Replaces the draft of a workload and nothing else of its row, so that one that can't be read is readable again.
 pub async fn replace_draft(tx: &mut Tx, id: WorkloadId, draft: &WorkloadSpec) -> Result<(), Error> {
     let text = tx.seal_text(&WORKLOAD_DRAFT, &[id.to_string()], to_json(draft)?);

@@ -28,7 +28,7 @@ pub use cluster::{ClusterFault, ClusterPatch, ClusterPreview, FaultRequest};
 pub use error::Error;
 pub use event::{EventPage, EventQuery};
 pub use join::{AcceptRequest, InstallManifest, InstallRequest, JoinTokenCreated};
-pub use placement::{ClusterGroupDetails, ClusterGroupPut, PreviewRequest};
+pub use placement::{ClusterGroupPut, PreviewRequest};
 pub use problem::Problem;
 pub use project::ProjectPut;
 pub use status::{TargetCluster, WorkloadStatus};

@@ -1,6 +1,5 @@
 //! Requests about placement.
 
-use domain::Finding;
 use domain::labels::LabelSelector;
 use domain::placement::{ClusterGroup, Placement};
 use serde::{Deserialize, Serialize};
@@ -42,17 +41,4 @@ impl From<ClusterGroup> for ClusterGroupPut {
         let ClusterGroup { members, selector, exclusive, locked_values, .. } = group;
         Self { members, selector, exclusive, locked_values }
     }
-}
-
-/// A cluster group with what is wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ClusterGroupDetails {
-    /// The group.
-    #[serde(flatten)]
-    pub group: ClusterGroup,
-    /// Its clusters that are in another group although one of both is exclusive (G502).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Finding>,
 }

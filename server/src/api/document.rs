@@ -87,8 +87,8 @@ fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
     failures::add_failures(method, operation);
 }
 
-/// Every response has a description, and its headers have one; a page has a `Link`, the response to a keyed write tells whether it is
-/// a replay.
+/// Every response has a description, and its headers have one; a page has a `Link`, the response to a keyed write whether it is a
+/// replay.
 fn complete_response(status: &str, response: &mut Response, has_key: bool) {
     let status: Option<StatusCode> = status.parse().ok();
     if response.description.is_empty() {

@@ -34,7 +34,7 @@ async fn s1_1_a_group_is_created_read_replaced_and_deleted() {
     let members = json!(["eu-1", "eu-2"]);
     assert_eq!(
         read.json(),
-        json!({ "name": "edge", "members": members, "selector": "tier=edge", "revision": 2 })
+        json!({ "name": "edge", "members": members, "selector": "tier=edge", "revision": 2, "missing": members, "matching": 0 })
     );
 
     let late = server
@@ -77,6 +77,7 @@ async fn a_group_that_a_workload_refers_to_is_not_deleted() {
     let web = "/api/v1/projects/default/workloads/web/overrides/eu";
     let any = [("if-match", "*")];
     assert_eq!(server.send_json(Method::PUT, web, &any, &over).await.status, StatusCode::OK);
+    assert_eq!(server.get(&path("edge")).await.json()["usedBy"], json!(["web"]));
     let refused = server.delete(&path("edge")).await;
     assert_eq!(refused.problem().0, 409, "{}", refused.text);
     assert!(refused.text.contains("web uses the group edge"), "{}", refused.text);

@@ -78,11 +78,11 @@ impl GroupCommand {
         match self {
             Self::List { output } => print_list(remote, output.format, out).await?,
             Self::Get { group, output } => {
-                let group = remote.client.get_group(&group).await?;
+                let view = remote.client.get_group(&group).await?;
                 if output.format.is_machine() {
-                    out.print_value(&group, output.format)?;
+                    out.print_value(&view, output.format)?;
                 } else {
-                    print_groups(&[group], out)?;
+                    print_groups(&[view.group], out)?;
                 }
             }
             Self::Feature(feature) => feature.run(remote, out).await?,
@@ -100,7 +100,7 @@ impl GroupCommand {
 impl SetGroupArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let current = match remote.client.get_group(&self.group).await {
-            Ok(group) => Some(group),
+            Ok(view) => Some(view.group),
             Err(error) if error.code() == "NotFound" => None,
             Err(error) => return Err(error.into()),
         };

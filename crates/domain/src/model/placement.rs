@@ -321,18 +321,23 @@ pub struct ClusterGroup {
 
 /// A group with its current members and users.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GroupView {
     /// The group.
+    #[serde(flatten)]
     pub group: ClusterGroup,
     /// Static members that are not registered clusters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// How many clusters its selector matches.
+    #[serde(default)]
     pub matching: u32,
     /// Workloads whose draft or published revision refers to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used_by: Vec<String>,
-    /// Its clusters that are in another group although one of both is exclusive.
-    #[serde(default)]
+    /// Its clusters that are in another group although one of both is exclusive (G502).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }
 

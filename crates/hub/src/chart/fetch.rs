@@ -25,10 +25,8 @@ use crate::manifests::RenderWait;
 use crate::requester::{current_turn, spawn_for_requester};
 use crate::{Actor, Error, Hub};
 
-/// How long the versions of a chart in a registry may take.
-const REGISTRY_WAIT: Duration = Duration::from_secs(20);
-/// How long a request for them waits for its turn before that.
-const REGISTRY_TURN_WAIT: Duration = Duration::from_secs(10);
+/// How long a request waits for the versions of a chart in a registry, for its turn and for the response: less than what proxies allow.
+const REGISTRY_WAIT: Duration = Duration::from_secs(25);
 
 /// A fetch that runs; every requester awaits the same one.
 type SharedFetch = Shared<BoxFuture<'static, Result<ChartVersion, RenderingFailure>>>;
@@ -95,13 +93,17 @@ impl Hub {
             return Ok(None);
         }
         let client = self.repository_client().map_err(|failure| unknown(failure.message))?;
-        let place = acquire_within(&self.fetch_queues().charts, &row.url, REGISTRY_TURN_WAIT).await;
+        let deadline = tokio::time::Instant::now() + REGISTRY_WAIT;
+        let place = acquire_within(&self.fetch_queues().charts, &row.url, REGISTRY_WAIT).await;
         let _place = place.map_err(unknown)?;
-        let versions = tokio::time::timeout(REGISTRY_WAIT, client.list_versions(&repository, name));
+        let versions = tokio::time::timeout_at(deadline, client.list_versions(&repository, name));
         match versions.await {
             Ok(Ok(versions)) => Ok(Some(versions)),
             Ok(Err(error)) => Err(unknown(error.message)),
-            Err(_) => Err(unknown(format!("no response within {} s.", REGISTRY_WAIT.as_secs()))),
+            Err(_) => Err(unknown(format!(
+                "no response within {} s, the wait for its turn included.",
+                REGISTRY_WAIT.as_secs()
+            ))),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Refreshes the cached indexes: on demand, and in the background when they are read and due. A failure keeps the last index.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::authorization::UserAction;
@@ -12,13 +13,17 @@ use store::chart_repository::ChartRepositoryRow;
 
 use super::{ReadFailure, to_public, to_source};
 use crate::blocking::run_blocking;
-use crate::fetch_queues::acquire;
+use crate::fetch_queues::acquire_with_lock;
 use crate::hub::CommitEffects;
 use crate::requester::{current_turn, spawn_for_requester, start_for_requester};
 use crate::{Actor, Error, Hub};
 
-/// A refresh that runs; every requester awaits the same one.
-pub(super) type SharedRefresh = Shared<BoxFuture<'static, ()>>;
+/// A refresh that runs; every requester awaits the same one. An error says why it had no turn: nothing was read, and the status stays.
+pub(super) type SharedRefresh = Shared<BoxFuture<'static, Result<(), String>>>;
+
+/// Held while the index of a repository is read on this server. It has the revision of the repository at the last read whose result was
+/// stored, and when that read began.
+pub(super) type RefreshLock = Arc<tokio::sync::Mutex<Option<(i64, Timestamp)>>>;
 
 /// Age at which an index is due for a refresh in the background.
 const REFRESH_MILLIS: i64 = 10 * 60_000;
@@ -30,6 +35,10 @@ const MAX_RETRY_MILLIS: i64 = 60 * 60_000;
 const MAX_UNFINISHED_MILLIS: i64 = 24 * 60 * 60_000;
 /// How long a request waits for a refresh: less than what proxies allow.
 const REQUEST_WAIT: Duration = Duration::from_secs(25);
+/// When a refresh that had no turn may be requested again, in seconds.
+const RETRY_AFTER_SECONDS: u32 = 30;
+/// How often an index is read for one refresh if another server stores its result meanwhile; the last result is stored in any case.
+const MAX_READS: u32 = 3;
 /// Most changed versions that the status names.
 const MAX_CHANGED_VERSIONS: usize = 20;
 
@@ -58,7 +67,8 @@ impl Hub {
     /// Reads the index of a repository now, however old the stored one is.
     ///
     /// # Errors
-    /// There is no such repository. A repository that can't be read is no error here: the status says why.
+    /// There is no such repository; [`Error::ServerBusy`] if other requests of the user have all places. A repository that can't be read is
+    /// no error here: the status says why.
     pub async fn refresh_chart_repository(
         &self,
         actor: &Actor,
@@ -67,13 +77,19 @@ impl Hub {
         actor.authorize(UserAction::ChangeCharts)?;
         let missing = || Error::not_found("chart repository", name);
         let row = self.find_repository(name).await?.ok_or_else(missing)?;
-        self.refresh_within_request(&row).await;
+        self.refresh_within_request(&row).await?;
         Ok(to_public(self.find_repository(name).await?.ok_or_else(missing)?))
     }
 
-    pub(super) async fn refresh_within_request(&self, row: &ChartRepositoryRow) {
-        // A refresh that takes longer goes on; its result is in the next list.
-        let _ = tokio::time::timeout(REQUEST_WAIT, self.start_refresh(row)).await;
+    /// Reads the index as long as a request may take. A refresh that takes longer goes on; its result is in the next list.
+    ///
+    /// # Errors
+    /// It has no turn: the status stays, because the places of this user do not concern the others who use the repository.
+    pub(super) async fn refresh_within_request(&self, row: &ChartRepositoryRow) -> Result<(), Error> {
+        match tokio::time::timeout(REQUEST_WAIT, self.start_refresh(row)).await {
+            Ok(Err(message)) => Err(Error::ServerBusy { message, retry_after_seconds: RETRY_AFTER_SECONDS }),
+            Ok(Ok(())) | Err(_) => Ok(()),
+        }
     }
 
     /// Starts a refresh in the background if the index is due: in the turn of the user who added the repository, whoever uses it.
@@ -92,32 +108,76 @@ impl Hub {
             return refresh.clone();
         }
         let (hub, row, ended) = (self.clone(), row.clone(), key.clone());
+        let requested_at = self.clock().now();
         // A task of its own: a refresh goes on when its requester is gone.
         let task = spawn_for_requester(async move {
-            if let Err(error) = refresh(&hub, row).await {
+            let refreshed = refresh(&hub, &row, requested_at).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, repository = ended.0, "the refresh of a chart repository could not be stored");
+                Ok(())
+            });
+            if let Err(message) = &refreshed {
+                tracing::debug!(repository = ended.0, reason = %message, "the refresh of an index had no turn");
             }
             hub.repository_reader().refreshes.lock().remove(&ended);
+            refreshed
         });
-        let shared = task.map(drop).boxed().shared();
+        let shared = async move {
+            task.await.unwrap_or_else(|error| {
+                tracing::error!(%error, "the refresh of a chart repository ended unexpectedly");
+                Ok(())
+            })
+        };
+        let shared = shared.boxed().shared();
         running.insert(key, shared.clone());
         shared
     }
 }
 
-async fn refresh(hub: &Hub, row: ChartRepositoryRow) -> Result<(), Error> {
-    let fetched = match acquire(&hub.fetch_queues().indexes, &row.url).await {
-        Ok(_place) => {
-            store_attempt(hub, &row).await?;
-            fetch(hub, &row).await
-        }
-        Err(message) => Err(ReadFailure { message, hint: "It is tried again.".to_owned() }),
+/// Reads an index in the turn of the user of this task, one read at a time on this server: unless a read that began after the request
+/// has a result already. The inner error says why it had no turn.
+async fn refresh(
+    hub: &Hub,
+    row: &ChartRepositoryRow,
+    requested_at: Timestamp,
+) -> Result<Result<(), String>, Error> {
+    let lock = hub.repository_reader().refresh_lock(&row.name);
+    let acquired = acquire_with_lock(&hub.fetch_queues().indexes, &row.url, &lock).await;
+    let (_place, mut last_read) = match acquired {
+        Ok(acquired) => acquired,
+        Err(message) => return Ok(Err(message)),
     };
+    if last_read.is_some_and(|(revision, began_at)| revision == row.revision && began_at > requested_at) {
+        return Ok(Ok(()));
+    }
+    for read in 1..=MAX_READS {
+        let began_at = hub.clock().now();
+        let Some(stored) = store_attempt(hub, row).await? else { break };
+        let fetched = fetch(hub, &stored).await;
+        if store_fetched(hub, &stored, fetched, read == MAX_READS).await? {
+            *last_read = Some((row.revision, began_at));
+            break;
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Stores the result of a read that began with this row; returns `false` if another server has stored one meanwhile, which may be a later
+/// one. With `always` it is stored nevertheless.
+async fn store_fetched(
+    hub: &Hub,
+    row: &ChartRepositoryRow,
+    fetched: Result<FetchedIndex, ReadFailure>,
+    always: bool,
+) -> Result<bool, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
+    store::chart_repository::lock(&mut tx, row.project, &row.name).await?;
     let found = store::chart_repository::get(&mut tx, row.project, &row.name).await?;
     // Changed or removed in the meantime: the result is that of another server.
-    let Some(current) = found.filter(|current| current.revision == row.revision) else { return Ok(()) };
+    let Some(current) = found.filter(|current| is_unchanged(current, row)) else { return Ok(true) };
+    if !always && !has_same_index(&current, row) {
+        return Ok(false);
+    }
     let had_failed = current.status.failure.is_some();
     let mut next = current.clone();
     match fetched {
@@ -147,19 +207,32 @@ async fn refresh(hub: &Hub, row: ChartRepositoryRow) -> Result<(), Error> {
         // Workloads that wait for a chart of it.
         store::queue::PLACER.mark_all(&mut tx, now).await?;
     }
-    hub.commit(tx, CommitEffects { wake_placer: may_resume, ..CommitEffects::default() }).await
+    hub.commit(tx, CommitEffects { wake_placer: may_resume, ..CommitEffects::default() }).await?;
+    Ok(true)
+}
+
+/// Whether it is still the same repository; one that was added again with the same name has the same first revision.
+fn is_unchanged(current: &ChartRepositoryRow, row: &ChartRepositoryRow) -> bool {
+    (current.revision, current.created_at, &current.url) == (row.revision, row.created_at, &row.url)
+}
+
+/// Whether both have the same index, of the same response.
+fn has_same_index(one: &ChartRepositoryRow, other: &ChartRepositoryRow) -> bool {
+    (&one.index, &one.etag, &one.last_modified) == (&other.index, &other.etag, &other.last_modified)
 }
 
 /// Moves the time at which the index is due before it is read: should the server be killed while it reads the index, then the next
-/// list of repositories does not start the same again.
-async fn store_attempt(hub: &Hub, row: &ChartRepositoryRow) -> Result<(), Error> {
+/// list of repositories does not start the same again. Returns the repository as it is stored now; `None` if it was changed or removed.
+async fn store_attempt(hub: &Hub, row: &ChartRepositoryRow) -> Result<Option<ChartRepositoryRow>, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
+    store::chart_repository::lock(&mut tx, row.project, &row.name).await?;
     let found = store::chart_repository::get(&mut tx, row.project, &row.name).await?;
-    let Some(mut current) = found.filter(|current| current.revision == row.revision) else { return Ok(()) };
+    let Some(mut current) = found.filter(|current| is_unchanged(current, row)) else { return Ok(None) };
     current.status = attempted_status(current.status, now);
     store::chart_repository::update(&mut tx, &current, row.revision).await?;
-    hub.commit(tx, CommitEffects::default()).await
+    hub.commit(tx, CommitEffects::default()).await?;
+    Ok(Some(current))
 }
 
 async fn fetch(hub: &Hub, row: &ChartRepositoryRow) -> Result<FetchedIndex, ReadFailure> {
@@ -217,11 +290,11 @@ fn is_due(status: &RepositoryStatus, now: Timestamp) -> bool {
     }
 }
 
-/// The status while the index is read; it stays if the server ends in the meantime. Then the next attempt says so, and the pause before
-/// the one after it is twice as long.
+/// The status while the index is read; it stays if the server ends in the meantime. Then the next attempt records that in the status, and
+/// the pause before the one after it is twice as long.
 fn attempted_status(before: RepositoryStatus, now: Timestamp) -> RepositoryStatus {
     let unfinished = before.unfinished_refreshes;
-    // Before it is due, a refresh that a user requested may be beside one that still runs.
+    // Before it is due, a refresh that a user requested may be beside one that still runs on another server.
     if unfinished > 0 && before.next_refresh_at.is_some_and(|due| due > now) {
         return before;
     }
@@ -289,67 +362,4 @@ fn list_changed<'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failure() -> ReadFailure {
-        ReadFailure { message: "The server is down.".into(), hint: String::new() }
-    }
-
-    #[test]
-    fn p19_a_refresh_that_ended_the_server_is_not_due_again_at_once() {
-        let now = Timestamp::from_millis(1_000);
-        assert!(is_due(&RepositoryStatus::default(), now));
-        let good = unchanged_status(RepositoryStatus::default(), Timestamp::from_millis(-REFRESH_MILLIS));
-        assert!(is_due(&good, now));
-        for before in
-            [RepositoryStatus::default(), good, failed_status(RepositoryStatus::default(), failure(), now)]
-        {
-            let attempted = attempted_status(before.clone(), now);
-            assert!(!is_due(&attempted, now.plus_millis(REFRESH_MILLIS - 1)));
-            assert!(is_due(&attempted, now.plus_millis(REFRESH_MILLIS)));
-            assert_eq!((attempted.refreshed_at, attempted.failure), (before.refreshed_at, before.failure));
-        }
-    }
-
-    #[test]
-    fn p19_the_pause_grows_with_each_refresh_during_which_the_server_ended_and_the_status_says_so() {
-        let mut now = Timestamp::from_millis(1_000);
-        let mut status = RepositoryStatus { chart_count: Some(3), ..RepositoryStatus::default() };
-        let mut pauses = Vec::new();
-        for attempts in 0..9 {
-            status = attempted_status(status, now);
-            assert_eq!(status.failure.as_ref().map_or(0, |failure| failure.attempts), attempts);
-            // What a user requests before it is due changes nothing, because the last one may still run.
-            assert_eq!(attempted_status(status.clone(), now), status);
-            let due = status.next_refresh_at.unwrap();
-            pauses.push(due.millis_since(now) / 60_000);
-            now = due;
-        }
-        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1_280, 1_440]);
-        let shown = status.failure.clone().unwrap();
-        assert!(shown.message.contains("attempts in a row: 8"), "{shown:?}");
-        assert!(shown.hint.contains("waits 1440 minutes"), "{shown:?}");
-        assert_eq!(status.chart_count, Some(3), "the last index stays");
-        for ended in [unchanged_status(status.clone(), now), failed_status(status, failure(), now)] {
-            let next = attempted_status(ended.clone(), now);
-            assert_eq!((ended.unfinished_refreshes, next.unfinished_refreshes), (0, 1));
-        }
-    }
-
-    #[test]
-    fn a_failed_refresh_keeps_the_last_index_and_is_repeated_with_growing_pauses() {
-        let now = Timestamp::from_millis(1_000);
-        let good =
-            RepositoryStatus { chart_count: Some(3), ..unchanged_status(RepositoryStatus::default(), now) };
-        let mut status = good;
-        let mut pauses = Vec::new();
-        for _ in 0..9 {
-            status = failed_status(status, failure(), now);
-            pauses.push(status.next_refresh_at.unwrap().millis_since(now) / 60_000);
-        }
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-        assert_eq!((status.chart_count, status.refreshed_at), (Some(3), Some(now)));
-        assert_eq!(unchanged_status(status, now).failure, None);
-    }
-}
+mod tests;

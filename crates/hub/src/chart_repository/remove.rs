@@ -31,6 +31,7 @@ impl Hub {
         let event = NewEvent::new(EventKind::ChartRepositoryRemoved, &actor.name, message);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         self.repository_reader().indexes.lock().remove(name);
+        self.repository_reader().refresh_locks.lock().remove(name);
         Ok(())
     }
 }

@@ -150,7 +150,10 @@ impl Hub {
         row: &ChartRepositoryRow,
         saved: ChartRepository,
     ) -> Result<ChartRepository, Error> {
-        self.refresh_within_request(row).await;
+        if let Err(error) = self.refresh_within_request(row).await {
+            // It is saved, and its index stays due.
+            tracing::debug!(%error, repository = row.name, "the index of a saved repository was not read");
+        }
         let found = self.find_repository(&row.name).await?;
         Ok(found.map_or(saved, to_public))
     }

@@ -9,12 +9,14 @@ use domain::remote::PinnedCommit;
 use rand::Rng;
 use store::Tx;
 use store::git::{DueRef, GitFollower, GitRefRow};
+use tokio::sync::OwnedMutexGuard;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::follow::NewCommit;
-use super::{RefKey, describe, identity, not_read};
+use super::{RESOLVE_WAIT, RefKey, describe, identity};
 use crate::chart::RenderingFailure;
-use crate::fetch_queues::url_host;
+use crate::fair_queue::QueuePlace;
+use crate::fetch_queues::{REFS, acquire_with_lock, url_host};
 use crate::requester::{run_for_requester, spawn_for_requester};
 use crate::{Error, Hub};
 
@@ -22,12 +24,12 @@ use crate::{Error, Hub};
 const CHECK_MILLIS: i64 = 3 * 60_000;
 /// Longest pause after failures.
 const MAX_RETRY_MILLIS: i64 = 60 * 60_000;
-/// Refs that are checked at the same time on this server.
-const MAX_CHECKS: usize = 64;
+/// Due refs that are checked or wait for their turn at the same time on this server: as many as are read at once, and as many that wait.
+const MAX_CHECKS: usize = 2 * REFS.running;
 /// Those of one host: a check that waits for it takes no place of the others.
-const MAX_CHECKS_OF_HOST: usize = 8;
+const MAX_CHECKS_OF_HOST: usize = 2 * REFS.running_of_key;
 /// Those of the workloads of one user.
-const MAX_CHECKS_OF_OWNER: usize = 32;
+const MAX_CHECKS_OF_OWNER: usize = 2 * REFS.running_of_group;
 /// Due refs that are looked at, in turns of their owners, so that those of a host or a user at its limit hide no other.
 const MAX_DUE_REFS: u32 = 1_000;
 /// How long a claim of a check lasts: longer than its requests.
@@ -155,32 +157,37 @@ impl Hub {
         }
     }
 
+    /// A place to read a ref, and the lock of its checks; `None` if it has no turn now and stays due. Workloads of others may follow the ref,
+    /// so that a user has no turn is no failure of the ref.
+    async fn acquire_check(
+        &self,
+        row: &GitRefRow,
+        trigger: CheckTrigger,
+    ) -> Result<Option<(QueuePlace, OwnedMutexGuard<()>)>, Error> {
+        let lock = self.git_reader().ref_lock(row);
+        let acquired = acquire_with_lock(&self.fetch_queues().refs, &row.url, &lock);
+        if trigger == CheckTrigger::Due {
+            return Ok(acquired.await.ok());
+        }
+        let late = || {
+            Err(format!(
+                "{} was not read, because other requests of the same user or to {}, or another check of the ref, took more than {} s.",
+                row.url,
+                url_host(&row.url),
+                RESOLVE_WAIT.as_secs()
+            ))
+        };
+        match tokio::time::timeout(RESOLVE_WAIT, acquired).await.unwrap_or_else(|_| late()) {
+            Ok(acquired) => Ok(Some(acquired)),
+            Err(message) => Err(Error::ServerBusy { message, retry_after_seconds: RETRY_AFTER_SECONDS }),
+        }
+    }
+
     async fn check_git_ref(&self, row: GitRefRow, trigger: CheckTrigger) -> Result<(), Error> {
         // One check of a ref at a time, so that no commit is published twice.
-        let lock = self.git_reader().ref_lock(&row);
-        let _guard = lock.lock().await;
-        let place = match (self.acquire_ref_place(&row.url).await, trigger) {
-            // Workloads of others may follow the ref, and the places of this user do not concern them.
-            (Err(message), CheckTrigger::User) => {
-                return Err(Error::ServerBusy { message, retry_after_seconds: RETRY_AFTER_SECONDS });
-            }
-            (place, _) => place,
-        };
-        let now = self.clock().now();
-        let mut tx = self.write().await?;
-        if store::git::delete_unused_ref(&mut tx, &row).await? {
-            self.git_reader().remove_ref_lock(&row);
-            return Ok(tx.commit().await.map(drop)?);
-        }
-        let until = now.plus_millis(CLAIM_MILLIS);
-        if !store::git::claim_ref(&mut tx, &row, until).await? && trigger == CheckTrigger::Due {
-            return Ok(());
-        }
-        tx.commit().await?;
-        let tip = match place {
-            Ok(place) => self.resolve_ref_in_turn(&row.url, &row.reference, place).await?,
-            Err(message) => Err(not_read(message)),
-        };
+        let Some((place, _guard)) = self.acquire_check(&row, trigger).await? else { return Ok(()) };
+        let Some(row) = self.claim_check(row, trigger).await? else { return Ok(()) };
+        let tip = self.resolve_ref_in_turn(&row.url, &row.reference, place).await?;
         let had_failed = row.status.failure.is_some();
         let next = match tip {
             Err(failure) => self.failed_ref(&row, &failure),
@@ -201,6 +208,28 @@ impl Hub {
             self.signals().placer.notify_one();
         }
         Ok(())
+    }
+
+    /// Claims a ref and reads it again: another check may have ended while this one waited for its turn. `None` if there is nothing to check.
+    async fn claim_check(&self, row: GitRefRow, trigger: CheckTrigger) -> Result<Option<GitRefRow>, Error> {
+        let mut tx = self.write().await?;
+        if store::git::delete_unused_ref(&mut tx, &row).await? {
+            self.git_reader().remove_ref_lock(&row);
+            tx.commit().await?;
+            return Ok(None);
+        }
+        let until = self.clock().now().plus_millis(CLAIM_MILLIS);
+        let current = store::git::get_ref(&mut tx, row.project, &row.url, &row.reference).await?;
+        let Some(current) = current else { return Ok(None) };
+        let claimed = match trigger {
+            CheckTrigger::Due => &row,
+            CheckTrigger::User => &current,
+        };
+        if !store::git::claim_ref(&mut tx, claimed, until).await? && trigger == CheckTrigger::Due {
+            return Ok(None);
+        }
+        tx.commit().await?;
+        Ok(Some(current))
     }
 
     /// Fetches the commit of a ref for the workloads that do not have it, and lets each follow it by its policy. Returns what is
@@ -323,8 +352,13 @@ fn with_jitter(millis: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use domain::ProjectId;
+    use domain::remote::RemoteSource;
+    use domain::workload::{NewWorkload, Source, WorkloadSpec};
+    use futures::FutureExt as _;
 
     use super::*;
+    use crate::fetch_queues::fetch_key;
+    use crate::{Actor, Clock, HubConfig};
 
     fn check(host: &str, reference: &str, owner: &str) -> RunningCheck {
         let row = GitRefRow {
@@ -360,6 +394,79 @@ mod tests {
         let of_host = (0..100).map(|n| check("git.example.com", &format!("v{n}"), &format!("user-{n}")));
         assert_eq!(start(of_host).await.running.len(), MAX_CHECKS_OF_HOST);
         const { assert!(MAX_CHECKS_OF_OWNER < MAX_CHECKS && MAX_CHECKS_OF_HOST < MAX_CHECKS_OF_OWNER) };
+    }
+
+    /// A hub without a client for Git, and a workload that follows a ref.
+    async fn hub_with_ref() -> (tempfile::TempDir, Hub) {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let source = RemoteSource {
+            repository: "https://git.example.com/deploy.git".to_owned(),
+            reference: "main".to_owned(),
+            ..RemoteSource::default()
+        };
+        let spec = WorkloadSpec {
+            namespace: "shop".to_owned(),
+            source: Source::Git(Box::new(source)),
+            ..WorkloadSpec::default()
+        };
+        let new = NewWorkload { name: "web".to_owned(), spec, ..NewWorkload::default() };
+        Box::pin(hub.create_workload(&Actor::system(), new)).await.unwrap();
+        (folder, hub)
+    }
+
+    async fn list_due(hub: &Hub) -> Vec<DueRef> {
+        let mut tx = hub.read().await.unwrap();
+        store::git::list_due_refs(&mut tx, hub.clock().now(), 10).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn p20_a_ref_that_has_no_turn_stays_due_without_a_failure_and_a_requested_check_is_refused() {
+        let (_folder, hub) = hub_with_ref().await;
+        let due = list_due(&hub).await;
+        assert_eq!(due.len(), 1);
+        let owner = due[0].owner.clone().unwrap();
+        // As much runs and waits of the owner as may of one host.
+        let positions = run_for_requester(owner.clone(), async {
+            let key = fetch_key(&due[0].row.url);
+            let count = REFS.running_of_key + REFS.waiting_of_key;
+            (0..count).map(|_| hub.fetch_queues().refs.enqueue(&key).unwrap()).collect::<Vec<_>>()
+        })
+        .await;
+        let mut checks = RefChecks::default();
+        checks.start_due(&hub).await.unwrap();
+        checks.join_next().await.unwrap().unwrap();
+        assert_eq!(list_due(&hub).await, due, "workloads of others follow the ref too");
+        let actor = Actor::system();
+        let check = run_for_requester(owner, Box::pin(hub.check_git_source(&actor, "web")));
+        let refused = check.await.unwrap_err();
+        assert!(matches!(refused, Error::ServerBusy { .. }), "{refused}");
+        assert_eq!(list_due(&hub).await, due);
+
+        drop(positions);
+        checks.start_due(&hub).await.unwrap();
+        checks.join_next().await.unwrap().unwrap();
+        assert!(list_due(&hub).await.is_empty(), "it was checked");
+        let status = hub.get_git_source("web").await.unwrap().status;
+        assert_eq!(status.failure.map(|failure| failure.attempts), Some(1));
+    }
+
+    #[tokio::test]
+    async fn p20_a_check_that_waits_for_another_one_of_the_ref_has_no_place() {
+        let (_folder, hub) = hub_with_ref().await;
+        let row = list_due(&hub).await.remove(0).row;
+        let running = hub.git_reader().ref_lock(&row).lock_owned().await;
+        let mut waiting = Box::pin(hub.acquire_check(&row, CheckTrigger::User));
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+        let places: Vec<_> = (0..REFS.running_of_key)
+            .map(|_| {
+                let place = hub.acquire_ref_place(&row.url).now_or_never();
+                place.expect("every place of the host is free").unwrap()
+            })
+            .collect();
+        drop((running, places));
+        assert!(waiting.await.unwrap().is_some());
     }
 
     #[test]

@@ -80,6 +80,16 @@ pub(super) async fn load_conflicts(tx: &mut Tx, group: &ClusterGroup) -> Result<
     Ok(describe_group_conflicts(&find_group_conflicts(group, &others, &clusters)))
 }
 
+/// The same, if all clusters are loaded already.
+pub(super) async fn load_conflicts_among(
+    tx: &mut Tx,
+    group: &ClusterGroup,
+    clusters: &[Cluster],
+) -> Result<Vec<Finding>, Error> {
+    let others = list_concerned(tx, group).await?;
+    Ok(describe_group_conflicts(&find_group_conflicts(group, &others, clusters)))
+}
+
 /// The other groups that may share no cluster with this one.
 async fn list_concerned(tx: &mut Tx, group: &ClusterGroup) -> Result<Vec<ClusterGroup>, Error> {
     let mut others = match group.exclusive {

@@ -9,7 +9,7 @@ use domain::placement::{ClusterGroup, FeatureState};
 use domain::{ClusterId, Finding};
 use store::Tx;
 
-use super::exclusive::load_conflicts;
+use super::exclusive::load_conflicts_among;
 use super::{GroupChange, Removal};
 use crate::workload::check_if_match;
 use crate::{Actor, Error, Hub};
@@ -21,7 +21,7 @@ impl Hub {
         let clusters = store::cluster::list_all(&mut tx).await?;
         let mut views = Vec::new();
         for group in store::group::list(&mut tx).await? {
-            views.push(self.view_group(&mut tx, &group, &clusters).await?);
+            views.push(self.view_group(&mut tx, &group, &clusters, Vec::new()).await?);
         }
         Ok(views)
     }
@@ -31,8 +31,8 @@ impl Hub {
         let mut tx = self.read().await?;
         let group = load_group(&mut tx, name).await?;
         let clusters = store::cluster::list_all(&mut tx).await?;
-        let view = self.view_group(&mut tx, &group, &clusters).await?;
-        Ok(ClusterGroupView { findings: load_conflicts(&mut tx, &group).await?, ..view })
+        let findings = load_conflicts_among(&mut tx, &group, &clusters).await?;
+        self.view_group(&mut tx, &group, &clusters, findings).await
     }
 
     /// Creates a group of these clusters, which have to be running.
@@ -103,8 +103,8 @@ impl Hub {
     ) -> Result<ClusterGroupView, Error> {
         let (group, effects, status) = self.stage_group(&mut tx, actor, change).await?;
         let clusters = store::cluster::list_all(&mut tx).await?;
-        let view = self.view_group(&mut tx, &group, &clusters).await?;
-        let view = ClusterGroupView { findings: load_conflicts(&mut tx, &group).await?, ..view };
+        let findings = load_conflicts_among(&mut tx, &group, &clusters).await?;
+        let view = self.view_group(&mut tx, &group, &clusters, findings).await?;
         self.commit(tx, effects.with_response(actor, status, &view).with_etag(view.revision)).await?;
         Ok(view)
     }
@@ -139,6 +139,7 @@ impl Hub {
         tx: &mut Tx,
         group: &ClusterGroup,
         clusters: &[Cluster],
+        findings: Vec<Finding>,
     ) -> Result<ClusterGroupView, Error> {
         let mut members: BTreeMap<&str, GroupMember> =
             group.members.iter().map(|name| (name.as_str(), GroupMember::not_found(name))).collect();
@@ -159,7 +160,7 @@ impl Hub {
             exclusive: group.exclusive,
             enabled_features: enabled.map(|status| status.feature.name.as_str().to_owned()).collect(),
             revision: group.revision,
-            findings: Vec::new(),
+            findings,
         })
     }
 

@@ -66,7 +66,8 @@ impl Hub {
             Some(found) => {
                 store::registration::reject_by_cluster(tx, found.id).await?;
                 // Whatever position its earlier agent has reported. It locks the heartbeat, before the certificates.
-                store::cluster::begin_incarnation(tx, found.id).await?;
+                let begun = store::cluster::begin_incarnation(tx, found.id).await?;
+                begun.ok_or_else(|| Error::not_found("cluster", found.name.as_str()))?;
                 store::certificate::revoke_by_cluster(tx, found.id, now).await?;
                 effects.changed_clusters.push(found.id);
                 found

@@ -19,7 +19,10 @@ impl Hub {
     pub async fn create_workload(&self, actor: &Actor, new: NewWorkload) -> Result<Workload, Error> {
         actor.authorize(UserAction::Edit)?;
         let workload = self.build_workload(actor, new).await?;
-        let tx = self.write_as(actor, UserAction::Edit).await?;
+        let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        self.check_name_is_free(&mut tx, &workload.name).await?;
+        // A draft may name a group that does not exist; one that exists is not deleted before this reference is stored.
+        store::group::share_referenced(&mut tx, &workload.draft).await?;
         let tx = self.insert_workload(tx, actor, &workload).await?;
         let effects = CommitEffects::with_event(created_event(actor, &workload));
         self.commit(tx, effects.with_response(actor, 201, &workload).with_etag(workload.revision)).await?;
@@ -60,10 +63,10 @@ impl Hub {
         })
     }
 
-    /// Adds a workload; the caller commits the transaction that is returned.
+    /// Adds a workload. The caller has checked its name and locked what it refers to, and commits the transaction that is returned.
     ///
     /// # Errors
-    /// The name is in use (G102).
+    /// Another server has added one with the same name in the meantime (G102); the user may not set its policies.
     pub(super) async fn insert_workload(
         &self,
         mut tx: store::Tx,
@@ -71,11 +74,7 @@ impl Hub {
         workload: &Workload,
     ) -> Result<store::Tx, Error> {
         authorize_policies(actor, None, &workload.draft)?;
-        // A draft may name a group that does not exist; one that exists is not deleted before this reference is stored.
-        store::group::share_referenced(&mut tx, &workload.draft).await?;
-        self.check_name_is_free(&mut tx, &workload.name).await?;
         match store::workload::insert(&mut tx, workload).await {
-            // Another server created it in the meantime.
             Err(unique @ store::Error::AlreadyExists { .. }) => {
                 tx.rollback().await?;
                 let taken = self.find_name_conflict(&mut self.read().await?, &workload.name).await?;

@@ -11,7 +11,7 @@ use domain::placement::ClusterGroup;
 use domain::request::ClusterPatch;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{Intent, NewWorkload, Source};
-use hub::{Actor, Error, Hub, NewCluster, PublishOptions};
+use hub::{Actor, Error, Hub, NewCluster, PublishContent, PublishOptions, WorkloadEdit};
 
 use crate::{RACE_ROUNDS, create_database, new_workload, open_server};
 
@@ -194,15 +194,22 @@ async fn p35_a_group_that_is_deleted_while_a_workload_is_published_to_it_leaves_
         for round in rounds {
             let (group, name) = (format!("group-{round}"), format!("web-{round}"));
             let members = vec!["alive".to_owned()];
-            let new = ClusterGroup { name: group.clone(), members, ..ClusterGroup::default() };
+            let new =
+                ClusterGroup { name: group.clone(), members: members.clone(), ..ClusterGroup::default() };
             one.create_group(&actor, new).await.unwrap();
             let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
             let mut workload = workload_of(&name, text);
+            workload.spec.placement.predicates[0].names = members;
+            let edit = WorkloadEdit { spec: Some(workload.spec.clone()), ..WorkloadEdit::default() };
             workload.spec.placement.predicates[0].groups = vec![group.clone()];
-            let publish = async {
-                one.create_workload(&actor, workload).await.unwrap();
-                one.publish_workload(&actor, &name, "", PublishOptions::default()).await
-            };
+            one.create_workload(&actor, workload).await.unwrap();
+            let options = PublishOptions::default;
+            let first = one.publish_workload(&actor, &name, "", options()).await.unwrap().revision;
+            // Neither the draft nor the published revision names the group, so that only the lock of the publish decides.
+            one.edit_workload(&actor, &name, edit, None).await.unwrap();
+            one.publish_workload(&actor, &name, "", options()).await.unwrap();
+            let again = PublishOptions { content: PublishContent::Revision(first), ..options() };
+            let publish = one.publish_workload(&actor, &name, "", again);
             let delete = async {
                 tokio::time::sleep(Duration::from_millis(3 * (round % RACE_ROUNDS) as u64)).await;
                 other.delete_group(&actor, &group).await

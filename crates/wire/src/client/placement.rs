@@ -1,11 +1,11 @@
 //! Operations on placement and cluster groups.
 
-use domain::placement::{ClusterGroup, Decision, FeatureProperties, FeatureStatus, GroupPreview};
+use domain::placement::{ClusterGroup, Decision, FeatureProperties, FeatureStatus, GroupPreview, GroupView};
 use http::Method;
 
 use super::send::ApiCall;
 use super::{Client, ORGANIZATION, if_match};
-use crate::{ClusterGroupDetails, ClusterGroupPut, Error, PreviewRequest};
+use crate::{ClusterGroupPut, Error, PreviewRequest};
 
 impl Client {
     /// The last placement decision of this workload, per cluster with the reasons.
@@ -23,13 +23,8 @@ impl Client {
         self.api_call(Method::GET, &["cluster-groups"]).send_json().await
     }
 
-    /// One cluster group.
-    pub async fn get_group(&self, name: &str) -> Result<ClusterGroup, Error> {
-        self.api_call(Method::GET, &["cluster-groups", name]).send_json().await
-    }
-
-    /// One cluster group with what is wrong with it.
-    pub async fn get_group_details(&self, name: &str) -> Result<ClusterGroupDetails, Error> {
+    /// One cluster group, with its current members and users and what is wrong with it.
+    pub async fn get_group(&self, name: &str) -> Result<GroupView, Error> {
         self.api_call(Method::GET, &["cluster-groups", name]).send_json().await
     }
 

@@ -62,7 +62,7 @@ pub struct RacesArgs {
 /// Runs, and fails if a rule is violated, a transaction deadlocks, or a request fails because of the server.
 pub async fn run(args: RacesArgs) -> anyhow::Result<()> {
     if args.list {
-        for scenario in std::iter::once(&scenarios::FIRST).chain(&scenarios::ALL) {
+        for scenario in list_scenarios() {
             println!("{}", scenario.name);
         }
         return Ok(());
@@ -89,9 +89,15 @@ pub async fn run(args: RacesArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// All scenarios: the one that runs once, and those of every round.
+fn list_scenarios() -> impl Iterator<Item = &'static Scenario> {
+    std::iter::once(&scenarios::FIRST).chain(&scenarios::ALL)
+}
+
+/// Those of every round that are selected. The first one runs in any case.
 fn select_scenarios(only: &[String]) -> anyhow::Result<Vec<Scenario>> {
     for name in only {
-        let is_known = scenarios::ALL.iter().any(|scenario| scenario.name == name);
+        let is_known = list_scenarios().any(|scenario| scenario.name == name);
         ensure!(is_known, "there is no scenario {name:?}; `races --list` prints them");
     }
     let is_selected = |scenario: &Scenario| only.is_empty() || only.iter().any(|name| name == scenario.name);
@@ -115,9 +121,12 @@ async fn run_topology(
         outcomes: outcomes.clone(),
         random: StdRng::seed_from_u64(seed),
     };
-    let mut failures = Box::pin(rounds.run(args.rounds, selected)).await?;
-    failures.extend(servers.list_stopped_loops().into_iter().map(|name| format!("loop {name} has stopped")));
+    let ended = Box::pin(rounds.run(args.rounds, selected)).await;
+    let stopped_loops = servers.list_stopped_loops();
+    // After an error too: the database of the run is deleted.
     let deadlocks = servers.stop().await?;
+    let mut failures = ended?;
+    failures.extend(stopped_loops.into_iter().map(|name| format!("loop {name} has stopped")));
     if deadlocks > 0 {
         failures.push(format!("{deadlocks} transactions were cancelled because of deadlocks"));
     }

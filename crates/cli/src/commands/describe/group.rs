@@ -1,7 +1,7 @@
 //! One group: its members by name and by selector, and its features.
 
 use domain::labels::LabelSelector;
-use wire::ClusterGroupDetails;
+use domain::placement::GroupView;
 
 use super::section::Description;
 use crate::connection::ServerConnection;
@@ -11,7 +11,7 @@ use crate::pages::list_all_pages;
 
 /// The description of a group.
 pub async fn describe_group(remote: &ServerConnection, name: &str) -> Result<String, Failure> {
-    let ClusterGroupDetails { group, findings } = remote.client.get_group_details(name).await?;
+    let GroupView { group, missing, findings, .. } = remote.client.get_group(name).await?;
     let clusters = list_all_pages(async |query| remote.client.list_clusters(&query).await).await?;
     let mut text = Description::default();
     text.field("name", &group.name);
@@ -27,12 +27,6 @@ pub async fn describe_group(remote: &ServerConnection, name: &str) -> Result<Str
     }
     let locked: Vec<String> = group.locked_values.lines().map(str::to_owned).collect();
     text.list("locked values", &locked);
-    let missing: Vec<String> = group
-        .members
-        .iter()
-        .filter(|member| clusters.iter().all(|one| one.cluster.name != **member))
-        .cloned()
-        .collect();
     if !missing.is_empty() {
         text.field(
             "not registered",

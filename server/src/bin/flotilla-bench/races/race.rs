@@ -15,9 +15,6 @@ use parking_lot::Mutex;
 /// How often a scenario looks whether the loops have done what it waits for.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often a group is deleted that a workload still uses.
-const MAX_DELETION_ATTEMPTS: usize = 250;
-
 /// How many requests had each outcome, by scenario and code of the error. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Outcomes(Arc<Mutex<OutcomeCounts>>);
@@ -169,31 +166,57 @@ impl Race {
     }
 
     /// Deletes what a round has created, so that the placer has the same work in each. The deletions race with the loops too.
-    pub async fn clean_up(&self, workloads: &[&str], clusters: &[&str]) {
+    ///
+    /// # Errors
+    /// Something is left.
+    pub async fn clean_up(&self, workloads: &[&str], clusters: &[&str]) -> anyhow::Result<()> {
         let removal = RemovalOptions { force: true, ..RemovalOptions::default() };
         for part in workloads {
-            let deleted = Box::pin(self.other.delete_workload(&self.actor, &self.name(part), removal)).await;
-            self.outcomes.count("clean-up", &deleted);
+            let name = self.name(part);
+            let delete =
+                async || Box::pin(self.other.delete_workload(&self.actor, &name, removal)).await.map(drop);
+            self.delete(&name, delete).await?;
         }
         for part in clusters {
-            let deleted = Box::pin(self.one.delete_cluster(&self.actor, &self.name(part), true)).await;
-            self.outcomes.count("clean-up", &deleted);
+            let name = self.name(part);
+            let delete = async || Box::pin(self.one.delete_cluster(&self.actor, &name, true)).await;
+            self.delete(&name, delete).await?;
         }
+        Ok(())
     }
 
     /// Deletes groups once nothing uses them: the placer deletes the workloads of [`Race::clean_up`] first.
-    pub async fn clean_up_groups(&self, groups: &[&str]) {
+    ///
+    /// # Errors
+    /// One is left.
+    pub async fn clean_up_groups(&self, groups: &[&str]) -> anyhow::Result<()> {
         for part in groups {
             let name = self.name(part);
-            let mut deleted = Box::pin(self.one.delete_group(&self.actor, &name)).await;
-            for _ in 0..MAX_DELETION_ATTEMPTS {
-                if !matches!(deleted, Err(Error::FailedPrecondition(_))) {
-                    break;
-                }
-                tokio::time::sleep(POLL_INTERVAL).await;
-                deleted = Box::pin(self.one.delete_group(&self.actor, &name)).await;
-            }
-            self.outcomes.count("clean-up", &deleted);
+            self.delete(&name, async || Box::pin(self.one.delete_group(&self.actor, &name)).await).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes something, and repeats that while something that the loops delete uses it. What does not exist was deleted by the scenario,
+    /// or was never created.
+    ///
+    /// # Errors
+    /// It is left.
+    pub async fn delete(
+        &self,
+        name: &str,
+        delete: impl AsyncFn() -> Result<(), Error>,
+    ) -> anyhow::Result<()> {
+        let begun = tokio::time::Instant::now();
+        let mut deleted = delete().await;
+        while matches!(deleted, Err(Error::FailedPrecondition(_))) && begun.elapsed() < testkit::patience() {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            deleted = delete().await;
+        }
+        self.outcomes.count("clean-up", &deleted);
+        match deleted {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("{name} was not deleted")),
         }
     }
 }

@@ -28,10 +28,11 @@ pub const FIRST: Scenario =
     Scenario { name: "setup-token", run: |race| Box::pin(users::use_setup_token_once(race)) };
 
 /// Those of every round.
-pub const ALL: [Scenario; 20] = [
+pub const ALL: [Scenario; 21] = [
     Scenario { name: "names", run: |race| Box::pin(names::use_names_once(race)) },
     Scenario { name: "repository-urls", run: |race| Box::pin(names::use_repository_urls_once(race)) },
-    Scenario { name: "deleted-group", run: |race| Box::pin(groups::delete_group_in_use(race)) },
+    Scenario { name: "deleted-group", run: |race| Box::pin(groups::delete_group_of_revision(race)) },
+    Scenario { name: "deleted-draft-group", run: |race| Box::pin(groups::delete_group_of_draft(race)) },
     Scenario { name: "disabled-feature", run: |race| Box::pin(groups::disable_feature_in_use(race)) },
     Scenario { name: "exclusive-groups", run: |race| Box::pin(groups::exclude_groups(race)) },
     Scenario { name: "release-names", run: |race| Box::pin(groups::use_release_names_once(race)) },

@@ -67,6 +67,6 @@ pub async fn delete_chart_in_use(race: &Race) -> anyhow::Result<()> {
     let is_stored = charts.iter().any(|chart| chart.version == version);
     ensure!(is_stored || !is_published, "{name} is published with local/used {version}, which was deleted");
     ensure!(is_stored == deleted.is_err(), "the deletion answered {deleted:?}, stored: {is_stored}");
-    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
     Ok(())
 }

@@ -30,7 +30,7 @@ pub async fn delete_cluster_in_use(race: &Race) -> anyhow::Result<()> {
         }
         Err(error) => bail!("deletion: {error:?}"),
     }
-    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
     Ok(())
 }
 
@@ -55,6 +55,6 @@ pub async fn record_batch_once(race: &Race) -> anyhow::Result<()> {
         .await;
     let accepted = usize::from(first?.accepted) + usize::from(second?.accepted);
     ensure!(accepted == 1, "the batch was accepted {accepted} times");
-    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
     Ok(())
 }

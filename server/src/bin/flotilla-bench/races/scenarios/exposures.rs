@@ -34,7 +34,7 @@ pub async fn expose_once(race: &Race) -> anyhow::Result<()> {
         published += usize::from(workload.intent == Intent::Published);
     }
     ensure!(published == 1, "{published} workloads are published");
-    race.clean_up(&["a", "b"], &["c"]).await;
+    race.clean_up(&["a", "b"], &["c"]).await?;
     Ok(())
 }
 

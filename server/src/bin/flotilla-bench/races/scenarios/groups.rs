@@ -7,14 +7,44 @@ use domain::deployment::DeploymentRequest;
 use domain::guard::RELEASE_NAME_IN_USE;
 use domain::placement::{ClusterGroup, GroupFeatureName, INVALID_GROUP};
 use domain::workload::{Intent, NewWorkload};
-use hub::{Error, PublishOptions};
+use hub::{Error, PublishContent, PublishOptions, WorkloadEdit};
 
 use super::charts::upload_once;
 use crate::races::agent::ReportingAgent;
 use crate::races::race::{Race, config_map, spec_on_cluster};
 
-/// A group that is deleted while a workload is published to it: one of both is refused.
-pub async fn delete_group_in_use(race: &Race) -> anyhow::Result<()> {
+/// A group that is deleted while an earlier revision that names it is published again: one of both is refused. Neither the draft nor the
+/// published revision names it, so that only the lock of the publish decides.
+pub async fn delete_group_of_revision(race: &Race) -> anyhow::Result<()> {
+    let cluster = race.create_cluster("c").await?;
+    let group = race.create_group("g", &cluster.name).await?.name;
+    let name = race.name("a");
+    let without_group = spec_on_cluster(config_map("settings"), &cluster.name);
+    let mut spec = without_group.clone();
+    spec.placement.predicates[0].groups = vec![group.clone()];
+    let new = NewWorkload { name: name.clone(), spec, ..NewWorkload::default() };
+    race.one.create_workload(&race.actor, new).await?;
+    let first = race.one.publish_workload(&race.actor, &name, "", PublishOptions::default()).await?.revision;
+    let edit = WorkloadEdit { spec: Some(without_group), ..WorkloadEdit::default() };
+    race.one.edit_workload(&race.actor, &name, edit, None).await?;
+    race.one.publish_workload(&race.actor, &name, "", PublishOptions::default()).await?;
+
+    let again = PublishOptions { content: PublishContent::Revision(first), ..PublishOptions::default() };
+    let refused = race
+        .send_rivals(
+            race.one.publish_workload(&race.actor, &name, "", again),
+            race.other.delete_group(&race.actor, &group),
+        )
+        .await?;
+    let is_expected =
+        matches!(refused, Error::NotFound { .. } | Error::Invalid(_) | Error::FailedPrecondition(_));
+    ensure!(is_expected, "{refused:?}");
+    race.clean_up(&["a"], &["c"]).await?;
+    race.clean_up_groups(&["g"]).await
+}
+
+/// A group that is deleted while a workload is created and published to it: one of both is refused.
+pub async fn delete_group_of_draft(race: &Race) -> anyhow::Result<()> {
     let cluster = race.create_cluster("c").await?;
     let group = race.create_group("g", &cluster.name).await?.name;
     let name = race.name("a");
@@ -31,8 +61,8 @@ pub async fn delete_group_in_use(race: &Race) -> anyhow::Result<()> {
         "{name} is published to group {group}, which does not exist"
     );
     ensure!(published.is_ok() || deleted.is_ok(), "both were refused: {published:?} {deleted:?}");
-    race.clean_up(&["a"], &["c"]).await;
-    race.clean_up_groups(&["g"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
+    race.clean_up_groups(&["g"]).await?;
     Ok(())
 }
 
@@ -64,8 +94,8 @@ pub async fn disable_feature_in_use(race: &Race) -> anyhow::Result<()> {
         Err(Error::NotFound { .. }) => {}
         Err(error) => bail!(error),
     }
-    race.clean_up(&["a"], &["c"]).await;
-    race.clean_up_groups(&["g"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
+    race.clean_up_groups(&["g"]).await?;
     Ok(())
 }
 
@@ -85,7 +115,7 @@ pub async fn exclude_groups(race: &Race) -> anyhow::Result<()> {
         .await?;
     let is_expected = matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == INVALID_GROUP));
     ensure!(is_expected, "{refused:?}");
-    race.clean_up_groups(&["a", "b"]).await;
+    race.clean_up_groups(&["a", "b"]).await?;
     Ok(())
 }
 
@@ -110,12 +140,13 @@ pub async fn use_release_names_once(race: &Race) -> anyhow::Result<()> {
     for group in &groups {
         published += race.one.list_deployments(group).await?.len();
     }
-    ensure!(published >= 1, "no deployment has the name {name}");
+    ensure!(published == 1, "{published} deployments have the name {name}");
     for group in &groups {
-        let deleted = Box::pin(race.one.delete_group_with_deployments(&race.actor, group, None)).await;
-        race.outcomes.count("clean-up", &deleted);
+        let delete =
+            async || Box::pin(race.one.delete_group_with_deployments(&race.actor, group, None)).await;
+        race.delete(group, delete).await?;
     }
-    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
     Ok(())
 }
 

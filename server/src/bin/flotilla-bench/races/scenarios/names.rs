@@ -44,8 +44,8 @@ pub async fn use_names_once(race: &Race) -> anyhow::Result<()> {
     let (first, second) = (pack_chart("names", &version, "a")?, pack_chart("names", &version, "b")?);
     let refused = race.send_rivals(one.upload_chart(actor, first), other.upload_chart(actor, second)).await?;
     ensure!(matches!(refused, Error::AlreadyExists(_)), "chart: {refused:?}");
-    race.clean_up(&["a"], &[]).await;
-    race.clean_up_groups(&["a"]).await;
+    race.clean_up(&["a"], &[]).await?;
+    race.clean_up_groups(&["a"]).await?;
     Ok(())
 }
 
@@ -71,8 +71,8 @@ pub async fn use_repository_urls_once(race: &Race) -> anyhow::Result<()> {
     ensure!(matches!(refused, Error::AlreadyExists(_)), "chart repository: {refused:?}");
     // Their number is limited; one of each exists.
     for name in [&first, &second] {
-        race.outcomes.count("clean-up", &one.remove_git_repository(actor, name).await);
-        race.outcomes.count("clean-up", &one.remove_chart_repository(actor, name).await);
+        race.delete(name, async || one.remove_git_repository(actor, name).await).await?;
+        race.delete(name, async || one.remove_chart_repository(actor, name).await).await?;
     }
     Ok(())
 }

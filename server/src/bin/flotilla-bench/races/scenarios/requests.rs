@@ -28,7 +28,7 @@ pub async fn execute_key_once(race: &Race) -> anyhow::Result<()> {
     ensure!(stored.is_some_and(|response| response.status == 202), "no response is stored");
     let published = race.one.get_workload(&name).await?.workload.published;
     ensure!(published == Some(1), "revision {published:?} is published");
-    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
     Ok(())
 }
 
@@ -79,6 +79,6 @@ pub async fn open_incident_once(race: &Race) -> anyhow::Result<()> {
         Ok(open.iter().any(|incident| incident.clusters.len() == 2))
     })
     .await?;
-    race.clean_up(&["a"], &["c", "d"]).await;
+    race.clean_up(&["a"], &["c", "d"]).await?;
     Ok(())
 }

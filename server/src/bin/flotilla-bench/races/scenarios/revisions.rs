@@ -68,8 +68,8 @@ pub async fn change_once(race: &Race) -> anyhow::Result<()> {
     ensure!(matches!(refused, Error::RevisionConflict { .. }), "repository: {refused:?}");
     // Their number is limited.
     one.remove_git_repository(actor, &name).await?;
-    race.clean_up(&["a"], &["c"]).await;
-    race.clean_up_groups(&["g"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
+    race.clean_up_groups(&["g"]).await?;
     Ok(())
 }
 
@@ -98,7 +98,7 @@ pub async fn publish_once(race: &Race) -> anyhow::Result<()> {
         published == revisions.last().copied(),
         "{published:?} is published, accepted were {revisions:?}"
     );
-    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
     Ok(())
 }
 
@@ -144,6 +144,6 @@ pub async fn change_intent(race: &Race) -> anyhow::Result<()> {
         Ok(if is_published { total == 1 } else { !is_present })
     })
     .await?;
-    race.clean_up(&["a"], &["c"]).await;
+    race.clean_up(&["a"], &["c"]).await?;
     Ok(())
 }

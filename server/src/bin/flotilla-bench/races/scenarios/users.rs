@@ -65,7 +65,7 @@ pub async fn use_join_token_once(race: &Race) -> anyhow::Result<()> {
         )
         .await?;
     ensure!(matches!(refused, Error::Unauthenticated(_)), "{refused:?}");
-    race.clean_up(&[], &["a", "b"]).await;
+    race.clean_up(&[], &["a", "b"]).await?;
     Ok(())
 }
 
@@ -130,7 +130,7 @@ pub async fn rejoin_deleted_cluster(race: &Race) -> anyhow::Result<()> {
         }
         Err(error) => bail!(error),
     }
-    race.clean_up(&[], &["c"]).await;
+    race.clean_up(&[], &["c"]).await?;
     Ok(())
 }
 
