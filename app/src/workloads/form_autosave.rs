@@ -13,8 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::autosave::{PAUSE, SaveState, SavedDraft, format_address, guard_leave, status_view};
-use super::left_forms::{LeftForm, LeftForms, use_left_forms};
-use crate::errors::AppResult;
+use super::draft_part::DraftPart;
+use super::left_forms::{LeftForm, LeftForms, use_left_forms, user_read};
+use crate::errors::{AppError, AppResult};
 use crate::live;
 
 /// After an event, until the page has changed what depends on it.
@@ -22,8 +23,8 @@ const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// The fields of a form, as they are sent, and how they are stored.
 pub trait DraftForm: Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
-    /// The part of the draft that it contains, as a page names it.
-    const PART: &'static str;
+    /// The part of the draft that it contains.
+    fn part(&self) -> DraftPart;
 
     /// Sets the draft revision that the form is based on.
     fn set_base_revision(&mut self, revision: i64);
@@ -138,14 +139,19 @@ impl<S: DraftForm> FormAutosave<S> {
     pub fn record_submission(self, saved: SavedDraft) {
         let fields = self.read();
         self.stored.set_value(fields.as_ref().map(key));
-        self.page.record_save(self.base_revision.get_untracked(), saved.revision);
+        let part = fields.as_ref().map(DraftForm::part);
+        self.page.record_save(part.as_ref(), self.base_revision.get_untracked(), saved.revision);
         // The submission may be an earlier one than the latest automatic save.
         self.base_revision.update(|revision| *revision = saved.revision.max(*revision));
         self.state.set(SaveState::Saved(saved.saved_at));
     }
 
-    /// The fields for a submission by another action, if they are not known to be stored.
+    /// The fields for a submission by another action, if they are not known to be stored. Not those that are older than the draft:
+    /// only a person replaces the later change, by submitting the form.
     pub fn take_unsaved(self) -> Option<S> {
+        if self.state.get_untracked() == SaveState::Outdated {
+            return None;
+        }
         let mut fields = self.unsaved_fields()?;
         fields.set_base_revision(self.base_revision.get_untracked());
         Some(fields)
@@ -200,20 +206,22 @@ impl<S: DraftForm> FormAutosave<S> {
         let Some(mut fields) = self.read().or_else(|| self.latest.get_value()) else { return };
         let sent = key(&fields);
         let revision = self.base_revision.get_untracked();
-        let (name, left, forms) = (self.name.get_value(), self.left.get_value(), self.page.forms);
+        let (name, left, page) = (self.name.get_value(), self.left.get_value(), self.page);
+        let (forms, user, part) = (page.forms, page.user(), fields.part());
         fields.set_base_revision(revision);
         self.state.set(SaveState::Saving);
         spawn_local(async move {
-            let result = fields.save().await;
+            let result = save_as(forms, user.as_deref(), fields, &before).await;
             let failure = match &result {
                 Err(error) => Some(SaveState::after_failure(&name, error, &before).await),
                 Ok(_) => None,
             };
             let saved = result.ok().flatten();
             let stored = saved.map_or(revision, |saved| saved.revision);
-            forms.advance_revision(&name, revision, stored);
+            forms.advance_revision(&name, &part, revision, stored);
             // The page was left meanwhile.
             if let Some((fields, id)) = left.get_value() {
+                forms.set_base_revision(id, stored);
                 return start_attempt(forms, id, fields, SaveState::Saving);
             }
             match failure {
@@ -279,6 +287,8 @@ pub struct FormPage {
     address: StoredValue<String>,
     /// The opened form in the list, with its revision.
     reopened: StoredValue<Option<(u32, i64)>>,
+    /// Who types, as far as that is known.
+    user: StoredValue<Option<String>>,
 }
 
 impl FormPage {
@@ -293,7 +303,13 @@ impl FormPage {
             location: StoredValue::new(location),
             address: StoredValue::new(address),
             reopened: StoredValue::new(reopened),
+            user: StoredValue::new(forms.user()),
         }
+    }
+
+    /// Who types, as far as that is known.
+    pub fn user(self) -> Option<String> {
+        self.user.try_get_value().flatten().or_else(|| self.forms.user())
     }
 
     /// The revision that the opened input is based on; `None` if the page was not left with unsaved input.
@@ -309,9 +325,10 @@ impl FormPage {
     }
 
     /// Records that the form was stored.
-    pub fn record_save(self, from: i64, to: i64) {
+    pub fn record_save(self, part: Option<&DraftPart>, from: i64, to: i64) {
         self.remove_left_form();
-        self.workload.with_value(|workload| self.forms.advance_revision(workload, from, to));
+        let Some(part) = part else { return };
+        self.workload.with_value(|workload| self.forms.advance_revision(workload, part, from, to));
     }
 
     /// The input with which the page was left is stored.
@@ -330,10 +347,11 @@ impl FormPage {
         self.remove_left_form();
         let form = LeftForm {
             workload: self.workload.get_value(),
-            part: S::PART,
+            part: fields.part(),
             address: self.address.get_value(),
             fields: Arc::new(fields.clone()),
             base_revision: typed_at.unwrap_or(revision),
+            user: self.user(),
             state,
         };
         if form.state == SaveState::Saving {
@@ -365,6 +383,33 @@ pub fn open_left_form<S: DraftForm>() -> Option<S> {
     form.fields.downcast_ref::<S>().cloned()
 }
 
+/// Whether the input with which this page was left can't be opened yet. When that ends, the page is to be read and built again, with
+/// what was stored or with the input.
+pub fn watch_left_form() -> Memo<bool> {
+    let (forms, location) = (use_left_forms(), use_location());
+    let (path, search) = (location.pathname, location.search);
+    Memo::new(move |_| forms.is_pending(&format_address(&path.get(), &search.get())))
+}
+
+/// Stores the fields of `user`. When an earlier attempt has failed, another user may have signed in since: the fields are not stored
+/// as those of that user.
+pub async fn save_as<S: DraftForm>(
+    forms: LeftForms,
+    user: Option<&str>,
+    fields: S,
+    before: &SaveState,
+) -> AppResult<Option<SavedDraft>> {
+    if before.retry_delay().is_some() {
+        let now = user_read().await?;
+        let is_other = user.is_some_and(|user| user != now);
+        forms.set_user(Some(now));
+        if is_other {
+            return Err(AppError::Unauthenticated("Another user is signed in now.".to_owned()));
+        }
+    }
+    fields.save().await
+}
+
 /// Stores the fields of a page that was left within the console. Until they are stored, they are in the list of such forms, and the
 /// browser asks before it closes the document.
 fn save_left_form<S: DraftForm>(forms: LeftForms, fields: S, form: LeftForm) {
@@ -381,18 +426,20 @@ fn save_left_form<S: DraftForm>(forms: LeftForms, fields: S, form: LeftForm) {
 /// Saves it once, and again after a pause, unless it was opened or discarded.
 pub fn start_attempt<S: DraftForm>(forms: LeftForms, id: u32, fields: S, before: SaveState) {
     let Some(form) = forms.find_waiting(id) else { return };
+    forms.set_saving(id, true);
     spawn_local(async move {
         let mut attempt = fields.clone();
         attempt.set_base_revision(form.base_revision);
-        match attempt.save().await {
+        match save_as(forms, form.user.as_deref(), attempt, &before).await {
             Ok(saved) => {
                 let stored = saved.map_or(form.base_revision, |saved| saved.revision);
                 forms.remove(id);
-                forms.advance_revision(&form.workload, form.base_revision, stored);
+                forms.advance_revision(&form.workload, &form.part, form.base_revision, stored);
             }
             Err(error) => {
                 let state = SaveState::after_failure(&form.workload, &error, &before).await;
                 forms.set_state(id, state.clone());
+                forms.set_saving(id, false);
                 if let Some(pause) = state.retry_delay() {
                     set_timeout(move || start_attempt(forms, id, fields, state), pause);
                 }

@@ -195,11 +195,7 @@ impl OverrideForm {
     pub fn parse(&self) -> Result<OverrideInput, Vec<Finding>> {
         let mut wrong = Vec::new();
         let target = self.parse_target(&mut wrong);
-        let name = match (self.name.trim(), &target.clusters[..]) {
-            ("", _) if !self.cluster.is_empty() => self.cluster.clone(),
-            ("", [only]) => only.clone(),
-            (name, _) => name.to_owned(),
-        };
+        let name = self.resolve_name(&target.clusters);
         let priority = match self.priority.trim() {
             "" => DEFAULT_PRIORITY,
             text => text.parse().unwrap_or_else(|_| {
@@ -220,6 +216,19 @@ impl OverrideForm {
             Ok(OverrideInput { name, target, priority, chart_values, patches })
         } else {
             Err(wrong)
+        }
+    }
+
+    /// The name under which it is stored, also of a form with invalid fields; empty if it has none yet.
+    pub fn resolved_name(&self) -> String {
+        self.resolve_name(&self.target().clusters)
+    }
+
+    fn resolve_name(&self, clusters: &[String]) -> String {
+        match (self.name.trim(), clusters) {
+            ("", _) if !self.cluster.is_empty() => self.cluster.clone(),
+            ("", [only]) => only.clone(),
+            (name, _) => name.to_owned(),
         }
     }
 

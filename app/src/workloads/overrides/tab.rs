@@ -19,7 +19,7 @@ use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_saving::{render_save_error, save_button};
-use crate::workloads::form_autosave::FormAutosave;
+use crate::workloads::form_autosave::{FormAutosave, watch_left_form};
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// The tab with the overrides.
@@ -27,7 +27,9 @@ use crate::workloads::wizard::{FORM, RenderFooter};
 pub fn OverridesTab(name: Memo<String>) -> impl IntoView {
     let (save, remove) = (ServerAction::<OverrideSave>::new(), ServerAction::<OverrideRemove>::new());
     let stored = count_saves(save, remove);
-    let data = create_resource(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
+    let is_left = watch_left_form();
+    let data =
+        create_resource(move || (name.get(), stored.get(), is_left.get()), |(name, ..)| overrides_read(name));
     render_resource_part(data, move |data| {
         view! { <OverridesEditor data=data save=save remove=remove /> }.into_any()
     })

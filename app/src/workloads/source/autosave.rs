@@ -8,7 +8,8 @@ use super::fields::FileDrafts;
 use super::save::SourceForm;
 use crate::workloads::autosave::{PAUSE, SaveState, SavedDraft, guard_leave, status_view};
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
-use crate::workloads::form_autosave::{DraftForm, FormPage, start_attempt};
+use crate::workloads::draft_part::DraftPart;
+use crate::workloads::form_autosave::{DraftForm, FormPage, save_as, start_attempt};
 use crate::workloads::git::fields::{GitDraft, GitForm};
 
 /// The inputs of a source: files, a chart, or a Git repository.
@@ -101,7 +102,8 @@ impl Autosave {
     /// Records that a form submission stored everything.
     pub fn record_submission(self, saved: SavedDraft) {
         self.stored.set_value(untrack(|| self.draft.content()));
-        self.page.record_save(self.base_revision.get_untracked(), saved.revision);
+        let from = self.base_revision.get_untracked();
+        self.page.record_save(Some(&DraftPart::Source), from, saved.revision);
         self.base_revision.set(saved.revision);
         self.state.set(SaveState::Saved(saved.saved_at));
     }
@@ -121,18 +123,20 @@ impl Autosave {
         }
         self.state.set(SaveState::Saving);
         let form = self.create_form(&content);
-        let (left, forms) = (self.left.get_value(), self.page.forms);
+        let (left, forms, user) = (self.left.get_value(), self.page.forms, self.page.user());
         spawn_local(async move {
-            let (name, revision) = (form.name.clone(), form.base_revision);
-            let result = form.save().await;
+            let (name, revision, part) = (form.name.clone(), form.base_revision, form.part());
+            let result = save_as(forms, user.as_deref(), form, &before).await;
             let failure = match &result {
                 Err(error) => Some(SaveState::after_failure(&name, error, &before).await),
                 Ok(_) => None,
             };
             let saved = result.ok().flatten();
-            forms.advance_revision(&name, revision, saved.map_or(revision, |saved| saved.revision));
+            let stored = saved.map_or(revision, |saved| saved.revision);
+            forms.advance_revision(&name, &part, revision, stored);
             // The page was left meanwhile.
             if let Some((form, id)) = left.get_value() {
+                forms.set_base_revision(id, stored);
                 return start_attempt(forms, id, form, SaveState::Saving);
             }
             match failure {
