@@ -24,6 +24,7 @@ mod dialogs;
 mod draft_part;
 mod draft_saving;
 mod form_autosave;
+mod form_page;
 mod git;
 mod head;
 mod history_tab;

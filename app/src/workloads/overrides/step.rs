@@ -7,7 +7,7 @@ use super::actions::{OverrideRemove, OverrideSave, overrides_read};
 use super::tab::{OverridesEditor, count_saves};
 use crate::components::render_resource;
 use crate::resource::create_resource;
-use crate::workloads::form_autosave::watch_left_form;
+use crate::workloads::form_page::watch_left_form;
 use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
 
 /// The page.

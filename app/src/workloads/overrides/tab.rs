@@ -19,7 +19,8 @@ use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_saving::{render_save_error, save_button};
-use crate::workloads::form_autosave::{FormAutosave, watch_left_form};
+use crate::workloads::form_autosave::FormAutosave;
+use crate::workloads::form_page::watch_left_form;
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// The tab with the overrides.

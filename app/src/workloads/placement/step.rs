@@ -6,7 +6,7 @@ use leptos_meta::Title;
 use super::tab::{PlacementEditor, PlacementSave, placement_read};
 use crate::components::render_resource;
 use crate::resource::create_resource;
-use crate::workloads::form_autosave::watch_left_form;
+use crate::workloads::form_page::watch_left_form;
 use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
 
 /// The page.

@@ -12,7 +12,8 @@ use crate::errors::AppResult;
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_part::DraftPart;
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form, watch_left_form};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 

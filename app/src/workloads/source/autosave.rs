@@ -9,7 +9,7 @@ use super::save::SourceForm;
 use crate::workloads::autosave::{PAUSE, SaveState, SavedDraft, guard_leave, status_view};
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
 use crate::workloads::draft_part::DraftPart;
-use crate::workloads::form_autosave::{DraftForm, FormPage, save_as, start_attempt};
+use crate::workloads::form_page::FormPage;
 use crate::workloads::git::fields::{GitDraft, GitForm};
 
 /// The inputs of a source: files, a chart, or a Git repository.
@@ -49,8 +49,6 @@ pub struct Autosave {
     draft: SourceDraft,
     base_revision: RwSignal<i64>,
     stored: StoredValue<SourceContent>,
-    /// The form that the page was left with while a save was running, and its id in the list; it is stored when that save ends.
-    left: StoredValue<ArcStoredValue<Option<(SourceForm, u32)>>>,
     page: FormPage,
     state: RwSignal<SaveState>,
 }
@@ -69,7 +67,6 @@ impl Autosave {
             draft,
             base_revision,
             stored: StoredValue::new(untrack(|| draft.content())),
-            left: StoredValue::new(ArcStoredValue::new(None)),
             page: FormPage::new(name),
             state: RwSignal::default(),
         };
@@ -122,26 +119,12 @@ impl Autosave {
             });
         }
         self.state.set(SaveState::Saving);
-        let form = self.create_form(&content);
-        let (left, forms, user) = (self.left.get_value(), self.page.forms, self.page.user());
+        let saving = self.page.save(self.create_form(&content), self.base_revision.get_untracked(), before);
         spawn_local(async move {
-            let (name, revision, part) = (form.name.clone(), form.base_revision, form.part());
-            let result = save_as(forms, user.as_deref(), form, &before).await;
-            let failure = match &result {
-                Err(error) => Some(SaveState::after_failure(&name, error, &before).await),
-                Ok(_) => None,
-            };
-            let saved = result.ok().flatten();
-            let stored = saved.map_or(revision, |saved| saved.revision);
-            forms.advance_revision(&name, &part, revision, stored);
-            // The page was left meanwhile.
-            if let Some((form, id)) = left.get_value() {
-                forms.set_base_revision(id, stored);
-                return start_attempt(forms, id, form, SaveState::Saving);
-            }
-            match failure {
-                None => self.record_save(content, saved),
-                Some(state) => {
+            match saving.await {
+                None => {}
+                Some(Ok(saved)) => self.record_save(content, saved),
+                Some(Err(state)) => {
                     let retry = state.retry_delay();
                     if self.state.try_set(state).is_none()
                         && let Some(pause) = retry
@@ -175,9 +158,7 @@ impl Autosave {
         }
         let form = self.create_form(&content);
         let revision = form.base_revision;
-        if let Some(left) = self.page.save_on_leave(form, revision, state) {
-            self.left.with_value(|stored| stored.set_value(Some(left)));
-        }
+        self.page.save_on_leave(form, revision, state);
     }
 
     fn record_save(self, content: SourceContent, saved: Option<SavedDraft>) {

@@ -14,7 +14,7 @@ use crate::components::{ErrorBanner, render_resource};
 use crate::resource::create_resource;
 use crate::workloads::chart::draft::ChartDraft;
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
-use crate::workloads::form_autosave::{open_left_form, watch_left_form};
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields};
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{
