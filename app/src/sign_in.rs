@@ -53,7 +53,7 @@ pub async fn sign_out() -> AppResult<()> {
 
 /// The form that signs out. It loads a document: the browser asks before that if something is not saved, and nothing that was typed
 /// remains for the next user.
-pub fn sign_out_form(button: impl IntoView + 'static) -> AnyView {
+pub fn sign_out_form(button: AnyView) -> AnyView {
     view! {
         <form method="post" action=SignOut::url()>
             {button}

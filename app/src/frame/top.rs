@@ -163,6 +163,13 @@ fn UserMenu(name: String, role: Option<Role>) -> impl IntoView {
         name.chars().filter(|c| c.is_alphanumeric()).take(2).flat_map(char::to_uppercase).collect();
     // The accessible name contains the visible text, for voice control (WCAG 2.5.3).
     let label = format!("{initials}, signed in as {name}");
+    let sign_out = view! {
+        <button class="menu-item" type="submit">
+            {icon("sign-out")}
+            "Sign out"
+        </button>
+    }
+    .into_any();
     view! {
         <button class="avatar" type="button" popovertarget="person-menu" aria-label=label>
             {initials}
@@ -175,12 +182,7 @@ fn UserMenu(name: String, role: Option<Role>) -> impl IntoView {
                 {icon("token")}
                 "API tokens"
             </a>
-            {sign_out_form(view! {
-                <button class="menu-item" type="submit">
-                    {icon("sign-out")}
-                    "Sign out"
-                </button>
-            })}
+            {sign_out_form(sign_out)}
         </div>
     }
     .into_any()

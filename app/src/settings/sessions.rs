@@ -102,7 +102,7 @@ fn show_sessions(list: SessionList) -> AnyView {
 fn show_session(session: UserSession, at: Timestamp) -> impl IntoView {
     let name = browser_name(&session);
     let action = if session.current {
-        sign_out_form(view! { <button class="btn btn-sm" type="submit">"Sign out"</button> })
+        sign_out_form(view! { <button class="btn btn-sm" type="submit">"Sign out"</button> }.into_any())
     } else {
         let label = format!("Sign out… {name}");
         view! {

@@ -5,7 +5,6 @@ use std::any::Any;
 use std::sync::Arc;
 
 use leptos::prelude::*;
-
 use leptos::task::spawn_local;
 
 use super::autosave::{SaveState, guard_leave};
@@ -222,7 +221,7 @@ pub fn LeftFormsBanner() -> impl IntoView {
     let forms = use_left_forms();
     // Somebody signed in within this document.
     Effect::new(move |_| {
-        if forms.user.with(Option::is_none) && forms.entries.with(|entries| !entries.is_empty()) {
+        if forms.user.with(Option::is_none) {
             spawn_local(async move {
                 if let Ok(user) = user_read().await {
                     forms.set_user(Some(user));
