@@ -66,7 +66,8 @@ mod browser {
     /// Scrolls to an alert that a submission has caused, as far as it is out of sight.
     pub fn show_alert(alert: NodeRef<Div>) {
         let Some(alert) = alert.get() else { return };
-        if !SUBMITTED_AT.take().is_some_and(|at| Date::now() - at < RESULT_WITHIN) {
+        let is_result = SUBMITTED_AT.take().is_some_and(|at| Date::now() - at < RESULT_WITHIN);
+        if !is_result {
             return;
         }
         // It may be mounted after the effects of the same change.
