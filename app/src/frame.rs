@@ -9,7 +9,7 @@ use crate::live::{self, Topic};
 use crate::paths;
 use crate::permission;
 use crate::resource::{PageResource, create_resource};
-use crate::workloads::left_forms::LeftFormsBanner;
+use crate::workloads::left_forms::{LeftFormsBanner, use_left_forms};
 
 mod data;
 mod help;
@@ -77,10 +77,13 @@ pub fn Frame(
     let version = live::watch_version(|| Some(Topic::Fleet));
     focus_content_on_navigation();
     let data = create_resource(move || version.get(), |_| frame_read());
+    let left_forms = use_left_forms();
     Effect::new(move |_| {
-        if let Some(role) = data.get().and_then(Result::ok).and_then(|data| data.role) {
+        let Some(Ok(data)) = data.get() else { return };
+        if let Some(role) = data.role {
             permission::set_role(role);
         }
+        left_forms.set_user(Some(data.user_name));
     });
     view! {
         // `external`: the router would only scroll; the browser also moves the focus.

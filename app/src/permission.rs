@@ -28,6 +28,18 @@ pub fn document_role() -> Option<Role> {
     document().document_element()?.get_attribute("data-role")?.parse().ok()
 }
 
+/// The name of the user of this request, for the document.
+#[cfg(feature = "ssr")]
+pub fn document_user() -> Option<String> {
+    use_context::<hub::Actor>().map(|actor| actor.name)
+}
+
+/// The name of the user in the document.
+#[cfg(not(feature = "ssr"))]
+pub fn document_user() -> Option<String> {
+    document().document_element()?.get_attribute("data-user")
+}
+
 /// Sets the role that the frame's query returned: the user signed in on this page, or the role was changed.
 pub fn set_role(role: Role) {
     if let Some(UserRole(signal)) = use_context::<UserRole>()

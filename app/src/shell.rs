@@ -15,6 +15,7 @@ use crate::{shortcuts, theme};
 pub fn shell(assets: Assets) -> impl IntoView {
     let theme = theme::request_theme();
     let role = permission::document_role().map(Role::as_str);
+    let user = permission::document_user();
     let font = |name: &str| {
         let href = assets.address(name);
         view! { <link rel="preload" r#as="font" r#type="font/woff2" crossorigin="anonymous" href=href /> }
@@ -28,7 +29,7 @@ pub fn shell(assets: Assets) -> impl IntoView {
     set_content_security_policy();
     view! {
         <!DOCTYPE html>
-        <html lang="en" data-theme=theme.attribute() data-role=role data-no-shortcuts=shortcuts::are_switched_off().then_some("") data-editor=assets.address("editor.js") data-schema=assets.address("kubernetes.json")>
+        <html lang="en" data-theme=theme.attribute() data-role=role data-user=user data-no-shortcuts=shortcuts::are_switched_off().then_some("") data-editor=assets.address("editor.js") data-schema=assets.address("kubernetes.json")>
             <head>
                 <meta charset="utf-8" />
                 <meta name="viewport" content="width=device-width, initial-scale=1" />

@@ -1,6 +1,7 @@
 //! Sign in, sign out, and the sign-up of the first user with the set-up token.
 
 use leptos::prelude::*;
+use leptos::server_fn::ServerFn;
 use leptos_meta::Title;
 use leptos_router::components::Redirect;
 use leptos_router::hooks::use_query_map;
@@ -9,6 +10,7 @@ use crate::components::{ErrorBanner, icon_sized};
 use crate::errors::AppResult;
 use crate::paths;
 use crate::resource::create_resource;
+use crate::workloads::left_forms::use_left_forms;
 
 /// Signs a user in and redirects to `next`.
 #[server(prefix = "/api/fn", endpoint = "sign_in")]
@@ -49,6 +51,17 @@ pub async fn sign_out() -> AppResult<()> {
     Ok(())
 }
 
+/// The form that signs out. It loads a document: the browser asks before that if something is not saved, and nothing that was typed
+/// remains for the next user.
+pub fn sign_out_form(button: AnyView) -> AnyView {
+    view! {
+        <form method="post" action=SignOut::url()>
+            {button}
+        </form>
+    }
+    .into_any()
+}
+
 /// Starts the session of a user, with the response of this request.
 #[cfg(feature = "ssr")]
 pub async fn start_session(session: hub::Session) -> AppResult<()> {
@@ -73,6 +86,9 @@ pub fn SignInPage() -> impl IntoView {
     let query = use_query_map();
     let next = move || query.read().get("next").unwrap_or_default();
     let first = create_resource(|| (), |()| needs_setup());
+    // Another user may sign in within this document.
+    let left_forms = use_left_forms();
+    Effect::new(move |_| left_forms.set_user(None));
     view! {
         <Title text="Sign in" />
         <Transition>

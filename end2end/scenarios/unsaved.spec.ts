@@ -261,6 +261,18 @@ function leftForm(page: Page, part: string): Locator {
   return page.getByRole("status").filter({ hasText: `${part} of ${NAME} is not saved.` });
 }
 
+/** Opens an address of the console within the document. */
+async function navigateTo(page: Page, address: string): Promise<void> {
+  await page.evaluate((address) => {
+    const link = document.createElement("a");
+    link.href = address;
+    document.body.append(link);
+    link.click();
+    link.remove();
+  }, address);
+  await expect(page).toHaveURL(address);
+}
+
 /** Follows the link to the history, within the page. */
 async function followHistory(page: Page): Promise<void> {
   await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "History" }).click();
@@ -273,7 +285,7 @@ test("input that is rejected after its page was left is shown on every page and 
   await page.getByLabel("Deployment web replicas").fill("many");
   await expect(page.getByText(/^Not saved yet/)).toBeVisible();
   await followHistory(page);
-  const banner = leftForm(page, "Override");
+  const banner = leftForm(page, "Override us-east-1");
   await expect(banner).toContainText('"many" is not a number');
   await leaveByLogo(page);
   await expect(banner, "on another page").toBeVisible();
@@ -355,6 +367,100 @@ test("input that is older than the draft replaces it only by a submission", asyn
   await expect(banner).toBeHidden();
 });
 
+test("input with fields that another form of the document has changed since replaces them only by a submission", async ({ page, context, faults }) => {
+  faults.expect(/config_save/);
+  await open(page, `/workloads/${NAME}?tab=config`);
+  await page.locator("#workload-labels").fill("not/a/label=x");
+  await followHistory(page);
+  const banner = leftForm(page, "Config");
+  await expect(banner).toBeVisible();
+  await navigateTo(page, `/workloads/${NAME}/edit/policies`);
+  await page.getByLabel("Deletion policy").selectOption("Delete");
+  await expect(page.getByText(SAVED)).toBeVisible();
+
+  await banner.getByRole("link", { name: "Open what was typed" }).click();
+  await expect(page.locator("#workload-labels")).toHaveValue("not/a/label=x");
+  await expect(page.getByText("the draft was changed after this was typed")).toBeVisible();
+  await page.locator("#workload-labels").fill("team=web");
+  await followHistory(page);
+  await expect(banner, "it is not stored by leaving the page again").toBeVisible();
+  const other = await context.newPage();
+  await open(other, `/workloads/${NAME}/edit/policies`);
+  await expect(other.getByLabel("Deletion policy")).toHaveValue("foreground");
+  await other.close();
+  await banner.getByRole("button", { name: "Discard" }).click();
+  await expect(banner).toBeHidden();
+});
+
+test("a click on another override does not store an override that is older than the draft", async ({ page, context, faults }) => {
+  faults.expect(/override_save/);
+  const address = `/workloads/${NAME}?tab=overrides&override=eu-west-1`;
+  const replicas = (of: Page): Locator => of.getByLabel("Deployment web replicas");
+  await open(page, address);
+  const other = await context.newPage();
+  await open(other, address);
+  await replicas(other).fill("14");
+  await expect(other.getByText(SAVED)).toBeVisible();
+
+  await replicas(page).fill("15");
+  await followHistory(page);
+  const banner = leftForm(page, "Override eu-west-1");
+  await expect(banner).toContainText(/changed this draft at/);
+  await banner.getByRole("link", { name: "Open what was typed" }).click();
+  await expect(replicas(page)).toHaveValue("15");
+  await expect(page.getByText("the draft was changed after this was typed")).toBeVisible();
+  await override(page, "eu-west-2").getByRole("link").click();
+  await expect(replicas(page)).toHaveValue("6");
+  await expect(banner).toBeVisible();
+  await other.reload();
+  await expect(replicas(other), "the change is still there").toHaveValue("14");
+  await other.close();
+  await banner.getByRole("button", { name: "Discard" }).click();
+  await expect(banner).toBeHidden();
+});
+
+test("a page that is opened again while its input is saved shows the input if that save fails", async ({ page, faults }) => {
+  faults.expect(/placement_save/);
+  await open(page, `/workloads/${NAME}?tab=placement`);
+  let release = (): void => {};
+  const released = new Promise<void>((done) => (release = done));
+  await page.route(/placement_save/, async (route) => {
+    await released;
+    await route.continue();
+  });
+  const clusters = page.getByLabel("Number of clusters");
+  await clusters.fill("many");
+  await followHistory(page);
+  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "Placement" }).click();
+  await expect(clusters, "what is stored, while the save runs").toHaveValue("3");
+  release();
+  await expect(clusters).toHaveValue("many");
+  await page.unroute(/placement_save/);
+  await clusters.fill("3");
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await expect(leftForm(page, "Placement")).toBeHidden();
+});
+
+test("a sign-out asks before it loses input that is not stored", async ({ page, faults }) => {
+  faults.expect(/placement_save/);
+  await open(page, `/workloads/${NAME}?tab=placement`);
+  await page.getByLabel("Number of clusters").fill("many");
+  await followHistory(page);
+  const banner = leftForm(page, "Placement");
+  await expect(banner).toBeVisible();
+  let asked = 0;
+  page.on("dialog", (dialog) => {
+    asked += 1;
+    void dialog.dismiss();
+  });
+  await page.getByRole("button", { name: /signed in as/ }).click();
+  await page.getByRole("button", { name: "Sign out" }).click({ noWaitAfter: true });
+  await expect.poll(() => asked).toBe(1);
+  await expect(banner, "still signed in, with the input").toBeVisible();
+  await banner.getByRole("button", { name: "Discard" }).click();
+  await expect(banner).toBeHidden();
+});
+
 test("a save of a form that was left in an outage is repeated until it succeeds", async ({ page, faults }) => {
   faults.expect(/source_save|ERR_FAILED/);
   await open(page, `/workloads/${NAME}/edit/source`);
@@ -407,6 +513,17 @@ test("a removed override is stored again by Undo", async ({ page }) => {
   await expect(override(page, "us-east-1")).toContainText("1 change");
   await open(page, `/workloads/${NAME}?tab=overrides&override=us-east-1`);
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("9");
+
+  // After another change of the draft, Undo could replace it.
+  await page.getByRole("button", { name: "Remove override us-east-1" }).click();
+  const undo = page.getByRole("button", { name: "Undo", exact: true });
+  await expect(undo).toBeVisible();
+  await override(page, "eu-west-2").getByRole("link").click();
+  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("6");
+  await expect(undo, "nothing has changed since").toBeVisible();
+  await page.getByLabel("Deployment web replicas").fill("16");
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await expect(undo).toBeHidden();
 });
 
 test("a save is repeated until the server responds, and after signing in again in another tab", async ({ page, context, demo, faults }) => {

@@ -11,7 +11,7 @@ use crate::live::{self, LiveMessage};
 use crate::paths;
 use crate::resource::PageResource;
 use crate::search::SearchField;
-use crate::sign_in::SignOut;
+use crate::sign_in::sign_out_form;
 use crate::theme::ThemeSwitch;
 
 /// The top bar.
@@ -159,11 +159,17 @@ pub fn LiveStatus() -> impl IntoView {
 /// The user menu: API tokens, sign out.
 #[component]
 fn UserMenu(name: String, role: Option<Role>) -> impl IntoView {
-    let sign_out = ServerAction::<SignOut>::new();
     let initials: String =
         name.chars().filter(|c| c.is_alphanumeric()).take(2).flat_map(char::to_uppercase).collect();
     // The accessible name contains the visible text, for voice control (WCAG 2.5.3).
     let label = format!("{initials}, signed in as {name}");
+    let sign_out = view! {
+        <button class="menu-item" type="submit">
+            {icon("sign-out")}
+            "Sign out"
+        </button>
+    }
+    .into_any();
     view! {
         <button class="avatar" type="button" popovertarget="person-menu" aria-label=label>
             {initials}
@@ -176,12 +182,7 @@ fn UserMenu(name: String, role: Option<Role>) -> impl IntoView {
                 {icon("token")}
                 "API tokens"
             </a>
-            <ActionForm action=sign_out>
-                <button class="menu-item" type="submit">
-                    {icon("sign-out")}
-                    "Sign out"
-                </button>
-            </ActionForm>
+            {sign_out_form(sign_out)}
         </div>
     }
     .into_any()

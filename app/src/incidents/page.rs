@@ -37,27 +37,31 @@ pub async fn incident_read(id: String) -> AppResult<IncidentData> {
     let hub = host::hub_for_reader()?;
     let id = host::into_app_result(parse_id(&id))?;
     let details = host::into_app_result(hub.get_incident(id).await)?;
-    let healthy_revision = host::into_app_result(find_healthy_revision(&hub, &details.incident).await)?;
+    let healthy_revision = find_rollback_revision(&hub, &details.incident).await;
     Ok(IncidentData { details, healthy_revision, at: hub.clock().now() })
 }
 
-/// The revision to roll back to. A workload that is deleted or not published has none.
+/// The revision to roll back to. A workload that is deleted or not published has none. If it can't be read, the page has no link to
+/// it: the incident is to be seen all the same.
 #[cfg(feature = "ssr")]
-async fn find_healthy_revision(
-    hub: &hub::Hub,
-    incident: &IncidentSummary,
-) -> Result<Option<u32>, hub::Error> {
+async fn find_rollback_revision(hub: &hub::Hub, incident: &IncidentSummary) -> Option<u32> {
     use domain::workload::Intent;
     if incident.state == IncidentState::Closed {
-        return Ok(None);
+        return None;
     }
     match hub.get_workload_details(&incident.workload).await {
         Ok(details) => {
             let is_published = details.view.workload.intent == Intent::Published;
-            Ok(details.healthy_revision.filter(|_| is_published))
+            details.healthy_revision.filter(|_| is_published)
         }
-        Err(hub::Error::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
+        Err(hub::Error::NotFound { .. }) => None,
+        Err(error) => {
+            leptos::logging::error!(
+                "the revision for a rollback of {} could not be read: {error}",
+                incident.workload
+            );
+            None
+        }
     }
 }
 

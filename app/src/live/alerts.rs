@@ -1,4 +1,4 @@
-//! Errors of submissions: the first alert that appears after one is scrolled into view, because the button that was pressed may be
+//! Errors of submissions: the first alert that appears soon after one is scrolled into view, because the button that was pressed may be
 //! far below it.
 
 #[cfg(not(feature = "hydrate"))]
@@ -22,36 +22,52 @@ pub use browser::*;
 mod browser {
     use std::cell::Cell;
 
+    use js_sys::Date;
     use leptos::html::Div;
     use leptos::prelude::{Get, NodeRef, request_animation_frame};
     use wasm_bindgen::JsCast;
     use wasm_bindgen::closure::Closure;
     use web_sys::{Event, HtmlFormElement, ScrollIntoViewOptions, ScrollLogicalPosition};
 
+    /// How long after a submission an alert is taken for its result, in milliseconds: a later one has another cause, such as a live
+    /// update.
+    const RESULT_WITHIN: f64 = 30_000.0;
+
     thread_local! {
-        /// Whether a form was submitted since the last alert. An alert that is only rendered again, as by a live update, does not scroll.
-        static IS_SUBMITTED: Cell<bool> = const { Cell::new(false) };
+        /// When a form was submitted, until an alert has scrolled or something is entered.
+        static SUBMITTED_AT: Cell<Option<f64>> = const { Cell::new(None) };
     }
 
     /// Notes every submission of the page, except of the filters of lists.
     pub fn watch_submissions() {
-        let Some(document) = web_sys::window().and_then(|window| window.document()) else { return };
-        let listener = Closure::<dyn Fn(Event)>::new(|event: Event| {
+        listen("submit", |event| {
             let form = event.target().and_then(|target| target.dyn_into::<HtmlFormElement>().ok());
             if form.is_some_and(|form| form.method() == "post") {
-                IS_SUBMITTED.set(true);
+                SUBMITTED_AT.set(Some(Date::now()));
             }
         });
+        // Whoever enters something is elsewhere on the page, which must not move. A script reports its own changes too.
+        listen("input", |event| {
+            if event.is_trusted() {
+                SUBMITTED_AT.set(None);
+            }
+        });
+    }
+
+    /// Listens on the document while the event is captured: a handler may stop it.
+    fn listen(event: &str, handle: impl Fn(Event) + 'static) {
+        let Some(document) = web_sys::window().and_then(|window| window.document()) else { return };
+        let listener = Closure::<dyn Fn(Event)>::new(handle);
         let call = listener.as_ref().unchecked_ref();
-        // While it is captured: a handler may stop it.
-        let _ = document.add_event_listener_with_callback_and_bool("submit", call, true);
+        let _ = document.add_event_listener_with_callback_and_bool(event, call, true);
         listener.forget();
     }
 
     /// Scrolls to an alert that a submission has caused, as far as it is out of sight.
     pub fn show_alert(alert: NodeRef<Div>) {
         let Some(alert) = alert.get() else { return };
-        if !IS_SUBMITTED.replace(false) {
+        let is_result = SUBMITTED_AT.take().is_some_and(|at| Date::now() - at < RESULT_WITHIN);
+        if !is_result {
             return;
         }
         // It may be mounted after the effects of the same change.

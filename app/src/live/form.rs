@@ -52,49 +52,66 @@ mod browser {
         for element in found.iter().flat_map(list_elements) {
             let name = element.get_attribute("name").unwrap_or_default();
             if let Some((_, value)) = fields.iter().find(|(field, _)| *field == name) {
-                enter_value(element, value);
+                let before = read_field(&element);
+                set_value(&element, value);
+                if read_field(&element) != before {
+                    notify(&element);
+                }
             }
         }
     }
 
-    fn enter_value(element: Element, value: &str) {
-        let element = match element.dyn_into::<HtmlInputElement>() {
-            Ok(input) => return enter_input(&input, value),
-            Err(element) => element,
-        };
-        let element = match element.dyn_into::<HtmlTextAreaElement>() {
-            Ok(area) => {
-                if area.value() != value {
-                    area.set_value(value);
-                    notify(&area);
+    /// What a person sees in a field.
+    #[derive(PartialEq, Eq)]
+    struct FieldValue {
+        /// Its value; that of a box is empty if it is not ticked.
+        current: String,
+        /// The value that the server rendered.
+        rendered: String,
+    }
+
+    /// The value of a field; `None` for a radio button that is not chosen, and for what a person does not enter.
+    fn read_field(element: &Element) -> Option<FieldValue> {
+        if let Some(input) = element.dyn_ref::<HtmlInputElement>() {
+            let own_if = |on: bool| if on { input.value() } else { String::new() };
+            return match &*input.type_() {
+                "hidden" | "submit" | "button" | "file" => None,
+                "radio" if !input.checked() => None,
+                "checkbox" | "radio" => {
+                    let (current, rendered) = (own_if(input.checked()), own_if(input.default_checked()));
+                    Some(FieldValue { current, rendered })
                 }
-                return;
+                _ => Some(FieldValue { current: input.value(), rendered: input.default_value() }),
+            };
+        }
+        if let Some(area) = element.dyn_ref::<HtmlTextAreaElement>() {
+            let current = area.value();
+            let rendered = area.default_value().unwrap_or_else(|_| current.clone());
+            return Some(FieldValue { current, rendered });
+        }
+        let select = element.dyn_ref::<HtmlSelectElement>()?;
+        Some(FieldValue { current: select.value(), rendered: rendered_choice(select) })
+    }
+
+    /// Sets the value of a field, without reporting it. One that has the value stays as it is, with its cursor.
+    fn set_value(element: &Element, value: &str) {
+        if let Some(input) = element.dyn_ref::<HtmlInputElement>() {
+            let is_own = input.value() == value;
+            match &*input.type_() {
+                "hidden" | "submit" | "button" | "file" => {}
+                "checkbox" => input.set_checked(is_own),
+                // Choosing another radio button ends the choice of this one.
+                "radio" if is_own => input.set_checked(true),
+                "radio" => {}
+                _ if !is_own => input.set_value(value),
+                _ => {}
             }
-            Err(element) => element,
-        };
-        if let Ok(select) = element.dyn_into::<HtmlSelectElement>()
-            && select.value() != value
-        {
+        } else if let Some(area) = element.dyn_ref::<HtmlTextAreaElement>() {
+            if area.value() != value {
+                area.set_value(value);
+            }
+        } else if let Some(select) = element.dyn_ref::<HtmlSelectElement>() {
             select.set_value(value);
-            notify(&select);
-        }
-    }
-
-    fn enter_input(input: &HtmlInputElement, value: &str) {
-        match &*input.type_() {
-            "checkbox" | "radio" => {
-                let on = input.value() == value;
-                if input.checked() != on && (on || input.type_() == "checkbox") {
-                    input.set_checked(on);
-                    notify(input);
-                }
-            }
-            "hidden" | "submit" | "button" | "file" => {}
-            _ if input.value() != value => {
-                input.set_value(value);
-                notify(input);
-            }
-            _ => {}
         }
     }
 
@@ -102,16 +119,10 @@ mod browser {
     const RESTORE_AFTER: [Duration; 3] =
         [Duration::ZERO, Duration::from_millis(60), Duration::from_millis(400)];
 
-    /// A field and what a person did to it.
-    enum TypedInput {
-        /// A text field, with its text.
-        Text(HtmlInputElement, String),
-        /// A box or a radio button, with whether it is ticked.
-        Tick(HtmlInputElement, bool),
-        /// A text area, with its text.
-        TextArea(HtmlTextAreaElement, String),
-        /// A choice, with its value.
-        Select(HtmlSelectElement, String),
+    /// A field and the value that a person entered.
+    struct TypedInput {
+        element: Element,
+        value: String,
     }
 
     /// What a person entered before the page was hydrated.
@@ -133,21 +144,8 @@ mod browser {
     }
 
     fn read_element(element: Element) -> Option<TypedInput> {
-        let element = match element.dyn_into::<HtmlInputElement>() {
-            Ok(input) => return read_input(input),
-            Err(element) => element,
-        };
-        let element = match element.dyn_into::<HtmlTextAreaElement>() {
-            Ok(area) => {
-                let text = area.value();
-                let is_changed = area.default_value().is_ok_and(|rendered| rendered != text);
-                return is_changed.then_some(TypedInput::TextArea(area, text));
-            }
-            Err(element) => element,
-        };
-        let select: HtmlSelectElement = element.dyn_into().ok()?;
-        let value = select.value();
-        (value != rendered_choice(&select)).then_some(TypedInput::Select(select, value))
+        let field = read_field(&element)?;
+        (field.current != field.rendered).then_some(TypedInput { element, value: field.current })
     }
 
     /// The value that the server selected; without a selected option the browser selects the first one.
@@ -155,20 +153,6 @@ mod browser {
         let options = || (0..select.length()).filter_map(|at| select.item(at)?.dyn_into().ok());
         let chosen = options().rfind(HtmlOptionElement::default_selected);
         chosen.or_else(|| options().next()).map(|option| option.value()).unwrap_or_default()
-    }
-
-    fn read_input(input: HtmlInputElement) -> Option<TypedInput> {
-        match &*input.type_() {
-            "checkbox" | "radio" => {
-                let on = input.checked();
-                (on != input.default_checked()).then_some(TypedInput::Tick(input, on))
-            }
-            "hidden" | "submit" | "button" | "file" => None,
-            _ => {
-                let text = input.value();
-                (text != input.default_value()).then_some(TypedInput::Text(input, text))
-            }
-        }
     }
 
     impl TypedInputs {
@@ -184,47 +168,21 @@ mod browser {
 
     impl TypedInput {
         fn restore(&self) {
-            match self {
-                Self::Text(input, text) => {
-                    let input = find_current(input);
-                    let now = input.value();
-                    if now == *text || now == input.default_value() {
-                        input.set_value(text);
-                        notify(&input);
-                    }
-                }
-                // A radio button that is no longer chosen reports nothing, as when a person chooses another one.
-                Self::Tick(input, on) if *on || input.type_() == "checkbox" => {
-                    let input = find_current(input);
-                    input.set_checked(*on);
-                    notify(&input);
-                }
-                Self::Tick(..) => {}
-                Self::TextArea(area, text) => {
-                    let area = find_current(area);
-                    let now = area.value();
-                    if now == *text || area.default_value().is_ok_and(|rendered| rendered == now) {
-                        area.set_value(text);
-                        notify(&area);
-                    }
-                }
-                Self::Select(select, value) => {
-                    let select = find_current(select);
-                    let now = select.value();
-                    if now == *value || now == rendered_choice(&select) {
-                        select.set_value(value);
-                        notify(&select);
-                    }
-                }
+            let element = find_current(&self.element);
+            let is_untouched = read_field(&element)
+                .is_none_or(|field| field.current == self.value || field.current == field.rendered);
+            if is_untouched {
+                set_value(&element, &self.value);
+                // Also if the field has the value already: the page does not know it yet.
+                notify(&element);
             }
         }
     }
 
     /// The element, or the one that replaced it: the field of the same name, of ticks also with the same value.
-    fn find_current<E: JsCast + Clone + AsRef<Element>>(element: &E) -> E {
-        let old: &Element = element.as_ref();
+    fn find_current(old: &Element) -> Element {
         if old.is_connected() {
-            return element.clone();
+            return old.clone();
         }
         let found = document().and_then(|page| page.query_selector_all("input, textarea, select").ok());
         let is_same = |other: &Element| {
@@ -232,8 +190,7 @@ mod browser {
             let same = |name| other.get_attribute(name) == old.get_attribute(name);
             same("name") && same("id") && (!is_tick || same("value"))
         };
-        let current = found.iter().flat_map(list_elements).find(is_same);
-        current.and_then(|current| current.dyn_into().ok()).unwrap_or_else(|| element.clone())
+        found.iter().flat_map(list_elements).find(is_same).unwrap_or_else(|| old.clone())
     }
 
     /// Reports a change as the browser does for that of a person.

@@ -49,9 +49,10 @@ const PLACES: [(&str, &str, &str, &str, &str); 16] = [
 ];
 
 /// Sections of the settings: icon, section, further words that find it, and the command that does the same.
-const SECTIONS: [(&str, SettingsTab, &str, &str); 5] = [
-    ("lock", SettingsTab::Sessions, "signed in browsers sign out", "flotilla session list"),
+const SECTIONS: [(&str, SettingsTab, &str, &str); 6] = [
+    ("person", SettingsTab::Sessions, "signed in browsers sign out", "flotilla session list"),
     ("bell", SettingsTab::Notifications, "channels subscriptions webhook mail", "flotilla channel list"),
+    ("lock", SettingsTab::Project, "locked chart values", "flotilla project get"),
     ("theme", SettingsTab::Appearance, "theme dark light keyboard", ""),
     ("note", SettingsTab::About, "version database", "flotilla server status"),
     ("activity", SettingsTab::Health, "status loops database", "flotilla server status"),
@@ -120,6 +121,11 @@ mod tests {
         assert_eq!(labels("webhook"), ["Notifications"]);
         assert_eq!(labels("new wor"), ["New workload"]);
         assert_eq!(labels("").len(), PLACES.len() + SECTIONS.len());
+        assert_eq!(labels("locked values"), ["Project"]);
+        // Without the first tab, which "Settings" opens.
+        for tab in SettingsTab::ALL.iter().skip(1) {
+            assert!(SECTIONS.iter().any(|section| section.1 == *tab), "{}", tab.label());
+        }
         assert!(labels("zzz").is_empty());
     }
 

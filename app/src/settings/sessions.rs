@@ -12,7 +12,7 @@ use crate::components::{Age, ConfirmDialog, pluralize, render_resource, render_r
 use crate::errors::AppResult;
 use crate::paths::{self, SettingsTab};
 use crate::resource::create_resource;
-use crate::sign_in::SignOut;
+use crate::sign_in::sign_out_form;
 
 /// The user's sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,6 @@ pub fn SessionsSection(
     revoke: ServerAction<SessionRevoke>,
     revoke_others: ServerAction<SessionRevokeOthers>,
 ) -> impl IntoView {
-    let sign_out = ServerAction::<SignOut>::new();
     let data =
         create_resource(move || (revoke.version().get(), revoke_others.version().get()), |_| sessions_read());
     view! {
@@ -68,20 +67,20 @@ pub fn SessionsSection(
             <p class="text-2">
                 "Where you are signed in to the console. A session ends after 12 hours without use, and after 7 days."
             </p>
-            {render_resource(data, move |list| show_sessions(list, sign_out))}
+            {render_resource(data, show_sessions)}
         </section>
     }
     .into_any()
 }
 
-fn show_sessions(list: SessionList, sign_out: ServerAction<SignOut>) -> AnyView {
+fn show_sessions(list: SessionList) -> AnyView {
     let at = list.at;
     let has_others = list.sessions.iter().any(|session| !session.current);
     let others = has_others.then(|| {
         let href = paths::session_dialog("others");
         view! { <div><a class="btn btn-danger" href=href>"Sign out all others…"</a></div> }
     });
-    let rows = list.sessions.into_iter().map(|session| show_session(session, at, sign_out)).collect_view();
+    let rows = list.sessions.into_iter().map(|session| show_session(session, at)).collect_view();
     view! {
         <table class="table">
             <thead>
@@ -100,15 +99,10 @@ fn show_sessions(list: SessionList, sign_out: ServerAction<SignOut>) -> AnyView 
     .into_any()
 }
 
-fn show_session(session: UserSession, at: Timestamp, sign_out: ServerAction<SignOut>) -> impl IntoView {
+fn show_session(session: UserSession, at: Timestamp) -> impl IntoView {
     let name = browser_name(&session);
     let action = if session.current {
-        view! {
-            <ActionForm action=sign_out>
-                <button class="btn btn-sm" type="submit">"Sign out"</button>
-            </ActionForm>
-        }
-        .into_any()
+        sign_out_form(view! { <button class="btn btn-sm" type="submit">"Sign out"</button> }.into_any())
     } else {
         let label = format!("Sign out… {name}");
         view! {

@@ -138,7 +138,7 @@ pub fn status_view(state: RwSignal<SaveState>) -> AnyView {
                 SaveState::Outdated => show_failure(view! {
                     "Not saved: the draft was changed after this was typed. "
                     <a class="link" href=page target="_blank" rel="external">"Compare it in a new tab"</a>
-                    "; saving the form yourself replaces that change."
+                    "; saving the form yourself, or going on to another step, replaces that change."
                 }
                 .into_any()),
             }}

@@ -1,19 +1,16 @@
 //! Automatic saves of a plain form: one second after the last change its fields are stored as a submission would store them.
-//! Leaving the page within the pause stores them too; what can't be stored then is in the list of [`LeftForms`].
-
-use std::sync::Arc;
+//! Leaving the page within the pause stores them too; what can't be stored then is in the list of forms that were left.
 
 use leptos::html::Form;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::hooks::use_location;
-use leptos_router::location::Location;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::autosave::{PAUSE, SaveState, SavedDraft, format_address, guard_leave, status_view};
-use super::left_forms::{LeftForm, LeftForms, use_left_forms};
+use super::autosave::{PAUSE, SaveState, SavedDraft, guard_leave, status_view};
+use super::draft_part::DraftPart;
+use super::form_page::FormPage;
 use crate::errors::AppResult;
 use crate::live;
 
@@ -22,8 +19,8 @@ const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// The fields of a form, as they are sent, and how they are stored.
 pub trait DraftForm: Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
-    /// The part of the draft that it contains, as a page names it.
-    const PART: &'static str;
+    /// The part of the draft that it contains.
+    fn part(&self) -> DraftPart;
 
     /// Sets the draft revision that the form is based on.
     fn set_base_revision(&mut self, revision: i64);
@@ -34,7 +31,6 @@ pub trait DraftForm: Clone + Send + Sync + Serialize + DeserializeOwned + 'stati
 
 /// Stores one form automatically.
 pub struct FormAutosave<S: 'static> {
-    name: StoredValue<String>,
     form: NodeRef<Form>,
     base_revision: RwSignal<i64>,
     /// Whether it saves while a person types, or only when the page is left.
@@ -47,8 +43,6 @@ pub struct FormAutosave<S: 'static> {
     changes: StoredValue<u32>,
     /// Whether there was an event since the fields were compared.
     is_touched: StoredValue<bool>,
-    /// The fields that the page was left with while a save was running, and their id in the list; they are stored when it ends.
-    left: StoredValue<ArcStoredValue<Option<(S, u32)>>>,
     page: FormPage,
     state: RwSignal<SaveState>,
 }
@@ -65,7 +59,6 @@ impl<S: DraftForm> FormAutosave<S> {
     /// Stores `form` as a part of the draft of `name`.
     pub fn new(name: &str, form: NodeRef<Form>, base_revision: RwSignal<i64>, while_typing: bool) -> Self {
         let autosave = Self {
-            name: StoredValue::new(name.to_owned()),
             form,
             base_revision,
             while_typing,
@@ -73,7 +66,6 @@ impl<S: DraftForm> FormAutosave<S> {
             latest: StoredValue::new(None),
             changes: StoredValue::new(0),
             is_touched: StoredValue::new(false),
-            left: StoredValue::new(ArcStoredValue::new(None)),
             page: FormPage::new(name),
             state: RwSignal::default(),
         };
@@ -138,14 +130,19 @@ impl<S: DraftForm> FormAutosave<S> {
     pub fn record_submission(self, saved: SavedDraft) {
         let fields = self.read();
         self.stored.set_value(fields.as_ref().map(key));
-        self.page.record_save(self.base_revision.get_untracked(), saved.revision);
+        let part = fields.as_ref().map(DraftForm::part);
+        self.page.record_save(part.as_ref(), self.base_revision.get_untracked(), saved.revision);
         // The submission may be an earlier one than the latest automatic save.
         self.base_revision.update(|revision| *revision = saved.revision.max(*revision));
         self.state.set(SaveState::Saved(saved.saved_at));
     }
 
-    /// The fields for a submission by another action, if they are not known to be stored.
+    /// The fields for a submission by another action, if they are not known to be stored. Not those that are older than the draft:
+    /// only a person replaces the later change, by submitting the form.
     pub fn take_unsaved(self) -> Option<S> {
+        if self.state.get_untracked() == SaveState::Outdated {
+            return None;
+        }
         let mut fields = self.unsaved_fields()?;
         fields.set_base_revision(self.base_revision.get_untracked());
         Some(fields)
@@ -197,28 +194,15 @@ impl<S: DraftForm> FormAutosave<S> {
         let Some(before) = self.state.try_get_untracked().filter(SaveState::can_save) else {
             return;
         };
-        let Some(mut fields) = self.read().or_else(|| self.latest.get_value()) else { return };
+        let Some(fields) = self.read().or_else(|| self.latest.get_value()) else { return };
         let sent = key(&fields);
-        let revision = self.base_revision.get_untracked();
-        let (name, left, forms) = (self.name.get_value(), self.left.get_value(), self.page.forms);
-        fields.set_base_revision(revision);
         self.state.set(SaveState::Saving);
+        let saving = self.page.save(fields, self.base_revision.get_untracked(), before);
         spawn_local(async move {
-            let result = fields.save().await;
-            let failure = match &result {
-                Err(error) => Some(SaveState::after_failure(&name, error, &before).await),
-                Ok(_) => None,
-            };
-            let saved = result.ok().flatten();
-            let stored = saved.map_or(revision, |saved| saved.revision);
-            forms.advance_revision(&name, revision, stored);
-            // The page was left meanwhile.
-            if let Some((fields, id)) = left.get_value() {
-                return start_attempt(forms, id, fields, SaveState::Saving);
-            }
-            match failure {
-                None => self.record_save(sent, saved),
-                Some(state) => {
+            match saving.await {
+                None => {}
+                Some(Ok(saved)) => self.record_save(sent, saved),
+                Some(Err(state)) => {
                     let retry = state.retry_delay();
                     if self.state.try_set(state).is_none()
                         && let (Some(pause), Some(change)) = (retry, self.changes.try_get_value())
@@ -262,143 +246,8 @@ impl<S: DraftForm> FormAutosave<S> {
         else {
             return self.page.close::<S>();
         };
-        if let Some(left) = self.page.save_on_leave(fields, revision, state) {
-            self.left.with_value(|stored| stored.set_value(Some(left)));
-        }
+        self.page.save_on_leave(fields, revision, state);
     }
-}
-
-/// The page of a form that is stored automatically, and the input with which it was left before.
-#[derive(Clone, Copy)]
-pub struct FormPage {
-    /// The forms that were left.
-    pub forms: LeftForms,
-    workload: StoredValue<String>,
-    location: StoredValue<Location>,
-    /// The address when a field was changed last.
-    address: StoredValue<String>,
-    /// The opened form in the list, with its revision.
-    reopened: StoredValue<Option<(u32, i64)>>,
-}
-
-impl FormPage {
-    /// The current page, for a form of this workload.
-    pub fn new(workload: &str) -> Self {
-        let (forms, location) = (use_left_forms(), use_location());
-        let address = read_address(&location);
-        let reopened = forms.open(&address).map(|(id, form)| (id, form.base_revision));
-        Self {
-            forms,
-            workload: StoredValue::new(workload.to_owned()),
-            location: StoredValue::new(location),
-            address: StoredValue::new(address),
-            reopened: StoredValue::new(reopened),
-        }
-    }
-
-    /// The revision that the opened input is based on; `None` if the page was not left with unsaved input.
-    pub fn reopened_revision(self) -> Option<i64> {
-        self.reopened.get_value().map(|(_, revision)| revision)
-    }
-
-    /// A field was changed: the address is still that of the form. When the page is left, it is not.
-    fn note_address(self) {
-        if let Some(location) = self.location.try_get_value() {
-            self.address.set_value(read_address(&location));
-        }
-    }
-
-    /// Records that the form was stored.
-    pub fn record_save(self, from: i64, to: i64) {
-        self.remove_left_form();
-        self.workload.with_value(|workload| self.forms.advance_revision(workload, from, to));
-    }
-
-    /// The input with which the page was left is stored.
-    pub fn remove_left_form(self) {
-        if let Some((id, _)) = self.reopened.get_value() {
-            self.reopened.set_value(None);
-            self.forms.remove(id);
-        }
-    }
-
-    /// Stores the fields that the page is left with. While a save is running, it returns them with their id instead: a second save
-    /// would be based on a revision that no longer exists.
-    pub fn save_on_leave<S: DraftForm>(self, fields: S, revision: i64, state: SaveState) -> Option<(S, u32)> {
-        let is_outdated = state == SaveState::Outdated;
-        let typed_at = self.reopened_revision().filter(|_| is_outdated);
-        self.remove_left_form();
-        let form = LeftForm {
-            workload: self.workload.get_value(),
-            part: S::PART,
-            address: self.address.get_value(),
-            fields: Arc::new(fields.clone()),
-            base_revision: typed_at.unwrap_or(revision),
-            state,
-        };
-        if form.state == SaveState::Saving {
-            return Some((fields, self.forms.insert(form)));
-        }
-        save_left_form(self.forms, fields, form);
-        None
-    }
-
-    /// The page is left, and has no input that is not stored or in the list.
-    pub fn close<S: DraftForm>(self) {
-        let Some((id, _)) = self.reopened.try_get_value().flatten() else { return };
-        if let Some(form) = self.forms.close(id)
-            && let Some(fields) = form.fields.downcast_ref::<S>()
-        {
-            save_left_form(self.forms, fields.clone(), form.clone());
-        }
-    }
-}
-
-fn read_address(location: &Location) -> String {
-    format_address(&location.pathname.get_untracked(), &location.search.get_untracked())
-}
-
-/// The input with which this page was left before it was stored, to be entered in its fields. The list retains it until the form is
-/// stored.
-pub fn open_left_form<S: DraftForm>() -> Option<S> {
-    let (_, form) = use_left_forms().open(&read_address(&use_location()))?;
-    form.fields.downcast_ref::<S>().cloned()
-}
-
-/// Stores the fields of a page that was left within the console. Until they are stored, they are in the list of such forms, and the
-/// browser asks before it closes the document.
-fn save_left_form<S: DraftForm>(forms: LeftForms, fields: S, form: LeftForm) {
-    // A submission of a person is to replace the other change, not this one.
-    let is_outdated = form.state == SaveState::Outdated;
-    let before = form.state.clone();
-    let state = if is_outdated { SaveState::Outdated } else { SaveState::Saving };
-    let id = forms.insert(LeftForm { state, ..form });
-    if !is_outdated {
-        start_attempt(forms, id, fields, before);
-    }
-}
-
-/// Saves it once, and again after a pause, unless it was opened or discarded.
-pub fn start_attempt<S: DraftForm>(forms: LeftForms, id: u32, fields: S, before: SaveState) {
-    let Some(form) = forms.find_waiting(id) else { return };
-    spawn_local(async move {
-        let mut attempt = fields.clone();
-        attempt.set_base_revision(form.base_revision);
-        match attempt.save().await {
-            Ok(saved) => {
-                let stored = saved.map_or(form.base_revision, |saved| saved.revision);
-                forms.remove(id);
-                forms.advance_revision(&form.workload, form.base_revision, stored);
-            }
-            Err(error) => {
-                let state = SaveState::after_failure(&form.workload, &error, &before).await;
-                forms.set_state(id, state.clone());
-                if let Some(pause) = state.retry_delay() {
-                    set_timeout(move || start_attempt(forms, id, fields, state), pause);
-                }
-            }
-        }
-    });
 }
 
 /// The fields by the names of their inputs, such as `form[policies][ttl]`.

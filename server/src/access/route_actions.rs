@@ -112,6 +112,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "set_shortcuts",
             "set_theme",
             "theme_read",
+            "user_read",
             "workload_head_read",
             "workload_selection_read",
             "workloads_read",

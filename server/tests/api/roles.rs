@@ -274,6 +274,8 @@ async fn pages_disable_what_a_role_does_not_allow_and_say_why() {
     let viewer = RoleUser::create(&server, Role::Viewer).await;
     let seen = page(&viewer, "/workloads").await;
     assert!(seen.text.contains("data-role=\"viewer\""));
+    // A sign-out loads a document: nothing that was typed remains for the next user.
+    assert!(seen.text.contains("<form method=\"post\" action=\"/api/fn/sign_out\">"), "{}", seen.text);
     assert!(
         seen.text.contains("To change drafts you need the role editor; yours is viewer."),
         "{}",

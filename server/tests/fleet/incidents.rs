@@ -9,6 +9,7 @@ use domain::incident::{IncidentQuery, IncidentState};
 use domain::notification::{ChannelKind, DeliveryState, IncidentDetails, NewChannel, NewSubscription};
 use parking_lot::Mutex;
 use server::args::RepositoryArg;
+use sqlx::{Connection as _, SqliteConnection};
 
 use super::*;
 
@@ -45,6 +46,51 @@ impl TestFleet {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
+}
+
+/// A page of the console for the signed-in user of the fleet: its status and its text.
+async fn read_page(fleet: &TestFleet, path: &str) -> (u16, String) {
+    let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let signed_in = http
+        .post(format!("{}/api/fn/sign_in", fleet.url))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("accept", "application/json")
+        .header("sec-fetch-site", "same-origin")
+        .body("name=ada&password=correct+horse+battery&next=")
+        .send()
+        .await
+        .unwrap();
+    let set = signed_in.headers().get_all("set-cookie").iter();
+    let cookies: Vec<&str> = set.filter_map(|value| value.to_str().unwrap().split(';').next()).collect();
+    let request = http.get(format!("{}{path}", fleet.url)).header("accept", "text/html");
+    let page = request.header("cookie", cookies.join("; ")).send().await.unwrap();
+    (page.status().as_u16(), page.text().await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_an_incident_is_shown_if_its_workload_cannot_be_read() {
+    with_timeout(async {
+        let fleet = TestFleet::start_with_delay(Duration::from_secs(1)).await;
+        fleet.client.create_workload(&web_workload()).await.unwrap();
+        for cluster in &fleet.clusters {
+            cluster.faults().fail_pulls_of("docker.io/library/nginx:1.29.3");
+        }
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        let on_all = |details: &IncidentDetails| details.incident.clusters.len() == 3;
+        let open = fleet.wait_for_incident(IncidentState::Open, on_all).await;
+
+        let url = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
+        let mut database = SqliteConnection::connect(&url).await.unwrap();
+        let broken =
+            sqlx::query("UPDATE workload SET draft = 'broken'").execute(&mut database).await.unwrap();
+        assert_eq!(broken.rows_affected(), 1);
+        assert!(fleet.client.get_workload("web").await.is_err());
+        let (status, page) = read_page(&fleet, &format!("/incidents/{}", open.incident.id)).await;
+        assert_eq!(status, 200, "{page}");
+        assert!(page.contains("eu-1") && !page.contains("Roll back to r"), "{page}");
+        fleet.stop().await;
+    })
+    .await;
 }
 
 fn all_delivered(details: &IncidentDetails) -> bool {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::form::OverrideForm;
 use crate::errors::AppResult;
 use crate::workloads::autosave::SavedDraft;
+use crate::workloads::draft_part::DraftPart;
 use crate::workloads::form_autosave::DraftForm;
 use crate::workloads::placement::candidates::Candidates;
 
@@ -85,7 +86,9 @@ pub async fn override_save(
 }
 
 impl DraftForm for OverrideSave {
-    const PART: &'static str = "Override";
+    fn part(&self) -> DraftPart {
+        DraftPart::Override(self.form.resolved_name())
+    }
 
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;

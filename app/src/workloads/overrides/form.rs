@@ -197,12 +197,7 @@ impl OverrideForm {
     pub fn parse(&self) -> Result<OverrideInput, Vec<Finding>> {
         let mut wrong = Vec::new();
         let target = self.parse_target(&mut wrong);
-        let name = match (self.name.trim(), &target.clusters[..], &target.groups[..]) {
-            ("", ..) if !self.cluster.is_empty() => self.cluster.clone(),
-            ("", ..) if !self.group.is_empty() => self.group.clone(),
-            ("", [only], _) | ("", [], [only]) => only.clone(),
-            (name, ..) => name.to_owned(),
-        };
+        let name = self.resolve_name(&target);
         let priority = match self.priority.trim() {
             "" => DEFAULT_PRIORITY,
             text => text.parse().unwrap_or_else(|_| {
@@ -223,6 +218,20 @@ impl OverrideForm {
             Ok(OverrideInput { name, target, priority, chart_values, patches })
         } else {
             Err(wrong)
+        }
+    }
+
+    /// The name under which it is stored, also of a form with invalid fields; empty if it has none yet.
+    pub fn resolved_name(&self) -> String {
+        self.resolve_name(&self.target())
+    }
+
+    fn resolve_name(&self, target: &ClusterSelector) -> String {
+        match (self.name.trim(), &target.clusters[..], &target.groups[..]) {
+            ("", ..) if !self.cluster.is_empty() => self.cluster.clone(),
+            ("", ..) if !self.group.is_empty() => self.group.clone(),
+            ("", [only], _) | ("", [], [only]) => only.clone(),
+            (name, ..) => name.to_owned(),
         }
     }
 

@@ -19,7 +19,7 @@ use super::actions::{OverrideSave, OverridesData};
 use super::form::{OverrideForm, OverrideInput};
 use super::overridable::{OverridableField, list_fields};
 use crate::parsing::parse_text;
-use crate::workloads::form_autosave::open_left_form;
+use crate::workloads::form_page::open_left_form;
 use crate::workloads::placement::candidates::Fleet;
 
 /// The values of a chart with the layers that set them, or why they can't be listed.

@@ -7,6 +7,7 @@ use super::actions::{OverrideRemove, OverrideSave, overrides_read};
 use super::tab::{OverridesEditor, count_saves};
 use crate::components::render_resource;
 use crate::resource::create_resource;
+use crate::workloads::form_page::watch_left_form;
 use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
 
 /// The page.
@@ -15,7 +16,9 @@ pub fn OverridesPage() -> impl IntoView {
     let name = workload_name();
     let (save, remove) = (ServerAction::<OverrideSave>::new(), ServerAction::<OverrideRemove>::new());
     let stored = count_saves(save, remove);
-    let data = create_resource(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
+    let is_left = watch_left_form();
+    let data =
+        create_resource(move || (name.get(), stored.get(), is_left.get()), |(name, ..)| overrides_read(name));
     view! {
         {move || view! { <Title text=format!("Overrides of {}", name.get()) /> }}
         {render_resource(data, move |data| {

@@ -21,6 +21,7 @@ use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_saving::{render_save_error, save_button};
 use crate::workloads::form_autosave::FormAutosave;
+use crate::workloads::form_page::watch_left_form;
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// The tab with the overrides.
@@ -28,7 +29,9 @@ use crate::workloads::wizard::{FORM, RenderFooter};
 pub fn OverridesTab(name: Memo<String>) -> impl IntoView {
     let (save, remove) = (ServerAction::<OverrideSave>::new(), ServerAction::<OverrideRemove>::new());
     let stored = count_saves(save, remove);
-    let data = create_resource(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
+    let is_left = watch_left_form();
+    let data =
+        create_resource(move || (name.get(), stored.get(), is_left.get()), |(name, ..)| overrides_read(name));
     render_resource_part(data, move |data| {
         view! { <OverridesEditor data=data save=save remove=remove /> }.into_any()
     })
@@ -182,9 +185,11 @@ fn save_before_switch(
     let navigate = use_navigate();
     let next = RwSignal::new(None::<String>);
     Effect::new(move |_| {
-        let is_saved = matches!(save.value().get(), Some(Ok(_)));
-        if let Some(href) = next.get_untracked().filter(|_| is_saved) {
-            next.set(None);
+        let Some(result) = save.value().get() else { return };
+        // After a rejected save the person goes on here: a later save does not follow the link.
+        let href = next.get_untracked();
+        next.set(None);
+        if let Some(href) = href.filter(|_| result.is_ok()) {
             navigate(&href, NavigateOptions { scroll: false, ..NavigateOptions::default() });
         }
     });
@@ -256,7 +261,13 @@ fn save_result(
     remove: ServerAction<OverrideRemove>,
 ) -> impl IntoView {
     let is_published = data.with_value(|data| data.workload.intent == Intent::Published);
-    let undo = move |removed: Override| undo_button(data, base_revision, save, removed);
+    // Until the next change of the draft: that may be another override of the same name.
+    let undo = move |removed: Override, removed_at: i64| {
+        move || {
+            let is_latest = base_revision.get() == removed_at;
+            is_latest.then(|| undo_button(data, removed_at, save, removed.clone()))
+        }
+    };
     let success = move |stored: StoredOverride, verb: &'static str| {
         let review = is_published.then(|| {
             let href = paths::publish_override(&stored.workload, &stored.name);
@@ -268,7 +279,7 @@ fn save_result(
                     <b>{format!("Override {} {verb}.", stored.name)}</b>
                     " No cluster has changed."
                 </p>
-                <div class="banner-actions">{review} {stored.removed.map(undo)}</div>
+                <div class="banner-actions">{review} {stored.removed.map(|removed| undo(removed, stored.revision))}</div>
             </Banner>
         }
         .into_any()
@@ -301,27 +312,22 @@ fn save_result(
 
 fn undo_button(
     data: StoredValue<OverridesData>,
-    base_revision: Memo<i64>,
+    removed_at: i64,
     save: ServerAction<OverrideSave>,
     removed: Override,
 ) -> AnyView {
     let restore = move |_| {
-        save.dispatch(restore_override(data, base_revision, &removed));
+        save.dispatch(restore_override(data, removed_at, &removed));
     };
     view! { <button class="btn noscript:hidden" type="button" on:click=restore>"Undo"</button> }.into_any()
 }
 
-/// The save that stores a removed override again.
-fn restore_override(
-    data: StoredValue<OverridesData>,
-    base_revision: Memo<i64>,
-    removed: &Override,
-) -> OverrideSave {
+/// The save that stores a removed override again. It is based on the removal: after another change of the draft it is rejected.
+fn restore_override(data: StoredValue<OverridesData>, removed_at: i64, removed: &Override) -> OverrideSave {
     let (name, objects) = data.with_value(|data| {
         let files = data.workload.draft.source.files();
         (data.workload.name.clone(), parse_text(|| manifest::parse(files).objects()))
     });
     let form = OverrideForm::from_override(removed, &list_fields(&objects));
-    let base_revision = base_revision.get_untracked();
-    OverrideSave { name, base_revision, form, review: false, then: String::new() }
+    OverrideSave { name, base_revision: removed_at, form, review: false, then: String::new() }
 }

@@ -6,6 +6,7 @@ use leptos_meta::Title;
 use super::tab::{PlacementEditor, PlacementSave, placement_read};
 use crate::components::render_resource;
 use crate::resource::create_resource;
+use crate::workloads::form_page::watch_left_form;
 use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
 
 /// The page.
@@ -13,7 +14,8 @@ use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
 pub fn PlacementPage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<PlacementSave>::new();
-    let data = create_resource(move || name.get(), placement_read);
+    let is_left = watch_left_form();
+    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| placement_read(name));
     view! {
         {move || view! { <Title text=format!("Placement of {}", name.get()) /> }}
         {render_resource(data, move |data| {

@@ -14,8 +14,10 @@ use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
+use crate::workloads::draft_part::DraftPart;
 use crate::workloads::draft_saving::{save_button, save_result};
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// Data of the editor.
@@ -59,7 +61,9 @@ pub async fn placement_save(
 }
 
 impl DraftForm for PlacementSave {
-    const PART: &'static str = "Placement";
+    fn part(&self) -> DraftPart {
+        DraftPart::Placement
+    }
 
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;
@@ -74,7 +78,8 @@ impl DraftForm for PlacementSave {
 #[component]
 pub fn PlacementTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<PlacementSave>::new();
-    let data = create_resource(move || name.get(), placement_read);
+    let is_left = watch_left_form();
+    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| placement_read(name));
     render_resource_part(data, move |data| view! { <PlacementEditor data=data action=action /> }.into_any())
 }
 

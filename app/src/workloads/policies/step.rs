@@ -11,7 +11,9 @@ use crate::components::{ErrorBanner, render_resource};
 use crate::errors::AppResult;
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form};
+use crate::workloads::draft_part::DraftPart;
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 
@@ -49,7 +51,9 @@ pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) 
 }
 
 impl DraftForm for PoliciesSave {
-    const PART: &'static str = "Policies";
+    fn part(&self) -> DraftPart {
+        DraftPart::Policies
+    }
 
     fn set_base_revision(&mut self, revision: i64) {
         self.form.base_revision = revision;
@@ -65,7 +69,8 @@ impl DraftForm for PoliciesSave {
 pub fn PoliciesPage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<PoliciesSave>::new();
-    let data = create_resource(move || name.get(), draft_read);
+    let is_left = watch_left_form();
+    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| draft_read(name));
     view! {
         {move || view! { <Title text=format!("Policies of {}", name.get()) /> }}
         {render_resource(data, move |workload| show_policies(workload, action))}

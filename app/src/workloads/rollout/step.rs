@@ -15,7 +15,9 @@ use crate::components::{ErrorBanner, join_names, pluralize, render_resource};
 use crate::errors::AppResult;
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form};
+use crate::workloads::draft_part::DraftPart;
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::placement::tab::{PlacementData, placement_read};
 use crate::workloads::text_field::FieldFindings;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
@@ -46,7 +48,9 @@ pub async fn rollout_save(
 }
 
 impl DraftForm for RolloutSave {
-    const PART: &'static str = "Rollout";
+    fn part(&self) -> DraftPart {
+        DraftPart::Rollout
+    }
 
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;
@@ -66,7 +70,8 @@ const NAMES_SHOWN: usize = 12;
 pub fn RolloutPage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<RolloutSave>::new();
-    let data = create_resource(move || name.get(), placement_read);
+    let is_left = watch_left_form();
+    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| placement_read(name));
     view! {
         {move || view! { <Title text=format!("Rollout of {}", name.get()) /> }}
         {render_resource(data, move |data| show_rollout(data, action))}

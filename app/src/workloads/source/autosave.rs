@@ -8,7 +8,8 @@ use super::fields::FileDrafts;
 use super::save::SourceForm;
 use crate::workloads::autosave::{PAUSE, SaveState, SavedDraft, guard_leave, status_view};
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
-use crate::workloads::form_autosave::{DraftForm, FormPage, start_attempt};
+use crate::workloads::draft_part::DraftPart;
+use crate::workloads::form_page::FormPage;
 use crate::workloads::git::fields::{GitDraft, GitForm};
 
 /// The inputs of a source: files, a chart, or a Git repository.
@@ -48,8 +49,6 @@ pub struct Autosave {
     draft: SourceDraft,
     base_revision: RwSignal<i64>,
     stored: StoredValue<SourceContent>,
-    /// The form that the page was left with while a save was running, and its id in the list; it is stored when that save ends.
-    left: StoredValue<ArcStoredValue<Option<(SourceForm, u32)>>>,
     page: FormPage,
     state: RwSignal<SaveState>,
 }
@@ -68,7 +67,6 @@ impl Autosave {
             draft,
             base_revision,
             stored: StoredValue::new(untrack(|| draft.content())),
-            left: StoredValue::new(ArcStoredValue::new(None)),
             page: FormPage::new(name),
             state: RwSignal::default(),
         };
@@ -101,7 +99,8 @@ impl Autosave {
     /// Records that a form submission stored everything.
     pub fn record_submission(self, saved: SavedDraft) {
         self.stored.set_value(untrack(|| self.draft.content()));
-        self.page.record_save(self.base_revision.get_untracked(), saved.revision);
+        let from = self.base_revision.get_untracked();
+        self.page.record_save(Some(&DraftPart::Source), from, saved.revision);
         self.base_revision.set(saved.revision);
         self.state.set(SaveState::Saved(saved.saved_at));
     }
@@ -120,24 +119,12 @@ impl Autosave {
             });
         }
         self.state.set(SaveState::Saving);
-        let form = self.create_form(&content);
-        let (left, forms) = (self.left.get_value(), self.page.forms);
+        let saving = self.page.save(self.create_form(&content), self.base_revision.get_untracked(), before);
         spawn_local(async move {
-            let (name, revision) = (form.name.clone(), form.base_revision);
-            let result = form.save().await;
-            let failure = match &result {
-                Err(error) => Some(SaveState::after_failure(&name, error, &before).await),
-                Ok(_) => None,
-            };
-            let saved = result.ok().flatten();
-            forms.advance_revision(&name, revision, saved.map_or(revision, |saved| saved.revision));
-            // The page was left meanwhile.
-            if let Some((form, id)) = left.get_value() {
-                return start_attempt(forms, id, form, SaveState::Saving);
-            }
-            match failure {
-                None => self.record_save(content, saved),
-                Some(state) => {
+            match saving.await {
+                None => {}
+                Some(Ok(saved)) => self.record_save(content, saved),
+                Some(Err(state)) => {
                     let retry = state.retry_delay();
                     if self.state.try_set(state).is_none()
                         && let Some(pause) = retry
@@ -171,9 +158,7 @@ impl Autosave {
         }
         let form = self.create_form(&content);
         let revision = form.base_revision;
-        if let Some(left) = self.page.save_on_leave(form, revision, state) {
-            self.left.with_value(|stored| stored.set_value(Some(left)));
-        }
+        self.page.save_on_leave(form, revision, state);
     }
 
     fn record_save(self, content: SourceContent, saved: Option<SavedDraft>) {

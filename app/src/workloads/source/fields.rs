@@ -33,6 +33,7 @@ pub struct FileDrafts {
     files: RwSignal<Vec<FileDraft>>,
     next_key: StoredValue<u32>,
     rejected: RwSignal<Vec<String>>,
+    /// `None` once something else is changed.
     removal: RwSignal<Option<Removal>>,
 }
 
@@ -66,6 +67,7 @@ impl FileDrafts {
             rejected: RwSignal::default(),
             removal: RwSignal::new(None),
         };
+        drafts.forget_removal_after_changes();
         for file in files {
             drafts.push(&file.name, &file.text);
         }
@@ -105,6 +107,28 @@ impl FileDrafts {
         }
     }
 
+    /// Drops the latest removal, with its copies of the files, once something else is changed.
+    fn forget_removal_after_changes(self) {
+        Effect::new(move |_| {
+            let is_over = self
+                .removal
+                .with(|removal| removal.as_ref().is_some_and(|removal| !self.has_files(&removal.after)));
+            if is_over {
+                self.removal.set(None);
+            }
+        });
+    }
+
+    /// Whether these are the current files. Compares without a copy.
+    fn has_files(self, expected: &[SourceFile]) -> bool {
+        self.files.with(|files| {
+            let is_same = |(file, expected): (&FileDraft, &SourceFile)| {
+                file.name.with(|name| *name == expected.name) && file.text.with(|text| *text == expected.text)
+            };
+            files.len() == expected.len() && files.iter().zip(expected).all(is_same)
+        })
+    }
+
     fn undo_removal(self) {
         let Some(removal) = self.removal.get_untracked() else { return };
         self.removal.set(None);
@@ -121,7 +145,7 @@ impl FileDrafts {
         let what = Memo::new(move |_| {
             self.removal.with(|removal| {
                 let removal = removal.as_ref().filter(|removal| removal.place == place)?;
-                (self.files() == removal.after).then(|| removal.what.clone())
+                Some(removal.what.clone())
             })
         });
         let undo = move |what: String| {
@@ -351,6 +375,23 @@ mod tests {
             assert_eq!(drafts.files(), [file("b.yaml", "b: 1")]);
             drafts.undo_removal();
             assert_eq!(drafts.files(), files);
+        });
+    }
+
+    #[test]
+    fn the_files_are_those_after_a_removal_until_something_else_is_changed() {
+        Owner::new().with(|| {
+            let drafts = FileDrafts::new(&[file("a.yaml", "a: 1"), file("b.yaml", "b: 1")]);
+            let after = [file("b.yaml", "b: 1")];
+            assert!(!drafts.has_files(&after));
+            drafts.remove_file(drafts.texts()[0].0);
+            assert!(drafts.has_files(&after));
+            let text = drafts.text_signal(drafts.texts()[0].0).unwrap();
+            text.set("b: 2".to_owned());
+            assert!(!drafts.has_files(&after), "another text");
+            text.set("b: 1".to_owned());
+            drafts.push("c.yaml", "");
+            assert!(!drafts.has_files(&after), "another file");
         });
     }
 

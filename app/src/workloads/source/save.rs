@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::errors::AppResult;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::chart::draft::ChartForm;
+use crate::workloads::draft_part::DraftPart;
 use crate::workloads::form_autosave::DraftForm;
 use crate::workloads::git::fields::GitForm;
 
@@ -58,7 +59,9 @@ pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> A
 }
 
 impl DraftForm for SourceForm {
-    const PART: &'static str = "Source";
+    fn part(&self) -> DraftPart {
+        DraftPart::Source
+    }
 
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;

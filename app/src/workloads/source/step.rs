@@ -14,7 +14,7 @@ use crate::components::{ErrorBanner, render_resource};
 use crate::resource::create_resource;
 use crate::workloads::chart::draft::ChartDraft;
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
-use crate::workloads::form_autosave::open_left_form;
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields};
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{
@@ -27,7 +27,8 @@ use crate::workloads::wizard::{
 pub fn SourcePage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<SourceSave>::new();
-    let data = create_resource(move || name.get(), draft_read);
+    let is_left = watch_left_form();
+    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| draft_read(name));
     view! {
         {move || view! { <Title text=format!("Source of {}", name.get()) /> }}
         {render_resource(data, move |workload| view! { <SourceStep workload=workload action=action /> }.into_any())}

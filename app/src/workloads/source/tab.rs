@@ -13,8 +13,10 @@ use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
+use crate::workloads::draft_part::DraftPart;
 use crate::workloads::draft_saving::{save_button, save_result};
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
@@ -69,7 +71,9 @@ pub async fn config_save(form: ConfigForm) -> AppResult<SavedDraft> {
 }
 
 impl DraftForm for ConfigSave {
-    const PART: &'static str = "Config";
+    fn part(&self) -> DraftPart {
+        DraftPart::Config
+    }
 
     fn set_base_revision(&mut self, revision: i64) {
         self.form.base_revision = revision;
@@ -84,7 +88,8 @@ impl DraftForm for ConfigSave {
 #[component]
 pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<ConfigSave>::new();
-    let data = create_resource(move || name.get(), draft_read);
+    let is_left = watch_left_form();
+    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| draft_read(name));
     render_resource_part(data, move |workload| {
         view! { <ConfigFields workload=workload action=action /> }.into_any()
     })

@@ -169,3 +169,22 @@ fn input_that_is_opened_again_is_entered_in_the_rows_of_the_current_source() {
     assert_eq!((opened.fields[0].key.clone(), opened.fields[0].value.as_str()), (key, "7"));
     assert_eq!((opened.priority.as_str(), opened.cluster.as_str()), ("many", ""));
 }
+
+#[test]
+fn a_form_with_invalid_fields_has_the_name_under_which_it_would_be_stored() {
+    let named = |name: &str, cluster: &str, clusters: &str| {
+        let form = OverrideForm {
+            name: name.into(),
+            cluster: cluster.into(),
+            clusters: clusters.into(),
+            priority: "many".into(),
+            ..OverrideForm::default()
+        };
+        assert!(form.parse().is_err());
+        form.resolved_name()
+    };
+    assert_eq!(named("", "edge-1", ""), "edge-1");
+    assert_eq!(named("", "", "edge-2"), "edge-2");
+    assert_eq!(named("europe", "edge-1", ""), "europe");
+    assert_eq!(named("", "", "edge-1, edge-2"), "", "it has no name yet");
+}
