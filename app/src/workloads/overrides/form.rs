@@ -7,7 +7,7 @@ use domain::Finding;
 use domain::chart::check_values;
 use domain::manifest::yaml_value;
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, ObjectSelector, Override, Patch, PatchOp};
-use domain::placement::{FactSelector, INVALID_GROUP};
+use domain::placement::{FACTS_HINT, FactSelector, INVALID_GROUP};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -244,8 +244,8 @@ impl OverrideForm {
             },
         };
         let field_selector = self.facts.parse::<FactSelector>().unwrap_or_else(|error| {
-            let hint = "Write it as provider=aws,region in (eu-1,eu-2).";
-            wrong.push(Finding::error(INVALID_GROUP, error.to_string(), hint).with_path("/override/facts"));
+            let finding = Finding::error(INVALID_GROUP, error.to_string(), FACTS_HINT);
+            wrong.push(finding.with_path("/override/facts"));
             FactSelector::default()
         });
         let mut clusters: Vec<String> = list(&self.clusters);

@@ -13,6 +13,9 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::kubernetes::labels::{self, LabelTerm};
 use crate::model::cluster::{Cluster, DISTRIBUTIONS};
 
+/// How to write a selector of facts, for whoever wrote a wrong one.
+pub const FACTS_HINT: &str = "Write it as provider in (aws,gcp),kubernetesVersion>=1.33.";
+
 /// A cluster fact that placements and overrides can select on.
 #[derive(
     Debug,
