@@ -101,7 +101,7 @@ const actions = {
   download: "download", upload: "upload", terminal: "terminal", eye: "eye", "eye-off": "eye-off", "sign-out": "log-out",
   person: "user", people: "users", token: "key-round", bell: "bell", link: "link", logs: "scroll-text", spinner: "loader-circle",
   chart: "package", folder: "folder", tag: "tag", calendar: "calendar-clock", branch: "git-branch", shield: "shield",
-  star: "star", "grip": "grip-vertical", columns: "columns-3", "break": "hammer", mail: "mail", webhook: "webhook",
+  star: "star", "grip": "grip-vertical", columns: "columns-3", fault: "hammer", mail: "mail", webhook: "webhook",
 };
 
 const lucide = join(dirname(createRequire(import.meta.url).resolve("lucide-static/package.json")), "icons");

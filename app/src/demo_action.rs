@@ -19,9 +19,9 @@ pub enum DemoAction {
     /// End both.
     RestoreImage,
     /// Disconnect the cluster.
-    TakeOffline,
+    Disconnect,
     /// Reconnect the cluster.
-    BringBack,
+    Reconnect,
 }
 
 impl DemoAction {
@@ -33,8 +33,8 @@ impl DemoAction {
         Self::FailImagePulls,
         Self::CrashContainers,
         Self::RestoreImage,
-        Self::TakeOffline,
-        Self::BringBack,
+        Self::Disconnect,
+        Self::Reconnect,
     ];
 
     /// The value of its button.
@@ -46,8 +46,8 @@ impl DemoAction {
             Self::FailImagePulls => "failImagePulls",
             Self::CrashContainers => "crashContainers",
             Self::RestoreImage => "restoreImage",
-            Self::TakeOffline => "takeOffline",
-            Self::BringBack => "bringBack",
+            Self::Disconnect => "disconnect",
+            Self::Reconnect => "reconnect",
         }
     }
 }

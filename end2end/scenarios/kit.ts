@@ -1,7 +1,7 @@
 // Fixtures and helpers of all scenarios: unexpected page errors fail a scenario, the user is signed in.
 
 import AxeBuilder from "@axe-core/playwright";
-import { test as base, expect, type Browser, type Locator, type Page } from "@playwright/test";
+import { test as base, expect, type Browser, type Locator, type Page, type Request } from "@playwright/test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -311,17 +311,24 @@ export async function injectFault(page: Page, what: string, workload?: string): 
   // If the steps below fail, their failure is reported and not that of the wait.
   void injected.catch(() => undefined);
   let isSent = false;
-  page.on("request", (request) => (isSent ||= isInjection(request.url())));
+  const recordSent = (request: Request): void => {
+    isSent ||= isInjection(request.url());
+  };
+  page.on("request", recordSent);
   const item = page.getByRole("button", { name: what });
   // The menu is opened again if an update of the page has closed it. A click whose button moved between press and release submits
   // nothing: it is repeated until a request was sent, and never after that.
-  await expect(async () => {
-    if (isSent) return;
-    if (!(await item.isVisible())) await page.getByRole("button", { name: "Inject fault" }).click({ timeout: 10_000 });
-    if (workload) await page.getByLabel("Workload", { exact: true }).selectOption(workload, { timeout: 3_000 });
-    await item.click({ timeout: 3_000 });
-    await expect.poll(() => isSent, { timeout: 5_000 }).toBe(true);
-  }).toPass({ timeout: PATIENCE });
+  try {
+    await expect(async () => {
+      if (isSent) return;
+      if (!(await item.isVisible())) await page.getByRole("button", { name: "Inject fault" }).click({ timeout: 10_000 });
+      if (workload) await page.getByLabel("Workload", { exact: true }).selectOption(workload, { timeout: 3_000 });
+      await item.click({ timeout: 3_000 });
+      await expect.poll(() => isSent, { timeout: 5_000 }).toBe(true);
+    }).toPass({ timeout: PATIENCE });
+  } finally {
+    page.off("request", recordSent);
+  }
   await injected;
 }
 

@@ -38,7 +38,7 @@ pub fn FaultMenu(
 ) -> impl IntoView {
     Effect::new(move |_| {
         if action.value().with(Option::is_some) {
-            live::page::close_menu("break-menu");
+            live::page::close_menu("fault-menu");
         }
     });
     let entry = |one: DemoAction| {
@@ -51,11 +51,11 @@ pub fn FaultMenu(
         }
     };
     view! {
-        <button class="btn" type="button" popovertarget="break-menu">
-            {icon("break")}
+        <button class="btn" type="button" popovertarget="fault-menu">
+            {icon("fault")}
             "Inject fault"
         </button>
-        <div class="popover" id="break-menu" popover="auto">
+        <div class="popover" id="fault-menu" popover="auto">
             <ActionForm action=action>
                 <Permission action=UserAction::InjectFault>
                     <input type="hidden" name="name" value=name />
@@ -74,10 +74,10 @@ pub fn choose_workload(workloads: Vec<String>) -> AnyView {
         [] => view! { <p class="meta px-2.5 py-1">"No workload runs here: publish one to this cluster first."</p> }.into_any(),
         _ => view! {
             <div class="field px-2.5 pb-2 pt-1">
-                <label class="field-label" for="break-workload">
+                <label class="field-label" for="fault-workload">
                     "Workload"
                 </label>
-                <select class="select" id="break-workload" name="workload">
+                <select class="select" id="fault-workload" name="workload">
                     {workloads.iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
                 </select>
             </div>
@@ -91,7 +91,7 @@ pub fn choose_workload(workloads: Vec<String>) -> AnyView {
 pub fn FaultResult(action: ServerAction<InjectDemoFault>) -> impl IntoView {
     move || match action.value().get() {
         Some(Ok(result)) => view! {
-            <Banner look=StatusStyle { icon: "break", hue: "hue-drifted", emphasis: "state-attention" }>
+            <Banner look=StatusStyle { icon: "fault", hue: "hue-drifted", emphasis: "state-attention" }>
                 <p>{result}</p>
             </Banner>
         }
@@ -109,7 +109,7 @@ const fn icon_and_label(action: DemoAction) -> (&'static str, &'static str) {
         DemoAction::FailImagePulls => ("error", "Fail image pulls"),
         DemoAction::CrashContainers => ("error", "Crash containers"),
         DemoAction::RestoreImage => ("undo", "Restore the image"),
-        DemoAction::TakeOffline => ("offline", "Disconnect"),
-        DemoAction::BringBack => ("online", "Reconnect"),
+        DemoAction::Disconnect => ("offline", "Disconnect"),
+        DemoAction::Reconnect => ("online", "Reconnect"),
     }
 }

@@ -172,7 +172,7 @@ const fn describe_action(action: ActionName) -> (&'static str, &'static str) {
         ActionName::Delete => ("trash", "after a confirmation"),
         ActionName::Cordon => ("lock", "no new workloads, on the page of the cluster"),
         ActionName::Uncordon => ("check", "accepts new workloads again, on the page of the cluster"),
-        ActionName::InjectFault => ("break", "injects a fault, on the page of the cluster"),
+        ActionName::InjectFault => ("fault", "injects a fault, on the page of the cluster"),
         ActionName::CreateWorkload => ("plus", "opens the form"),
     }
 }

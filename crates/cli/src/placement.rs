@@ -4,7 +4,7 @@ use clap::Args;
 use domain::cluster::TaintEffect;
 use domain::labels::LabelSelector;
 use domain::placement::{
-    FactSelector, Placement, Predicate, Score, ScoreName, Spread, Toleration, TolerationOperator,
+    FACTS_HINT, FactSelector, Placement, Predicate, Score, ScoreName, Spread, Toleration, TolerationOperator,
     WhenUnsatisfiable,
 };
 
@@ -187,12 +187,7 @@ fn parse_selector(flag: &str, text: &str) -> Result<LabelSelector, Failure> {
 
 /// The value of `--facts`.
 pub fn parse_facts(text: &str) -> Result<FactSelector, Failure> {
-    text.parse::<FactSelector>().map_err(|error| {
-        Failure::usage(
-            format!("--facts: {error}."),
-            "Write it as provider in (aws,gcp),kubernetesVersion>=1.33.",
-        )
-    })
+    text.parse::<FactSelector>().map_err(|error| Failure::usage(format!("--facts: {error}."), FACTS_HINT))
 }
 
 /// An unset variable in a script must not select every cluster.

@@ -4,7 +4,9 @@ use domain::authorization::UserAction;
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::labels::InvalidSelector;
 use domain::page::ListQuery;
-use domain::placement::{ClusterGroup, GroupMembersChange, GroupView, check_membership_change};
+use domain::placement::{
+    ClusterGroup, GroupMembersChange, GroupView, INVALID_GROUP, check_membership_change,
+};
 use domain::{ClusterId, Finding, WorkloadId, actions, name_check};
 
 use crate::hub::CommitEffects;
@@ -246,7 +248,7 @@ impl Hub {
 /// G502: a label selector that can't be parsed.
 fn selector_error(error: &InvalidSelector) -> Error {
     let hint = "Write it as env=prod,region in (eu,us),!legacy.";
-    Error::Invalid(vec![Finding::error("G502", format!("{error}."), hint).with_path("/selector")])
+    Error::Invalid(vec![Finding::error(INVALID_GROUP, format!("{error}."), hint).with_path("/selector")])
 }
 
 /// When a cluster that leaves a group loses its deployments.
@@ -279,14 +281,15 @@ fn check_group(group: &ClusterGroup) -> Vec<Finding> {
             group.members.len()
         );
         let hint = format!("List at most {MEMBERS_MAX} members, or use a selector.");
-        findings.push(Finding::error("G502", message, hint).with_path("/members"));
+        findings.push(Finding::error(INVALID_GROUP, message, hint).with_path("/members"));
     }
     let locked = domain::chart::check_values("The locked values", &group.locked_values);
     findings.extend(locked.map(|finding| finding.with_path("/lockedValues")));
     if group.selector.as_ref().is_some_and(domain::labels::LabelSelector::is_empty) {
         let message = "An empty selector would make every cluster a member.";
         findings.push(
-            Finding::error("G502", message, "Omit the selector, or specify a label.").with_path("/selector"),
+            Finding::error(INVALID_GROUP, message, "Omit the selector, or specify a label.")
+                .with_path("/selector"),
         );
     }
     findings

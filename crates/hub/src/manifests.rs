@@ -15,7 +15,8 @@ use domain::project::Project;
 use domain::release::stage::StageReason;
 use domain::release::{Reason, RenderOutcome};
 use domain::workload::{Source, WorkloadSpec};
-use domain::{ClusterId, Digest, Finding};
+use domain::{ClusterId, Digest, Finding, ProjectId};
+use store::Tx;
 
 use crate::blocking::run_blocking;
 use crate::workload::InstalledReleases;
@@ -132,6 +133,19 @@ impl SourceManifests {
     }
 }
 
+/// The project of a workload with one of these sources. Files have no values that it can lock, so that one that can't be read does
+/// not stop them.
+pub(crate) async fn load_project(
+    tx: &mut Tx,
+    id: ProjectId,
+    sources: &[&Source],
+) -> Result<Option<Project>, Error> {
+    if sources.iter().all(|source| matches!(source, Source::Yaml { .. })) {
+        return Ok(None);
+    }
+    Ok(Some(store::project::get(tx, id).await?))
+}
+
 /// A spec whose manifests are loaded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ManifestsQuery<'a> {
@@ -143,6 +157,8 @@ pub(crate) struct ManifestsQuery<'a> {
     pub spec: &'a WorkloadSpec,
     /// Every cluster group.
     pub groups: &'a [ClusterGroup],
+    /// The project of the workload, of [`load_project`] in the same transaction.
+    pub project: Option<&'a Project>,
     /// The clusters to render for with their facts, by name.
     pub clusters: &'a [Cluster],
     /// Names of all target clusters, sorted.
@@ -164,14 +180,13 @@ impl Hub {
                 run_blocking(move || SourceManifests::parse_files(&source)).await
             }
             Source::Chart(source) => {
-                let project = self.get_project().await?;
                 let release = ChartRelease {
                     workload: query.workload,
                     revision: query.revision,
                     spec: query.spec,
                     source,
                     groups: query.groups,
-                    project: Some(&project),
+                    project: query.project,
                     targets: query.targets,
                     installed: &query.installed.revisions,
                 };

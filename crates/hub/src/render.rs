@@ -8,6 +8,7 @@ use domain::chart_values::ChartRelease;
 use domain::cluster::{Cluster, ClusterFacts};
 use domain::exposure::collect_exposures;
 use domain::placement::{ClusterGroup, Decision};
+use domain::project::Project;
 use domain::release::stage::StageReason;
 use domain::release::{FactsComparison, Reason, RenderOutcome};
 use domain::render::{BundleRenderer, RenderError};
@@ -55,11 +56,13 @@ impl ReleaseTarget {
     }
 }
 
-/// Existing groups, wave assignments and renderings.
+/// Existing groups, project, wave assignments and renderings.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentReleases {
     /// Every cluster group.
     pub groups: Vec<ClusterGroup>,
+    /// The project of the workload, unless its source is files.
+    pub project: Option<Project>,
     /// The assigned waves in the rollout of this revision.
     pub waves: HashMap<ClusterId, u32>,
     /// What the clusters have of the workload.
@@ -83,6 +86,7 @@ struct RevisionRendering {
     workload: String,
     revision: Revision,
     groups: Vec<ClusterGroup>,
+    project: Option<Project>,
     waves: HashMap<ClusterId, u32>,
     installed: InstalledReleases,
     /// The selected clusters, in the order of the decision.
@@ -98,6 +102,7 @@ impl RevisionRendering {
             revision: self.revision.number,
             spec: &self.revision.spec,
             groups: &self.groups,
+            project: self.project.as_ref(),
             clusters,
             targets: &self.names,
             installed: &self.installed,
@@ -146,7 +151,7 @@ pub(crate) async fn render_targets(
     workload: &str,
     revision: Revision,
     decision: &Decision,
-    CurrentReleases { groups, waves, installed, recorded }: CurrentReleases,
+    CurrentReleases { groups, project, waves, installed, recorded }: CurrentReleases,
 ) -> Result<RenderedTargets, Error> {
     let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
     let mut tx = hub.read().await?;
@@ -154,8 +159,16 @@ pub(crate) async fn render_targets(
     drop(tx);
     let names = clusters.iter().map(|cluster| cluster.name.clone()).collect();
     let name = workload.to_owned();
-    let rendering =
-        Arc::new(RevisionRendering { workload: name, revision, groups, waves, installed, selected, names });
+    let rendering = Arc::new(RevisionRendering {
+        workload: name,
+        revision,
+        groups,
+        project,
+        waves,
+        installed,
+        selected,
+        names,
+    });
     let clusters = Arc::new(TargetClusters::load(hub, clusters, &recorded).await?);
     let manifests = rendering.load_manifests(hub, &clusters.clusters).await?;
     let chart_inputs = manifests.inputs().cloned().collect();

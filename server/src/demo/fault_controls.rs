@@ -101,8 +101,8 @@ impl app::DemoControls for FaultControls {
             DemoAction::FailImagePulls => ClusterFault::FailImagePulls,
             DemoAction::CrashContainers => ClusterFault::CrashContainers,
             DemoAction::RestoreImage => ClusterFault::RestoreImage,
-            DemoAction::TakeOffline => ClusterFault::Offline,
-            DemoAction::BringBack => ClusterFault::Online,
+            DemoAction::Disconnect => ClusterFault::Offline,
+            DemoAction::Reconnect => ClusterFault::Online,
         };
         Box::pin(async move {
             self.inject_fault(cluster, &FaultRequest { workload: workload.to_owned(), fault: breakage })

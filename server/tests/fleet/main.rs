@@ -38,6 +38,7 @@ mod git_content;
 mod git_server;
 mod git_sources;
 mod helm_releases;
+mod ignored_fields;
 mod incidents;
 mod memory_limits;
 mod oci_artifacts;

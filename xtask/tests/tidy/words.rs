@@ -5,12 +5,16 @@ use super::files::{find_files, read_text, relative_path};
 use super::tokens::read_string_literals;
 
 /// Folders whose string literals are texts of the console, the command line, the API or its messages.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 10] = [
     "app/src/",
+    "crates/agent/src/",
     "crates/cli/src/",
     "crates/domain/src/",
+    "crates/egress/src/",
     "crates/engine/src/",
     "crates/hub/src/",
+    "crates/source/src/",
+    "crates/wire/src/",
     "server/src/",
 ];
 

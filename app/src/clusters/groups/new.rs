@@ -1,7 +1,7 @@
 //! A new cluster group.
 
 use domain::authorization::UserAction;
-use domain::placement::ClusterGroup;
+use domain::placement::{ClusterGroup, INVALID_GROUP};
 use leptos::prelude::*;
 use leptos_meta::Title;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ fn parse_group(form: NewGroupForm) -> Result<ClusterGroup, domain::Finding> {
     let read = (!selector.is_empty()).then(|| selector.parse()).transpose();
     let selector = read.map_err(|error: domain::labels::InvalidSelector| {
         let hint = "Write it as env=prod,region in (eu,us),!legacy.";
-        domain::Finding::error("G502", format!("{error}."), hint).with_path("/selector")
+        domain::Finding::error(INVALID_GROUP, format!("{error}."), hint).with_path("/selector")
     })?;
     Ok(ClusterGroup {
         name: form.name.trim().to_owned(),

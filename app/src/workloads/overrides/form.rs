@@ -7,7 +7,7 @@ use domain::Finding;
 use domain::chart::check_values;
 use domain::manifest::yaml_value;
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, ObjectSelector, Override, Patch, PatchOp};
-use domain::placement::FactSelector;
+use domain::placement::{FACTS_HINT, FactSelector, INVALID_GROUP};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -250,14 +250,14 @@ impl OverrideForm {
                 Err(error) => {
                     let message = domain::labels::InvalidSelector::to_string(&error);
                     let hint = "Write it as env=prod,region in (eu,us).";
-                    wrong.push(Finding::error("G502", message, hint).with_path("/override/selector"));
+                    wrong.push(Finding::error(INVALID_GROUP, message, hint).with_path("/override/selector"));
                     None
                 }
             },
         };
         let field_selector = self.facts.parse::<FactSelector>().unwrap_or_else(|error| {
-            let hint = "Write it as provider=aws,region in (eu-1,eu-2).";
-            wrong.push(Finding::error("G502", error.to_string(), hint).with_path("/override/facts"));
+            let finding = Finding::error(INVALID_GROUP, error.to_string(), FACTS_HINT);
+            wrong.push(finding.with_path("/override/facts"));
             FactSelector::default()
         });
         // The selected one first.

@@ -2,7 +2,7 @@
 
 use domain::authorization::UserAction;
 use domain::cluster::Cluster;
-use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
+use domain::overrides::{DEFAULT_PRIORITY, Override};
 use domain::values::{ValueProvenance, ValuesLayer};
 use leptos::ev::MouseEvent;
 use leptos::prelude::*;
@@ -10,7 +10,7 @@ use leptos_router::hooks::{use_location, use_query_map};
 
 use super::actions::OverrideRemove;
 use super::state::{EditorState, find_own_override, merge_for_cluster, trace_chart_values};
-use crate::components::{icon, join_names, pluralize};
+use crate::components::{icon, pluralize};
 use crate::paths;
 use crate::permission::Permission;
 
@@ -102,8 +102,8 @@ pub(super) fn override_list(
         n => pluralize(u32::try_from(n).unwrap_or(u32::MAX), "override"),
     };
     let about = match all.len() {
-        0 => "The first one can be for a group, for labels or for every cluster too.",
-        _ => "Later wins: group, labels, cluster by name; then priority, then name.",
+        0 => "The first one can be for a group, for labels or facts, or for every cluster too.",
+        _ => "Later wins: group, labels or facts, cluster by name; then priority, then name.",
     };
     let rows = all.into_iter().map(|over| override_row(state, over, remove, follow)).collect_view();
     view! {
@@ -169,25 +169,7 @@ fn describe_override(over: &Override) -> String {
         DEFAULT_PRIORITY => String::new(),
         priority => format!(" · priority {priority}"),
     };
-    format!("{}{priority} · {changes}", describe_target(&over.target))
-}
-
-/// Summarises the target of an override.
-pub(super) fn describe_target(target: &ClusterSelector) -> String {
-    let list = |noun: &str, names: &[String]| {
-        let plural = if names.len() == 1 { "" } else { "s" };
-        (!names.is_empty()).then(|| format!("{noun}{plural} {}", join_names(names, names.len(), 3)))
-    };
-    let labels = target.selector.as_ref().map(|selector| {
-        if selector.is_empty() { "every cluster".to_owned() } else { format!("labels {selector}") }
-    });
-    let facts = (!target.field_selector.is_empty()).then(|| format!("facts {}", target.field_selector));
-    let selectors: Vec<String> = labels.into_iter().chain(facts).collect();
-    // Labels and facts must match together.
-    let selectors = (!selectors.is_empty()).then(|| selectors.join(" and "));
-    let parts = [list("cluster", &target.clusters), list("group", &target.groups), selectors];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "no cluster".to_owned() } else { parts.join("; ") }
+    format!("{:.3}{priority} · {changes}", over.target)
 }
 
 /// The URL of this page with a new override that has no target yet.

@@ -6,7 +6,6 @@ use domain::placement::ClusterGroup;
 use leptos::prelude::*;
 
 use super::form::OverrideForm;
-use super::lists::describe_target;
 use super::state::EditorState;
 use crate::components::join_names;
 
@@ -105,7 +104,7 @@ fn describe_typed(state: EditorState) -> String {
         "" => DEFAULT_PRIORITY.to_string(),
         typed => typed.to_owned(),
     };
-    format!("{} · priority {priority}", describe_target(&form.target()))
+    format!("{:.3} · priority {priority}", form.target())
 }
 
 /// Name, target and priority: one line until it is opened; open for an override without a target.

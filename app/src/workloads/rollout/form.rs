@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use domain::Finding;
 use domain::labels::LabelSelector;
 use domain::overrides::ClusterSelector;
-use domain::placement::FactSelector;
+use domain::placement::{FACTS_HINT, FactSelector};
 use domain::rollout::{
     Approver, CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check,
 };
@@ -81,7 +81,7 @@ impl WaveForm {
         let field_selector = self.facts.parse::<FactSelector>().map_err(|error| InvalidWaveField {
             key: "facts",
             message: error.to_string(),
-            hint: "Write it as provider=aws,region in (eu-1,eu-2).",
+            hint: FACTS_HINT,
         })?;
         let list = |text: &str| split_words(text).map(str::to_owned).collect();
         Ok(Wave {

@@ -144,7 +144,7 @@ impl OverrideTargetArgs {
             (None, [cluster], []) if !has_selector => Ok(cluster.clone()),
             (None, [], [group]) if !has_selector => Ok(group.clone()),
             _ => Err(Failure::usage(
-                "A new override for several clusters, or for a selector, needs a name.",
+                "A new override for several clusters, or for labels or facts, needs a name.",
                 "Name it: --name NAME",
             )),
         }
@@ -169,7 +169,7 @@ async fn print_list(
     }
     let mut table = Table::new(&["NAME", "CLUSTERS", "PRIORITY", "CHANGES"]);
     for one in &overrides {
-        let row = table.add_row().text(&one.name).text(format_target(&one.target)).number(one.priority);
+        let row = table.add_row().text(&one.name).text(one.target.to_string()).number(one.priority);
         row.text(format_changes(one).join("; "));
     }
     let nothing = format!(
@@ -184,30 +184,10 @@ fn print_override(one: &Override, format: Format, out: &Printer) -> Result<(), F
     }
     out.print_line(&crate::output::sanitize(&format!(
         "{} on {}, priority {}",
-        one.name,
-        format_target(&one.target),
-        one.priority
+        one.name, one.target, one.priority
     )))?;
     let lines = format_changes(one);
     lines.iter().try_for_each(|line| out.print_line(&format!("  {}", crate::output::sanitize(line))))
-}
-
-/// The clusters of an override.
-pub(super) fn format_target(target: &ClusterSelector) -> String {
-    let mut parts = target.clusters.clone();
-    parts.extend(target.groups.iter().map(|group| format!("group {group}")));
-    let labels = target.selector.as_ref().map(|selector| match selector.is_empty() {
-        true => "every cluster".to_owned(),
-        false => format!("clusters with {selector}"),
-    });
-    let facts = &target.field_selector;
-    parts.extend(match (labels, facts.is_empty()) {
-        (labels, true) => labels,
-        (None, false) => Some(format!("clusters with the facts {facts}")),
-        // Both must match.
-        (Some(labels), false) => Some(format!("{labels} and the facts {facts}")),
-    });
-    if parts.is_empty() { "no cluster".to_owned() } else { parts.join(", ") }
 }
 
 /// The changes of an override, one a line.

@@ -94,10 +94,12 @@ impl PublishArgs {
         if !machine {
             out.print_line(&format_published(&self.workload, &published))?;
         }
-        // "apply" and "plan" have printed the others with their text.
-        let (errors, others): (Vec<_>, Vec<_>) =
-            published.findings.iter().cloned().partition(|finding| finding.severity == Severity::Error);
-        out.print_findings_note(&errors, &str::to_owned);
+        // The plan with this hash has printed the warnings. Without one, an override, a group or another person may have caused
+        // them since the last output of a log.
+        let least = if self.plan.is_some() { Severity::Error } else { Severity::Warning };
+        let (printed, others): (Vec<_>, Vec<_>) =
+            published.findings.iter().cloned().partition(|finding| finding.severity >= least);
+        out.print_findings_note(&printed, &str::to_owned);
         if !others.is_empty() && !machine {
             out.print_note(&self.describe_other_findings(&others, revision));
         }
@@ -120,7 +122,7 @@ impl PublishArgs {
         }
     }
 
-    /// The number of warnings and notes, and the command that prints them.
+    /// The number of findings that are not printed, and the command that prints them.
     fn describe_other_findings(&self, findings: &[Finding], revision: Option<u32>) -> String {
         let (count, name) = (count_findings(findings), &self.workload);
         match revision {

@@ -61,7 +61,7 @@ fn r2_alternative_conditions_and_minimum_numbers_are_set_by_flags() {
 }
 
 #[test]
-fn apply_and_plan_print_a_warning_and_a_publish_only_counts_it() {
+fn a_publish_prints_a_warning_and_one_of_a_plan_that_printed_it_only_counts_it() {
     let server = TestServer::start_new();
     let path = server.folder().join("milli.yaml");
     // 512m is a valid quantity of memory, half a byte.
@@ -73,9 +73,13 @@ fn apply_and_plan_print_a_warning_and_a_publish_only_counts_it() {
     assert!(applied.exit_code == 0 && applied.stderr.contains("warning[G210]"), "{applied}");
     let plan = server.run_cli(&["plan", "milli"]);
     assert!(plan.exit_code == 0 && plan.stderr.contains("warning[G210]"), "{plan}");
-    let published = server.run_cli(&["publish", "milli"]);
+    let hash = server.run_cli_json(&["plan", "milli", "-o", "json"])["hash"].as_str().unwrap().to_owned();
+    let published = server.run_cli(&["publish", "milli", "--plan", &hash]);
     assert_eq!(published.exit_code, 0, "{published}");
     assert!(!published.stderr.contains("G210"), "{published}");
     let count = published.stderr.lines().find(|line| line.contains("\"flotilla plan milli\" prints them."));
     assert!(count.is_some_and(|line| line.contains("warning")), "{published}");
+    // Nobody has read a plan of this one.
+    let published = server.run_cli(&["publish", "milli"]);
+    assert!(published.exit_code == 0 && published.stderr.contains("warning[G210]"), "{published}");
 }

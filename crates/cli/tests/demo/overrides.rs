@@ -72,7 +72,7 @@ fn s4_7_an_override_by_facts_is_set_listed_and_removed_by_the_command_line() {
     let stored = server.run_cli_json(&["override", "get", "web", "aws", "-o", "json"]);
     assert_eq!(stored["target"], json!({"fieldSelector": "provider=aws,distribution=eks"}), "{stored}");
     let list = server.run_cli(&["override", "list", "web"]);
-    assert!(list.stdout.contains("clusters with the facts provider=aws,distribution=eks"), "{list}");
+    assert!(list.stdout.contains("facts provider=aws,distribution=eks"), "{list}");
     for (wrong, reason) in [("", "--facts is empty"), ("cloud=aws", "is not a fact; use provider")] {
         let refused = server.run_cli(&["override", "set", "web", "--name", "b", "--facts", wrong, "a=1"]);
         assert_eq!(refused.exit_code, 2, "{refused}");

@@ -43,7 +43,7 @@ pub use decide::decide;
 pub use exclusive::{
     GroupConflict, INVALID_GROUP, describe_group_conflicts, find_conflicting_groups, find_group_conflicts,
 };
-pub use fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
+pub use fact::{FACTS_HINT, FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
 pub use filter_result::{
     FilterObservation, FilterRequirement, FilterResult, GroupMembership, NameList, ObservedFact,
     ObservedLabel, ObservedTaint, ScorePart, SpreadValue, TaintOutcome,

@@ -339,6 +339,11 @@ pub const POLICY_NAMES: [&str; 21] = [
 ];
 
 impl Policies {
+    /// Whether a rule ignores fields only until the next revision, which writes them again ([`IgnoreWhen::OnChange`]).
+    pub fn has_fields_written_per_revision(&self) -> bool {
+        self.ignore.iter().any(|rule| rule.when == IgnoreWhen::OnChange)
+    }
+
     /// Whether an object that a new revision no longer has is deleted only once that revision is operational. `has_pods` is
     /// whether the revision runs containers: without any, nobody needs the object.
     pub fn is_pruned_after_operational(&self, object: &ObjectRef, has_pods: bool) -> bool {

@@ -29,7 +29,8 @@ pub enum ValuesLayer {
     /// The common values of the workload.
     Common,
     /// A cluster group locks it: nothing else can set it there.
-    Locked {
+    #[serde(rename = "locked")]
+    LockedByGroup {
         /// Name of the group.
         group: String,
     },
@@ -51,7 +52,7 @@ impl ValuesLayer {
     /// Who locks the values of this layer, such as `Group prod`; `None` for one without a lock.
     pub fn lock_owner(&self) -> Option<String> {
         match self {
-            Self::Locked { group } => Some(format!("Group {group}")),
+            Self::LockedByGroup { group } => Some(format!("Group {group}")),
             Self::LockedByProject { project } => Some(format!("Project {project}")),
             Self::ChartDefault | Self::Common | Self::Override { .. } => None,
         }
@@ -63,7 +64,7 @@ impl std::fmt::Display for ValuesLayer {
         match self {
             Self::ChartDefault => f.write_str("chart default"),
             Self::Common => f.write_str("common"),
-            Self::Locked { group } => write!(f, "locked by group {group}"),
+            Self::LockedByGroup { group } => write!(f, "locked by group {group}"),
             Self::LockedByProject { project } => write!(f, "locked by project {project}"),
             Self::Override { name, specificity } => write!(f, "{} {name}", specificity.as_str()),
         }
@@ -259,6 +260,17 @@ mod tests {
 
     fn over(name: &str, specificity: Specificity) -> ValuesLayer {
         ValuesLayer::Override { name: name.into(), specificity }
+    }
+
+    #[test]
+    fn a_lock_has_the_name_of_its_owner_in_responses_and_output() {
+        let of_group = ValuesLayer::LockedByGroup { group: "eu".into() };
+        let of_project = ValuesLayer::LockedByProject { project: "default".into() };
+        assert_eq!(serde_json::to_value(&of_group).unwrap(), json!({"type": "locked", "group": "eu"}));
+        let stored = json!({"type": "lockedByProject", "project": "default"});
+        assert_eq!(serde_json::to_value(&of_project).unwrap(), stored);
+        assert_eq!(of_group.to_string(), "locked by group eu");
+        assert_eq!(of_project.lock_owner().as_deref(), Some("Project default"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use domain::report::DesiredPhase;
 use serde_json::{Value, json};
 
 use super::finalizers::describe_finalizers;
+use super::object_action::{JobEnd, job_end};
 use super::preflight;
 use super::reconciliation::{PruneItem, ReconcileFlow, Reconciliation};
 use super::report;
@@ -64,12 +65,8 @@ pub(crate) fn runs_to_completion(object: &ObjectRef) -> bool {
 
 /// Whether a Job or Pod has succeeded or failed.
 pub(crate) fn has_ended(live: &Value) -> bool {
-    let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
-    let is_over = |condition: &Value| {
-        matches!(condition["type"].as_str(), Some("Complete" | "Failed")) && condition["status"] == "True"
-    };
     let phase = live.pointer("/status/phase").and_then(Value::as_str);
-    matches!(phase, Some("Succeeded" | "Failed")) || conditions.into_iter().flatten().any(is_over)
+    matches!(phase, Some("Succeeded" | "Failed")) || job_end(live).is_some()
 }
 
 /// The state of one run.
@@ -153,7 +150,7 @@ async fn finish(pass: &mut Reconciliation<'_>, phase: HookPhase, runs: &[HookRun
     let is_deleted = |run: &&HookRun| run.hook.hook.has_policy(HookDeletePolicy::HookSucceeded);
     for run in runs.iter().rev().filter(is_deleted) {
         if let Err(error) = delete_succeeded(pass, run).await {
-            let state = record_failure(pass, run, error);
+            let state = record_failure(pass, run.object(), &run.subject(), error);
             return stop(pass, state);
         }
     }
@@ -178,36 +175,40 @@ async fn advance(pass: &mut Reconciliation<'_>, run: &HookRun) -> Result<(), Sta
     match try_advance(pass, run).await {
         Ok(RunState::Succeeded) => Ok(()),
         Ok(RunState::Running(message)) => {
-            push_item(pass, run, Health::new(HealthStatus::Progressing, "HookRunning", message.clone()));
+            let health = Health::new(HealthStatus::Progressing, "HookRunning", message.clone());
+            push_item(pass, run.object(), &run.subject(), health);
             Err(StageState::Running { message: format!("{}: {message}.", run.subject()) })
         }
-        Ok(RunState::Failed(error)) | Err(error) => Err(record_failure(pass, run, error)),
+        Ok(RunState::Failed(error)) | Err(error) => {
+            Err(record_failure(pass, run.object(), &run.subject(), error))
+        }
     }
 }
 
-/// The stage state of a failure, which is retried without limit.
-fn record_failure(pass: &mut Reconciliation<'_>, run: &HookRun, error: Error) -> StageState {
-    let before = pass.state.object_mut(run.object()).failure.clone();
-    let failure = match before {
-        Some(before) if !before.is_due() => before,
-        before => RetryState::after(before.as_ref(), error, &pass.cx.options),
-    };
+/// The stage state of the failure of a run, which is retried without limit. `subject` names the run.
+pub(super) fn record_failure(
+    pass: &mut Reconciliation<'_>,
+    object: &ObjectRef,
+    subject: &str,
+    error: Error,
+) -> StageState {
+    let before = pass.state.object_mut(object).failure.take();
+    let failure = RetryState::advance(before, error, &pass.cx.options);
     pass.wake_at(failure.due);
     let health = Health::new(HealthStatus::Degraded, "HookFailed", failure.error.to_string());
-    push_item(pass, run, health);
-    let state = failure.stage_state(&run.subject());
-    pass.state.object_mut(run.object()).failure = Some(failure);
+    push_item(pass, object, subject, health);
+    let state = failure.stage_state(subject);
+    pass.state.object_mut(object).failure = Some(failure);
     state
 }
 
-fn push_item(pass: &mut Reconciliation<'_>, run: &HookRun, health: Health) {
-    let entry = pass.inventory_entry(run.object());
-    let plural = entry.map(|entry| entry.resource.clone()).unwrap_or_default();
+fn push_item(pass: &mut Reconciliation<'_>, object: &ObjectRef, subject: &str, health: Health) {
+    let plural = pass.inventory_entry(object).map(|entry| entry.resource.clone()).unwrap_or_default();
     let problem = (health.status == HealthStatus::Degraded).then(|| {
-        Finding::error("HookFailed", format!("{}: {}", run.subject(), health.message), "")
-            .with_object(run.object().to_string())
+        Finding::error("HookFailed", format!("{subject}: {}", health.message), "")
+            .with_object(object.to_string())
     });
-    pass.prune_items.push(PruneItem { object: run.object().clone(), plural, health, problem });
+    pass.prune_items.push(PruneItem { object: object.clone(), plural, health, problem });
 }
 
 async fn try_advance(pass: &mut Reconciliation<'_>, run: &HookRun) -> Result<RunState, Error> {
@@ -341,7 +342,7 @@ async fn observe(
     let cause = describe_cause(pass, run, live, &own);
     let has_failed = match run.object().kind.as_str() {
         "Pod" => phase == Some("Failed"),
-        _ => has_failed_condition(&value),
+        _ => job_end(&value) == Some(JobEnd::Failed),
     };
     if !has_failed {
         return Ok(RunState::Running(cause));
@@ -356,11 +357,6 @@ async fn observe(
         return Ok(RunState::Running("it is deleted and created again".to_owned()));
     }
     Ok(RunState::Failed(Error::HookFailed(cause)))
-}
-
-fn has_failed_condition(job: &Value) -> bool {
-    let conditions = job.pointer("/status/conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|c| c["type"] == "Failed" && c["status"] == "True")
 }
 
 /// What the object and its pods report.

@@ -116,13 +116,28 @@ fn decide_absent(desired: &DesiredObject, entry: Option<&InventoryEntry>) -> Obj
     }
 }
 
+/// How a Job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobEnd {
+    Complete,
+    Failed,
+}
+
+/// How a Job ended; `None` while it runs.
+pub(crate) fn job_end(job: &Value) -> Option<JobEnd> {
+    let conditions = job.pointer("/status/conditions").and_then(Value::as_array)?;
+    conditions.iter().filter(|condition| condition["status"] == "True").find_map(|condition| {
+        match condition["type"].as_str() {
+            Some("Complete") => Some(JobEnd::Complete),
+            Some("Failed") => Some(JobEnd::Failed),
+            _ => None,
+        }
+    })
+}
+
 /// Whether a job completed successfully. A failed one is not completed: a new revision may fix it.
 pub(crate) fn is_job_complete(job: &Value) -> bool {
-    let conditions = job.pointer("/status/conditions").and_then(Value::as_array);
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| condition["type"] == "Complete" && condition["status"] == "True")
+    job_end(job) == Some(JobEnd::Complete)
 }
 
 /// The drifted fields: all differences except those caused by the server's normalization. Replicas are not normalized: the value

@@ -60,10 +60,7 @@ pub(crate) fn pull_stage(pass: &Reconciliation<'_>) -> StageState {
 }
 
 fn record_failure(pass: &mut Reconciliation<'_>, error: Error, subject: &str) -> ReconcileFlow {
-    let failure = match &pass.state.preflight_failure {
-        Some(before) if before.error == error && !before.is_due() => before.clone(),
-        before => RetryState::after(before.as_ref(), error, &pass.cx.options),
-    };
+    let failure = RetryState::advance(pass.state.preflight_failure.take(), error, &pass.cx.options);
     pass.worker.set_waits_for_dependency(true);
     pass.wake_at(failure.due);
     pass.set_stage(StageName::Preflight, failure.stage_state(subject));

@@ -238,11 +238,8 @@ impl<'a> Reconciliation<'a> {
     /// Marks an object as waiting for a transient condition and schedules the next attempt.
     pub(crate) fn set_waiting(&mut self, at: usize, error: Error) {
         let object = self.targets[at].desired.object.clone();
-        let before = self.state.object_mut(&object).waiting.clone();
-        let failure = match before {
-            Some(before) if before.error == error && !before.is_due() => before,
-            before => RetryState::after(before.as_ref(), error, &self.cx.options),
-        };
+        let before = self.state.object_mut(&object).waiting.take();
+        let failure = RetryState::advance(before, error, &self.cx.options);
         self.wake_at(failure.due);
         self.targets[at].blocked_by = Some(failure.stage_state(&object.to_string()));
         self.state.object_mut(&object).waiting = Some(failure);

@@ -180,11 +180,8 @@ fn record_result(
             Some(blocked_by)
         }
         DeletionResult::Failed(error) => {
-            let before = pass.state.object_mut(&entry.object).failure.clone();
-            let failure = match before {
-                Some(before) if !before.is_due() => before,
-                before => RetryState::after(before.as_ref(), error, &pass.cx.options),
-            };
+            let before = pass.state.object_mut(&entry.object).failure.take();
+            let failure = RetryState::advance(before, error, &pass.cx.options);
             pass.wake_at(failure.due);
             let subject = entry.object.to_string();
             let hint = failure.error.hint();

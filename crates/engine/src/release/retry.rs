@@ -38,6 +38,14 @@ impl RetryState {
         Self { error, attempts, due: Instant::now() + delay, next_retry: options.now().plus_millis(millis) }
     }
 
+    /// The state after `error`: one with the same cause that is not due is retained, because nothing was tried again.
+    pub(crate) fn advance(before: Option<Self>, error: Error, options: &Options) -> Self {
+        match before {
+            Some(before) if before.error == error && !before.is_due() => before,
+            before => Self::after(before.as_ref(), error, options),
+        }
+    }
+
     pub(crate) fn is_due(&self) -> bool {
         self.due <= Instant::now()
     }

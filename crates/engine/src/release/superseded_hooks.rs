@@ -12,10 +12,10 @@ use domain::report::DesiredPhase;
 use serde_json::Value;
 
 use super::hooks::{
-    current_runs, delete_object, describe_deletion, has_ended, runs_to_completion, stop, watch_object,
+    current_runs, delete_object, describe_deletion, has_ended, record_failure, runs_to_completion, stop,
+    watch_object,
 };
 use super::reconciliation::{ReconcileFlow, Reconciliation};
-use super::retry::RetryState;
 use crate::api::ServedKind;
 use crate::applied_release::InventoryEntry;
 use crate::desired_object::HOOK_RUN_ANNOTATION;
@@ -36,7 +36,8 @@ pub(super) async fn end(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
                 waiting.get_or_insert(StageState::Running { message });
             }
             Err(error) => {
-                waiting.get_or_insert(record_failure(pass, &entry.object, error));
+                let subject = entry.object.to_string();
+                waiting.get_or_insert(record_failure(pass, &entry.object, &subject, error));
             }
         }
     }
@@ -107,16 +108,4 @@ fn is_left(pass: &Reconciliation<'_>, object: &ObjectRef, live: &Value) -> bool 
     let is_hook = pass.prepared.hooks.iter().any(|hook| hook.desired.object.is_same_object(object));
     let stays = retention_reason(live).is_some() || pass.is_orphaned(object);
     !is_hook && (stays || is_present && !pass.policies.prune)
-}
-
-fn record_failure(pass: &mut Reconciliation<'_>, object: &ObjectRef, error: Error) -> StageState {
-    let before = pass.state.object_mut(object).failure.clone();
-    let failure = match before {
-        Some(before) if !before.is_due() => before,
-        before => RetryState::after(before.as_ref(), error, &pass.cx.options),
-    };
-    pass.wake_at(failure.due);
-    let state = failure.stage_state(&object.to_string());
-    pass.state.object_mut(object).failure = Some(failure);
-    state
 }

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use domain::health::HealthStatus;
 use domain::plan::PlannedAction;
 use domain::policy::{DeletionPolicy, Policies};
+use domain::report::{ReleaseReport, ResourceStatus};
 use kubesim::SimCluster;
 use serde_json::Value;
 
@@ -13,6 +15,8 @@ use crate::hooks::{chart, has_config, hook_job, job_uid, until_complete};
 
 const JOB: (&str, &str) = ("batch/v1", "Job");
 const POD: (&str, &str) = ("v1", "Pod");
+/// The annotation with which an object stays on the cluster.
+const KEEP: (&str, &str) = ("helm.sh/resource-policy", "keep");
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(864_000);
 
@@ -125,11 +129,12 @@ async fn e_2_a_plan_names_the_hook_that_still_runs_and_would_be_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_4_a_hook_that_a_new_revision_drops_while_it_runs_is_ended_unless_nothing_is_pruned() {
-    for prune in [true, false] {
+async fn s4_4_a_hook_that_a_new_revision_drops_while_it_runs_is_ended_unless_its_object_stays() {
+    let cases: [(bool, &[(&str, &str)]); 3] = [(true, &[]), (false, &[]), (true, &[KEEP])];
+    for (prune, annotations) in cases {
         let cluster = simulated_cluster();
         let agent = start_agent(&cluster).await;
-        let hooks = || vec![hook_job("migrate", "pre-upgrade", "tool:1", &[])];
+        let hooks = || vec![hook_job("migrate", "pre-upgrade", "tool:1", annotations)];
         let policies = Policies { prune, ..Policies::default() };
         let revision = |value: &str, hooks: Vec<Value>| chart(vec![config_map("a", value)], hooks);
         agent.engine.set_desired(vec![present_input(1, 1, &revision("1", hooks()), policies.clone())]);
@@ -141,10 +146,66 @@ async fn s4_4_a_hook_that_a_new_revision_drops_while_it_runs_is_ended_unless_not
         agent.engine.set_desired(vec![present_input(1, 3, &revision("3", Vec::new()), policies)]);
         wait_until("applied", || has_config(&cluster, "3")).await;
         let uid = job_uid(&cluster, "migrate");
-        assert_eq!(uid, (!prune).then_some(running), "prune: {prune}");
-        assert_eq!(cluster.list(POD, None).is_empty(), prune);
+        let is_ended = prune && annotations.is_empty();
+        assert_eq!(uid, (!is_ended).then_some(running), "prune: {prune}, {annotations:?}");
+        assert_eq!(cluster.list(POD, None).is_empty(), is_ended);
         agent.stop().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_4_a_hook_that_keeps_its_object_is_ended_before_it_runs_for_the_next_revision() {
+    let cluster = simulated_cluster();
+    let log = log_jobs_and_pods(&cluster);
+    let_migrate_hang(&cluster, true);
+    let agent = start_agent(&cluster).await;
+    let revision = |value: &str, image: &str| {
+        chart(vec![config_map("a", value)], vec![hook_job("migrate", "pre-install", image, &[KEEP])])
+    };
+    agent.engine.set_desired(vec![present_input(1, 1, &revision("1", "tool:1"), Policies::default())]);
+    let first = until_migrate_runs(&cluster).await;
+    let_migrate_hang(&cluster, false);
+    agent.engine.set_desired(vec![present_input(1, 2, &revision("2", "tool:2"), Policies::default())]);
+    until_complete(&agent, 2).await;
+    let second = job_uid(&cluster, "migrate").unwrap();
+    let log = log.lock().unwrap().clone();
+    let ended = position(&log, |uid, is_deleted| uid == first && is_deleted);
+    let started = position(&log, |uid, _| uid == second);
+    assert!(ended < started, "two migrations never run at the same time: {log:?}");
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_4_a_superseded_hook_that_can_not_be_deleted_is_reported_with_its_object() {
+    let cluster = simulated_cluster();
+    let_migrate_hang(&cluster, true);
+    let agent = start_agent(&cluster).await;
+    let revision = |value: &str, image: &str| {
+        chart(vec![config_map("a", value)], vec![hook_job("migrate", "pre-install", image, &[])])
+    };
+    agent.engine.set_desired(vec![present_input(1, 1, &revision("1", "tool:1"), Policies::default())]);
+    until_migrate_runs(&cluster).await;
+    let_migrate_hang(&cluster, false);
+    cluster.faults().set_failing_paths(vec!["/jobs/migrate".to_owned()]);
+    agent.engine.set_desired(vec![present_input(1, 2, &revision("2", "tool:2"), Policies::default())]);
+    let find_failed = |report: &ReleaseReport| {
+        let is_failed = |resource: &&ResourceStatus| {
+            resource.object.name == "migrate" && resource.health.status == HealthStatus::Degraded
+        };
+        report.resources.iter().find(is_failed).cloned()
+    };
+    let report = agent
+        .wait_for_report(release_id(1), "the failed deletion", |report| {
+            report.generation == 2 && find_failed(report).is_some()
+        })
+        .await;
+    let failed = find_failed(&report).unwrap();
+    let problem = failed.problem.unwrap();
+    assert_eq!((problem.code.as_str(), failed.resource.as_str()), ("HookFailed", "jobs"));
+    assert!(problem.message.starts_with("Job default/migrate: "), "{}", problem.message);
+    cluster.faults().set_failing_paths(Vec::new());
+    until_complete(&agent, 2).await;
+    agent.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

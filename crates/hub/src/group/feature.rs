@@ -5,6 +5,7 @@ use domain::authorization::UserAction;
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::placement::{
     ClusterGroup, FeatureProperties, FeatureState, FeatureStatus, GroupFeature, GroupFeatureName,
+    INVALID_GROUP,
 };
 use domain::release::ReleaseState;
 use domain::request::RemovalOptions;
@@ -191,7 +192,7 @@ fn parse_feature(name: &str) -> Result<GroupFeatureName, Error> {
         let shown: String = name.chars().take(63).collect();
         let message = format!("There is no feature {shown:?} of cluster groups.");
         Error::Invalid(vec![Finding::error(
-            "G502",
+            INVALID_GROUP,
             message,
             format!("Features are {}.", known.join(" and ")),
         )])

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::authorization::UserAction;
 use domain::cluster::{Cluster, Connectivity};
 use domain::deployment::{ClusterGroupRequest, ClusterGroupView, GroupMember, member_status};
-use domain::placement::{ClusterGroup, FeatureState};
+use domain::placement::{ClusterGroup, FeatureState, INVALID_GROUP};
 use domain::{ClusterId, Finding};
 use store::Tx;
 
@@ -47,8 +47,11 @@ impl Hub {
         actor.authorize(UserAction::ChangeGroups)?;
         let ClusterGroupRequest { name, members, exclusive } = request;
         if members.is_empty() {
-            let finding =
-                Finding::error("G502", "The cluster group has no members.", "Add at least one cluster.");
+            let finding = Finding::error(
+                INVALID_GROUP,
+                "The cluster group has no members.",
+                "Add at least one cluster.",
+            );
             return Err(Error::Invalid(vec![finding.with_path("/members")]));
         }
         let members = self.load_joining_members(&members, &[]).await?;
@@ -189,7 +192,7 @@ impl Hub {
             }
         }
         let finding = |(index, message, hint): (usize, String, &str)| {
-            Finding::error("G502", message, hint).with_path(format!("/members/{index}"))
+            Finding::error(INVALID_GROUP, message, hint).with_path(format!("/members/{index}"))
         };
         match findings.is_empty() {
             true => Ok(names),

@@ -97,14 +97,13 @@ impl Hub {
             }
         };
         let chart_source = source.to_chart_source();
-        let project = self.get_project().await?;
         let release = ChartRelease {
             workload: query.workload,
             revision: query.revision,
             spec: query.spec,
             source: &chart_source,
             groups: query.groups,
-            project: Some(&project),
+            project: query.project,
             targets: query.targets,
             installed: &query.installed.revisions,
         };

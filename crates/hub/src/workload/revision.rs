@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
-use domain::Finding;
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::guard::catalogue;
 use domain::placement::ClusterGroup;
 use domain::plan::{ChangedPart, RevisionView, compare_bundles, list_spec_parts};
+use domain::project::Project;
 use domain::render::BundleRenderer;
 use domain::rollout::Rollout;
-use domain::workload::{Revision, Workload, WorkloadSpec, WorkloadView};
+use domain::workload::{Revision, Source, Workload, WorkloadSpec, WorkloadView};
+use domain::{Finding, ProjectId};
 use similar::TextDiff;
 use store::Tx;
 
 use super::snapshot::{InstalledReleases, load_present_releases};
 use crate::blocking::run_blocking;
-use crate::manifests::{ManifestsQuery, RenderWait};
+use crate::manifests::{ManifestsQuery, RenderWait, load_project};
 use crate::render::restore_facts;
 use crate::{Error, Hub};
 
@@ -51,6 +52,7 @@ struct RevisionPair {
     revision: Revision,
     before: Option<Revision>,
     groups: Vec<ClusterGroup>,
+    project: Option<Project>,
     cluster: Option<Cluster>,
     /// The revision that runs on the cluster, and the cluster with the facts that it is rendered with.
     running: Option<(u32, Cluster)>,
@@ -79,7 +81,7 @@ impl Hub {
     ) -> Result<RevisionDetails, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload_view(&mut tx, name).await?;
-        let pair = load_pair(&mut tx, &workload.workload, number, comparison).await?;
+        let pair = load_pair(&mut tx, self.project(), &workload.workload, number, comparison).await?;
         let rollout = self.load_rollout(&mut tx, workload.workload.id, number).await?;
         drop(tx);
         let view = self.compare_revisions(pair).await?;
@@ -98,7 +100,7 @@ impl Hub {
     ) -> Result<RevisionView, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload(&mut tx, name).await?;
-        let pair = load_pair(&mut tx, &workload, number, comparison).await?;
+        let pair = load_pair(&mut tx, self.project(), &workload, number, comparison).await?;
         drop(tx);
         self.compare_revisions(pair).await
     }
@@ -143,6 +145,7 @@ impl Hub {
             revision: revision.number,
             spec: &revision.spec,
             groups: &pair.groups,
+            project: pair.project.as_ref(),
             clusters,
             targets: &targets,
             installed: &pair.installed,
@@ -178,6 +181,7 @@ impl Hub {
 /// A revision, the one that it is compared with if there is one, and the cluster that both are rendered for.
 async fn load_pair(
     tx: &mut Tx,
+    project: ProjectId,
     workload: &Workload,
     number: u32,
     comparison: &RevisionComparison,
@@ -196,6 +200,8 @@ async fn load_pair(
         None => None,
     };
     let groups = store::group::list(tx).await?;
+    let sources: Vec<&Source> = before.iter().chain([&revision]).map(|one| &one.spec.source).collect();
+    let project = load_project(tx, project, &sources).await?;
     let (mut installed, mut running) = (InstalledReleases::default(), None);
     if let Some(cluster) = &cluster {
         let releases = load_present_releases(tx, workload.id).await?;
@@ -209,7 +215,7 @@ async fn load_pair(
         }
     }
     let workload = workload.name.clone();
-    Ok(RevisionPair { workload, revision, before, groups, cluster, running, installed })
+    Ok(RevisionPair { workload, revision, before, groups, project, cluster, running, installed })
 }
 
 async fn load_revision(tx: &mut Tx, workload: &Workload, number: u32) -> Result<Revision, Error> {

@@ -1,7 +1,8 @@
 //! Snapshots: everything that a check, a plan or a publish of a draft depends on, from one read transaction.
 //!
 //! A snapshot does not change, so findings, decision, blast radius and plan hash are functions of it and always agree.
-//! Only the exposures of other workloads are read later: which of them matter is known after rendering.
+//! Only the exposures of other workloads are read later, because which of them matter is known after rendering, and what a
+//! digest names, which does not change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use store::Tx;
 use super::publish_content::{ResolvedContent, load_published};
 use super::{PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
-use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests, unrendered};
+use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests, load_project, unrendered};
 use crate::overrides::OverrideChange;
 use crate::render::restore_facts;
 use crate::{Error, Hub};
@@ -238,6 +239,7 @@ impl Hub {
     ) -> Result<DraftSnapshot, Error> {
         let clusters = store::cluster::list_all(&mut tx).await?;
         let groups = store::group::list(&mut tx).await?;
+        let project = load_project(&mut tx, self.project(), &[&source.spec.source]).await?;
         let decision = decide(&source.spec.placement, &clusters, &groups, source.current);
         let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
         let mut targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
@@ -259,6 +261,7 @@ impl Hub {
             revision: source.revision,
             spec: &spec,
             groups: &groups,
+            project: project.as_ref(),
             clusters: &targets,
             targets: &names,
             installed: &source.installed,

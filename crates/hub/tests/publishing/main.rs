@@ -2,6 +2,7 @@
 
 use domain::bundle::Bundle;
 use domain::page::ListQuery;
+use domain::policy::{IgnoreRule, IgnoreWhen};
 use domain::release::ReleaseState;
 use domain::report::{DesiredPhase, DesiredState};
 use domain::request::ClusterPatch;
@@ -123,6 +124,32 @@ async fn p26_a_revision_that_renders_the_same_bundle_changes_nothing_on_the_clus
     })
     .await;
     assert_eq!((release.state, release.release.generation()), (ReleaseState::Healthy, desired.generation));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p26_a_revision_that_writes_ignored_fields_again_is_delivered_when_it_is_published() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    let paths = vec!["/data/colour".to_owned()];
+    let rule = IgnoreRule { when: IgnoreWhen::OnChange, paths, ..IgnoreRule::default() };
+    test.edit_draft("web", |spec| spec.policies.ignore = vec![rule]).await;
+    assert_eq!(test.publish("web").await, 1);
+    let first = east.apply_release().await;
+    test.edit_draft("web", |spec| spec.source = source(&format!("# only a comment\n{CONFIG}"))).await;
+    assert_eq!(test.publish("web").await, 2);
+    // Not with the next change of another workload, or with the next start of the agent.
+    let second = east.wait_for_release().await;
+    assert_eq!(second.generation, first.generation + 1);
+    let DesiredPhase::Present { bundle, revision, .. } = &second.phase else { panic!("{second:?}") };
+    assert_eq!(*revision, 2);
+    assert!(matches!(&first.phase, DesiredPhase::Present { bundle: before, .. } if before == bundle));
+    east.report_applied(&second).await;
+    // Further passes over the same revision deliver nothing.
+    test.run_placer().await;
+    let release = test.hub.get_release("web", "east").await.unwrap();
+    assert_eq!((release.state, release.release.generation()), (ReleaseState::Healthy, second.generation));
     test.close().await;
 }
 

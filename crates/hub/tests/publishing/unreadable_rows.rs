@@ -10,7 +10,7 @@ use domain::workload::WorkloadPhase;
 use hub::Error;
 
 use crate::targets::{relabel, wait_for_event};
-use crate::test_hub::{TestAgent, TestHub, by_label, everywhere};
+use crate::test_hub::{CONFIG, TestAgent, TestHub, by_label, everywhere, source};
 
 /// Publishes `web` on clusters with these names, which report it as applied.
 async fn publish_everywhere(test: &TestHub, placement: Placement, names: &[&str]) -> Vec<TestAgent> {
@@ -81,6 +81,20 @@ async fn an_unreadable_group_removes_its_workloads_from_no_cluster() {
     let breaking = "UPDATE cluster_group SET members = 'x' WHERE name = 'shops'";
     let repair = "UPDATE cluster_group SET members = '[\"a\"]' WHERE name = 'shops'";
     break_and_repair(&test, &agents, row, breaking, repair).await;
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_project_does_not_stop_a_workload_of_files() {
+    let test = TestHub::open().await;
+    let mut agents = publish_everywhere(&test, everywhere(), &["a"]).await;
+    test.execute_sql("UPDATE project SET resource_version = 'x'").await;
+    assert!(test.hub.get_project().await.is_err(), "its locks are unknown");
+    let changed = CONFIG.replace("blue", "green");
+    test.edit_draft("web", |spec| spec.source = source(&changed)).await;
+    assert_eq!(test.publish("web").await, 2);
+    let desired = agents[0].wait_for_release().await;
+    assert!(matches!(desired.phase, DesiredPhase::Present { revision: 2, .. }), "{desired:?}");
     test.close().await;
 }
 

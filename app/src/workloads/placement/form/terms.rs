@@ -2,7 +2,7 @@
 
 use domain::Finding;
 use domain::labels::{LabelSelector, LabelTerm};
-use domain::placement::{FactSelector, FactTerm, VersionComparison};
+use domain::placement::{FACTS_HINT, FactSelector, FactTerm, VersionComparison};
 use serde::{Deserialize, Serialize};
 
 use super::text::field_finding;
@@ -207,11 +207,10 @@ pub(super) fn parse_labels(rows: &[TermForm], at: usize, wrong: &mut Vec<Finding
 
 /// Parses the conditions on facts of the predicate at this position.
 pub(super) fn parse_facts(rows: &[TermForm], at: usize, wrong: &mut Vec<Finding>) -> FactSelector {
-    let hint = "Write it as provider=aws,kubernetesVersion>=1.33.";
     let mut all = FactSelector::default();
     for (row, term) in rows.iter().enumerate() {
         let path = format!("predicates/{at}/facts/{row}");
-        let parsed = term.parse(&path, hint, wrong, |text| text.parse::<FactSelector>());
+        let parsed = term.parse(&path, FACTS_HINT, wrong, |text| text.parse::<FactSelector>());
         all.terms.extend(parsed.unwrap_or_default().terms);
     }
     all

@@ -3,7 +3,7 @@
 use domain::Finding;
 use domain::cluster::TaintEffect;
 use domain::manifest::yaml_value;
-use domain::placement::{Placement, Toleration, TolerationOperator};
+use domain::placement::{INVALID_GROUP, Placement, Toleration, TolerationOperator};
 use domain::strict_input;
 
 use crate::parsing::parse_text;
@@ -67,5 +67,5 @@ pub(super) fn parse_yaml(text: &str) -> Result<Placement, Vec<Finding>> {
 
 /// A finding about a field of the form.
 pub(super) fn field_finding(name: &str, message: impl ToString, hint: &str) -> Finding {
-    Finding::error("G502", message.to_string(), hint).with_path(format!("/placement/{name}"))
+    Finding::error(INVALID_GROUP, message.to_string(), hint).with_path(format!("/placement/{name}"))
 }

@@ -10,7 +10,7 @@ use super::events::add_events;
 use super::section::Description;
 use crate::clock;
 use crate::commands::explain::{format_result, is_reason};
-use crate::commands::overrides::{format_changes, format_target};
+use crate::commands::overrides::format_changes;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::{Table, pluralize};
@@ -85,7 +85,7 @@ fn add_placement(text: &mut Description, decision: &Decision) {
 fn add_overrides(text: &mut Description, view: &WorkloadView) {
     let mut table = Table::new(&["NAME", "CLUSTERS", "PRIORITY", "CHANGES"]);
     for one in &view.workload.draft.overrides {
-        let row = table.add_row().text(&one.name).text(format_target(&one.target)).number(one.priority);
+        let row = table.add_row().text(&one.name).text(one.target.to_string()).number(one.priority);
         row.text(format_changes(one).join("; "));
     }
     text.table("overrides (of the draft)", &table, "none");

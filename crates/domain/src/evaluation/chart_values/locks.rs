@@ -27,7 +27,9 @@ impl ChartRelease<'_> {
     ) -> impl Iterator<Item = (ValuesLayer, &str)> {
         let locking =
             self.groups.iter().filter(move |group| !group.locked_values.is_empty() && is_concerned(group));
-        locking.map(|group| (ValuesLayer::Locked { group: group.name.clone() }, group.locked_values.as_str()))
+        locking.map(|group| {
+            (ValuesLayer::LockedByGroup { group: group.name.clone() }, group.locked_values.as_str())
+        })
     }
 
     /// Where the common values set what the project, or a group of one of `clusters`, locks (G119), with samples in place of values of

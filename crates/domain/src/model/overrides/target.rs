@@ -1,5 +1,7 @@
 //! The clusters that an override applies to, and its precedence there.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -7,6 +9,7 @@ use super::{ClusterSelector, Override};
 use crate::kubernetes::id::OverrideId;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
+use crate::text::name_list::join_first;
 
 /// How specific an override is for a cluster. Ordered: the greater is applied later and wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
@@ -63,6 +66,27 @@ impl ClusterSelector {
     }
 }
 
+/// Its parts, of which each adds clusters; labels and facts must match together. A precision bounds the names of each part: `{:.3}`
+/// shows three and counts the others.
+impl fmt::Display for ClusterSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = f.precision().unwrap_or(usize::MAX);
+        let list = |noun: &str, names: &[String]| {
+            let plural = if names.len() == 1 { "" } else { "s" };
+            (!names.is_empty()).then(|| format!("{noun}{plural} {}", join_first(names, shown)))
+        };
+        let labels = self.selector.as_ref().map(|selector| {
+            if selector.is_empty() { "every cluster".to_owned() } else { format!("labels {selector}") }
+        });
+        let facts = (!self.field_selector.is_empty()).then(|| format!("facts {}", self.field_selector));
+        let selectors: Vec<String> = labels.into_iter().chain(facts).collect();
+        let selectors = (!selectors.is_empty()).then(|| selectors.join(" and "));
+        let parts = [list("cluster", &self.clusters), list("group", &self.groups), selectors];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { f.write_str("no cluster") } else { f.write_str(&parts.join("; ")) }
+    }
+}
+
 /// An override that applies to a cluster, with its precedence there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ApplicableOverride<'a> {
@@ -96,4 +120,27 @@ pub(crate) fn list_applicable_ids(
     groups: &[ClusterGroup],
 ) -> Vec<OverrideId> {
     list_applicable(overrides, cluster, groups).iter().map(|applying| applying.over.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_described_by_its_parts_and_a_precision_bounds_their_names() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let mut target = ClusterSelector::default();
+        assert_eq!(target.to_string(), "no cluster");
+        target.clusters = names(&["eu-1"]);
+        assert_eq!(target.to_string(), "cluster eu-1");
+        target.groups = names(&["edge", "eu", "us", "ap"]);
+        assert_eq!(target.to_string(), "cluster eu-1; groups edge, eu, us, ap");
+        assert_eq!(format!("{target:.3}"), "cluster eu-1; groups edge, eu, us and 1 more");
+        let mut matching = ClusterSelector { selector: "env=prod".parse().ok(), ..Default::default() };
+        assert_eq!(matching.to_string(), "labels env=prod");
+        matching.field_selector = "provider=aws".parse().unwrap();
+        assert_eq!(matching.to_string(), "labels env=prod and facts provider=aws");
+        matching.selector = "".parse().ok();
+        assert_eq!(matching.to_string(), "every cluster and facts provider=aws");
+    }
 }

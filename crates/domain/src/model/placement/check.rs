@@ -2,7 +2,8 @@
 
 use super::remedy::find_label_changes;
 use super::{
-    MAX_WEIGHT, NewMembers, Placement, Predicate, Score, ScoreName, Spread, Toleration, TolerationOperator,
+    INVALID_GROUP, MAX_WEIGHT, NewMembers, Placement, Predicate, Score, ScoreName, Spread, Toleration,
+    TolerationOperator,
 };
 use crate::kubernetes::labels::{self, LabelTerm, Labels};
 use crate::text::finding::{Finding, Severity};
@@ -42,7 +43,7 @@ pub fn check(placement: &Placement) -> Vec<Finding> {
     if placement.number_of_clusters == Some(0) {
         findings.push(
             Finding::error(
-                "G502",
+                INVALID_GROUP,
                 "The placement requests 0 clusters, so it would select none.",
                 "Request at least 1 cluster, or omit the number to select every matching cluster.",
             )
@@ -59,7 +60,7 @@ fn describe_everything(new_members: NewMembers) -> Finding {
         NewMembers::Manual => "with the next publish also those that register later",
     };
     Finding::new(
-        "G502",
+        INVALID_GROUP,
         Severity::Note,
         format!("The placement selects every cluster, {future}: a predicate has no condition."),
         "To select some clusters, add names, groups, a label selector or a field selector.",
@@ -72,7 +73,7 @@ fn check_toleration(toleration: &Toleration) -> Option<Finding> {
         let key = &toleration.key;
         return Some(
             Finding::error(
-                "G502",
+                INVALID_GROUP,
                 format!(
                     "The toleration of {key:?} has the operator Exists and the value {:?}.",
                     toleration.value
@@ -84,7 +85,7 @@ fn check_toleration(toleration: &Toleration) -> Option<Finding> {
     }
     (toleration.key.is_empty() && !exists).then(|| {
         Finding::error(
-            "G502",
+            INVALID_GROUP,
             "A toleration without a key tolerates nothing unless its operator is Exists.",
             "Name the taint's key, or use the operator Exists to tolerate every taint.",
         )
@@ -97,7 +98,7 @@ fn check_label_selector(predicate: &Predicate) -> Option<Finding> {
     let terms: Vec<&LabelTerm> = predicate.label_selector.terms.iter().collect();
     find_label_changes(&terms, &Labels::new()).is_none().then(|| {
         Finding::warning(
-            "G502",
+            INVALID_GROUP,
             format!(
                 "The selector {} can match no cluster: its terms contradict each other.",
                 predicate.label_selector
@@ -110,7 +111,7 @@ fn check_label_selector(predicate: &Predicate) -> Option<Finding> {
 fn check_field_selector(predicate: &Predicate) -> Option<Finding> {
     predicate.field_selector.is_contradictory().then(|| {
         Finding::warning(
-            "G502",
+            INVALID_GROUP,
             format!(
                 "The selector {} can match no cluster: its terms contradict each other.",
                 predicate.field_selector
@@ -123,19 +124,19 @@ fn check_field_selector(predicate: &Predicate) -> Option<Finding> {
 fn check_score(score: &Score) -> Option<(&'static str, Finding)> {
     if score.weight.abs() > MAX_WEIGHT {
         let message = format!("A score has the weight {}; the largest is {MAX_WEIGHT}.", score.weight);
-        return Some(("/weight", Finding::error("G502", message, "Use a weight from -10 to 10.")));
+        return Some(("/weight", Finding::error(INVALID_GROUP, message, "Use a weight from -10 to 10.")));
     }
     match (score.name, score.selector.is_empty()) {
         (ScoreName::Label, true) => {
             let message = "The score label has no selector, so it would score every cluster.";
-            Some(("/selector", Finding::error("G502", message, "Add a selector such as tier=edge.")))
+            Some(("/selector", Finding::error(INVALID_GROUP, message, "Add a selector such as tier=edge.")))
         }
         (ScoreName::Label, false) | (_, true) => None,
         (name, false) => {
             let message = format!("The score {} has a selector, which has no effect.", name.as_str());
             Some((
                 "/selector",
-                Finding::warning("G502", message, "Remove the selector, or use the score label."),
+                Finding::warning(INVALID_GROUP, message, "Remove the selector, or use the score label."),
             ))
         }
     }
@@ -146,17 +147,20 @@ fn check_spread(spread: &Spread, is_duplicate: bool) -> Option<(&'static str, Fi
         let message = format!("{:?} is not a valid key for a spread.", spread.key);
         return Some((
             "/key",
-            Finding::error("G502", message, "Use region, zone, provider or the key of a label."),
+            Finding::error(INVALID_GROUP, message, "Use region, zone, provider or the key of a label."),
         ));
     }
     if spread.max_skew == 0 {
         let message =
             format!("The spread over {} allows no skew, so it could select no cluster.", spread.key);
-        return Some(("/maxSkew", Finding::error("G502", message, "Use a skew of 1 or more.")));
+        return Some(("/maxSkew", Finding::error(INVALID_GROUP, message, "Use a skew of 1 or more.")));
     }
     is_duplicate.then(|| {
         let message = format!("The placement has two spreads over {}.", spread.key);
-        ("/key", Finding::error("G502", message, "Keep one of them; the smaller skew is the stricter one."))
+        (
+            "/key",
+            Finding::error(INVALID_GROUP, message, "Keep one of them; the smaller skew is the stricter one."),
+        )
     })
 }
 
@@ -165,7 +169,7 @@ fn check_minimum(placement: &Placement) -> Option<Finding> {
     let number = placement.number_of_clusters.filter(|number| *number > 0 && *number < minimum)?;
     let message = format!("The placement requires at least {minimum} clusters and at most {number}.");
     Some(
-        Finding::error("G502", message, "Lower the minimum, or request more clusters.")
+        Finding::error(INVALID_GROUP, message, "Lower the minimum, or request more clusters.")
             .with_path("/placement/minClusters"),
     )
 }

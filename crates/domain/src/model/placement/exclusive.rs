@@ -48,12 +48,16 @@ pub fn describe_group_conflicts(conflicts: &BTreeSet<GroupConflict>) -> Vec<Find
     };
     let mut findings: Vec<Finding> = conflicts.iter().take(LISTED_CONFLICTS).map(describe).collect();
     if let Some(more @ 1..) = conflicts.len().checked_sub(LISTED_CONFLICTS) {
-        findings.push(warn(format!("{more} more clusters are also in another group in this way.")));
+        findings.push(warn(match more {
+            1 => "1 more membership of its clusters in another group is in conflict.".to_owned(),
+            _ => format!("{more} more memberships of its clusters in other groups are in conflict."),
+        }));
     }
     findings
 }
 
-/// The pairs of groups that a cluster is in although one of both is exclusive, each in the order of the list.
+/// The pairs of groups that a registered cluster is in although one of both is exclusive, each in the order of the list. Unlike
+/// [`find_group_conflicts`] it lists the members of no group: it runs for every cluster whose labels change.
 pub fn find_conflicting_groups(groups: &[ClusterGroup], cluster: &Cluster) -> BTreeSet<(String, String)> {
     let of_cluster: Vec<&ClusterGroup> = groups.iter().filter(|group| group.contains(cluster)).collect();
     let mut found = BTreeSet::new();
@@ -64,9 +68,10 @@ pub fn find_conflicting_groups(groups: &[ClusterGroup], cluster: &Cluster) -> BT
     found
 }
 
-/// The names of the members, by name and by labels.
+/// The names of the members by [`ClusterGroup::contains`], and those of members that are not registered.
 fn list_member_names<'a>(group: &'a ClusterGroup, clusters: &'a [Cluster]) -> HashSet<&'a str> {
     let mut names: HashSet<&str> = group.members.iter().map(String::as_str).collect();
+    // `contains` would search the list of members for each cluster.
     if let Some(selector) = &group.selector {
         let matching = clusters.iter().filter(|cluster| selector.matches(&cluster.labels));
         names.extend(matching.map(|cluster| cluster.name.as_str()));
@@ -139,9 +144,16 @@ mod tests {
         let conflict =
             |number: usize| GroupConflict { cluster: format!("c-{number:02}"), group: "edge".to_owned() };
         let findings = |count: usize| describe_group_conflicts(&(0..count).map(conflict).collect());
+        // Twelve groups with one cluster, which is in conflict with each.
+        let memberships = (0..12)
+            .map(|number| GroupConflict { cluster: "c-00".to_owned(), group: format!("group-{number:02}") });
+        let of_one_cluster = describe_group_conflicts(&memberships.collect());
+        let more = "2 more memberships of its clusters in other groups are in conflict.";
+        assert_eq!(of_one_cluster[10].message, more);
+        assert!(findings(11)[10].message.starts_with("1 more membership of its clusters"));
         assert_eq!((findings(0).len(), findings(10).len(), findings(12).len()), (0, 10, 11));
         assert!(findings(1)[0].message.starts_with("Cluster c-00 is also in group edge"));
-        assert!(findings(12)[10].message.starts_with("2 more clusters"));
+        assert_eq!(findings(12)[10].message, more);
         assert!(findings(12).iter().all(|finding| finding.code == INVALID_GROUP && !finding.is_blocking()));
     }
 }

@@ -13,6 +13,9 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::kubernetes::labels::{self, LabelTerm};
 use crate::model::cluster::{Cluster, DISTRIBUTIONS};
 
+/// How to write a selector of facts, for whoever wrote a wrong one.
+pub const FACTS_HINT: &str = "Write it as provider in (aws,gcp),kubernetesVersion>=1.33.";
+
 /// A cluster fact that placements and overrides can select on.
 #[derive(
     Debug,
@@ -363,6 +366,9 @@ fn parse_fact_term(text: &str) -> Result<FactTerm, String> {
     }
     let term = labels::parse_term(text)?;
     let fact: FactKey = term.key().parse()?;
+    if let LabelTerm::In(_, values) | LabelTerm::NotIn(_, values) = &term {
+        check_values(fact, values)?;
+    }
     let name = fact.as_str().to_owned();
     Ok(FactTerm::Requirement(
         fact,
@@ -373,4 +379,17 @@ fn parse_fact_term(text: &str) -> Result<FactTerm, String> {
             LabelTerm::DoesNotExist(_) => LabelTerm::DoesNotExist(name),
         },
     ))
+}
+
+/// No cluster can have another distribution, so a selector with one is a mistake.
+fn check_values(fact: FactKey, values: &[String]) -> Result<(), String> {
+    let unknown = values.iter().find(|value| !DISTRIBUTIONS.contains(&value.as_str()));
+    match (fact, unknown) {
+        (FactKey::Distribution, Some(unknown)) => {
+            let [others @ .., last] = &DISTRIBUTIONS;
+            let others = others.join(", ");
+            Err(format!("{unknown:?} is not a distribution that a version names; use {others} or {last}"))
+        }
+        _ => Ok(()),
+    }
 }

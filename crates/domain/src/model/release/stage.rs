@@ -5,6 +5,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::reason::Reason;
 use crate::kubernetes::time::Timestamp;
+use crate::model::bundle::explain_unserved_envelope;
 
 /// A stage, ordered by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, VariantArray)]
@@ -269,5 +270,15 @@ impl Stages {
             *stage =
                 Stage { name: stage.name, state: StageState::Pending, started_at: None, finished_at: None };
         }
+    }
+}
+
+/// Replaces the message of an agent that takes a part of a bundle for an object of a kind that its cluster does not serve.
+pub(super) fn explain_old_agent(state: &mut StageState) {
+    if let StageState::Failed(reason) | StageState::Waiting(reason) = state
+        && reason.reason == Reason::ApiMissing
+        && let Some(message) = explain_unserved_envelope(&reason.message)
+    {
+        reason.message = message;
     }
 }

@@ -10,6 +10,7 @@ use crate::model::workload::{ConflictPolicy, DriftPolicy};
 
 mod gates;
 mod installation;
+mod on_change;
 
 pub(super) const fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(seconds * 1_000)

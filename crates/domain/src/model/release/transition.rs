@@ -1,11 +1,10 @@
 //! Transitions: the only functions that change a release.
 
-use super::stage::StageReason;
+use super::stage::{StageReason, explain_old_agent};
 use super::{Gate, Reason, Release, ReleaseGoal, StageName, StageState, Stages, SyncStatus};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
-use crate::model::bundle::explain_unserved_envelope;
 use crate::model::cluster::Connectivity;
 use crate::model::health::Health;
 use crate::model::policy::{DeletionPolicy, Policies};
@@ -123,7 +122,7 @@ impl Release {
     }
 
     /// Sets the desired revision without a gate. Returns whether the desired state of the cluster changed: the same
-    /// bundle with the same policies is no change (S4-5, P26).
+    /// bundle with the same policies is no change (S4-5, P26), unless they have fields written once per revision.
     pub fn set_desired_revision(
         &mut self,
         revision: u32,
@@ -134,7 +133,7 @@ impl Release {
         self.update_tracking_state(at, |release| {
             release.revision = Some(revision);
             match rendered {
-                RenderOutcome::Bundle(digest) if release.is_released(&digest, &policies) => {
+                RenderOutcome::Bundle(digest) if release.is_released(&digest, revision, &policies) => {
                     release.desired = Some(digest);
                     release.record_admission();
                     release.gate = Gate::Open;
@@ -178,7 +177,7 @@ impl Release {
                 }
                 false
             }
-            RenderOutcome::Bundle(digest) if !self.is_released(&digest, &policies) => self
+            RenderOutcome::Bundle(digest) if !self.is_released(&digest, revision, &policies) => self
                 .update_tracking_state(at, |release| {
                     release.revision = Some(revision);
                     let is_changed = release.stop_at_stage(StageName::Released, waiting, Some(digest), at);
@@ -215,11 +214,13 @@ impl Release {
         self.wave = wave;
     }
 
-    /// Whether this bundle is already released with these policies.
-    fn is_released(&self, digest: &Digest, policies: &Policies) -> bool {
+    /// Whether this bundle is already released with these policies. Where they have fields written again by every revision, the
+    /// agent must receive each revision when its wave admits it, not with its next full read of the desired state.
+    fn is_released(&self, digest: &Digest, revision: u32, policies: &Policies) -> bool {
         self.goal == ReleaseGoal::Present
             && self.policies == *policies
             && self.released.as_ref() == Some(digest)
+            && (self.released_revision == Some(revision) || !policies.has_fields_written_per_revision())
     }
 
     fn start_delivery(&mut self, digest: Digest, policies: Policies, at: Timestamp) {
@@ -478,16 +479,6 @@ impl Release {
             self.state_since = at;
         }
         result
-    }
-}
-
-/// Replaces the message of an agent that takes a part of a bundle for an object of a kind that its cluster does not serve.
-fn explain_old_agent(state: &mut StageState) {
-    if let StageState::Failed(reason) | StageState::Waiting(reason) = state
-        && reason.reason == Reason::ApiMissing
-        && let Some(message) = explain_unserved_envelope(&reason.message)
-    {
-        reason.message = message;
     }
 }
 

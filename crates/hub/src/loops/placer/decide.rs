@@ -5,16 +5,18 @@ use std::collections::{BTreeSet, HashSet};
 use domain::cluster::Cluster;
 use domain::operation::OperationTarget;
 use domain::placement::{self, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
+use domain::project::Project;
 use domain::release::Release;
 use domain::rollout::RolloutState;
 use domain::workload::{Intent, Revision, WorkloadHead};
-use domain::{ClusterId, Digest, OperationId, ReleaseId, Timestamp, WorkloadId};
+use domain::{ClusterId, Digest, OperationId, ProjectId, ReleaseId, Timestamp, WorkloadId};
 use store::Tx;
 use store::exposure::ExposuresByCluster;
 use store::retained_cluster::RetainedClusters;
 
 use super::removals::{Removal, RemovalInputs, SelectedRemovals, select_removals};
 use crate::failpoint::panicpoint;
+use crate::manifests::load_project;
 use crate::operation::evaluate_earlier_operations;
 use crate::render::{CurrentReleases, RecordedRendering, ReleaseTarget, RenderedTargets, render_targets};
 use crate::workload::InstalledReleases;
@@ -63,6 +65,7 @@ pub(super) struct KnownExposures {
 struct FleetSnapshot {
     clusters: Vec<Cluster>,
     groups: Vec<ClusterGroup>,
+    project: Option<Project>,
     /// Clusters with a release that exist, but are not among `clusters`: they are not evaluated, so they keep it.
     unevaluated: BTreeSet<ClusterId>,
     /// Who retains the workload where.
@@ -113,7 +116,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         placed_revision: store::decision::get_placed_revision(&mut tx, id).await?,
     };
     let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster()).collect();
-    let fleet = load_fleet(&mut tx, &revision, &current).await?;
+    let fleet = load_fleet(&mut tx, hub.project(), &revision, &current).await?;
     let is_rolling_out = is_rolling_out(&mut tx, &revision).await?;
     drop(tx);
     let mut decision = decide_placement(hub, &revision, &fleet, &current, &stored);
@@ -139,7 +142,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         &workload.name,
         revision,
         &decision,
-        CurrentReleases { groups: fleet.groups, waves, installed, recorded },
+        CurrentReleases { groups: fleet.groups, project: fleet.project, waves, installed, recorded },
     )
     .await?;
     let deselected = list_deselected(&releases, &targets);
@@ -195,14 +198,20 @@ async fn is_rolling_out(tx: &mut Tx, revision: &Revision) -> Result<bool, Error>
     Ok(rollout.is_some_and(|rollout| rollout.state != RolloutState::Completed))
 }
 
-async fn load_fleet(tx: &mut Tx, revision: &Revision, current: &[ClusterId]) -> Result<FleetSnapshot, Error> {
+async fn load_fleet(
+    tx: &mut Tx,
+    project: ProjectId,
+    revision: &Revision,
+    current: &[ClusterId],
+) -> Result<FleetSnapshot, Error> {
     let clusters = store::cluster::list_all(tx).await?;
     let groups = store::group::list(tx).await?;
+    let project = load_project(tx, project, &[&revision.spec.source]).await?;
     let evaluated: HashSet<ClusterId> = clusters.iter().map(|cluster| cluster.id).collect();
     let missing: Vec<ClusterId> = current.iter().copied().filter(|id| !evaluated.contains(id)).collect();
     let unevaluated = store::cluster::filter_existing_ids(tx, &missing).await?;
     let retained = store::retained_cluster::list(tx, revision.workload, revision.number).await?;
-    Ok(FleetSnapshot { clusters, groups, unevaluated, retained })
+    Ok(FleetSnapshot { clusters, groups, project, unevaluated, retained })
 }
 
 fn known_exposures(

@@ -15,7 +15,7 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G502",
         title: "Invalid placement or group",
-        severities: &[(Static, &[Error, Warning, Note]), (Verb, &[Error])],
+        severities: &[(Static, &[Error, Warning, Note]), (Verb, &[Error, Warning])],
         finds: "A selector, toleration, score, spread or number of a placement or cluster group is invalid, contradictory or without effect, or a predicate without conditions selects every cluster; or a cluster is in two groups of which one is exclusive.",
         fix: "Correct the field; selectors are written as env=prod,region in (eu,us),!legacy.",
     },

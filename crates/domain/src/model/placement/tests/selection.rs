@@ -91,6 +91,12 @@ fn g502_the_error_of_an_invalid_fact_selector_contains_the_reason() {
         ("region>=eu", "can't be compared"),
         ("kubernetesVersion>=new", "is not a version"),
         ("provider=a b", "not a label value"),
+        (
+            "distribution=openshift",
+            r#""openshift" is not a distribution that a version names; use gke, eks, k3s, rke2 or k0s"#,
+        ),
+        ("distribution!=EKS", r#""EKS" is not a distribution"#),
+        ("distribution in (k3s,aks)", r#""aks" is not a distribution"#),
     ] {
         let error = bad.parse::<FactSelector>().unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
