@@ -112,7 +112,7 @@ async fn read_limited_body(request: Request) -> Result<Bytes, ApiError> {
 pub async fn read_bytes(body: axum::body::Body, max_bytes: usize) -> Result<Bytes, ApiError> {
     to_bytes(body, max_bytes).await.map_err(|error| {
         let is_too_large =
-            successors(error.source(), |cause| cause.source()).any(|cause| cause.is::<LengthLimitError>());
+            successors(error.source(), |cause| (*cause).source()).any(|cause| cause.is::<LengthLimitError>());
         if is_too_large {
             ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
         } else {

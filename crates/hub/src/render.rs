@@ -415,6 +415,7 @@ mod tests {
             workload: "web".to_owned(),
             revision,
             groups: Vec::new(),
+            project: None,
             waves: HashMap::new(),
             installed: InstalledReleases::default(),
             selected: Vec::new(),
