@@ -9,6 +9,7 @@
 
 #![recursion_limit = "512"]
 
+mod address;
 mod app;
 mod assets;
 mod audit;

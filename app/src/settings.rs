@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 
+use crate::address::defer_change;
 use crate::components::PageTabs;
 use crate::paths::{self, SettingsTab};
 use crate::shortcuts::ShortcutSwitch;
@@ -33,6 +34,7 @@ pub const AUDIT_TAB: &str = "Audit log";
 pub fn SettingsPage() -> impl IntoView {
     let query = use_query_map();
     let tab = Memo::new(move |_| SettingsTab::from_slug(&query.read().get("tab").unwrap_or_default()));
+    let shown_tab = defer_change(tab);
     let delete_token = ServerAction::<tokens::TokenDelete>::new();
     let revoke = ServerAction::<sessions::SessionRevoke>::new();
     let revoke_others = ServerAction::<sessions::SessionRevokeOthers>::new();
@@ -42,7 +44,7 @@ pub fn SettingsPage() -> impl IntoView {
         {move || view! { <Title text=tab.get().label() /> }}
         <div class="stack max-w-240">
             // First: without script, the open dialog is where it is in the page.
-            {move || match tab.get() {
+            {move || match shown_tab.get() {
                 SettingsTab::Tokens => view! { <TokenDialog action=delete_token /> }.into_any(),
                 SettingsTab::Sessions => {
                     view! { <SessionDialog revoke=revoke revoke_others=revoke_others /> }.into_any()
@@ -52,7 +54,7 @@ pub fn SettingsPage() -> impl IntoView {
             }}
             <h1 class="title">"Settings"</h1>
             <SettingsTabs current=Signal::derive(move || tab.get().label()) />
-            {move || match tab.get() {
+            {move || match shown_tab.get() {
                 SettingsTab::Tokens => view! { <TokensSection delete=delete_token /> }.into_any(),
                 SettingsTab::Sessions => {
                     view! { <SessionsSection revoke=revoke revoke_others=revoke_others /> }.into_any()

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::join_tokens::{JoinTokenDialog, JoinTokenRevoke, JoinTokens};
 use super::registrations::{RegistrationActions, RegistrationDialog};
+use crate::address::defer_change;
 use crate::components::{CopyLine, render_resource};
 use crate::errors::AppResult;
 use crate::paths;
@@ -152,7 +153,7 @@ pub fn JoinPage() -> impl IntoView {
     let decide = RegistrationActions::new();
     let revoke = ServerAction::<JoinTokenRevoke>::new();
     let agents = create_resource(|| (), |()| agent_address_read());
-    let is_joining = Memo::new(move |_| !address.read().cluster.is_empty());
+    let is_joining = defer_change(Memo::new(move |_| !address.read().cluster.is_empty()));
     view! {
         <Title text="Join a cluster" />
         <div class="stack max-w-210">

@@ -6,9 +6,10 @@ use domain::cluster::Cluster;
 use domain::placement::ClusterGroup;
 use leptos::ev::MouseEvent;
 use leptos::prelude::*;
-use leptos_router::hooks::{use_location, use_query_map};
+use leptos_router::hooks::use_location;
 
 use super::state::{EditorState, find_group_override};
+use crate::address::use_tab_query;
 use crate::components::pluralize;
 use crate::paths;
 
@@ -115,7 +116,7 @@ fn show_row(state: EditorState, row: GroupRow, follow: Callback<(MouseEvent, Str
 
 /// The URL of this page with an override, or with a new one for the group.
 fn group_link(own: String, group: String) -> impl Fn() -> String + Send + Sync + Clone + 'static {
-    let (path, query) = (use_location().pathname, use_query_map());
+    let (path, query) = (use_location().pathname, use_tab_query());
     let key = if own.is_empty() { ("group", group) } else { ("override", own) };
     move || {
         let tab = query.read().get("tab").unwrap_or_default();

@@ -6,10 +6,11 @@ use domain::overrides::{DEFAULT_PRIORITY, Override};
 use domain::values::{ValueProvenance, ValuesLayer};
 use leptos::ev::MouseEvent;
 use leptos::prelude::*;
-use leptos_router::hooks::{use_location, use_query_map};
+use leptos_router::hooks::use_location;
 
 use super::actions::OverrideRemove;
 use super::state::{EditorState, find_own_override, merge_for_cluster, trace_chart_values};
+use crate::address::use_tab_query;
 use crate::components::{icon, pluralize};
 use crate::paths;
 use crate::permission::Permission;
@@ -174,7 +175,7 @@ fn describe_override(over: &Override) -> String {
 
 /// The URL of this page with a new override that has no target yet.
 fn new_link() -> impl Fn() -> String + Send + Sync + Clone + 'static {
-    let (path, query) = (use_location().pathname, use_query_map());
+    let (path, query) = (use_location().pathname, use_tab_query());
     move || {
         let query = query.read();
         let get = |name: &str| query.get(name).unwrap_or_default();
@@ -185,7 +186,7 @@ fn new_link() -> impl Fn() -> String + Send + Sync + Clone + 'static {
 
 /// The URL of this page with an override and a cluster.
 fn page_link(over: String, cluster: String) -> impl Fn() -> String + Send + Sync + Clone + 'static {
-    let (path, query) = (use_location().pathname, use_query_map());
+    let (path, query) = (use_location().pathname, use_tab_query());
     move || {
         let tab = query.read().get("tab").unwrap_or_default();
         let pairs = [("tab", tab.as_str()), ("override", &over), ("cluster", &cluster)];
@@ -195,7 +196,7 @@ fn page_link(over: String, cluster: String) -> impl Fn() -> String + Send + Sync
 
 /// The URL of this page with an override; the shown cluster stays if the override applies to it.
 fn override_link(state: EditorState, over: Override) -> impl Fn() -> String + Send + Sync + Clone + 'static {
-    let (path, query) = (use_location().pathname, use_query_map());
+    let (path, query) = (use_location().pathname, use_tab_query());
     move || {
         let tab = query.read().get("tab").unwrap_or_default();
         let is_target = |cluster: &Cluster| {

@@ -12,12 +12,12 @@ use domain::values::{ValueProvenance, trace_values};
 use domain::workload::{Workload, WorkloadSpec};
 use domain::{Finding, OverrideId, manifest};
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use serde_json::Value;
 
 use super::actions::{OverrideSave, OverridesData};
 use super::form::{OverrideForm, OverrideInput};
 use super::overridable::{OverridableField, list_fields};
+use crate::address::use_tab_query;
 use crate::parsing::parse_text;
 use crate::workloads::form_page::open_left_form;
 use crate::workloads::placement::candidates::Fleet;
@@ -81,7 +81,7 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     let known = list_fields(&objects);
     let decision = decide(&draft.placement, &fleet.clusters, &fleet.groups, &fleet.current);
     let selected: Vec<String> = decision.selected().map(|evaluation| evaluation.name.clone()).collect();
-    let query = use_query_map();
+    let query = use_tab_query();
     let requested = query.read_untracked().get("cluster").unwrap_or_default();
     let edited = find_edited(&draft.overrides, at, || {
         shown_cluster(&requested, &ClusterSelector::default(), &fleet, &selected)

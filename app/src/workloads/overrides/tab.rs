@@ -6,7 +6,7 @@ use domain::overrides::Override;
 use domain::workload::{Intent, Workload};
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
-use leptos_router::hooks::{use_navigate, use_query_map};
+use leptos_router::hooks::use_navigate;
 
 use super::actions::{OverrideRemove, OverrideSave, OverridesData, StoredOverride, overrides_read};
 use super::form::OverrideForm;
@@ -14,6 +14,7 @@ use super::group_list::group_list;
 use super::overridable::list_fields;
 use super::state::{EditorState, OverrideAddress, create_state, findings};
 use super::{fields, lists, target};
+use crate::address::{defer_change, use_tab_query};
 use crate::components::{Banner, FindingList, StatusStyle, render_resource_part};
 use crate::parsing::parse_text;
 use crate::paths::{self, WorkloadTab};
@@ -83,14 +84,14 @@ pub fn OverridesEditor(
     #[prop(optional)]
     footer: Option<RenderFooter>,
 ) -> impl IntoView {
-    let query = use_query_map();
+    let query = use_tab_query();
     // Only another `override` or `group` creates a new form; another `cluster` retains the input.
-    let at = Memo::new(move |_| {
+    let at = defer_change(Memo::new(move |_| {
         let query = query.read();
         let name = query.get("override").unwrap_or_default();
         let group = query.get("group").filter(|_| name.is_empty()).unwrap_or_default();
         OverrideAddress { is_new: query.get("new").is_some(), group, name }
-    });
+    }));
     let revision = data.workload.revision;
     let autosaved = RwSignal::new(revision);
     let base_revision = track_base_revision(&data.workload, save, remove, autosaved);
@@ -107,7 +108,7 @@ pub fn OverridesEditor(
             {result}
             // Another form has elements of its own: what was typed into this one does not stay in it.
             <For
-                each=move || [(at.get(), revision)]
+                each=move || at.try_get().map(|at| (at, revision))
                 key=Clone::clone
                 children=move |(at, _)| {
                     let state = data.with_value(|data| create_state(data, &at, base_revision));

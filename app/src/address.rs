@@ -1,0 +1,69 @@
+//! What the address selects on a page that stays when its query changes, such as a tab.
+//!
+//! An effect that is nested in the state of another one can run once more after its owner was disposed, if it was marked dirty before:
+//! the other one releases its state in a later task. It then reads values that no longer exist, and the page stops. So a view is not
+//! replaced in the same turn in which its effects are marked dirty.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
+
+/// The query of the address as long as the address is that of this tab. The address of another tab does not change this one, which
+/// is about to be replaced.
+pub fn use_tab_query() -> Memo<ParamsMap> {
+    let query = use_query_map();
+    Memo::new(move |former: Option<&ParamsMap>| select_tab_query(former, query.get()))
+}
+
+fn select_tab_query(former: Option<&ParamsMap>, now: ParamsMap) -> ParamsMap {
+    match former {
+        Some(former) if former.get("tab") != now.get("tab") => former.clone(),
+        _ => now,
+    }
+}
+
+/// A copy of a value of the address, for the closure that replaces a whole view when the value changes. It changes after the effects
+/// have run that are marked by the same change of the address. The router replaces pages in the same order.
+pub fn defer_change<T>(source: Memo<T>) -> ReadSignal<T>
+where
+    T: Clone + PartialEq + Send + Sync + 'static,
+{
+    let deferred = RwSignal::new(source.get_untracked());
+    Effect::new(move |_| {
+        let value = source.get();
+        if deferred.with_untracked(|former| *former != value) {
+            deferred.set(value);
+        }
+    });
+    deferred.read_only()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(pairs: &[(&'static str, &str)]) -> ParamsMap {
+        let mut map = ParamsMap::new();
+        for (name, value) in pairs {
+            map.insert(*name, (*value).to_owned());
+        }
+        map
+    }
+
+    #[test]
+    fn the_query_of_another_tab_does_not_replace_that_of_this_tab() {
+        let before = query(&[("tab", "overrides"), ("cluster", "eu-1")]);
+        let other_cluster = query(&[("tab", "overrides"), ("cluster", "eu-2")]);
+        assert_eq!(select_tab_query(None, before.clone()), before);
+        assert_eq!(select_tab_query(Some(&before), other_cluster.clone()), other_cluster);
+        assert_eq!(select_tab_query(Some(&before), query(&[("tab", "history")])), before);
+        assert_eq!(select_tab_query(Some(&before), query(&[])), before);
+    }
+
+    #[test]
+    fn the_query_of_a_page_without_tabs_follows_the_address() {
+        let before = query(&[("override", "eu")]);
+        let now = query(&[("override", "us")]);
+        assert_eq!(select_tab_query(Some(&before), now.clone()), now);
+    }
+}
