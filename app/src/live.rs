@@ -16,6 +16,7 @@ pub mod files;
 pub mod form;
 pub mod keys;
 pub mod page;
+pub mod press;
 pub mod schema;
 pub mod search;
 mod stream;
@@ -117,6 +118,7 @@ pub fn provide_live_updates() {
         page::start_clock(live.clock);
         keys::listen();
         page::follow_finding_links();
+        press::watch_presses();
         alerts::watch_submissions();
     });
 }

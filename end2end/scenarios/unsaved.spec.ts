@@ -189,11 +189,17 @@ test("the tabs Config and Overrides, the rollout and the policies are saved too"
 test("what is typed before overrides, rollout and policies are live stays in the fields and is saved", async ({ page }) => {
   const fields = [
     { path: `/workloads/${NAME}?tab=overrides&override=eu-west-1`, label: "Deployment web replicas", value: "10" },
-    { path: `/workloads/${NAME}/edit/rollout`, label: "Failure timeout", value: "20m" },
+    {
+      path: `/workloads/${NAME}/edit/rollout`,
+      label: "Failure timeout",
+      value: "20m",
+      fold: "Schedule, approver and failure timeout",
+    },
     { path: `/workloads/${NAME}/edit/policies`, label: "Service account", value: "deployer/flotilla" },
   ];
-  for (const { path, label, value } of fields) {
+  for (const { path, label, value, fold } of fields) {
     const live = await openWithoutCode(page, path);
+    if (fold) await page.getByText(fold).click();
     await page.getByLabel(label).fill(value);
     await live();
     await expect(page.getByLabel(label)).toHaveValue(value);

@@ -215,3 +215,32 @@ test("a draft that another user changed is not overwritten, and the foot shows w
   await expect(page.getByLabel("Image")).toHaveValue("theirs:1");
   await remove(page, "both");
 });
+
+test("a button that moves away while it is pressed is clicked, and one that the pointer leaves is not", async ({ page }) => {
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("moved");
+  await page.getByLabel("Namespace").fill("moved");
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
+  const form = page.getByRole("group", { name: "Form", exact: true });
+  await form.getByLabel("Image").fill("registry.example/team/moved:1.0.0");
+  const port = form.getByRole("button", { name: "Port", exact: true });
+  const ports = form.getByLabel("Port number");
+
+  // The findings of a new draft, which are shown once a field is left, wait for the release.
+  await port.click();
+  await expect(ports).toHaveCount(1);
+
+  const press = async (): Promise<void> => {
+    await port.hover();
+    await page.mouse.down();
+  };
+  await press();
+  await page.mouse.move(0, 0);
+  await page.mouse.up();
+  await press();
+  await port.evaluate((button) => (button.style.transform = "translateY(12rem)"));
+  await page.mouse.up();
+  await expect(ports, "only the second press counts").toHaveCount(2);
+  await remove(page, "moved");
+});

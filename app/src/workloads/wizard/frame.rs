@@ -66,7 +66,8 @@ pub fn WizardFrame() -> impl IntoView {
                     tabindex="-1"
                     on:focusout=move |event| {
                         if live::page::is_field_event(&event) {
-                            findings.set_touched(true);
+                            // The findings move what is below them, as the button that is being pressed.
+                            live::press::run_after_release(move || findings.set_touched(true));
                         }
                     }
                     on:input=move |event| {

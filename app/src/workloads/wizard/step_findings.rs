@@ -51,7 +51,8 @@ impl StepFindings {
 
     /// Records that a person has left a field of the open step, or opened another step.
     pub(super) fn set_touched(self, is_touched: bool) {
-        self.is_touched.set(is_touched);
+        // The wizard may have been left since the field.
+        let _ = self.is_touched.try_set(is_touched);
     }
 
     /// The findings of the stored draft for the open step; `None` while they are not to be shown.
