@@ -95,10 +95,10 @@ impl<S: DraftForm> FormAutosave<S> {
     }
 
     /// Enters what was typed, if something was, in the fields of the form that are rendered from the stored draft.
-    pub fn enter(self, typed: Option<&S>) {
+    pub fn enter_typed_input(self, typed: Option<&S>) {
         let Some(typed) = typed else { return };
         let mut fields = Vec::new();
-        list_fields(String::new(), &serde_json::to_value(typed).unwrap_or_default(), &mut fields);
+        flatten_fields(String::new(), &serde_json::to_value(typed).unwrap_or_default(), &mut fields);
         Effect::new(move |_| {
             if let Some(form) = self.form.get() {
                 live::form::enter_fields(&form, &fields);
@@ -251,18 +251,18 @@ impl<S: DraftForm> FormAutosave<S> {
 }
 
 /// The fields by the names of their inputs, such as `form[policies][ttl]`.
-fn list_fields(name: String, value: &Value, fields: &mut Vec<(String, String)>) {
+fn flatten_fields(name: String, value: &Value, fields: &mut Vec<(String, String)>) {
     match value {
         Value::Null => {}
         Value::Object(parts) => {
             for (part, value) in parts {
                 let name = if name.is_empty() { part.clone() } else { format!("{name}[{part}]") };
-                list_fields(name, value, fields);
+                flatten_fields(name, value, fields);
             }
         }
         Value::Array(rows) => {
             for (at, value) in rows.iter().enumerate() {
-                list_fields(format!("{name}[{at}]"), value, fields);
+                flatten_fields(format!("{name}[{at}]"), value, fields);
             }
         }
         Value::String(text) => fields.push((name, text.clone())),
@@ -283,12 +283,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_listed_by_the_names_of_their_inputs() {
+    fn fields_are_flattened_to_the_names_of_their_inputs() {
         let form = serde_json::json!({
             "form": {"labels": "a=b", "files": [{"name": "x"}], "policies": {"prune": false, "ttl": null}}
         });
         let mut fields = Vec::new();
-        list_fields(String::new(), &form, &mut fields);
+        flatten_fields(String::new(), &form, &mut fields);
         let listed: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(listed, ["form[labels]=a=b", "form[files][0][name]=x", "form[policies][prune]=false"]);
     }

@@ -92,7 +92,7 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     };
     let group = begin.group.clone();
     let name = edited.map(|over| over.name.clone()).unwrap_or_default();
-    let form = RwSignal::new(with_typed_input(begin));
+    let form = RwSignal::new(restore_typed_input(begin));
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
     let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
     let project = StoredValue::new(data.project.clone());
@@ -166,7 +166,7 @@ fn find_edited<'a>(
 }
 
 /// The form with the input with which its page was left before it was stored.
-fn with_typed_input(begin: OverrideForm) -> OverrideForm {
+fn restore_typed_input(begin: OverrideForm) -> OverrideForm {
     match open_left_form::<OverrideSave>() {
         Some(typed) => begin.with_input(typed.form),
         None => begin,

@@ -85,7 +85,7 @@ fn show_policies(workload: Workload, action: ServerAction<PoliciesSave>) -> AnyV
     let is_editable = domain::actions::check_edit(&workload).is_ok();
     let autosave = FormAutosave::<PoliciesSave>::new(&workload.name, element, base_revision, is_editable);
     let typed = open_left_form::<PoliciesSave>();
-    autosave.enter(typed.as_ref());
+    autosave.enter_typed_input(typed.as_ref());
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);

@@ -73,7 +73,12 @@ impl DraftForm for SourceForm {
 }
 
 /// The source with the fields that were typed. It has the commit of the stored one, which is no field.
-pub fn typed_source(stored: &Source, files: Vec<SourceFile>, chart: &ChartForm, git: &GitForm) -> Source {
+pub fn build_typed_source(
+    stored: &Source,
+    files: Vec<SourceFile>,
+    chart: &ChartForm,
+    git: &GitForm,
+) -> Source {
     if git.is_git {
         let mut remote = git.to_source();
         remote.pinned = stored.remote().and_then(|stored| stored.pinned.clone());

@@ -8,7 +8,7 @@ use leptos_meta::Title;
 use super::autosave::{Autosave, SourceDraft};
 use super::fields::{FileDrafts, FilesEditor};
 use super::form::{ContainersForm, SourceText};
-use super::save::{SourceForm, SourceSave, typed_source};
+use super::save::{SourceForm, SourceSave, build_typed_source};
 use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
 use crate::resource::create_resource;
@@ -47,7 +47,7 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
         false => with_stored_findings(WizardStep::Source, live),
     };
     let source = match open_left_form::<SourceForm>() {
-        Some(form) => typed_source(&workload.draft.source, form.files, &form.chart, &form.git),
+        Some(form) => build_typed_source(&workload.draft.source, form.files, &form.chart, &form.git),
         None => workload.draft.source.clone(),
     };
     let (draft, findings, fields) = match &source {

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{FileDrafts, FilesEditor};
-use super::save::typed_source;
+use super::save::build_typed_source;
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
 use crate::resource::create_resource;
@@ -100,7 +100,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
     let typed = open_left_form::<ConfigSave>();
-    let source = opened_source(&workload.draft.source, typed.as_ref());
+    let source = build_opened_source(&workload.draft.source, typed.as_ref());
     let source_fields = match &source {
         Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
@@ -125,7 +125,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
     let element = NodeRef::new();
     let is_editable = domain::actions::check_edit(&workload).is_ok();
     let autosave = FormAutosave::<ConfigSave>::new(&workload.name, element, base_revision, is_editable);
-    autosave.enter(typed.as_ref());
+    autosave.enter_typed_input(typed.as_ref());
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);
@@ -174,9 +174,9 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
 }
 
 /// The stored source, or the one that was typed.
-fn opened_source(stored: &Source, typed: Option<&ConfigSave>) -> Source {
+fn build_opened_source(stored: &Source, typed: Option<&ConfigSave>) -> Source {
     match typed {
-        Some(ConfigSave { form }) => typed_source(stored, form.files.clone(), &form.chart, &form.git),
+        Some(ConfigSave { form }) => build_typed_source(stored, form.files.clone(), &form.chart, &form.git),
         None => stored.clone(),
     }
 }
