@@ -482,6 +482,27 @@ test("a save of a form that was left in an outage is repeated until it succeeds"
   await expect(page.getByLabel("Image")).toHaveValue("registry.example.com/web:3.0");
 });
 
+test("two forms of a draft that were left in an outage are both saved after it", async ({ page, faults }) => {
+  faults.expect(/placement_save|override_save|ERR_FAILED/);
+  const address = `/workloads/${NAME}?tab=overrides&override=eu-west-1`;
+  const banners = [leftForm(page, "Placement"), leftForm(page, "Override eu-west-1")];
+  await open(page, `/workloads/${NAME}?tab=placement`);
+  await page.route(/placement_save|override_save/, (route) => route.abort());
+  await page.getByLabel("Excluded clusters").fill("us-east-2");
+  await followHistory(page);
+  await expect(banners[0]!).toContainText("does not respond");
+  await navigateTo(page, address);
+  await page.getByLabel("Deployment web replicas").fill("16");
+  await followHistory(page);
+  await expect(banners[1]!).toContainText("does not respond");
+  await page.unroute(/placement_save|override_save/);
+  for (const banner of banners) await expect(banner).toBeHidden();
+  await open(page, address);
+  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("16");
+  await open(page, `/workloads/${NAME}?tab=placement`);
+  await expect(page.getByLabel("Excluded clusters")).toHaveValue("us-east-2");
+});
+
 test("a removed container and a removed file are restored by Undo, until something else is changed", async ({ page }) => {
   await open(page, `/workloads/${NAME}/edit/source`);
   const texts = page.locator("textarea.editor-source");

@@ -1,6 +1,7 @@
 //! The page of a form that is stored automatically: its saves, and the input with which it was left before.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -12,6 +13,9 @@ use super::draft_part::DraftPart;
 use super::form_autosave::DraftForm;
 use super::left_forms::{LeftForm, LeftForms, use_left_forms, user_read};
 use crate::errors::{AppError, AppResult};
+
+/// How long a form waits before it looks again whether the save of another form of its draft has ended.
+const BUSY_PAUSE: Duration = Duration::from_millis(250);
 
 /// The page of a form that is stored automatically, and the input with which it was left before.
 #[derive(Clone, Copy)]
@@ -126,6 +130,7 @@ impl FormPage {
         };
         if form.state == SaveState::Saving {
             let id = self.forms.insert(form);
+            self.forms.set_saving(id, true);
             self.left.with_value(|left| left.set_value(Some(id)));
         } else {
             save_left_form::<S>(self.forms, form);
@@ -192,9 +197,14 @@ fn save_left_form<S: DraftForm>(forms: LeftForms, form: LeftForm) {
     }
 }
 
-/// Saves it once, and again after a pause, unless it was opened or discarded.
+/// Saves it once, and again after a pause, unless it was opened or discarded. Only one form of a draft is saved at a time.
 fn start_attempt<S: DraftForm>(forms: LeftForms, id: u32, before: SaveState) {
     let Some(form) = forms.find_waiting(id) else { return };
+    if forms.is_other_saving(id, &form.workload) {
+        forms.set_saving(id, false);
+        set_timeout(move || start_attempt::<S>(forms, id, before), BUSY_PAUSE);
+        return;
+    }
     let Some(mut fields) = form.fields.downcast_ref::<S>().cloned() else { return };
     fields.set_base_revision(form.base_revision);
     forms.set_saving(id, true);

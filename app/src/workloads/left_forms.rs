@@ -155,6 +155,12 @@ impl LeftForms {
         self.change(id, |entry| entry.is_saving = is_saving);
     }
 
+    /// Whether a save of another form of this workload is running: a second one would be based on a revision that no longer exists.
+    pub fn is_other_saving(self, id: u32, workload: &str) -> bool {
+        let is_other = |entry: &LeftFormEntry| entry.id != id && entry.form.workload == workload;
+        self.entries.with_untracked(|entries| entries.iter().any(|entry| is_other(entry) && entry.is_saving))
+    }
+
     /// Sets the draft revision that a form is based on.
     pub fn set_base_revision(self, id: u32, revision: i64) {
         self.change(id, |entry| entry.form.base_revision = revision);
@@ -394,6 +400,21 @@ mod tests {
             assert!(page.contains("is not saved") && !page.contains("Discard"), "{page}");
             forms.set_saving(id, false);
             assert!(forms.open("/a").is_some());
+        });
+    }
+
+    #[test]
+    fn a_form_waits_for_the_running_save_of_another_form_of_its_workload() {
+        in_app(|forms| {
+            let placement = forms.insert(left_form("/a", SaveState::Retrying(1)));
+            let config =
+                forms.insert(LeftForm { part: DraftPart::Config, ..left_form("/b", SaveState::Retrying(1)) });
+            assert!(!forms.is_other_saving(config, "shop"));
+            forms.set_saving(placement, true);
+            assert!(forms.is_other_saving(config, "shop") && !forms.is_other_saving(config, "other"));
+            assert!(!forms.is_other_saving(placement, "shop"), "its own save is no other one");
+            forms.set_saving(placement, false);
+            assert!(!forms.is_other_saving(config, "shop"));
         });
     }
 
