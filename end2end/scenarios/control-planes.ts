@@ -82,12 +82,12 @@ export class ControlPlanes {
   }
 
   /** Ends the API server of one. */
-  async takeDown(number: number): Promise<void> {
+  async stopServer(number: number): Promise<void> {
     await this.send(`stop ${number}`);
   }
 
   /** Starts the API server of one again. */
-  async bringBack(number: number): Promise<void> {
+  async startServer(number: number): Promise<void> {
     await this.send(`start ${number}`);
   }
 

@@ -110,7 +110,7 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     await accessible(page, "a workload on real clusters");
 
     // One cluster is down: the others are upgraded, and it follows when it returns.
-    await planes.takeDown(2);
+    await planes.stopServer(2);
     await open(page, "/clusters");
     await expect(row(page, "eu-3")).not.toContainText("Online");
     await open(page, "/workloads/beacon/edit/source");
@@ -121,7 +121,7 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     await expect(page.getByText("2 of 3 clusters healthy with r2")).toBeVisible();
     expect([0, 1].map(shown)).toEqual(["1.1.0 common", "1.1.0 special"]);
     await accessible(page, "a workload with an unreachable cluster");
-    await planes.bringBack(2);
+    await planes.startServer(2);
     await expect(page.getByText("3 of 3 clusters healthy with r2")).toBeVisible();
     expect(shown(2)).toBe("1.1.0 common");
 
@@ -146,7 +146,7 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     await expect.poll(() => shown(1)).toBe("nothing");
 
     // Deleted by force while a cluster is gone; it is cleaned up when it returns.
-    await planes.takeDown(2);
+    await planes.stopServer(2);
     await open(page, "/workloads/beacon");
     await expect(row(page, "eu-3")).not.toContainText("Online");
     await open(page, "/workloads/beacon?dialog=delete");
@@ -158,7 +158,7 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     await expect.poll(() => shown(0)).toBe("nothing");
     await open(page, "/workloads");
     await notListed(page, "beacon");
-    await planes.bringBack(2);
+    await planes.startServer(2);
     await open(page, "/events");
     await expect(page.getByRole("main").getByRole("listitem").filter({ hasText: /beacon was cleaned up on eu-3/ }).first()).toBeVisible();
     await expect.poll(() => shown(2)).toBe("nothing");
