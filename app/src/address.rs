@@ -8,8 +8,10 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-/// The query of the address as long as the address is that of this tab. The address of another tab does not change this one, which
-/// is about to be replaced.
+use crate::paths::WorkloadTab;
+
+/// The query of the address as long as the address is that of this tab of a workload; on a page without tabs, that of the address. The
+/// address of another tab does not change this one, which is about to be replaced: it reads nothing again.
 pub fn use_tab_query() -> Memo<ParamsMap> {
     let query = use_query_map();
     Memo::new(move |former: Option<&ParamsMap>| select_tab_query(former, query.get()))
@@ -17,9 +19,14 @@ pub fn use_tab_query() -> Memo<ParamsMap> {
 
 fn select_tab_query(former: Option<&ParamsMap>, now: ParamsMap) -> ParamsMap {
     match former {
-        Some(former) if former.get("tab") != now.get("tab") => former.clone(),
+        Some(former) if read_tab(former) != read_tab(&now) => former.clone(),
         _ => now,
     }
+}
+
+/// The tab of a workload that a query selects.
+pub fn read_tab(query: &ParamsMap) -> WorkloadTab {
+    WorkloadTab::from_slug(&query.get("tab").unwrap_or_default())
 }
 
 /// A copy of a value of the address, for the closure that replaces a whole view when the value changes. It changes after the effects
@@ -58,6 +65,12 @@ mod tests {
         assert_eq!(select_tab_query(Some(&before), other_cluster.clone()), other_cluster);
         assert_eq!(select_tab_query(Some(&before), query(&[("tab", "history")])), before);
         assert_eq!(select_tab_query(Some(&before), query(&[])), before);
+    }
+
+    #[test]
+    fn the_first_tab_follows_the_address_whether_it_names_the_tab_or_not() {
+        let named = query(&[("tab", WorkloadTab::Clusters.slug()), ("state", "failing")]);
+        assert_eq!(select_tab_query(Some(&named), query(&[])), query(&[]));
     }
 
     #[test]

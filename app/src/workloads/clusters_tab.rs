@@ -4,10 +4,10 @@ use domain::Timestamp;
 use domain::page::Page;
 use domain::release::{ReleaseGoal, ReleaseView};
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::release::{ReleaseDetail, ReleaseDetails};
+use crate::address::use_tab_query;
 use crate::components::{
     Empty, Pager, StateLabel, StatusStyle, health_label, icon, render_resource_part, sync_label, unbroken,
 };
@@ -70,8 +70,9 @@ async fn load_open_release(hub: &hub::Hub, name: &str, cluster: &str) -> AppResu
 
 /// The tab with the releases.
 #[component]
-pub fn ClustersTab(name: Memo<String>, group: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
-    let query = use_query_map();
+pub fn ClustersTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
+    let query = use_tab_query();
+    let group = Memo::new(move |_| query.read().get("state").unwrap_or_default());
     let part = move |key: &'static str| query.read().get(key);
     let data = create_resource(
         move || (name.get(), group.get(), part("cursor"), part("open").unwrap_or_default(), version.get()),

@@ -6,11 +6,11 @@ use domain::page::Page;
 use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::head::PublishedRevision;
 use super::operations::Operations;
+use crate::address::use_tab_query;
 use crate::components::{Age, Empty, Pager, StatusStyle, icon, render_resource_part};
 use crate::errors::AppResult;
 use crate::events::{EventLog, events_read};
@@ -76,7 +76,7 @@ pub async fn revisions_read(name: String, cursor: Option<String>) -> AppResult<R
 /// The tab with the revisions.
 #[component]
 pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
-    let query = use_query_map();
+    let query = use_tab_query();
     let cursor = move || query.read().get("cursor");
     let data = create_resource(
         move || (name.get(), cursor(), version.get()),

@@ -7,9 +7,9 @@ use domain::operation::{
 use domain::page::Page;
 use domain::release::ReleaseState;
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
+use crate::address::use_tab_query;
 use crate::components::status::StatusStyle;
 use crate::components::{Age, Pager, render_resource_part};
 use crate::errors::AppResult;
@@ -57,7 +57,7 @@ pub async fn operations_read(
 /// The operations.
 #[component]
 pub(super) fn Operations(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
-    let query = use_query_map();
+    let query = use_tab_query();
     let cursor = move || query.read().get(CURSOR);
     let selected = move || query.read().get(SELECTED);
     let data = create_resource(

@@ -12,7 +12,7 @@ use super::head::{ReportedHeal, WorkloadFacts, WorkloadHead, WorkloadHeader, wor
 use super::history_tab::{EventsTab, HistoryTab};
 use super::placement::pending_removals::PendingRemovals;
 use super::rollout::panel::RolloutPanel;
-use crate::address::defer_change;
+use crate::address::{defer_change, read_tab};
 use crate::components::{Age, PageTabs, StateCounts, StateStrip, pluralize, render_resource, unbroken};
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
@@ -30,7 +30,7 @@ pub fn WorkloadPage(
     let params = use_params_map();
     let query = use_query_map();
     let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
-    let tab = Memo::new(move |_| WorkloadTab::from_slug(&query.read().get("tab").unwrap_or_default()));
+    let tab = Memo::new(move |_| read_tab(&query.read()));
     let shown_tab = defer_change(tab);
     let group = Memo::new(move |_| query.read().get("state").unwrap_or_default());
     let id = RwSignal::new(None);
@@ -43,7 +43,7 @@ pub fn WorkloadPage(
             <WorkloadHeader data=data />
             {render_resource(data, move |head| show_workload(head, tab, group))}
             {move || match shown_tab.get() {
-                WorkloadTab::Clusters => view! { <ClustersTab name=name group=group version=version /> }.into_any(),
+                WorkloadTab::Clusters => view! { <ClustersTab name=name version=version /> }.into_any(),
                 tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides) => editor(tab, name),
                 WorkloadTab::History => view! { <HistoryTab name=name version=version /> }.into_any(),
                 WorkloadTab::Events => view! { <EventsTab name=name version=version /> }.into_any(),
