@@ -26,6 +26,10 @@ const MANY_FIELDS: usize = 900_000;
 /// How much the peak may grow by all of them, in KiB.
 const MAX_JSON_GROWTH: u64 = 500 * MIB;
 
+/// Webhooks at the same time, of 1 MiB each, and how much the peak may grow by all of them, in KiB: their bodies are not in memory.
+const WEBHOOKS: usize = 200;
+const MAX_WEBHOOK_GROWTH: u64 = 100 * MIB;
+
 /// A chart of about 1 MiB whose content has 50 MiB.
 fn large_chart(number: usize) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
@@ -135,6 +139,33 @@ async fn p19_large_bodies_in_json_at_once_need_a_bounded_amount_of_memory() {
     assert!(answers.iter().any(is_refused), "{answers:?}");
     let growth = server.memory_kib("VmHWM") - before;
     assert!(growth < MAX_JSON_GROWTH, "the peak grew by {growth} KiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_webhooks_that_anyone_sends_need_no_memory_for_their_bodies() {
+    let server = ServerProcess::start(0).await;
+    let body = vec![b'x'; 1 << 20];
+    let head = format!(
+        "POST /api/v1/projects/default/git-webhooks/nope HTTP/1.1\r\nhost: x\r\nx-gitlab-token: secret\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let before = server.memory_kib("VmHWM");
+    let mut unfinished = Vec::new();
+    for _ in 0..WEBHOOKS {
+        let mut stream = TcpStream::connect(&server.console).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&body[1..]).await.unwrap();
+        unfinished.push(stream);
+    }
+    // Each is answered when it is complete, so that the server has received all of them.
+    for mut stream in unfinished {
+        stream.write_all(&body[..1]).await.unwrap();
+        let answer = read_answer(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer:?}");
+    }
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_WEBHOOK_GROWTH, "the peak grew by {growth} KiB");
 }
 
 /// Reads an answer with a body in JSON.
