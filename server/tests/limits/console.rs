@@ -74,3 +74,27 @@ async fn p20_an_address_at_its_limit_gets_a_429_and_others_are_served() {
     assert_eq!(open_served(&server, 2, 4).await.len(), 4, "another address");
     drop(served);
 }
+
+/// A request whose head has about this many bytes.
+fn request_with_head(bytes: usize) -> String {
+    format!("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-padding: {}\r\n\r\n", "x".repeat(bytes))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_a_head_that_is_too_large_is_refused_before_it_is_complete() {
+    let server = ServerProcess::start(1_024, &[]).await;
+    let mut stream = connect_from(1, server.console).await;
+    let head = request_with_head(16 << 10);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+
+    let mut stream = connect_from(1, server.console).await;
+    let head = request_with_head(400 << 10);
+    // Not a byte more than the limit: what the server leaves unread would reset the connection.
+    stream.write_all(&head.as_bytes()[..32 << 10]).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 431");
+}
