@@ -19,8 +19,9 @@ use crate::problem::ApiError;
 use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
 
-/// What a body in JSON or a form needs at most while it is parsed, as a multiple of its size: its values are larger than their text.
-const PARSED_FACTOR: u64 = 16;
+/// What a body in JSON or a form usually needs while it is parsed, as a multiple of its size: its values are larger than their text. What
+/// many short values need beyond it is reserved by [`crate::value_memory`].
+pub const PARSED_FACTOR: u64 = 16;
 
 /// Middleware: reserves memory for the large body of a signed-in user or a program. Public routes have small bodies.
 pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {

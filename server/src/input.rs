@@ -17,13 +17,14 @@ use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
 use http_body_util::LengthLimitError;
-use hub::{Actor, ActorKind};
+use hub::{Actor, ActorKind, run_blocking_in_place};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
+use crate::value_memory::{ValueMemory, estimate_json};
 
 /// The only project, of the only organisation of the same name; any other is not found.
 pub const PROJECT: &str = "default";
@@ -40,7 +41,12 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Bo
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let memory = ValueMemory::of(&request);
         let bytes = read_json_body(request).await?;
+        if let Some(memory) = memory.filter(|_| bytes.len() > LARGE_BODY_BYTES) {
+            let needed = run_blocking_in_place(|| estimate_json(&bytes));
+            memory.reserve(needed, bytes.len()).await?;
+        }
         parse_body(bytes, parse_strictly).await.map(Self)
     }
 }

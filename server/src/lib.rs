@@ -46,6 +46,7 @@ pub mod session;
 mod shutdown;
 pub mod site;
 mod streams;
+mod value_memory;
 
 pub use router::{ServerRouter, build_router};
 pub use site::{Site, SiteOptions};
