@@ -10,6 +10,7 @@
 pub mod access;
 mod agent_endpoint;
 pub mod agents;
+pub mod allocator;
 pub mod api;
 pub mod args;
 pub mod assets;
