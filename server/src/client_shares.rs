@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use source::memory_budget::{
-    AGENT_MESSAGES, AGENT_RESPONSES, MemoryBudget, MemoryExhausted, MemoryReservation, REQUEST_BODIES,
-    REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES,
+    AGENT_MESSAGES, AGENT_RESPONSES, MemoryBudget, MemoryExhausted, MemoryReservation, PUBLIC_BODIES,
+    REQUEST_BODIES, REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES,
 };
 
 /// Clients whose shares exist although they use nothing now.
@@ -17,6 +17,9 @@ const MAX_IDLE_SHARES: usize = 100;
 pub static BODIES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_BODIES, "bodies of your requests");
 /// Values in the bodies of each user, beyond what is reserved for the size of the bodies.
 pub static VALUES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_VALUES, "values of your requests");
+/// Bodies from each network of clients that are not signed in.
+pub static PUBLIC_BODIES_OF_NETWORKS: ClientShares =
+    ClientShares::new(&PUBLIC_BODIES, "bodies of your network without sign-in");
 /// Large messages of each agent.
 pub static MESSAGES_OF_AGENTS: ClientShares = ClientShares::new(&AGENT_MESSAGES, "messages of your cluster");
 /// Large responses to each user.

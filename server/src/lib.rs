@@ -39,6 +39,7 @@ mod migrate;
 pub mod notifications;
 mod page_renderer;
 pub mod problem;
+mod public_body_memory;
 mod query_parameters;
 mod response_memory;
 pub mod router;

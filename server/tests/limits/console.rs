@@ -75,6 +75,34 @@ async fn p20_an_address_at_its_limit_gets_a_429_and_others_are_served() {
     drop(served);
 }
 
+/// A request whose body does not arrive. Anyone can send it.
+const LARGE_SIGN_IN: &[u8] =
+    b"POST /api/fn/sign_in HTTP/1.1\r\nhost: x\r\nsec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 65000\r\n\r\n";
+/// More of them than one network has memory for.
+const LARGE_SIGN_INS: usize = 200;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_large_bodies_of_one_network_without_sign_in_leave_memory_to_others_and_small_ones_need_none() {
+    let server = ServerProcess::start(1_024, &[]).await;
+    let mut unfinished = Vec::new();
+    for _ in 0..LARGE_SIGN_INS {
+        let mut stream = connect_from(2, server.console).await;
+        stream.write_all(LARGE_SIGN_IN).await.unwrap();
+        unfinished.push(stream);
+    }
+    let mut last = unfinished.pop().unwrap();
+    let mut refused = String::new();
+    while !refused.contains('}') {
+        let mut bytes = [0; 4_096];
+        let count = last.read(&mut bytes).await.unwrap();
+        assert!(count > 0, "{refused:?}");
+        refused.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 5\r\n"), "{refused:?}");
+    assert!(refused.contains("bodies of your network without sign-in"), "{refused:?}");
+    assert_eq!(open_served(&server, 2, 1).await.len(), 1, "a small body of the same network");
+}
+
 /// A request whose head has about this many bytes.
 fn request_with_head(bytes: usize) -> String {
     format!("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-padding: {}\r\n\r\n", "x".repeat(bytes))
