@@ -106,17 +106,19 @@ fn find_excess(needed: u64, by_size: u64, share: u64) -> Result<u64, ValueRefusa
     Ok(excess)
 }
 
-/// What the values of a JSON text need at most, in bytes. An empty map or list counts twice.
+/// What the values of a JSON text need at most, in bytes: there is one more of them than commas, and maps and lists that are not empty.
 pub fn estimate_json(body: &[u8]) -> u64 {
-    let (mut values, mut in_string, mut is_escaped) = (1, false, false);
-    for byte in body {
+    let (mut values, mut in_string, mut is_escaped, mut previous) = (1, false, false, b' ');
+    for &byte in body {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' if in_string => is_escaped = true,
             b'"' => in_string = !in_string,
             b',' | b'{' | b'[' if !in_string => values += 1,
+            b'}' | b']' if !in_string && matches!(previous, b'{' | b'[') => values -= 1,
             _ => {}
         }
+        previous = byte;
     }
     JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64
 }
@@ -136,6 +138,8 @@ mod tests {
         assert_eq!(count("1"), 1);
         assert_eq!(count(r#"{"a":1,"b":2}"#), 3);
         assert_eq!(count("[1,2,[3,4]]"), 6);
+        assert_eq!(count("[{},[],1]"), 4);
+        assert_eq!(count("[]"), 1);
         assert_eq!(count(r#""a,b,{[,\",\\""#), 1, "a text is one value, whatever it contains");
         assert_eq!(count(r#"{"a":"\\","b":1}"#), 3, "an escaped backslash does not escape the quote");
     }
