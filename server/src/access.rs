@@ -7,6 +7,7 @@ use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use domain::authorization::UserAction;
 use hub::{Actor, RequestOrigin};
 use leptos::server_fn::error::FromServerFnError as _;
 use source::memory_budget::MemoryExhausted;
@@ -108,7 +109,10 @@ pub async fn authenticate(
 
 /// In the extensions of a request to a route with an action, which the role of its actor allows.
 #[derive(Debug, Clone, Copy)]
-pub struct AuthorizedRoute;
+pub struct AuthorizedRoute {
+    /// The action.
+    pub action: UserAction,
+}
 
 /// Middleware: rejects a request whose action the role of its actor does not allow, before its body is read.
 pub async fn authorize(
@@ -120,23 +124,23 @@ pub async fn authorize(
     let (Some(actor), Some(path)) = (request.extensions().get::<Actor>(), path) else {
         return next.run(request).await;
     };
-    let refusal = match actions.get(request.method(), &path) {
+    let authorized = match actions.get(request.method(), &path) {
         None => return next.run(request).await,
         Some(Some(action)) => match actor.check_role(action) {
-            Ok(()) => None,
+            Ok(()) => Ok(AuthorizedRoute { action }),
             Err(denied) => {
                 site.hub().record_denial(actor, &denied, &format!("{} {path}", request.method())).await;
-                Some(ApiError::from(hub::Error::Forbidden(denied)))
+                Err(ApiError::from(hub::Error::Forbidden(denied)))
             }
         },
-        Some(None) => Some(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "No role allows this route.")),
+        Some(None) => Err(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "No role allows this route.")),
     };
-    match refusal {
-        None => {
-            request.extensions_mut().insert(AuthorizedRoute);
+    match authorized {
+        Ok(route) => {
+            request.extensions_mut().insert(route);
             next.run(request).await
         }
-        Some(error) => refuse(&site, route_kind(&site, &path), request.headers(), error),
+        Err(error) => refuse(&site, route_kind(&site, &path), request.headers(), error),
     }
 }
 

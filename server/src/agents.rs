@@ -20,6 +20,7 @@ use wire::agent::JoinTokenParts;
 
 use crate::body_memory::reserve_agent_message;
 use crate::problem::ApiError;
+use crate::public_body_memory::reserve_registration;
 use crate::response_memory::reserve_agent_response;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
@@ -118,7 +119,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         rate_limits: Arc::new(RateLimits::new()),
     };
     let table: [(Method, &'static str, MethodRouter<AgentApiState>); 12] = [
-        (Method::POST, register::PATH, post(register::handler)),
+        (Method::POST, register::PATH, post(register::handler).layer(from_fn(reserve_registration))),
         (Method::POST, "/agent/v1/renew", post(renew::handler)),
         (Method::POST, "/agent/v1/sessions", post(session::handler)),
         (Method::GET, "/agent/v1/desired-state", get(desired_state::handler)),

@@ -19,10 +19,11 @@ use crate::problem::ApiError;
 use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
 
-/// What a body in JSON or a form needs at most while it is parsed, as a multiple of its size: its values are larger than their text.
-const PARSED_FACTOR: u64 = 16;
+/// What a body in JSON or a form usually needs while it is parsed, as a multiple of its size: its values are larger than their text. What
+/// many short values need beyond it is reserved by [`crate::value_memory`].
+pub const PARSED_FACTOR: u64 = 16;
 
-/// Middleware: reserves memory for the large body of a signed-in user or a program. Public routes have small bodies.
+/// Middleware: reserves memory for the large body of a signed-in user or a program. Those of public routes: [`crate::public_body_memory`].
 pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {
     let actor = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
     let (Some(user), Some(bytes)) = (actor, needed_memory(&request, MAX_BODY_BYTES)) else {
@@ -53,7 +54,7 @@ fn needed_memory<B>(request: &axum::http::Request<B>, max_bytes: usize) -> Optio
 }
 
 /// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
-fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
+pub fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
     let stated = request.headers().get(CONTENT_LENGTH).map(HeaderValue::to_str);
     let may_have_body = request.headers().contains_key(TRANSFER_ENCODING)
         || (request.version() == Version::HTTP_2 && !request.method().is_safe());

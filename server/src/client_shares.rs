@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use source::memory_budget::{
-    AGENT_MESSAGES, AGENT_RESPONSES, MemoryBudget, MemoryExhausted, MemoryReservation, REQUEST_BODIES,
-    RESPONSES, UNKNOWN_RESPONSES,
+    AGENT_MESSAGES, AGENT_RESPONSES, MemoryBudget, MemoryExhausted, MemoryReservation, PUBLIC_BODIES,
+    REQUEST_BODIES, REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES,
 };
 
 /// Clients whose shares exist although they use nothing now.
@@ -15,6 +15,11 @@ const MAX_IDLE_SHARES: usize = 100;
 
 /// Large bodies of the requests of each user.
 pub static BODIES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_BODIES, "bodies of your requests");
+/// Values in the bodies of each user, beyond what is reserved for the size of the bodies.
+pub static VALUES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_VALUES, "values of your requests");
+/// Bodies from each network of clients that are not signed in.
+pub static PUBLIC_BODIES_OF_NETWORKS: ClientShares =
+    ClientShares::new(&PUBLIC_BODIES, "bodies of your network without sign-in");
 /// Large messages of each agent.
 pub static MESSAGES_OF_AGENTS: ClientShares = ClientShares::new(&AGENT_MESSAGES, "messages of your cluster");
 /// Large responses to each user.
@@ -71,6 +76,11 @@ impl ClientShares {
         Ok(ClientReservation { share, all, of_share, of_all })
     }
 
+    /// What one client has at most, in bytes.
+    pub fn share_bytes(&self) -> u64 {
+        self.all.bytes() / 2
+    }
+
     /// The share of a client.
     fn find_share(&self, client: String) -> Arc<MemoryBudget> {
         let mut clients = self.clients.lock();
@@ -79,7 +89,7 @@ impl ClientShares {
             clients.shares.retain(|_, share| Arc::strong_count(share) > 1);
             clients.sweep_at = MAX_IDLE_SHARES.max(2 * clients.shares.len());
         }
-        let create = || Arc::new(MemoryBudget::new(self.purpose, self.all.bytes() / 2));
+        let create = || Arc::new(MemoryBudget::new(self.purpose, self.share_bytes()));
         clients.shares.entry(client).or_insert_with(create).clone()
     }
 }

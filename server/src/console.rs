@@ -16,6 +16,7 @@ use leptos_axum::AxumRouteListing;
 use tower_sessions::Session;
 use tower_sessions::cookie::{Cookie, SameSite};
 
+use crate::access::refuse_busy;
 use crate::client_address::{client_network, read_client_address};
 use crate::form_error;
 use crate::page_renderer::render_page;
@@ -23,6 +24,7 @@ use crate::problem::ApiError;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
 use crate::session::{self, SignInDevice};
 use crate::site::Site;
+use crate::value_memory::{ValueMemory, ValueRefusal};
 
 mod form;
 
@@ -155,12 +157,21 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     // Nobody has to be signed in to send a body to a public one, so that it is limited further.
     let is_public = PUBLIC_SERVER_FNS.contains(&request.uri().path());
     let max_bytes = if is_public { DEFAULT_BODY_BYTES } else { MAX_BODY_BYTES };
+    let memory = ValueMemory::of(&request);
     let form = match form::read(request, max_bytes).await {
         Ok(form) => form,
         Err(refusal) => return refusal.into_response(),
     };
     let is_large = form.is_large;
     request = form.request;
+    if let Some(memory) = memory.filter(|_| is_large)
+        && let Err(refusal) = memory.reserve(form.value_bytes, form.bytes).await
+    {
+        return match refusal {
+            ValueRefusal::Busy(busy) => refuse_busy(&site, request.uri().path(), request.headers(), busy),
+            refusal @ ValueRefusal::TooLarge { .. } => ApiError::from(refusal).into_response(),
+        };
+    }
     let client = read_client(&site, request.headers(), request.extensions());
     let actions = Arc::new(RequestSession::new(&site, session, client, request.headers()));
     request.extensions_mut().insert(actions.clone());

@@ -11,6 +11,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LINK, LOCATION, RET
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use domain::authorization::UserAction;
 use hub::{Actor, RequestKey, StoredResponse};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -43,6 +44,12 @@ pub fn returns_secret_once(path: &str) -> bool {
         || (path.starts_with("/api/v1/users/") && path.ends_with("/resetPassword"))
 }
 
+/// Whether an action only reads, with whatever method. Such a request is executed again: a response that is stored for a day is no
+/// protection of anything, and a user who may change nothing would fill the database with them.
+pub const fn is_read(action: UserAction) -> bool {
+    matches!(action, UserAction::View | UserAction::Validate)
+}
+
 /// Requests with a key that this server is executing.
 #[derive(Debug, Default)]
 pub struct InFlightKeys(Mutex<HashSet<(String, String)>>);
@@ -70,8 +77,9 @@ pub async fn handle_idempotency_key(State(site): State<Site>, request: Request, 
         return next.run(request).await;
     };
     // A method that the path does not have is answered with 405, whatever its key is.
-    let is_operation = request.extensions().get::<AuthorizedRoute>().is_some();
-    if !is_operation || request.method().is_safe() || returns_join_token(request.uri().path()) {
+    let route = request.extensions().get::<AuthorizedRoute>();
+    let is_write = route.is_some_and(|route| !is_read(route.action)) && !request.method().is_safe();
+    if !is_write || returns_join_token(request.uri().path()) {
         return next.run(request).await;
     }
     let Some(key) = parse_key(key) else {

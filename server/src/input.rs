@@ -17,13 +17,14 @@ use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
 use http_body_util::LengthLimitError;
-use hub::{Actor, ActorKind};
+use hub::{Actor, ActorKind, run_blocking_in_place};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
+use crate::value_memory::{ValueMemory, estimate_json};
 
 /// The only project, of the only organisation of the same name; any other is not found.
 pub const PROJECT: &str = "default";
@@ -40,7 +41,12 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Bo
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let memory = ValueMemory::of(&request);
         let bytes = read_json_body(request).await?;
+        if let Some(memory) = memory.filter(|_| bytes.len() > LARGE_BODY_BYTES) {
+            let needed = run_blocking_in_place(|| estimate_json(&bytes));
+            memory.reserve(needed, bytes.len()).await?;
+        }
         parse_body(bytes, parse_strictly).await.map(Self)
     }
 }
@@ -91,6 +97,18 @@ impl<S: Send + Sync> FromRequest<S> for RawBody {
     }
 }
 
+/// A body that is read in parts, none of which is retained: anyone can send it.
+#[derive(Debug)]
+pub struct StreamedBody(pub axum::body::Body);
+
+impl<S: Send + Sync> FromRequest<S> for StreamedBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        Ok(Self(request.into_limited_body()))
+    }
+}
+
 /// The bytes of a body whose type is JSON.
 async fn read_json_body(request: Request) -> Result<Bytes, ApiError> {
     let media_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -110,19 +128,22 @@ async fn read_limited_body(request: Request) -> Result<Bytes, ApiError> {
 /// # Errors
 /// It is too large, or does not arrive.
 pub async fn read_bytes(body: axum::body::Body, max_bytes: usize) -> Result<Bytes, ApiError> {
-    to_bytes(body, max_bytes).await.map_err(|error| {
-        let is_too_large =
-            successors(error.source(), |cause| (*cause).source()).any(|cause| cause.is::<LengthLimitError>());
-        if is_too_large {
-            ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
-        } else {
-            ApiError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "Timeout",
-                "The body did not arrive in time. Send it again.",
-            )
-        }
-    })
+    to_bytes(body, max_bytes).await.map_err(|error| reject_unread_body(&error))
+}
+
+/// The refusal of a body that is too large, or does not arrive.
+pub fn reject_unread_body(error: &axum::Error) -> ApiError {
+    let is_too_large =
+        successors(error.source(), |cause| (*cause).source()).any(|cause| cause.is::<LengthLimitError>());
+    if is_too_large {
+        ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
+    } else {
+        ApiError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "Timeout",
+            "The body did not arrive in time. Send it again.",
+        )
+    }
 }
 
 /// Whether a media type is that of JSON, as in `application/json; charset=utf-8` or `application/merge-patch+json`.

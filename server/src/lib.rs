@@ -10,6 +10,7 @@
 pub mod access;
 mod agent_endpoint;
 pub mod agents;
+pub mod allocator;
 pub mod api;
 pub mod args;
 pub mod assets;
@@ -38,6 +39,7 @@ mod migrate;
 pub mod notifications;
 mod page_renderer;
 pub mod problem;
+mod public_body_memory;
 mod query_parameters;
 mod response_memory;
 pub mod router;
@@ -46,6 +48,7 @@ pub mod session;
 mod shutdown;
 pub mod site;
 mod streams;
+mod value_memory;
 
 pub use router::{ServerRouter, build_router};
 pub use site::{Site, SiteOptions};

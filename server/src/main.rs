@@ -9,5 +9,10 @@ fn main() -> std::process::ExitCode {
     if arguments.next().is_some_and(|first| first == source::sandbox::COMMAND) {
         return source::sandbox::run(arguments, source::sandbox::Layers::ALL);
     }
+    if let Err(error) = server::allocator::apply_settings() {
+        eprintln!(
+            "flotilla-server: can't set MALLOC_ARENA_MAX for itself, so it may retain memory that it freed: {error}"
+        );
+    }
     server::args::run(ServerArgs::parse())
 }

@@ -25,7 +25,8 @@ use crate::query_parameters::QueryParameters;
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, console, custom_verb, encoded_text, form_error, headers, health,
-    idempotency, install, metrics, problem, query_parameters, response_memory, session,
+    idempotency, install, metrics, problem, public_body_memory, query_parameters, response_memory, session,
+    value_memory,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -112,7 +113,9 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .fallback(console::not_found)
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
+        .layer(from_fn(value_memory::retain_value_memory))
         .layer(from_fn_with_state(site.clone(), body_memory::reserve_request_body))
+        .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_body))
         .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
         .layer(from_fn_with_state(query_parameters, query_parameters::reject_unknown))
         .layer(from_fn_with_state((site.clone(), actions), access::authorize))

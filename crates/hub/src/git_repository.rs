@@ -14,7 +14,7 @@ use crate::{Actor, Error, Hub};
 
 mod webhook;
 
-pub use webhook::WebhookSignature;
+pub use webhook::{WebhookSignature, WebhookVerification};
 
 /// Most repositories of a project.
 const MAX_REPOSITORIES: usize = 200;

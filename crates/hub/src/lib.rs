@@ -57,7 +57,7 @@ pub use cluster::{ClusterDetails, ClusterEditPreview, NewCluster};
 pub use encryption::KeyAdministration;
 pub use error::Error;
 pub use failpoint::{FAILPOINTS, arm_panicpoint, failpoint};
-pub use git_repository::WebhookSignature;
+pub use git_repository::{WebhookSignature, WebhookVerification};
 pub use group::GroupCandidateQuery;
 pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::{StoredResponse, format_etag};

@@ -4,10 +4,10 @@
 //! is allocated, by what the input can need at most. A reservation that is not free waits for others to end, and fails after
 //! [`RESERVE_WAIT`]: then the request is answered with 503, or the background task tries again later.
 //!
-//! The budgets together are three quarters of the memory that the process may use, or less: a server in a small container refuses
+//! The budgets together are five sixths of the memory that the process may use, or less: a server in a small container refuses
 //! earlier, instead of being killed. Each is given in parts of 32 of that memory.
 //!
-//! What has a reservation waits for another one only in this order: for the response, the body of the request, what is received of
+//! What has a reservation waits for another one only in this order: for the response, the body of the request, its values, what is received of
 //! another server, what is parsed of it; for each in the share of the client first, then in the budget of all. Two that extended
 //! reservations of the same budget would wait for each other.
 
@@ -22,6 +22,12 @@ use crate::memory_limit::process_memory;
 /// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
 pub static REQUEST_BODIES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 2));
+/// Values in the bodies of requests, beyond what is reserved for the size of the bodies.
+pub static REQUEST_VALUES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("values of requests", 256 << 20, 1));
+/// Bodies of requests of clients that are not signed in.
+pub static PUBLIC_BODIES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("bodies of requests without sign-in", 16 << 20, 1));
 /// Responses of the console and the REST API that are larger than usual ones, until they are sent.
 pub static RESPONSES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("large responses", 256 << 20, 2));
@@ -233,6 +239,8 @@ mod tests {
         assert_eq!(share_of(Some(100), 256 << 20, 2), UNIT_BYTES);
         let budgets = [
             &REQUEST_BODIES,
+            &REQUEST_VALUES,
+            &PUBLIC_BODIES,
             &RESPONSES,
             &UNKNOWN_RESPONSES,
             &AGENT_MESSAGES,
@@ -243,7 +251,7 @@ mod tests {
             &GIT_PACKS,
         ];
         let together: u64 = budgets.iter().map(|budget| budget.bytes).sum();
-        assert!(process_memory().is_none_or(|memory| together <= memory / 4 * 3), "{together}");
+        assert!(process_memory().is_none_or(|memory| together <= memory / 6 * 5), "{together}");
     }
 
     #[tokio::test]

@@ -74,7 +74,8 @@ fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
         path_parameters(path).filter(is_undeclared).map(|name| path_parameter(name).into()).collect();
     parameters.extend(declared);
     // Keys belong to an actor; what is authenticated by a signature has none.
-    let has_key = action.is_some() && !method.is_safe() && !idempotency::returns_join_token(path);
+    let is_write = action.is_some_and(|action| !idempotency::is_read(action)) && !method.is_safe();
+    let has_key = is_write && !idempotency::returns_join_token(path);
     if has_key {
         parameters.push(idempotency_key_parameter().into());
     }

@@ -31,6 +31,9 @@ use crate::problem::ApiError;
 const HEALTH_PATHS: [&str; 4] = ["/livez", "/readyz", "/healthz", "/version"];
 /// `Retry-After` of a refused connection, in seconds.
 const RETRY_AFTER_SECONDS: u64 = 5;
+/// Largest head of a request, in bytes: whoever connects can send one, and leave it unfinished. Proxies and browsers send far less, and a
+/// query of the console or of the API has a few KiB.
+const MAX_HEAD_BYTES: usize = 32 << 10;
 
 /// An accepted connection.
 pub struct Connection<H> {
@@ -74,6 +77,7 @@ impl<H: Handshake> Connection<H> {
         let service = service_fn(move |request| requests.clone().respond(request));
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(limits.idle_timeout);
+        builder.max_buf_size(MAX_HEAD_BYTES);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(Box::pin(io)), service));
         let mut first_request = pin!(tokio::time::sleep(limits.header_timeout));
         let (mut is_first, mut is_stopping) = (true, false);

@@ -147,3 +147,18 @@ async fn a_key_must_be_visible_ascii_and_short() {
         assert_eq!(answer.problem(), (400, "BadRequest".to_owned()), "{key:?}");
     }
 }
+
+#[tokio::test]
+async fn a_key_of_a_request_that_changes_nothing_stores_no_response() {
+    let server = TestServer::start().await;
+    let validate = format!("{WORKLOADS}:validate");
+    let key = [("idempotency-key", "k-1")];
+    for name in ["web", "api", "web"] {
+        let answer = server.send_json(Method::POST, &validate, &key, &new_workload(name)).await;
+        assert_eq!(answer.status, StatusCode::OK, "{name}: {}", answer.text);
+        assert_eq!(answer.header("idempotency-replayed"), "", "{name}");
+    }
+    // The key is still free.
+    let created = server.send_json(Method::POST, WORKLOADS, &key, &new_workload("web")).await;
+    assert_eq!(created.status, StatusCode::CREATED, "{}", created.text);
+}

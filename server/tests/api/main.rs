@@ -27,4 +27,5 @@ mod test_server;
 mod users;
 mod watch;
 mod web_security;
+mod webhooks;
 mod workloads;

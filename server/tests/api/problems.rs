@@ -176,10 +176,25 @@ async fn p19_forms_of_the_console_are_bounded_in_fields_before_they_are_parsed()
     };
     let refused = create("web", &"&x=".repeat(50_000)).await;
     assert_eq!(refused.problem(), (400, "BadRequest".to_owned()));
-    assert!(refused.text.contains("50003 fields, and at most 50000"), "{}", refused.text);
+    // Three of its fields have a name with one level.
+    assert!(refused.text.contains("50006 fields and levels"), "{}", refused.text);
+    let nested = create("web", &"&x[a][a][a][a]=".repeat(10_000)).await;
+    assert_eq!(nested.problem(), (400, "BadRequest".to_owned()));
     // A large form within the bounds is executed.
     let created = create("web", &format!("&form%5Bchart%5D={}", "y".repeat(100 * 1024))).await;
     assert_eq!(created.status, StatusCode::OK, "{}", created.text);
+}
+
+#[tokio::test]
+async fn p19_a_server_function_parses_nothing_but_forms() {
+    let server = TestServer::start().await;
+    let cookie = cookie(&sign_in(&server).await);
+    for media_type in ["text/plain", "application/json", ""] {
+        let mut request = form("/api/fn/chart_values_check", &"0[a]&".repeat(50_000), &[("cookie", &cookie)]);
+        request.headers_mut().insert("content-type", media_type.parse().unwrap());
+        let refused = server.send_raw(request).await;
+        assert_eq!(refused.problem(), (415, "UnsupportedMediaType".to_owned()), "{media_type}");
+    }
 }
 
 #[tokio::test]

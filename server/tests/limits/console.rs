@@ -74,3 +74,55 @@ async fn p20_an_address_at_its_limit_gets_a_429_and_others_are_served() {
     assert_eq!(open_served(&server, 2, 4).await.len(), 4, "another address");
     drop(served);
 }
+
+/// A request whose body does not arrive. Anyone can send it.
+const LARGE_SIGN_IN: &[u8] =
+    b"POST /api/fn/sign_in HTTP/1.1\r\nhost: x\r\nsec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 65000\r\n\r\n";
+/// More of them than one network has memory for.
+const LARGE_SIGN_INS: usize = 200;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_large_bodies_of_one_network_without_sign_in_leave_memory_to_others_and_small_ones_need_none() {
+    let server = ServerProcess::start(1_024, &[]).await;
+    let mut unfinished = Vec::new();
+    for _ in 0..LARGE_SIGN_INS {
+        let mut stream = connect_from(2, server.console).await;
+        stream.write_all(LARGE_SIGN_IN).await.unwrap();
+        unfinished.push(stream);
+    }
+    let mut last = unfinished.pop().unwrap();
+    let mut refused = String::new();
+    while !refused.contains('}') {
+        let mut bytes = [0; 4_096];
+        let count = last.read(&mut bytes).await.unwrap();
+        assert!(count > 0, "{refused:?}");
+        refused.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 5\r\n"), "{refused:?}");
+    assert!(refused.contains("bodies of your network without sign-in"), "{refused:?}");
+    assert_eq!(open_served(&server, 2, 1).await.len(), 1, "a small body of the same network");
+}
+
+/// A request whose head has about this many bytes.
+fn request_with_head(bytes: usize) -> String {
+    format!("GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-padding: {}\r\n\r\n", "x".repeat(bytes))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_a_head_that_is_too_large_is_refused_before_it_is_complete() {
+    let server = ServerProcess::start(1_024, &[]).await;
+    let mut stream = connect_from(1, server.console).await;
+    let head = request_with_head(16 << 10);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+
+    let mut stream = connect_from(1, server.console).await;
+    let head = request_with_head(400 << 10);
+    // Not a byte more than the limit: what the server leaves unread would reset the connection.
+    stream.write_all(&head.as_bytes()[..32 << 10]).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 431");
+}

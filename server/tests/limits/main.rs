@@ -1,5 +1,6 @@
-//! The limits of connections, on the program itself: silent and slow clients hold neither of its ports.
+//! The limits of connections and of memory, on the program itself: silent and slow clients hold neither of its ports.
 
 mod agents;
+mod allocator;
 mod console;
 mod server_process;

@@ -18,7 +18,7 @@ pub const LIMIT_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct ServerProcess {
     pub console: SocketAddr,
     pub agents: SocketAddr,
-    _child: Child,
+    child: Child,
     _folder: tempfile::TempDir,
 }
 
@@ -36,9 +36,15 @@ impl ServerProcess {
         Self {
             console: address(&started.url),
             agents: address(&started.agents_url),
-            _child: started.child,
+            child: started.child,
             _folder: folder,
         }
+    }
+
+    /// The environment with which the program began.
+    pub fn environment(&self) -> String {
+        let file = format!("/proc/{}/environ", self.child.id().unwrap());
+        std::fs::read_to_string(file).unwrap()
     }
 }
 

@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use crate::responses::sign_in;
 use crate::server_process::ServerProcess;
 
 const MIB: u64 = 1024;
@@ -20,11 +21,22 @@ const LARGEST_BODY: usize = 12 << 20;
 /// So many of the largest bodies are more than one user may have.
 const UNFINISHED: usize = 6;
 
-/// Bodies in JSON at the same time, and their fields. Parsed at once, and with an error for each field, they need more than 1.5 GiB.
+/// Bodies in JSON at the same time, and their fields. Parsed at once, and with an error for each field, they need more than 1.5 GiB. One of
+/// them needs more than a user may have, whatever memory the server has.
 const JSON_BODIES: usize = 4;
 const MANY_FIELDS: usize = 900_000;
 /// How much the peak may grow by all of them, in KiB.
 const MAX_JSON_GROWTH: u64 = 500 * MIB;
+
+/// Webhooks at the same time, of 1 MiB each, and how much the peak may grow by all of them, in KiB: their bodies are not in memory.
+const WEBHOOKS: usize = 200;
+const MAX_WEBHOOK_GROWTH: u64 = 100 * MIB;
+
+/// Forms at the same time, their fields, and how much the peak may grow by all of them, in KiB. Each level of the name of a field is a map:
+/// parsed, one form needs more than 100 MiB.
+const FORMS: usize = 12;
+const NESTED_FIELDS: usize = 50_000;
+const MAX_FORM_GROWTH: u64 = 200 * MIB;
 
 /// A chart of about 1 MiB whose content has 50 MiB.
 fn large_chart(number: usize) -> Vec<u8> {
@@ -130,11 +142,79 @@ async fn p19_large_bodies_in_json_at_once_need_a_bounded_amount_of_memory() {
         });
     }
     let answers = requests.join_all().await;
-    let is_refused =
-        |answer: &String| answer.starts_with("HTTP/1.1 400") && answer.contains("more than 500000 values");
+    let is_refused = |answer: &String| {
+        answer.starts_with("HTTP/1.1 413")
+            && answer.contains("\"TooLarge\"")
+            && answer.contains("so many values")
+    };
     assert!(answers.iter().any(is_refused), "{answers:?}");
     let growth = server.memory_kib("VmHWM") - before;
     assert!(growth < MAX_JSON_GROWTH, "the peak grew by {growth} KiB");
+}
+
+/// Calls a server function with this header and body; the answer, empty if the server did not read the request to its end.
+async fn call_server_fn(console: String, headers: String, body: String) -> String {
+    let mut stream = TcpStream::connect(&console).await.unwrap();
+    let head = format!(
+        "POST /api/fn/chart_values_check HTTP/1.1\r\nhost: x\r\nconnection: close\r\naccept: application/json\r\n\
+         sec-fetch-site: same-origin\r\n{headers}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut answer = Vec::new();
+    let _ = stream.write_all((head + &body).as_bytes()).await;
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_forms_with_nested_names_are_refused_before_they_are_parsed_whatever_their_media_type_is() {
+    let server = ServerProcess::start(0).await;
+    let cookie = sign_in(&server).await;
+    let fields = |count: usize| -> String {
+        (0..count).map(|number| format!("{number:x}[a][a][a][a]&")).collect::<String>()
+    };
+    let before = server.memory_kib("VmHWM");
+    let mut calls = JoinSet::new();
+    for _ in 0..FORMS {
+        let headers = format!("{cookie}\r\ncontent-type: application/x-www-form-urlencoded");
+        calls.spawn(call_server_fn(server.console.clone(), headers, fields(NESTED_FIELDS)));
+    }
+    for answer in calls.join_all().await {
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("fields and levels"), "{answer}");
+    }
+    let headers = format!("{cookie}\r\ncontent-type: text/plain");
+    let answer = call_server_fn(server.console.clone(), headers, fields(600_000)).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 415"), "{answer}");
+    server.client.get_server_status().await.unwrap();
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_FORM_GROWTH, "the peak grew by {growth} KiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_webhooks_that_anyone_sends_need_no_memory_for_their_bodies() {
+    let server = ServerProcess::start(0).await;
+    let body = vec![b'x'; 1 << 20];
+    let head = format!(
+        "POST /api/v1/projects/default/git-webhooks/nope HTTP/1.1\r\nhost: x\r\nx-gitlab-token: secret\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let before = server.memory_kib("VmHWM");
+    let mut unfinished = Vec::new();
+    for _ in 0..WEBHOOKS {
+        let mut stream = TcpStream::connect(&server.console).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&body[1..]).await.unwrap();
+        unfinished.push(stream);
+    }
+    // Each is answered when it is complete, so that the server has received all of them.
+    for mut stream in unfinished {
+        stream.write_all(&body[..1]).await.unwrap();
+        let answer = read_answer(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer:?}");
+    }
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_WEBHOOK_GROWTH, "the peak grew by {growth} KiB");
 }
 
 /// Reads an answer with a body in JSON.

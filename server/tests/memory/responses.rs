@@ -51,7 +51,7 @@ async fn read_to_end(mut stream: TcpStream) -> String {
 }
 
 /// Signs ada in; the header with the cookie of the session.
-async fn sign_in(server: &ServerProcess) -> String {
+pub async fn sign_in(server: &ServerProcess) -> String {
     let form = "name=ada&password=correct+horse+battery&next=";
     let head = format!(
         "POST /api/fn/sign_in HTTP/1.1\r\nhost: x\r\nconnection: close\r\naccept: application/json\r\n\

@@ -1,0 +1,166 @@
+//! Memory for the values of a body: reserved when it has arrived, before it is parsed, and released with the response.
+//!
+//! [`crate::body_memory`] reserves a multiple of the size of a body, within the share of its user. Many short values need more than that:
+//! what they need beyond it is reserved here. A body that needs more than both shares is refused: it would be parsed in memory that others
+//! have reserved.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::Response;
+use hub::Actor;
+use parking_lot::Mutex;
+use source::memory_budget::MemoryExhausted;
+
+use crate::body_memory::PARSED_FACTOR;
+use crate::client_shares::{BODIES_OF_USERS, ClientReservation, VALUES_OF_USERS};
+use crate::problem::ApiError;
+
+/// What a value of JSON needs at most while it is parsed, its key, and its part of a map or a list included.
+const JSON_VALUE_BYTES: u64 = 256;
+/// The same for a field of a form, and for each level of its name, which is a map.
+const FORM_PART_BYTES: u64 = 512;
+/// How often the text itself is in memory: as it was sent, and in the values.
+const TEXT_COPIES: u64 = 2;
+
+/// The memory for the values of the body of one request, in its extensions; it is released when the response is there.
+#[derive(Clone)]
+pub struct ValueMemory {
+    user: String,
+    reserved: Arc<Mutex<Option<ClientReservation>>>,
+}
+
+/// Why a body is not parsed.
+#[derive(Debug)]
+pub enum ValueRefusal {
+    /// It needs more memory than one request may use.
+    TooLarge {
+        /// What it needs, in bytes.
+        needed: u64,
+        /// What it may use, in bytes.
+        allowed: u64,
+    },
+    /// The memory is in use.
+    Busy(MemoryExhausted),
+}
+
+impl From<ValueRefusal> for ApiError {
+    fn from(refusal: ValueRefusal) -> Self {
+        match refusal {
+            ValueRefusal::Busy(exhausted) => Self::from(hub::Error::from(exhausted)),
+            ValueRefusal::TooLarge { needed, allowed } => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "TooLarge",
+                format!(
+                    "The body has so many values that they need about {} MiB of memory, and those of one request may need {} MiB on this server. Nothing was stored. Send fewer values, or split the request; a server with more memory accepts more.",
+                    needed.div_ceil(1 << 20),
+                    allowed >> 20
+                ),
+            ),
+        }
+    }
+}
+
+impl ValueMemory {
+    /// That of a request of a signed-in user or a program.
+    pub fn of(request: &Request) -> Option<Self> {
+        request.extensions().get::<Self>().cloned()
+    }
+
+    /// Reserves what a body of this size needs beyond what is reserved for its size.
+    ///
+    /// # Errors
+    /// It needs more than one request may use, or the memory is in use by others.
+    pub async fn reserve(&self, needed: u64, body_bytes: usize) -> Result<(), ValueRefusal> {
+        let by_size = PARSED_FACTOR.saturating_mul(body_bytes as u64).min(BODIES_OF_USERS.share_bytes());
+        let excess = find_excess(needed, by_size, VALUES_OF_USERS.share_bytes())?;
+        if excess > 0 {
+            let reserved =
+                VALUES_OF_USERS.reserve(self.user.clone(), excess).await.map_err(ValueRefusal::Busy)?;
+            *self.reserved.lock() = Some(reserved);
+        }
+        Ok(())
+    }
+}
+
+/// Middleware: retains the memory for the values of a body until the response.
+pub async fn retain_value_memory(mut request: Request, next: Next) -> Response {
+    let user = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
+    let memory = user.map(|user| ValueMemory { user, reserved: Arc::default() });
+    if let Some(memory) = &memory {
+        request.extensions_mut().insert(memory.clone());
+    }
+    let response = next.run(request).await;
+    drop(memory);
+    response
+}
+
+/// What is needed beyond the reservation by size.
+fn find_excess(needed: u64, by_size: u64, share: u64) -> Result<u64, ValueRefusal> {
+    let excess = needed.saturating_sub(by_size);
+    if excess > share {
+        return Err(ValueRefusal::TooLarge { needed, allowed: by_size + share });
+    }
+    Ok(excess)
+}
+
+/// What the values of a JSON text need at most, in bytes: there is one more of them than commas, and maps and lists that are not empty.
+pub fn estimate_json(body: &[u8]) -> u64 {
+    let (mut values, mut in_string, mut is_escaped, mut previous) = (1, false, false, b' ');
+    for &byte in body {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'{' | b'[' if !in_string => values += 1,
+            b'}' | b']' if !in_string && matches!(previous, b'{' | b'[') => values -= 1,
+            _ => {}
+        }
+        previous = byte;
+    }
+    JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64
+}
+
+/// What a form with so many fields and levels of their names needs at most, in bytes.
+pub fn estimate_form(parts: usize, body_bytes: usize) -> u64 {
+    FORM_PART_BYTES * parts as u64 + TEXT_COPIES * body_bytes as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p19_the_memory_of_a_body_in_json_follows_from_its_values_and_not_from_its_texts() {
+        let count = |text: &str| (estimate_json(text.as_bytes()) - 2 * text.len() as u64) / JSON_VALUE_BYTES;
+        assert_eq!(count("1"), 1);
+        assert_eq!(count(r#"{"a":1,"b":2}"#), 3);
+        assert_eq!(count("[1,2,[3,4]]"), 6);
+        assert_eq!(count("[{},[],1]"), 4);
+        assert_eq!(count("[]"), 1);
+        assert_eq!(count(r#""a,b,{[,\",\\""#), 1, "a text is one value, whatever it contains");
+        assert_eq!(count(r#"{"a":"\\","b":1}"#), 3, "an escaped backslash does not escape the quote");
+    }
+
+    #[test]
+    fn p19_a_body_whose_values_need_more_than_the_share_of_its_user_is_refused_with_the_limit() {
+        let mib = 1 << 20;
+        assert_eq!(find_excess(3 * mib, 4 * mib, 16 * mib).unwrap(), 0);
+        assert_eq!(find_excess(20 * mib, 4 * mib, 16 * mib).unwrap(), 16 * mib);
+        let refusal = ApiError::from(find_excess(21 * mib, 4 * mib, 16 * mib).unwrap_err());
+        assert_eq!(refusal.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(refusal.detail().contains("need about 21 MiB"), "{}", refusal.detail());
+        assert!(refusal.detail().contains("may need 20 MiB"), "{}", refusal.detail());
+    }
+
+    #[tokio::test]
+    async fn p19_the_memory_of_values_is_reserved_until_the_response() {
+        let memory = ValueMemory { user: "ada".to_owned(), reserved: Arc::default() };
+        memory.reserve(100, 100).await.unwrap();
+        assert!(memory.reserved.lock().is_none(), "the reservation by size is enough");
+        memory.reserve((PARSED_FACTOR * 100) + 1, 100).await.unwrap();
+        assert!(memory.reserved.lock().is_some());
+    }
+}
