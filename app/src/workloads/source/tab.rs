@@ -9,18 +9,17 @@ use super::fields::{FileDrafts, FilesEditor};
 use super::save::typed_source;
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
-use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
 use crate::workloads::draft_part::DraftPart;
 use crate::workloads::draft_saving::{save_button, save_result};
 use crate::workloads::form_autosave::{DraftForm, FormAutosave};
-use crate::workloads::form_page::{open_left_form, watch_left_form};
+use crate::workloads::form_page::open_left_form;
 use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
-use crate::workloads::queries::draft_read;
+use crate::workloads::queries::{create_draft_resource, show_draft};
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,10 +87,9 @@ impl DraftForm for ConfigSave {
 #[component]
 pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<ConfigSave>::new();
-    let is_left = watch_left_form();
-    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| draft_read(name));
-    render_resource_part(data, move |workload| {
-        view! { <ConfigFields workload=workload action=action /> }.into_any()
+    let data = create_draft_resource(name);
+    render_resource_part(data, move |content| {
+        show_draft(content, |workload| view! { <ConfigFields workload=workload action=action /> }.into_any())
     })
 }
 
