@@ -13,9 +13,9 @@ use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
 use crate::workloads::chart::draft::ChartDraft;
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
-use crate::workloads::form_page::open_left_form;
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields};
-use crate::workloads::queries::{create_draft_resource, show_draft};
+use crate::workloads::queries::{create_file_resource, draft_read, show_files};
 use crate::workloads::wizard::{
     FORM, WizardFooter, WizardStep, is_new_draft, with_stored_findings, with_stored_findings_of_new,
     workload_name,
@@ -26,10 +26,14 @@ use crate::workloads::wizard::{
 pub fn SourcePage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<SourceSave>::new();
-    let data = create_draft_resource(name);
+    let is_left = watch_left_form();
+    let data = create_file_resource(
+        move || (name.get(), is_left.get()),
+        |(name, _), is_whole| draft_read(name, is_whole),
+    );
     view! {
         {move || view! { <Title text=format!("Source of {}", name.get()) /> }}
-        {render_resource(data, move |content| show_draft(content, |workload| view! { <SourceStep workload=workload action=action /> }.into_any()))}
+        {render_resource(data, move |content| show_files(content, |content| view! { <SourceStep workload=content.workload action=action /> }.into_any()))}
     }
     .into_any()
 }

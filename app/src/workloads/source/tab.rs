@@ -15,11 +15,11 @@ use crate::workloads::chart::fields::{ChartFields, FormPlace};
 use crate::workloads::draft_part::DraftPart;
 use crate::workloads::draft_saving::{save_button, save_result};
 use crate::workloads::form_autosave::{DraftForm, FormAutosave};
-use crate::workloads::form_page::open_left_form;
+use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
-use crate::workloads::queries::{create_draft_resource, show_draft};
+use crate::workloads::queries::{create_file_resource, draft_read, show_files};
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,9 +87,15 @@ impl DraftForm for ConfigSave {
 #[component]
 pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<ConfigSave>::new();
-    let data = create_draft_resource(name);
+    let is_left = watch_left_form();
+    let data = create_file_resource(
+        move || (name.get(), is_left.get()),
+        |(name, _), is_whole| draft_read(name, is_whole),
+    );
     render_resource_part(data, move |content| {
-        show_draft(content, |workload| view! { <ConfigFields workload=workload action=action /> }.into_any())
+        show_files(content, |content| {
+            view! { <ConfigFields workload=content.workload action=action /> }.into_any()
+        })
     })
 }
 
