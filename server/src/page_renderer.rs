@@ -63,16 +63,16 @@ where
 /// The text of a page; `None` if it can't be read. It is read to its end in any case, and not collected for a client that is gone.
 async fn collect(body: Body, abandoned: &CancellationToken) -> Option<Bytes> {
     let mut parts = body.into_data_stream();
-    let mut text: Vec<u8> = Vec::new();
+    let mut text: Vec<Bytes> = Vec::new();
     while let Some(part) = parts.next().await {
         let part = part.ok()?;
         if abandoned.is_cancelled() {
-            text = Vec::new();
+            text.clear();
         } else {
-            text.extend_from_slice(&part);
+            text.push(part);
         }
     }
-    Some(Bytes::from(text))
+    Some(if text.len() == 1 { text.remove(0) } else { Bytes::from(text.concat()) })
 }
 
 #[cfg(test)]
