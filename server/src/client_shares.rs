@@ -95,17 +95,23 @@ impl ClientShares {
 }
 
 impl ClientReservation {
-    /// Changes the reservation to this many bytes, or to all of the share. What is not free now is refused.
+    /// Changes the reservation to this many bytes, or to all of the share.
     ///
     /// # Errors
-    /// The memory is in use.
-    pub async fn resize(&mut self, bytes: u64) -> Result<(), MemoryExhausted> {
+    /// The memory was not free within the wait.
+    pub async fn resize(&mut self, bytes: u64, wait: Duration) -> Result<(), MemoryExhausted> {
         let bytes = bytes.min(self.share.bytes());
-        self.share.extend_within(&mut self.of_share, bytes, Duration::ZERO).await?;
-        self.all.extend_within(&mut self.of_all, bytes, Duration::ZERO).await?;
+        self.share.extend_within(&mut self.of_share, bytes, wait).await?;
+        self.all.extend_within(&mut self.of_all, bytes, wait).await?;
         self.of_share.shrink_to(bytes);
         self.of_all.shrink_to(bytes);
         Ok(())
+    }
+
+    /// The bytes of the share that are not reserved.
+    #[cfg(test)]
+    pub fn free_bytes(&self) -> u64 {
+        self.share.free_bytes()
     }
 }
 
@@ -133,14 +139,14 @@ mod tests {
         static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
         static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
         let mut growing = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
-        growing.resize(u64::MAX).await.unwrap();
+        growing.resize(u64::MAX, Duration::ZERO).await.unwrap();
         assert_eq!(ALL.free_bytes(), 1 << 19);
         let mut second = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
-        let refused = second.resize(1 << 10).await.unwrap_err();
+        let refused = second.resize(1 << 10, Duration::ZERO).await.unwrap_err();
         assert!(refused.to_string().contains("a test of one client"), "{refused}");
-        growing.resize(1 << 10).await.unwrap();
+        growing.resize(1 << 10, Duration::ZERO).await.unwrap();
         assert_eq!(ALL.free_bytes(), (1 << 20) - (1 << 10));
-        second.resize(1 << 10).await.unwrap();
+        second.resize(1 << 10, Duration::ZERO).await.unwrap();
     }
 
     #[tokio::test]
@@ -154,7 +160,7 @@ mod tests {
         assert!(SHARES.clients.lock().shares.len() <= MAX_IDLE_SHARES);
         let share = SHARES.find_share("ada".to_owned());
         assert_eq!(share.free_bytes(), (1 << 19) - (1 << 10), "the share of a used reservation stays");
-        used.resize(0).await.unwrap();
+        used.resize(0, Duration::ZERO).await.unwrap();
         assert_eq!(share.free_bytes(), 1 << 19);
     }
 }

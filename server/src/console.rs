@@ -21,6 +21,7 @@ use crate::client_address::{client_network, read_client_address};
 use crate::form_error;
 use crate::page_renderer::render_page;
 use crate::problem::ApiError;
+use crate::response_memory::ResponseMemory;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
 use crate::session::{self, SignInDevice};
 use crate::site::Site;
@@ -28,7 +29,7 @@ use crate::value_memory::{ValueMemory, ValueRefusal};
 
 mod form;
 
-pub use form::is_form;
+pub use form::{is_form, run_beside_others};
 
 /// Server functions without authentication: sign-in, sign-out and what the holder of a link to set a password calls.
 pub const PUBLIC_SERVER_FNS: [&str; 6] = [
@@ -105,8 +106,8 @@ pub fn page_handler(
         app::shell(assets.clone())
     });
     move |site, request| {
-        let render = render.clone();
-        Box::pin(render_page(move || render(site, request)))
+        let (render, memory) = (render.clone(), ResponseMemory::of_request(&request));
+        Box::pin(render_page(memory, move || render(site, request)))
     }
 }
 
@@ -116,7 +117,8 @@ pub async fn not_found(State(site): State<Site>, request: Request) -> Response {
     let render = leptos_axum::render_app_async_with_context(context_provider(&site), move || {
         app::shell(assets.clone())
     });
-    let mut page = render_page(move || render(request)).await;
+    let memory = ResponseMemory::of_request(&request);
+    let mut page = render_page(memory, move || render(request)).await;
     *page.status_mut() = StatusCode::NOT_FOUND;
     page
 }
@@ -176,7 +178,7 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     let actions = Arc::new(RequestSession::new(&site, session, client, request.headers()));
     request.extensions_mut().insert(actions.clone());
     let handled = leptos_axum::handle_server_fns_with_context(context_provider(&site), request);
-    let mut response = form::run_beside_others(is_large, Box::pin(handled)).await.into_response();
+    let mut response = run_beside_others(is_large, Box::pin(handled)).await.into_response();
     form_error::mark_error(&site, &mut response);
     if let Some(secret) = actions.device.get() {
         response.headers_mut().append(SET_COOKIE, device_cookie(secret, site.secure_cookies()));

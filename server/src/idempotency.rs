@@ -160,9 +160,16 @@ async fn store_response(site: &Site, actor: &Actor, request: &RequestKey, respon
         headers: list_stored_headers(parts.status, &parts.headers),
         body: String::from_utf8_lossy(&body).into_owned(),
     };
-    if let Err(error) = site.hub().store_response(actor, request, &stored).await {
+    match site.hub().store_response(actor, request, &stored).await {
+        Ok(()) => {}
+        // Another request with the key was executed at the same time: a retry of this one is refused.
+        Err(hub::Error::IdempotencyKeyReused) => {
+            tracing::debug!("an Idempotency-Key was used for two requests at the same time");
+        }
         // The request is executed and committed; only a retry would not be recognized.
-        tracing::warn!(error = %error, "can't store the response for its Idempotency-Key; a retry may be executed again, or get it without its headers");
+        Err(error) => {
+            tracing::warn!(error = %error, "can't store the response for its Idempotency-Key; a retry may be executed again, or get it without its headers");
+        }
     }
     Response::from_parts(parts, Body::from(body))
 }

@@ -3,18 +3,24 @@
 //! The memos of a page are computed when they are first read, and its suspended parts are separate tasks. On two threads, one
 //! of them can read a memo while the other computes it: it finds no value and ends in a panic, and the page is never
 //! complete. The tasks of a page that is dropped half-way also find values that no longer exist. Neither happens here.
+//!
+//! A page whose client is gone is not begun. If it has been begun it ends, within the memory that its request reserved, and its text is not
+//! collected any more.
 
 use std::sync::LazyLock;
 use std::thread::available_parallelism;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use futures::StreamExt as _;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::LocalPoolHandle;
 use tracing::instrument::{Instrument, WithSubscriber};
 
 use crate::problem::ApiError;
+use crate::response_memory::ResponseMemory;
 use crate::router::RESPONSE_TIMEOUT;
 
 /// Threads per processor core: a page that computes for long delays fewer of the others.
@@ -26,15 +32,24 @@ static THREADS: LazyLock<LocalPoolHandle> = LazyLock::new(|| {
     LocalPoolHandle::new(cores * THREADS_PER_CORE)
 });
 
-/// Renders a page completely, also if its client no longer waits. A page that takes longer than a response may, or that
-/// panics, becomes an error.
-pub async fn render_page<F>(render: impl FnOnce() -> F + Send + 'static) -> Response
+/// Renders a page in the memory that its request reserved, completely also if its client no longer waits. A page that takes longer than a
+/// response may, or that panics, becomes an error.
+pub async fn render_page<F>(
+    memory: Option<ResponseMemory>,
+    render: impl FnOnce() -> F + Send + 'static,
+) -> Response
 where
     F: Future<Output = Response> + Send + 'static,
 {
+    let abandoned = CancellationToken::new();
+    let _until_awaited = abandoned.clone().drop_guard();
     let complete = async move {
+        let _memory = memory;
+        if abandoned.is_cancelled() {
+            return None;
+        }
         let (parts, body) = render().await.into_parts();
-        let bytes = to_bytes(body, usize::MAX).await.ok()?;
+        let bytes = collect(body, &abandoned).await?;
         Some(Response::from_parts(parts, Body::from(bytes)))
     };
     let bounded = timeout(RESPONSE_TIMEOUT, complete).in_current_span().with_current_subscriber();
@@ -45,17 +60,34 @@ where
     }
 }
 
+/// The text of a page; `None` if it can't be read. It is read to its end in any case, and not collected for a client that is gone.
+async fn collect(body: Body, abandoned: &CancellationToken) -> Option<Bytes> {
+    let mut parts = body.into_data_stream();
+    let mut text: Vec<Bytes> = Vec::new();
+    while let Some(part) = parts.next().await {
+        let part = part.ok()?;
+        if abandoned.is_cancelled() {
+            text.clear();
+        } else {
+            text.push(part);
+        }
+    }
+    Some(if text.len() == 1 { text.remove(0) } else { Bytes::from(text.concat()) })
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread::{self, ThreadId};
 
+    use axum::body::to_bytes;
+    use futures::stream;
     use tokio::sync::oneshot;
 
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_page_and_everything_that_it_spawns_run_on_one_thread() {
-        let page = render_page(|| async {
+        let page = render_page(None, || async {
             let here = thread::current().id();
             let spawned = (0..64).map(|_| {
                 tokio::spawn(async {
@@ -80,7 +112,7 @@ mod tests {
         let (started, has_started) = oneshot::channel();
         let (proceed, may_proceed) = oneshot::channel::<()>();
         let (finished, has_finished) = oneshot::channel();
-        let request = tokio::spawn(render_page(|| async {
+        let request = tokio::spawn(render_page(None, || async {
             started.send(()).unwrap();
             may_proceed.await.unwrap();
             finished.send(()).unwrap();
@@ -94,8 +126,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn p19_a_page_is_read_to_its_end_and_not_collected_once_its_client_is_gone() {
+        let abandoned = CancellationToken::new();
+        let parts = |end: CancellationToken| {
+            let parts = stream::iter(["begin", "middle", "end"]);
+            Body::from_stream(parts.map(move |part| {
+                if part == "middle" {
+                    end.cancel();
+                }
+                Ok::<_, std::convert::Infallible>(part)
+            }))
+        };
+        let whole = collect(parts(CancellationToken::new()), &abandoned).await.unwrap();
+        assert_eq!(whole, "beginmiddleend");
+        assert_eq!(collect(parts(abandoned.clone()), &abandoned).await.unwrap(), "");
+    }
+
+    #[tokio::test]
     async fn a_page_that_panics_becomes_an_error() {
-        let page = render_page(|| async { panic!("the page is wrong") }).await;
+        let page = render_page(None, || async { panic!("the page is wrong") }).await;
         assert_eq!(page.status(), StatusCode::INTERNAL_SERVER_ERROR);
     }
 }

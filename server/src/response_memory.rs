@@ -2,54 +2,62 @@
 //!
 //! A response is built in memory, pages of the console too, and a client that reads slowly keeps it there. Without a budget, many clients
 //! that read something large at the same time need a multiple of what their requests reserve. How large a response becomes is known only
-//! afterwards, so the size of the last response to the same request is what the next one waits for; a first request reserves little, and is
-//! refused if it turns out to be larger than what is free. Only reads are refused: the response to a change is the only record of it for
-//! the client. Each user and each agent has a share ([`crate::client_shares`]).
+//! afterwards, so the size of an earlier response ([`sizes`]) is what the next one waits for; a first request reserves what is usual for
+//! its kind, and is refused if it turns out to be larger than what is free. Each user and each agent has a share
+//! ([`crate::client_shares`]).
+//!
+//! The response to a change reserves its expected size before the change. If it is larger than that and its memory is not free, the change
+//! is made all the same: then the response has its status and its headers, and no body (`Preference-Applied: return=minimal`, RFC 7240).
+//! A change of unknown size reserves nothing in advance: its body may arrive slowly, and would retain the reservation.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use hub::{Actor, AuthenticatedAgent};
 use parking_lot::Mutex;
-use source::memory_budget::MemoryExhausted;
+use source::memory_budget::{MemoryExhausted, RESERVE_WAIT};
 
+use self::sizes::{ResponseSizes, SMALL_BYTES, SizeKey, UserResponseSizes, response_size};
 use crate::access::{RouteKind, refuse_busy, route_kind};
 use crate::client_shares::{
     ClientReservation, RESPONSES_TO_AGENTS, RESPONSES_TO_USERS, UNKNOWN_RESPONSES_TO_USERS,
 };
+use crate::console::run_beside_others;
+use crate::custom_verb::INTERNAL_SEPARATOR;
 use crate::input::preferred_wait;
 use crate::problem::ApiError;
 use crate::site::Site;
 
-/// Responses of at most this many bytes need no reservation.
-const SMALL_BYTES: u64 = 64 << 10;
+mod sizes;
+
 /// What a response of unknown size reserves while it is built.
-const UNKNOWN_BYTES: u64 = 1 << 20;
+const UNKNOWN_BYTES: u64 = 2 << 20;
+/// The same for a page, which has the text of a workload several times.
+const UNKNOWN_PAGE_BYTES: u64 = 8 << 20;
 /// The same for a bundle that an agent requests: many agents request one at once.
 const UNKNOWN_BUNDLE_BYTES: u64 = 256 << 10;
 /// What a response needs while it is built, as a multiple of its size: its values are larger than their text.
 const BUILD_FACTOR: u64 = 4;
+/// The same for a page.
+const PAGE_FACTOR: u64 = 6;
 /// The same for a bundle: it is decrypted, and not parsed.
 const BUNDLE_FACTOR: u64 = 2;
-/// How many sizes are remembered.
-const MAX_SIZES: usize = 4_000;
-/// Longest address whose size is remembered, in bytes.
-const MAX_KEY_BYTES: usize = 512;
+/// Verbs of the API that change nothing, although they are requested by `POST`.
+const READ_VERBS: [&str; 3] = ["preview", "render", "validate"];
 
-/// The sizes of the last responses to users, by address.
-static SIZES: LazyLock<ResponseSizes> = LazyLock::new(ResponseSizes::default);
+/// The sizes of responses to users.
+static SIZES: LazyLock<UserResponseSizes> = LazyLock::new(UserResponseSizes::default);
 /// The sizes of bundles, by digest.
 static BUNDLE_SIZES: LazyLock<ResponseSizes> = LazyLock::new(ResponseSizes::default);
 
-/// The sizes of the last responses, by what was requested.
-#[derive(Default)]
-struct ResponseSizes(Mutex<HashMap<String, u64>>);
+static PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// A body with the reservation of its memory, which ends when its last byte is sent.
 struct ReservedBytes {
@@ -63,60 +71,113 @@ impl AsRef<[u8]> for ReservedBytes {
     }
 }
 
-impl ResponseSizes {
-    /// What a response will need while it is built, as a multiple of the last one; `None` if there was none.
-    fn find_expected_bytes(&self, key: &str, factor: u64) -> Option<u64> {
-        let size = self.0.lock().get(key).copied()?;
-        Some(if size > SMALL_BYTES { size.saturating_mul(factor) } else { 0 })
-    }
+/// In the extensions of a read: the memory in which its response is built. Work that goes on without its client, as the rendering of a page
+/// does, retains it to its end.
+#[derive(Clone)]
+pub struct ResponseMemory(Arc<Mutex<Option<ReadReservations>>>);
 
-    /// Remembers the size of a response, unless it is an error or a stream.
-    fn record(&self, key: String, response: &Response) {
-        let size = response.body().size_hint().exact().filter(|_| response.status().is_success());
-        let Some(size) = size.filter(|_| !key.is_empty() && key.len() <= MAX_KEY_BYTES) else { return };
-        let mut sizes = self.0.lock();
-        if sizes.len() >= MAX_SIZES && !sizes.contains_key(&key) {
-            // Any of them: its next response counts as one of unknown size.
-            let removed = sizes.keys().next().cloned();
-            if let Some(removed) = removed {
-                sizes.remove(&removed);
-            }
-        }
-        sizes.insert(key, size);
+impl ResponseMemory {
+    /// That of a request; `None` if nothing is reserved for it.
+    pub fn of_request(request: &Request) -> Option<Self> {
+        request.extensions().get().cloned()
     }
 }
 
-/// Middleware: reserves memory for the large response to a read of a signed-in user or a program.
+/// What a read has reserved.
+struct ReadReservations {
+    memory: ClientReservation,
+    /// What a response of unknown size reserves until it is built.
+    _until_built: Option<ClientReservation>,
+}
+
+/// Middleware: reserves memory for the large response to a signed-in user or a program.
 pub async fn reserve_response(State(site): State<Site>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let kind = route_kind(&site, &path);
     let user = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
-    let Some(user) = user.filter(|_| is_read(request.method(), kind)) else {
+    let Some(user) = user.filter(|_| is_counted(kind)) else {
         return next.run(request).await;
     };
-    let is_get = request.method() == Method::GET;
-    let key = size_key(request.uri());
-    let headers = request.headers().clone();
-    let (expected, unknown) = match SIZES.find_expected_bytes(&key, BUILD_FACTOR) {
-        // It would keep its reservation for as long as it waits.
-        _ if is_waiting(&request, kind) => (0, 0),
-        Some(bytes) => (bytes, 0),
-        None => (0, UNKNOWN_BYTES),
+    let (headers, method) = (request.headers().clone(), request.method().clone());
+    let response = match method {
+        Method::GET | Method::HEAD => respond_to_read(user, kind, request, next).await,
+        Method::OPTIONS | Method::TRACE => return next.run(request).await,
+        _ => respond_to_change(user, kind, request, next).await,
     };
-    let reserved = async {
-        let _until_built = UNKNOWN_RESPONSES_TO_USERS.reserve(user.clone(), unknown).await?;
-        let memory = RESPONSES_TO_USERS.reserve(user, expected).await?;
-        let response = next.run(request).await;
-        // A response to `HEAD` is built as that to `GET`, and has no body.
-        if is_get {
-            SIZES.record(key, &response);
-        }
-        attach(memory, response).await
-    };
-    match reserved.await {
+    match response {
         Ok(response) => response,
         Err(exhausted) => refuse_busy(&site, &path, &headers, exhausted),
     }
+}
+
+async fn respond_to_read(
+    user: String,
+    kind: RouteKind,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, MemoryExhausted> {
+    let key = SizeKey::of_read(&user, request.uri());
+    // It would retain its reservation for as long as it waits.
+    let waits = is_waiting(&request, kind);
+    let reserved = if waits {
+        ReadReservations { memory: RESPONSES_TO_USERS.reserve(user, 0).await?, _until_built: None }
+    } else {
+        reserve_for_read(user, kind, &key).await?
+    };
+    let memory = ResponseMemory(Arc::new(Mutex::new(Some(reserved))));
+    request.extensions_mut().insert(memory.clone());
+    // What is large is decrypted, parsed and written for long.
+    let is_large = !waits && SIZES.find(&key).is_none_or(|size| size > SMALL_BYTES);
+    let response = run_beside_others(is_large, Box::pin(next.run(request))).await;
+    SIZES.record(&key, &response);
+    let reserved = memory.0.lock().take();
+    match reserved {
+        Some(ReadReservations { memory, _until_built }) => attach(memory, response, Duration::ZERO).await,
+        None => Ok(response),
+    }
+}
+
+/// What a read needs while its response is built. The size of a response may become known while it waits for the memory of an unknown one.
+async fn reserve_for_read(
+    user: String,
+    kind: RouteKind,
+    key: &SizeKey,
+) -> Result<ReadReservations, MemoryExhausted> {
+    let (factor, unknown) = match kind {
+        RouteKind::Page => (PAGE_FACTOR, UNKNOWN_PAGE_BYTES),
+        _ => (BUILD_FACTOR, UNKNOWN_BYTES),
+    };
+    let mut until_built = None;
+    if SIZES.find(key).is_none() {
+        until_built = Some(UNKNOWN_RESPONSES_TO_USERS.reserve(user.clone(), unknown).await?);
+    }
+    let size = SIZES.find(key);
+    if size.is_some() {
+        until_built = None;
+    }
+    let memory = RESPONSES_TO_USERS.reserve(user, needed_bytes(size, factor)).await?;
+    Ok(ReadReservations { memory, _until_built: until_built })
+}
+
+async fn respond_to_change(
+    user: String,
+    kind: RouteKind,
+    request: Request,
+    next: Next,
+) -> Result<Response, MemoryExhausted> {
+    let key = SizeKey::of_change(&user, request.method(), request.uri());
+    // Server functions that change something have small responses.
+    let changes_nothing = kind == RouteKind::ServerFn || has_read_verb(request.uri().path());
+    let expected = needed_bytes(SIZES.find(&key), BUILD_FACTOR);
+    let memory = RESPONSES_TO_USERS.reserve(user, expected).await?;
+    let response = run_beside_others(expected > 0, Box::pin(next.run(request))).await;
+    SIZES.record(&key, &response);
+    attach_to_change(memory, response, changes_nothing, RESERVE_WAIT).await
+}
+
+/// What a response of this size needs while it is built; nothing if it is small or unknown.
+fn needed_bytes(size: Option<u64>, factor: u64) -> u64 {
+    size.filter(|size| *size > SMALL_BYTES).map_or(0, |size| size.saturating_mul(factor))
 }
 
 /// Middleware: the same for a read of an agent, which has presented its certificate.
@@ -128,15 +189,18 @@ pub async fn reserve_agent_response(request: Request, next: Next) -> Response {
     // The same bundle is served to many clusters. Everything else waits for changes.
     let digest = request.uri().path().rsplit_once("/bundle/").map(|(_, digest)| digest.to_owned());
     let key = digest.unwrap_or_default();
-    let expected = match key.is_empty() {
-        true => 0,
-        false => BUNDLE_SIZES.find_expected_bytes(&key, BUNDLE_FACTOR).unwrap_or(UNKNOWN_BUNDLE_BYTES),
+    let expected = match BUNDLE_SIZES.get(&key) {
+        _ if key.is_empty() => 0,
+        None => UNKNOWN_BUNDLE_BYTES,
+        known => needed_bytes(known, BUNDLE_FACTOR),
     };
     let reserved = async {
         let memory = RESPONSES_TO_AGENTS.reserve(cluster, expected).await?;
         let response = next.run(request).await;
-        BUNDLE_SIZES.record(key, &response);
-        attach(memory, response).await
+        if let Some(size) = response_size(&response).filter(|_| response.status().is_success()) {
+            BUNDLE_SIZES.insert(&key, size);
+        }
+        attach(memory, response, Duration::ZERO).await
     };
     match reserved.await {
         Ok(response) => response,
@@ -144,10 +208,14 @@ pub async fn reserve_agent_response(request: Request, next: Next) -> Response {
     }
 }
 
-/// Whether a request reads something that is built in memory and may be refused.
-fn is_read(method: &Method, kind: RouteKind) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
-        && matches!(kind, RouteKind::Api | RouteKind::ServerFn | RouteKind::Page)
+/// Whether the responses of a route are built in memory and counted.
+fn is_counted(kind: RouteKind) -> bool {
+    matches!(kind, RouteKind::Api | RouteKind::ServerFn | RouteKind::Page)
+}
+
+/// Whether a path has a verb that changes nothing.
+fn has_read_verb(path: &str) -> bool {
+    path.rsplit_once(INTERNAL_SEPARATOR).is_some_and(|(_, verb)| READ_VERBS.contains(&verb))
 }
 
 /// Whether a read waits for something: for the results of a plan by `?wait=…`, which other operations do not have, or for the status of a
@@ -160,12 +228,41 @@ fn is_waiting(request: &Request, kind: RouteKind) -> bool {
     kind == RouteKind::Api && (has_wait || prefers_wait)
 }
 
-/// The response with as much memory as it needs until it is sent. It is built already: what is not free now is refused.
-async fn attach(mut memory: ClientReservation, response: Response) -> Result<Response, MemoryExhausted> {
+/// The response to a change, with as much memory as it needs until it is sent. Without that memory, only what changed nothing is refused.
+async fn attach_to_change(
+    memory: ClientReservation,
+    response: Response,
+    changes_nothing: bool,
+    wait: Duration,
+) -> Result<Response, MemoryExhausted> {
+    if changes_nothing || !response.status().is_success() {
+        return attach(memory, response, wait).await;
+    }
+    let mut minimal = response.status().into_response();
+    minimal.headers_mut().clone_from(response.headers());
+    match attach(memory, response, wait).await {
+        Ok(response) => Ok(response),
+        Err(exhausted) => {
+            tracing::warn!(%exhausted, "the response to a change is sent without its body");
+            let headers = minimal.headers_mut();
+            headers.remove(CONTENT_LENGTH);
+            headers.remove(CONTENT_TYPE);
+            headers.insert(PREFERENCE_APPLIED.clone(), HeaderValue::from_static("return=minimal"));
+            Ok(minimal)
+        }
+    }
+}
+
+/// The response with as much memory as it needs until it is sent. It is built already: what is not free within this time is refused.
+async fn attach(
+    mut memory: ClientReservation,
+    response: Response,
+    wait: Duration,
+) -> Result<Response, MemoryExhausted> {
     let Some(size) = response.body().size_hint().exact().filter(|size| *size > SMALL_BYTES) else {
         return Ok(response);
     };
-    memory.resize(size).await?;
+    memory.resize(size, wait).await?;
     let (head, body) = response.into_parts();
     match to_bytes(body, usize::MAX).await {
         Ok(bytes) => {
@@ -177,12 +274,6 @@ async fn attach(mut memory: ClientReservation, response: Response) -> Result<Res
             Ok(ApiError::from_status(StatusCode::INTERNAL_SERVER_ERROR).into_response())
         }
     }
-}
-
-/// What a response is remembered by; empty for an address that is too long.
-fn size_key(uri: &Uri) -> String {
-    let address = uri.path_and_query().map_or_else(|| uri.path(), |address| address.as_str());
-    if address.len() > MAX_KEY_BYTES { String::new() } else { address.to_owned() }
 }
 
 #[cfg(test)]
@@ -206,7 +297,7 @@ mod tests {
         static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
         static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
         let memory = SHARES.reserve("ada".to_owned(), 3 << 20).await.unwrap();
-        let sent = attach(memory, response(1 << 20)).await.unwrap();
+        let sent = attach(memory, response(1 << 20), Duration::ZERO).await.unwrap();
         assert_eq!(BUDGET.free_bytes(), 7 << 20, "what was needed to build it is free again");
         assert_eq!(sent.body().size_hint().exact(), Some(1 << 20));
         let mut bytes = to_bytes(sent.into_body(), usize::MAX).await.unwrap();
@@ -224,13 +315,13 @@ mod tests {
         let reserve =
             async |client: &str, bytes: u64| SHARES.reserve(client.to_owned(), bytes).await.unwrap();
         let others = (BUDGET.reserve(1 << 20).await.unwrap(), reserve("bob", 2 << 20).await);
-        let refused = attach(reserve("ada", 0).await, response(2 << 20)).await.unwrap_err();
+        let refused = attach(reserve("ada", 0).await, response(2 << 20), Duration::ZERO).await.unwrap_err();
         assert!(refused.to_string().contains("a test (4 MiB)"), "{refused}");
         assert_eq!(BUDGET.free_bytes(), 1 << 20);
         let rest = BUDGET.reserve(1 << 20).await.unwrap();
-        attach(reserve("ada", 0).await, response(64 << 10)).await.unwrap();
+        attach(reserve("ada", 0).await, response(64 << 10), Duration::ZERO).await.unwrap();
         drop((others, rest));
-        attach(reserve("ada", 0).await, response(2 << 20)).await.unwrap();
+        attach(reserve("ada", 0).await, response(2 << 20), Duration::ZERO).await.unwrap();
     }
 
     #[tokio::test]
@@ -239,10 +330,10 @@ mod tests {
         static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
         let memory = SHARES.reserve("ada".to_owned(), BUILD_FACTOR * (3 << 20)).await.unwrap();
         assert_eq!(BUDGET.free_bytes(), 2 << 20, "while it is built");
-        let sent = attach(memory, response(3 << 20)).await.unwrap();
+        let sent = attach(memory, response(3 << 20), Duration::ZERO).await.unwrap();
         assert_eq!(BUDGET.free_bytes(), 2 << 20, "while it is sent");
         let memory = SHARES.reserve("bob".to_owned(), 0).await.unwrap();
-        attach(memory, response(2 << 20)).await.unwrap();
+        attach(memory, response(2 << 20), Duration::ZERO).await.unwrap();
         drop(sent);
     }
 
@@ -272,35 +363,6 @@ mod tests {
     }
 
     #[test]
-    fn p19_the_next_response_is_expected_to_be_as_large_as_the_last_one() {
-        let sizes = ResponseSizes::default();
-        let address = "/api/v1/projects/default/workloads/expected?x=1";
-        let key = || size_key(&address.parse().unwrap());
-        assert_eq!(sizes.find_expected_bytes(&key(), 4), None);
-        sizes.record(key(), &response(1 << 20));
-        assert_eq!(sizes.find_expected_bytes(&key(), 4), Some(4 << 20));
-        sizes.record(key(), &(StatusCode::SERVICE_UNAVAILABLE, "busy").into_response());
-        assert_eq!(sizes.find_expected_bytes(&key(), 4), Some(4 << 20), "an error is not the response");
-        sizes.record(key(), &response(100));
-        assert_eq!(sizes.find_expected_bytes(&key(), 4), Some(0));
-        let long = format!("/{}", "a".repeat(MAX_KEY_BYTES));
-        sizes.record(size_key(&long.parse().unwrap()), &response(100));
-        assert_eq!(sizes.find_expected_bytes(&size_key(&long.parse().unwrap()), 4), None);
-    }
-
-    #[test]
-    fn p19_sizes_beyond_the_limit_replace_one_and_not_all() {
-        let sizes = ResponseSizes::default();
-        for number in 0..=MAX_SIZES {
-            sizes.record(number.to_string(), &response(100));
-        }
-        let known =
-            (0..=MAX_SIZES).filter(|number| sizes.find_expected_bytes(&number.to_string(), 4).is_some());
-        assert_eq!(known.count(), MAX_SIZES);
-        assert_eq!(sizes.find_expected_bytes(&MAX_SIZES.to_string(), 4), Some(0), "the last one is known");
-    }
-
-    #[test]
     fn p19_a_read_that_waits_is_recognized_and_no_other_one_evades_its_reservation() {
         let waits = |address: &str, prefer: &str, kind: RouteKind| {
             let request = Request::get(address).header("prefer", prefer).body(Body::empty()).unwrap();
@@ -318,11 +380,59 @@ mod tests {
     }
 
     #[test]
-    fn p19_pages_and_reads_of_the_api_are_counted_with_both_methods_and_changes_are_not() {
+    fn p19_responses_to_signed_in_users_are_counted_and_public_ones_are_not() {
         for kind in [RouteKind::Api, RouteKind::ServerFn, RouteKind::Page] {
-            assert!(is_read(&Method::GET, kind) && is_read(&Method::HEAD, kind), "{kind:?}");
-            assert!(!is_read(&Method::POST, kind), "{kind:?}");
+            assert!(is_counted(kind), "{kind:?}");
         }
-        assert!(!is_read(&Method::GET, RouteKind::Public));
+        assert!(!is_counted(RouteKind::Public) && !is_counted(RouteKind::Signed));
+        assert!(has_read_verb("/api/v1/projects/default/workloads/web/-/validate"));
+        assert!(!has_read_verb("/api/v1/projects/default/workloads/web/-/publish"));
+        assert!(!has_read_verb("/api/v1/projects/default/workloads/validate"));
+    }
+
+    #[tokio::test]
+    async fn p19_a_change_whose_response_gets_no_memory_is_answered_without_a_body_and_what_changed_nothing_is_refused()
+     {
+        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 4 << 20));
+        static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
+        let others = BUDGET.reserve(3 << 20).await.unwrap();
+        let changed = || {
+            let mut response = response(2 << 20);
+            *response.status_mut() = StatusCode::CREATED;
+            response.headers_mut().insert("etag", HeaderValue::from_static("\"7\""));
+            response
+        };
+        let memory = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
+        let minimal = attach_to_change(memory, changed(), false, Duration::ZERO).await.unwrap();
+        assert_eq!((minimal.status(), minimal.body().size_hint().exact()), (StatusCode::CREATED, Some(0)));
+        assert_eq!(minimal.headers()["etag"], "\"7\"");
+        assert_eq!(minimal.headers()["preference-applied"], "return=minimal");
+        let memory = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
+        assert!(attach_to_change(memory, changed(), true, Duration::ZERO).await.is_err());
+        let memory = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
+        let rejected = (StatusCode::UNPROCESSABLE_ENTITY, vec![b'a'; 2 << 20]).into_response();
+        assert!(
+            attach_to_change(memory, rejected, false, Duration::ZERO).await.is_err(),
+            "nothing was changed"
+        );
+        drop(others);
+        let memory = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
+        let complete = attach_to_change(memory, changed(), false, Duration::ZERO).await.unwrap();
+        assert_eq!(complete.body().size_hint().exact(), Some(2 << 20));
+        assert_eq!(BUDGET.free_bytes(), 2 << 20);
+    }
+
+    #[tokio::test]
+    async fn p19_a_read_of_unknown_size_reserves_what_is_usual_and_of_a_known_one_what_it_needs() {
+        let key = SizeKey::of_read("eve", &"/workloads/of-a-test".parse().unwrap());
+        let share = UNKNOWN_RESPONSES_TO_USERS.reserve("eve".to_owned(), 0).await.unwrap();
+        let free = share.free_bytes();
+        let unknown = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
+        assert_eq!(share.free_bytes(), free - UNKNOWN_PAGE_BYTES.min(free));
+        drop(unknown);
+        SIZES.record(&key, &response(1 << 20));
+        let known = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
+        assert_eq!(share.free_bytes(), free);
+        drop(known);
     }
 }

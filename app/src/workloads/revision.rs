@@ -10,11 +10,11 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 use serde::{Deserialize, Serialize};
 
 use super::history_tab::revision_actions;
+use super::queries::{FileData, create_file_resource, omission_note};
 use crate::components::{Age, CopyBlock, StateCounts, StateStrip, pluralize, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
-use crate::resource::create_resource;
 
 mod comparison;
 
@@ -23,8 +23,11 @@ use comparison::{AGAINST, CLUSTER, show_comparison};
 /// Data of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevisionData {
-    /// The revision, with the texts of its files.
+    /// The revision, with the texts of its files unless they are left out.
     pub view: RevisionView,
+    /// The bytes of its files, if their texts are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted_bytes: Option<u32>,
     /// The current workload, without the texts of its files.
     pub workload: WorkloadView,
     /// Its rollout, if it had waves.
@@ -35,21 +38,28 @@ pub struct RevisionData {
     pub read_at: Timestamp,
 }
 
-/// Reads the page.
+impl FileData for RevisionData {
+    fn omitted_bytes(&self) -> Option<u32> {
+        self.omitted_bytes
+    }
+}
+
+/// Reads the page; without the texts of large files, unless `is_whole`.
 #[server(prefix = "/api/fn", endpoint = "revision_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn revision_read(
     name: String,
     number: u32,
     against: Option<u32>,
     cluster: Option<String>,
+    #[server(default)] is_whole: bool,
 ) -> AppResult<RevisionData> {
-    use super::source::limits::clear_texts;
+    use super::source::limits::{clear_large_texts, clear_texts};
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
     let cluster = cluster.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
     let comparison = hub::RevisionComparison { against, cluster };
-    let hub::RevisionDetails { view, mut workload, rollout } =
+    let hub::RevisionDetails { mut view, mut workload, rollout } =
         host::into_app_result(hub.get_revision_details(&name, number, &comparison).await)?;
     let newest = host::into_app_result(hub.list_revisions(&name, &ListQuery::default()).await)?;
     let mut others: Vec<u32> = newest.items.iter().map(|revision| revision.number).collect();
@@ -59,7 +69,8 @@ pub async fn revision_read(
     others.dedup();
     clear_texts(&mut workload.workload.draft.source);
     workload.published_revision = None;
-    Ok(RevisionData { view, workload, rollout, others, read_at: hub.clock().now() })
+    let omitted_bytes = clear_large_texts(&mut view.revision.spec.source, is_whole);
+    Ok(RevisionData { view, omitted_bytes, workload, rollout, others, read_at: hub.clock().now() })
 }
 
 /// The page of a revision.
@@ -76,9 +87,11 @@ pub fn RevisionPage() -> impl IntoView {
     let cluster = Memo::new(move |_| query.read().get(CLUSTER));
     let id = RwSignal::new(None);
     let version = live::watch_version(move || id.get().map(Topic::Workload));
-    let data = create_resource(
+    let data = create_file_resource(
         move || (name.get(), number.get(), against.get(), cluster.get(), version.get()),
-        |(name, number, against, cluster, _)| revision_read(name, number, against, cluster),
+        |(name, number, against, cluster, _), is_whole| {
+            revision_read(name, number, against, cluster, is_whole)
+        },
     );
     Effect::new(move |_| id.set(data.get().and_then(Result::ok).map(|data| data.workload.workload.id)));
     view! {
@@ -89,7 +102,7 @@ pub fn RevisionPage() -> impl IntoView {
 }
 
 fn show_revision(data: RevisionData) -> AnyView {
-    let RevisionData { view, workload, rollout, others, read_at: at } = data;
+    let RevisionData { view, omitted_bytes, workload, rollout, others, read_at: at } = data;
     let name = workload.workload.name.clone();
     let comparison = show_comparison(&name, &view, &others);
     let revision = view.revision;
@@ -116,7 +129,10 @@ fn show_revision(data: RevisionData) -> AnyView {
             {revision_status(&workload, revision.number)}
             {rollout.map(|rollout| rollout_summary(&rollout, at))}
             {comparison}
-            {show_source(&revision.spec.source, renderer)}
+            {match omitted_bytes {
+                Some(bytes) => omission_note(bytes),
+                None => show_source(&revision.spec.source, renderer),
+            }}
         </div>
     }
     .into_any()

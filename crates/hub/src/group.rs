@@ -1,5 +1,7 @@
 //! Verbs and queries on cluster groups (S1-1, S1-2): named sets that placements and overrides reference.
 
+use std::collections::HashSet;
+
 use domain::authorization::UserAction;
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::labels::InvalidSelector;
@@ -88,12 +90,34 @@ impl Hub {
         Ok(tx)
     }
 
+    /// Whether there is an exclusive group with this name.
+    pub async fn is_exclusive_group(&self, name: &str) -> Result<bool, Error> {
+        let mut tx = self.read().await?;
+        Ok(store::group::get_by_name(&mut tx, name).await?.is_some_and(|group| group.exclusive))
+    }
+
     /// Creates or changes a group, by name; every published workload is placed again. With `expected` the group has to
     /// have that revision: [`Error::RevisionConflict`] otherwise.
     pub async fn save_group(
         &self,
         actor: &Actor,
         group: ClusterGroup,
+        expected: Option<i64>,
+    ) -> Result<ClusterGroup, Error> {
+        let exclusive = Some(group.exclusive);
+        self.put_group(actor, group, exclusive, expected).await
+    }
+
+    /// The same, with `exclusive` in place of that of the group; without it, a stored group stays what it is, and a new one is not
+    /// exclusive.
+    ///
+    /// # Errors
+    /// As [`Self::save_group`].
+    pub async fn put_group(
+        &self,
+        actor: &Actor,
+        group: ClusterGroup,
+        exclusive: Option<bool>,
         expected: Option<i64>,
     ) -> Result<ClusterGroup, Error> {
         actor.authorize(UserAction::ChangeGroups)?;
@@ -108,7 +132,8 @@ impl Hub {
         }
         // Features have verbs of their own.
         let features = old.as_ref().map(|old| old.features.clone()).unwrap_or_default();
-        let group = ClusterGroup { features, ..group };
+        let stored = old.as_ref().is_some_and(|old| old.exclusive);
+        let group = ClusterGroup { features, exclusive: exclusive.unwrap_or(stored), ..group };
         self.store_group(tx, actor, GroupChange { group, old, removal: Removal::AfterNotice }).await
     }
 
@@ -147,6 +172,7 @@ impl Hub {
         actor: &Actor,
         GroupChange { group, old, removal }: GroupChange,
     ) -> Result<(ClusterGroup, CommitEffects, u16), Error> {
+        let group = ClusterGroup { members: without_repetitions(&group.members), ..group };
         let mut findings = check_group(&group);
         if findings.is_empty() {
             findings.extend(exclusive::check_group_change(tx, old.as_ref(), &group).await?);
@@ -266,6 +292,12 @@ struct GroupChange {
     /// The stored one; `None` for a new group.
     old: Option<ClusterGroup>,
     removal: Removal,
+}
+
+/// The names in their order, each of them once.
+fn without_repetitions(names: &[String]) -> Vec<String> {
+    let mut found: HashSet<&String> = HashSet::new();
+    names.iter().filter(|name| found.insert(*name)).cloned().collect()
 }
 
 fn check_group(group: &ClusterGroup) -> Vec<Finding> {

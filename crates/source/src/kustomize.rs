@@ -11,7 +11,7 @@ use std::sync::Arc;
 use domain::workload::SourceFile;
 
 use crate::messages::{is_about_outside_file, redact};
-use crate::sandbox::{RUN_TIMEOUT, RunEnd, SETUP_FAILED, Sandbox, SandboxNotClosed, run_process};
+use crate::sandbox::{GO_CRASHED, RUN_TIMEOUT, RunEnd, SETUP_FAILED, Sandbox, SandboxNotClosed, run_process};
 use crate::scratch::{create_private_folder, write_private_file};
 
 mod find;
@@ -73,7 +73,8 @@ impl KustomizeFailed {
             return Self { is_temporary: true, ..Self::new(message, "Look at the log of the server.") };
         }
         let has = |part: &str| messages.contains(part);
-        if status.code().is_none() || has("out of memory") || has("cannot allocate memory") {
+        let has_crashed = status.code().is_none_or(|code| code == GO_CRASHED);
+        if has_crashed || has("out of memory") || has("cannot allocate memory") {
             let message = "Rendering the kustomization exceeded the limits on CPU time or memory.";
             return Self::new(message, "Use fewer or smaller files.");
         }

@@ -105,9 +105,10 @@ impl fmt::Display for MemoryExhausted {
 impl std::error::Error for MemoryExhausted {}
 
 impl MemoryBudget {
-    /// A budget of this many bytes.
+    /// A budget of this many bytes, in whole units: otherwise nothing could reserve all of it.
     pub fn new(purpose: &'static str, bytes: u64) -> Self {
-        Self { purpose, bytes, free: Arc::new(Semaphore::new((bytes / UNIT_BYTES) as usize)) }
+        let units = (bytes / UNIT_BYTES).max(1);
+        Self { purpose, bytes: units * UNIT_BYTES, free: Arc::new(Semaphore::new(units as usize)) }
     }
 
     /// A budget of `most` bytes, and at most so many parts of 32 of the memory that the process may use.
@@ -252,6 +253,14 @@ mod tests {
         ];
         let together: u64 = budgets.iter().map(|budget| budget.bytes).sum();
         assert!(process_memory().is_none_or(|memory| together <= memory / 6 * 5), "{together}");
+    }
+
+    #[tokio::test]
+    async fn p19_all_of_a_budget_that_is_no_whole_number_of_units_can_be_reserved() {
+        let budget = MemoryBudget::new("half of an odd number of units", 3 * UNIT_BYTES / 2);
+        let all = budget.reserve_within(u64::MAX, NO_WAIT).await.unwrap();
+        assert_eq!((budget.bytes(), budget.free_bytes()), (UNIT_BYTES, 0));
+        drop(all);
     }
 
     #[tokio::test]

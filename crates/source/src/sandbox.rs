@@ -34,6 +34,8 @@ pub const COMMAND: &str = "sandbox-exec";
 pub const FILE_BYTES: u64 = 32 << 20;
 /// The exit code if the sandbox can't be entered; programs rarely use it.
 pub const SETUP_FAILED: u8 = 125;
+/// Exit code of a program in Go that crashed, as it does where it gets no memory: then its messages are a stack.
+pub(crate) const GO_CRASHED: i32 = 2;
 
 /// What to do if the kernel does not close the sandbox.
 const NOT_CLOSED_HINT: &str = "Run the server on Linux 5.13 or newer with Landlock and seccomp, or start it with \

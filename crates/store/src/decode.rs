@@ -148,12 +148,16 @@ pub(crate) fn decode_row<T>(
     table: &'static str,
     read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
 ) -> Result<Option<T>, Error> {
-    let Some(row) = row else { return Ok(None) };
-    read(&RowReader { row: &row, table }).map(Some).map_err(|why| Error::InvalidRow {
-        table,
-        id: row_key(&row),
-        why,
-    })
+    row.map(|row| decode_one(&row, table, read)).transpose()
+}
+
+/// Decodes a row. Errors: [`Error::InvalidRow`] if it is invalid.
+pub(crate) fn decode_one<T>(
+    row: &StoredRow,
+    table: &'static str,
+    read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
+) -> Result<T, Error> {
+    read(&RowReader { row, table }).map_err(|why| Error::InvalidRow { table, id: row_key(row), why })
 }
 
 /// Decodes every row. Errors: [`Error::InvalidRow`] for the first invalid one. A shorter list would be acted on as if
@@ -163,10 +167,7 @@ pub(crate) fn decode_rows<T>(
     table: &'static str,
     read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
 ) -> Result<Vec<T>, Error> {
-    let decode = |row: &StoredRow| {
-        read(&RowReader { row, table }).map_err(|why| Error::InvalidRow { table, id: row_key(row), why })
-    };
-    rows.iter().map(decode).collect()
+    rows.iter().map(|row| decode_one(row, table, &read)).collect()
 }
 
 /// Decodes the readable rows of a list that is only displayed. Invalid ones are left out, and logged with their number.

@@ -7,8 +7,8 @@ use domain::page::{ListQuery, Page};
 use domain::workload::Revision;
 use domain::{ClusterId, Timestamp, WorkloadId};
 
-use crate::decode::{decode_page, decode_row};
-use crate::sql::{Sql, sql, to_json};
+use crate::decode::{decode_one, decode_page, decode_row};
+use crate::sql::{Sql, StoredRow, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx, cursor, spec_reference};
 
@@ -65,15 +65,36 @@ pub async fn add_helm_versions(
         .map(drop)
 }
 
+/// A revision as it is stored. To decrypt and to parse a large one takes long, and needs no connection.
+pub struct StoredRevision(StoredRow);
+
+impl StoredRevision {
+    /// The revision.
+    ///
+    /// # Errors
+    /// [`Error::InvalidRow`]
+    pub fn decode(&self) -> Result<Revision, Error> {
+        decode_one(&self.0, "revision", read_row)
+    }
+}
+
 /// One revision of a workload.
 pub async fn get(tx: &mut Tx, workload: WorkloadId, number: u32) -> Result<Option<Revision>, Error> {
+    find_stored(tx, workload, number).await?.map(|stored| stored.decode()).transpose()
+}
+
+async fn find_stored(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    number: u32,
+) -> Result<Option<StoredRevision>, Error> {
     let row = select()
         .push(" AND number = $2")
         .bind_text(workload)
         .bind(i64::from(number))
         .fetch_optional(tx)
         .await?;
-    decode_row(row, "revision", read_row)
+    Ok(row.map(StoredRevision))
 }
 
 /// Who published a revision, and when.
@@ -115,8 +136,17 @@ pub async fn get_author_on_cluster(
 /// A revision that another row refers to. [`Error::MissingRow`] if it does not exist: that must not look like a workload
 /// without a published revision.
 pub async fn get_existing(tx: &mut Tx, workload: WorkloadId, number: u32) -> Result<Revision, Error> {
+    get_existing_stored(tx, workload, number).await?.decode()
+}
+
+/// The same as it is stored.
+pub async fn get_existing_stored(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    number: u32,
+) -> Result<StoredRevision, Error> {
     let missing = || Error::MissingRow { table: "revision", id: format!("{workload}/{number}") };
-    get(tx, workload, number).await?.ok_or_else(missing)
+    find_stored(tx, workload, number).await?.ok_or_else(missing)
 }
 
 /// Number of the newest revision of a workload; 0 if it has none.

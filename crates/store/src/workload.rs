@@ -2,16 +2,16 @@
 
 use domain::notification::IncidentSubject;
 use domain::owner::normalize_owners;
-use domain::workload::{LatestEdit, Workload, WorkloadSpec};
+use domain::workload::{LatestEdit, Workload, WorkloadHead, WorkloadSpec};
 use domain::{ProjectId, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_one, decode_row, decode_rows};
 use crate::git;
 use crate::label::{self, LabelOwner};
 use crate::queue::{INCIDENTS, PLACER};
 use crate::sealed::EncryptionMode;
 use crate::sealed::columns::WORKLOAD_DRAFT;
-use crate::sql::{Sql, like_pattern, sql, to_json};
+use crate::sql::{Sql, StoredRow, like_pattern, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx, spec_reference};
 
@@ -98,15 +98,46 @@ fn read_workload(row: &RowReader<'_>) -> Result<Workload, DecodeError> {
     Ok(workload)
 }
 
-/// The workload with this name.
-pub async fn get_by_name(tx: &mut Tx, project: ProjectId, name: &str) -> Result<Option<Workload>, Error> {
+/// A workload as it is stored. To decrypt and to parse a large draft takes long, and needs no connection.
+pub struct StoredWorkload(StoredRow);
+
+impl StoredWorkload {
+    /// The workload without its draft.
+    ///
+    /// # Errors
+    /// [`Error::InvalidRow`]
+    pub fn head(&self) -> Result<WorkloadHead, Error> {
+        decode_one(&self.0, "workload", head::read)
+    }
+
+    /// The workload.
+    ///
+    /// # Errors
+    /// [`Error::InvalidRow`]
+    pub fn decode(&self) -> Result<Workload, Error> {
+        decode_one(&self.0, "workload", read_workload)
+    }
+}
+
+/// The workload with this name, as it is stored.
+pub async fn find_stored(
+    tx: &mut Tx,
+    project: ProjectId,
+    name: &str,
+) -> Result<Option<StoredWorkload>, Error> {
     let row = select()
         .push("project_id = $1 AND name = $2")
         .bind_text(project)
         .bind_text(name)
         .fetch_optional(tx)
         .await?;
-    decode_row(row, "workload", read_workload)
+    Ok(row.map(StoredWorkload))
+}
+
+/// The workload with this name.
+pub async fn get_by_name(tx: &mut Tx, project: ProjectId, name: &str) -> Result<Option<Workload>, Error> {
+    let stored = find_stored(tx, project, name).await?;
+    stored.map(|stored| stored.decode()).transpose()
 }
 
 /// The latest edit of the workload with this name.

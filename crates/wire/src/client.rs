@@ -156,13 +156,29 @@ fn if_match(revision: i64) -> (HeaderName, HeaderValue) {
     (http::header::IF_MATCH, value)
 }
 
+/// The cause of a successful response without the body that it has otherwise.
+const NO_BODY: &str =
+    "it has no body. A server without memory for a large response sends none after a change: read the object";
+
 fn decode<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(body).map_err(|error| Error::InvalidResponse { status, cause: error.to_string() })
+    let explain = |error: serde_json::Error| match body {
+        [] => NO_BODY.to_owned(),
+        _ => error.to_string(),
+    };
+    serde_json::from_slice(body).map_err(|error| Error::InvalidResponse { status, cause: explain(error) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_response_without_a_body_says_that_a_change_may_have_been_made() {
+        let error = decode::<String>(200, b"").unwrap_err().to_string();
+        assert!(error.contains("(status 200)") && error.contains("read the object"), "{error}");
+        let error = decode::<String>(200, b"{").unwrap_err().to_string();
+        assert!(!error.contains("read the object"), "{error}");
+    }
 
     #[test]
     fn a_server_url_must_be_http_without_credentials() {

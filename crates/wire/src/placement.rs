@@ -27,9 +27,9 @@ pub struct ClusterGroupPut {
     /// Additionally every cluster with these labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
-    /// Whether its clusters, by name and by selector, may be in no other group.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub exclusive: bool,
+    /// Whether its clusters, by name and by selector, may be in no other group; without it, a stored group stays what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclusive: Option<bool>,
     /// Values that charts have on these clusters, whatever a workload or an override sets, as YAML.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub locked_values: String,
@@ -39,6 +39,6 @@ impl From<ClusterGroup> for ClusterGroupPut {
     /// What a client may change of a group.
     fn from(group: ClusterGroup) -> Self {
         let ClusterGroup { members, selector, exclusive, locked_values, .. } = group;
-        Self { members, selector, exclusive, locked_values }
+        Self { members, selector, exclusive: Some(exclusive), locked_values }
     }
 }

@@ -130,6 +130,34 @@ async fn put_group(server: &TestServer, name: &str, body: Value) -> crate::test_
     server.send_json(Method::PUT, &path(name), &[], &body).await
 }
 
+#[tokio::test]
+async fn g502_a_put_without_exclusive_leaves_a_group_what_it_is() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[]).await;
+    server.register_cluster("eu-2", &[]).await;
+    let edge = put_group(&server, "edge", json!({ "members": ["eu-1"], "exclusive": true })).await;
+    assert_eq!(edge.status, StatusCode::OK, "{}", edge.text);
+    put_group(&server, "prod", json!({ "members": ["eu-2"] })).await;
+    // It stays exclusive, so that it can't have a cluster of another group.
+    let both = json!({ "members": ["eu-1", "eu-2"] });
+    let refused = put_group(&server, "edge", both.clone()).await;
+    assert_eq!(refused.problem(), (422, "Invalid".to_owned()), "{}", refused.text);
+    let preview = server.post("/api/v1/cluster-groups/edge:preview", &both).await;
+    assert_eq!(preview.json()["findings"], refused.json()["findings"], "{}", preview.text);
+    let same = put_group(&server, "edge", json!({ "members": ["eu-1"] })).await;
+    assert_eq!(same.json()["exclusive"], json!(true), "{}", same.text);
+    let open = put_group(&server, "edge", json!({ "members": ["eu-1"], "exclusive": false })).await;
+    assert_eq!(open.json()["exclusive"], Value::Null, "{}", open.text);
+    assert_eq!(put_group(&server, "edge", both).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_member_that_is_named_twice_is_stored_once() {
+    let server = TestServer::start().await;
+    let saved = put_group(&server, "edge", group_with_members(&["eu-2", "eu-1", "eu-2"])).await;
+    assert_eq!(saved.json()["members"], json!(["eu-2", "eu-1"]), "{}", saved.text);
+}
+
 async fn list_conflicts(server: &TestServer, name: &str) -> Vec<String> {
     let read = server.get(&path(name)).await;
     let read = read.json();

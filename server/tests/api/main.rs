@@ -19,6 +19,7 @@ mod overrides;
 mod postgres;
 mod postgres_outages;
 mod problems;
+mod projects;
 mod roles;
 mod search;
 mod sessions;

@@ -17,9 +17,9 @@ const MAX_GROWTH: u64 = 600 * 1024;
 const SENT: &str = "HTTP/1.1 200";
 const BUSY: &str = "HTTP/1.1 503";
 
-/// Reads of a page of the console at the same time, and the size of the text that is in it.
-const PAGE_READS: usize = 60;
-const PAGE_TEXT_BYTES: usize = 3 << 20;
+/// Reads of a page of the console at the same time, and the size of the text that is in it: a larger one would be left out.
+const PAGE_READS: usize = 150;
+const PAGE_TEXT_BYTES: usize = 1000 << 10;
 
 const WORKLOAD: &str = "/api/v1/projects/default/workloads/large";
 
@@ -31,7 +31,7 @@ fn large_text(bytes: usize) -> String {
 }
 
 /// Requests a path with a header that authenticates, and reads the version and the status of the response.
-async fn begin_read(address: String, path: &str, header: String) -> (String, TcpStream) {
+async fn begin_read(address: String, path: String, header: String) -> (String, TcpStream) {
     let socket = TcpSocket::new_v4().unwrap();
     // What is not read stays at the server.
     socket.set_recv_buffer_size(8 << 10).unwrap();
@@ -66,6 +66,14 @@ pub async fn sign_in(server: &ServerProcess) -> String {
     format!("cookie: flotilla_session={session}")
 }
 
+/// The response to a request of a signed-in browser.
+async fn read(server: &ServerProcess, path: &str, cookie: &str) -> String {
+    let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{cookie}\r\n\r\n");
+    let mut stream = TcpStream::connect(&server.console).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    read_to_end(stream).await
+}
+
 /// How many responses have this status.
 fn count(answers: &[(String, TcpStream)], status: &str) -> usize {
     answers.iter().filter(|(line, _)| line == status).count()
@@ -86,7 +94,7 @@ async fn p19_many_large_responses_that_nobody_reads_need_a_bounded_amount_of_mem
     let mut reads = JoinSet::new();
     for _ in 0..READS {
         let header = format!("authorization: Bearer {}", server.token);
-        reads.spawn(begin_read(server.console.clone(), WORKLOAD, header));
+        reads.spawn(begin_read(server.console.clone(), WORKLOAD.to_owned(), header));
     }
     let answers = reads.join_all().await;
     let (sent, refused) = (count(&answers, SENT), count(&answers, BUSY));
@@ -106,16 +114,15 @@ async fn p19_many_large_pages_that_nobody_reads_need_a_bounded_amount_of_memory(
     let server = ServerProcess::start(0).await;
     create_large_workload(&server, PAGE_TEXT_BYTES).await;
     let cookie = sign_in(&server).await;
-    let page = "/workloads/large?tab=config";
-    let head = format!("GET {page} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{cookie}\r\n\r\n");
-    let mut stream = TcpStream::connect(&server.console).await.unwrap();
-    stream.write_all(head.as_bytes()).await.unwrap();
-    let first = read_to_end(stream).await;
+    let first = read(&server, "/workloads/large?tab=config", &cookie).await;
     let begin: String = first.chars().take(500).collect();
     assert!(first.starts_with(SENT) && first.len() > PAGE_TEXT_BYTES, "{} bytes: {begin}", first.len());
     let before = server.memory_kib("VmHWM");
     let mut reads = JoinSet::new();
-    for _ in 0..PAGE_READS {
+    for number in 0..PAGE_READS {
+        // Each in another spelling, and with another query.
+        let name = if number % 2 == 0 { "large" } else { "l%61rge" };
+        let page = format!("/workloads/{name}?tab=config&n={number}");
         reads.spawn(begin_read(server.console.clone(), page, cookie.clone()));
     }
     let mut answers = reads.join_all().await;
@@ -136,4 +143,19 @@ async fn p19_many_large_pages_that_nobody_reads_need_a_bounded_amount_of_memory(
     assert!(text.contains("<h1>The server is busy</h1>") && text.contains("your large responses"), "{text}");
     // Another user reads large responses meanwhile.
     server.other_client.get_workload("large").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_a_large_text_is_not_in_a_page_and_is_read_after_it() {
+    let server = ServerProcess::start(0).await;
+    create_large_workload(&server, TEXT_BYTES).await;
+    let cookie = sign_in(&server).await;
+    for page in ["/workloads/large/edit", "/workloads/large?tab=config"] {
+        let page = read(&server, page, &cookie).await;
+        let begin: String = page.chars().take(500).collect();
+        assert!(page.starts_with(SENT) && page.len() < 1 << 20, "{} bytes: {begin}", page.len());
+        assert!(page.contains("The files have 8 MiB in all"), "{begin}");
+    }
+    let whole = read(&server, "/api/fn/draft_read?name=large&is_whole=true", &cookie).await;
+    assert!(whole.starts_with(SENT) && whole.len() > TEXT_BYTES, "{} bytes", whole.len());
 }

@@ -13,27 +13,39 @@ use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_part::DraftPart;
 use crate::workloads::form_autosave::DraftForm;
 use crate::workloads::placement::candidates::Candidates;
+use crate::workloads::queries::FileData;
 
 /// Data of the editor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OverridesData {
-    /// The workload with its whole draft.
+    /// The workload with its whole draft, unless the texts of its files are left out.
     pub workload: Workload,
+    /// The bytes of its files, if their texts are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted_bytes: Option<u32>,
     /// The fleet.
     pub candidates: Candidates,
     /// The project, whose locked values are above those of every override.
     pub project: Project,
 }
 
-/// Reads the data of the editor.
+impl FileData for OverridesData {
+    fn omitted_bytes(&self) -> Option<u32> {
+        self.omitted_bytes
+    }
+}
+
+/// Reads the data of the editor; without the texts of large files, unless `is_whole`.
 #[server(prefix = "/api/fn", endpoint = "overrides_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn overrides_read(name: String) -> AppResult<OverridesData> {
+pub async fn overrides_read(name: String, #[server(default)] is_whole: bool) -> AppResult<OverridesData> {
     use crate::host;
+    use crate::workloads::source::limits::clear_large_texts;
     let hub = host::hub_for_reader()?;
-    let (workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
+    let (mut workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
     let candidates = Candidates::new(fleet.clusters, fleet.groups, &fleet.current);
     let project = host::into_app_result(hub.get_project().await)?;
-    Ok(OverridesData { workload, candidates, project })
+    let omitted_bytes = clear_large_texts(&mut workload.draft.source, is_whole);
+    Ok(OverridesData { workload, omitted_bytes, candidates, project })
 }
 
 /// A stored change of an override.

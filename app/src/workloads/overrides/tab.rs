@@ -18,11 +18,11 @@ use crate::address::{defer_change, use_tab_query};
 use crate::components::{Banner, FindingList, StatusStyle, render_resource_part};
 use crate::parsing::parse_text;
 use crate::paths::{self, WorkloadTab};
-use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_saving::{render_save_error, save_button};
 use crate::workloads::form_autosave::FormAutosave;
 use crate::workloads::form_page::watch_left_form;
+use crate::workloads::queries::{create_file_resource, show_files};
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// The tab with the overrides.
@@ -31,10 +31,12 @@ pub fn OverridesTab(name: Memo<String>) -> impl IntoView {
     let (save, remove) = (ServerAction::<OverrideSave>::new(), ServerAction::<OverrideRemove>::new());
     let stored = count_saves(save, remove);
     let is_left = watch_left_form();
-    let data =
-        create_resource(move || (name.get(), stored.get(), is_left.get()), |(name, ..)| overrides_read(name));
+    let data = create_file_resource(
+        move || (name.get(), stored.get(), is_left.get()),
+        |(name, ..), is_whole| overrides_read(name, is_whole),
+    );
     render_resource_part(data, move |data| {
-        view! { <OverridesEditor data=data save=save remove=remove /> }.into_any()
+        show_files(data, |data| view! { <OverridesEditor data=data save=save remove=remove /> }.into_any())
     })
 }
 

@@ -70,10 +70,10 @@ pub fn PoliciesPage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<PoliciesSave>::new();
     let is_left = watch_left_form();
-    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| draft_read(name));
+    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| draft_read(name, false));
     view! {
         {move || view! { <Title text=format!("Policies of {}", name.get()) /> }}
-        {render_resource(data, move |workload| show_policies(workload, action))}
+        {render_resource(data, move |content| show_policies(content.workload, action))}
     }
     .into_any()
 }

@@ -20,6 +20,17 @@ pub fn clear_texts(source: &mut Source) {
     }
 }
 
+/// Removes the texts of files that have more than [`SOURCE_MAX`] bytes in all, unless `is_whole`: a page has them several times. Returns
+/// their bytes if it did. No form of the console stores as many.
+pub fn clear_large_texts(source: &mut Source, is_whole: bool) -> Option<u32> {
+    let bytes: usize = source.files().iter().map(|file| file.text.len()).sum();
+    if is_whole || bytes <= SOURCE_MAX {
+        return None;
+    }
+    clear_texts(source);
+    Some(u32::try_from(bytes).unwrap_or(u32::MAX))
+}
+
 /// Largest source in bytes over all its files. A larger one is rejected before it is parsed.
 pub const SOURCE_MAX: usize = 1_048_576;
 /// Most files of a source.
@@ -59,6 +70,21 @@ mod tests {
 
     fn file(name: &str, text: &str) -> SourceFile {
         SourceFile { name: name.into(), text: text.into() }
+    }
+
+    #[test]
+    fn p19_the_texts_of_large_files_are_left_out_unless_all_of_them_are_read() {
+        let files = |bytes: usize| Source::Yaml {
+            files: vec![file("a.yaml", &"x".repeat(bytes)), file("b.yaml", &"x".repeat(bytes))],
+        };
+        let mut small = files(SOURCE_MAX / 2);
+        assert_eq!(clear_large_texts(&mut small, false), None);
+        assert_eq!(small, files(SOURCE_MAX / 2));
+        let mut large = files(SOURCE_MAX);
+        assert_eq!(clear_large_texts(&mut large, true), None);
+        assert_eq!(large, files(SOURCE_MAX));
+        assert_eq!(clear_large_texts(&mut large, false), Some(2 << 20));
+        assert_eq!(large, files(0), "the names stay");
     }
 
     #[test]

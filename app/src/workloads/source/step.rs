@@ -11,12 +11,11 @@ use super::form::{ContainersForm, SourceText};
 use super::save::{SourceForm, SourceSave, build_typed_source};
 use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
-use crate::resource::create_resource;
 use crate::workloads::chart::draft::ChartDraft;
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
 use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields};
-use crate::workloads::queries::draft_read;
+use crate::workloads::queries::{create_file_resource, draft_read, show_files};
 use crate::workloads::wizard::{
     FORM, WizardFooter, WizardStep, is_new_draft, with_stored_findings, with_stored_findings_of_new,
     workload_name,
@@ -28,10 +27,13 @@ pub fn SourcePage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<SourceSave>::new();
     let is_left = watch_left_form();
-    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| draft_read(name));
+    let data = create_file_resource(
+        move || (name.get(), is_left.get()),
+        |(name, _), is_whole| draft_read(name, is_whole),
+    );
     view! {
         {move || view! { <Title text=format!("Source of {}", name.get()) /> }}
-        {render_resource(data, move |workload| view! { <SourceStep workload=workload action=action /> }.into_any())}
+        {render_resource(data, move |content| show_files(content, |content| view! { <SourceStep workload=content.workload action=action /> }.into_any()))}
     }
     .into_any()
 }

@@ -9,7 +9,6 @@ use super::fields::{FileDrafts, FilesEditor};
 use super::save::build_typed_source;
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
-use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
@@ -20,7 +19,7 @@ use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
-use crate::workloads::queries::draft_read;
+use crate::workloads::queries::{create_file_resource, draft_read, show_files};
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,9 +88,14 @@ impl DraftForm for ConfigSave {
 pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<ConfigSave>::new();
     let is_left = watch_left_form();
-    let data = create_resource(move || (name.get(), is_left.get()), |(name, _)| draft_read(name));
-    render_resource_part(data, move |workload| {
-        view! { <ConfigFields workload=workload action=action /> }.into_any()
+    let data = create_file_resource(
+        move || (name.get(), is_left.get()),
+        |(name, _), is_whole| draft_read(name, is_whole),
+    );
+    render_resource_part(data, move |content| {
+        show_files(content, |content| {
+            view! { <ConfigFields workload=content.workload action=action /> }.into_any()
+        })
     })
 }
 

@@ -115,6 +115,7 @@ impl SetGroupArgs {
             None => {
                 let ClusterGroupPut { members, selector, exclusive, locked_values } = put;
                 let name = self.group.clone();
+                let exclusive = exclusive.unwrap_or_default();
                 let group =
                     ClusterGroup { name, members, selector, exclusive, locked_values, ..Default::default() };
                 remote.client.create_group(&group).await?
@@ -147,7 +148,7 @@ impl SetGroupArgs {
         if selector.is_some() || self.no_selector {
             put.selector = selector;
         }
-        put.exclusive = self.exclusive.unwrap_or(put.exclusive);
+        put.exclusive = self.exclusive.or(put.exclusive);
         if let Some(path) = &self.locked_values {
             put.locked_values = read_values(path)?;
         } else if self.no_locked_values {
@@ -239,9 +240,9 @@ mod tests {
             ClusterGroupPut { members: vec!["b".into(), "c".into()], ..ClusterGroupPut::from(stored()) };
         assert_eq!(put, expected);
         let put = to_request(&["--exclusive=false"], Some(stored())).unwrap();
-        assert_eq!(put, ClusterGroupPut { exclusive: false, ..ClusterGroupPut::from(stored()) });
+        assert_eq!(put, ClusterGroupPut { exclusive: Some(false), ..ClusterGroupPut::from(stored()) });
         let options = ["--clusters", "", "--no-selector", "--no-locked-values"];
         let put = to_request(&options, Some(stored())).unwrap();
-        assert_eq!(put, ClusterGroupPut { exclusive: true, ..ClusterGroupPut::default() });
+        assert_eq!(put, ClusterGroupPut { exclusive: Some(true), ..ClusterGroupPut::default() });
     }
 }

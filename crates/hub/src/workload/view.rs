@@ -3,9 +3,13 @@
 use domain::WorkloadId;
 use domain::event::{Event, EventKind};
 use domain::placement::PendingRemoval;
-use domain::workload::{LatestEdit, WorkloadFailure, WorkloadPhase, WorkloadView};
+use domain::rollout::Rollout;
+use domain::rollup::ReleaseCounts;
+use domain::workload::{LatestEdit, WorkloadFailure, WorkloadHead, WorkloadPhase, WorkloadView};
 use store::Tx;
 use store::queue::{PLACER, ROLLOUTS};
+use store::revision::StoredRevision;
+use store::workload::StoredWorkload;
 
 use crate::operation::find_healthy_revision;
 use crate::{Error, Hub};
@@ -28,11 +32,39 @@ pub struct WorkloadDetails {
     pub latest_heal: Option<Event>,
 }
 
+/// What is read of a workload: its draft and its revision as they are stored, so that they are decoded when the connection is returned.
+struct StoredView {
+    head: WorkloadHead,
+    workload: StoredWorkload,
+    published_revision: Option<StoredRevision>,
+    counts: ReleaseCounts,
+    rollout: Option<Rollout>,
+    failures: Vec<WorkloadFailure>,
+}
+
+impl StoredView {
+    /// Decrypts and parses it.
+    ///
+    /// # Errors
+    /// The draft or the revision can't be read.
+    fn decode(self) -> Result<WorkloadView, Error> {
+        let Self { head, workload, published_revision, counts, rollout, failures } = self;
+        let unreadable = |error: store::Error| Error::from(error).with_unreadable_workload(&head.name);
+        let workload = workload.decode().map_err(unreadable)?;
+        let published_revision = published_revision.map(|revision| revision.decode()).transpose();
+        let published_revision = published_revision.map_err(unreadable)?;
+        let phase = WorkloadPhase::from_releases(workload.intent, &counts);
+        Ok(WorkloadView { workload, phase, counts, published_revision, rollout, failures })
+    }
+}
+
 impl Hub {
     /// One workload with its counts and published revision.
     pub async fn get_workload(&self, name: &str) -> Result<WorkloadView, Error> {
         let mut tx = self.read().await?;
-        self.load_workload_view(&mut tx, name).await
+        let stored = self.load_stored_view(&mut tx, name).await?;
+        drop(tx);
+        stored.decode()
     }
 
     /// Who edited a workload last, and when.
@@ -45,18 +77,20 @@ impl Hub {
     /// One workload with what is pending on its clusters.
     pub async fn get_workload_details(&self, name: &str) -> Result<WorkloadDetails, Error> {
         let mut tx = self.read().await?;
-        let view = self.load_workload_view(&mut tx, name).await?;
-        let pending_removals = store::pending_removal::list(&mut tx, view.workload.id).await?;
-        let unreachable = store::release::count_unreachable(&mut tx, view.workload.id).await?;
+        let stored = self.load_stored_view(&mut tx, name).await?;
+        let (id, published) = (stored.head.id, stored.head.published);
+        let pending_removals = store::pending_removal::list(&mut tx, id).await?;
+        let unreachable = store::release::count_unreachable(&mut tx, id).await?;
         let unreachable = u32::try_from(unreachable).unwrap_or(u32::MAX);
-        let healthy_revision = match view.workload.published {
-            Some(published) => find_healthy_revision(&mut tx, view.workload.id, published).await?,
+        let healthy_revision = match published {
+            Some(published) => find_healthy_revision(&mut tx, id, published).await?,
             None => None,
         };
         let since = self.clock().now().plus_millis(-HEAL_SHOWN_MILLIS);
         let latest_heal =
-            store::event::get_latest_of_kind(&mut tx, view.workload.id, EventKind::DriftHealed, since)
-                .await?;
+            store::event::get_latest_of_kind(&mut tx, id, EventKind::DriftHealed, since).await?;
+        drop(tx);
+        let view = stored.decode()?;
         Ok(WorkloadDetails { view, pending_removals, unreachable, healthy_revision, latest_heal })
     }
 
@@ -68,23 +102,24 @@ impl Hub {
     }
 
     pub(crate) async fn load_workload_view(&self, tx: &mut Tx, name: &str) -> Result<WorkloadView, Error> {
-        let workload = self.load_workload(tx, name).await?;
-        let counts = store::release::counts_by_workload(tx, &[workload.id]).await?;
+        self.load_stored_view(tx, name).await?.decode()
+    }
+
+    async fn load_stored_view(&self, tx: &mut Tx, name: &str) -> Result<StoredView, Error> {
+        let unreadable = |error: store::Error| Error::from(error).with_unreadable_workload(name);
+        let found = store::workload::find_stored(tx, self.project(), name).await.map_err(unreadable)?;
+        let workload = found.ok_or_else(|| Error::not_found("workload", name))?;
+        let head = workload.head().map_err(unreadable)?;
+        let counts = store::release::counts_by_workload(tx, &[head.id]).await?;
         let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
-        let published_revision = match workload.published {
-            Some(number) => {
-                let found = store::revision::get_existing(tx, workload.id, number).await;
-                Some(found.map_err(|error| Error::from(error).with_unreadable_workload(name))?)
-            }
-            None => None,
-        };
-        let rollout = match workload.published {
-            Some(number) => self.load_rollout(tx, workload.id, number).await?,
-            None => None,
-        };
-        let phase = WorkloadPhase::from_releases(workload.intent, &counts);
-        let failures = load_failures(tx, workload.id).await?;
-        Ok(WorkloadView { workload, phase, counts, published_revision, rollout, failures })
+        let (mut published_revision, mut rollout) = (None, None);
+        if let Some(number) = head.published {
+            let found = store::revision::get_existing_stored(tx, head.id, number).await;
+            published_revision = Some(found.map_err(unreadable)?);
+            rollout = self.load_rollout(tx, head.id, number).await?;
+        }
+        let failures = load_failures(tx, head.id).await?;
+        Ok(StoredView { head, workload, published_revision, counts, rollout, failures })
     }
 }
 

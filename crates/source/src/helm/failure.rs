@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use crate::messages::redact;
-use crate::sandbox::{SETUP_FAILED, SandboxNotClosed};
+use crate::sandbox::{GO_CRASHED, SETUP_FAILED, SandboxNotClosed};
 
 /// Most characters of a message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -74,6 +74,13 @@ impl RenderFailed {
         )
     }
 
+    fn crashed() -> Self {
+        Self::new(
+            FailureKind::Limit,
+            "Helm crashed while it rendered the chart, as it does at its limit of memory (512 MiB, or 1/8 of that of the server). Simplify the values, the templates or the schema.",
+        )
+    }
+
     pub(super) fn from_io(error: std::io::Error) -> Self {
         // The error itself may contain a path of the server.
         tracing::error!(%error, "helm could not be run");
@@ -93,6 +100,10 @@ impl RenderFailed {
         let has = |part: &str| messages.contains(part);
         if is_killed || has("out of memory") || has("cannot allocate memory") || has("file too large") {
             return Self::over_limits();
+        }
+        if status.code() == Some(GO_CRASHED) {
+            tracing::warn!(message = messages.lines().next().unwrap_or_default(), "helm crashed");
+            return Self::crashed();
         }
         let kind = if has("don't meet the specifications of the schema") {
             FailureKind::Schema
@@ -162,6 +173,19 @@ fn clean(messages: &str, chart: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn g111_a_crash_of_helm_is_a_limit_and_its_stack_is_not_shown() {
+        let end = |code: i32, messages: &str| {
+            RenderFailed::from_helm(ExitStatus::from_raw(code << 8), messages, Path::new("/run/1"), "web")
+        };
+        let stack = "SIGSEGV: segmentation violation\nPC=0x43749d m=6 sigcode=1\n\ngoroutine 0 [idle]:\n";
+        let crash = end(GO_CRASHED, stack);
+        assert_eq!(crash.kind, FailureKind::Limit);
+        assert!(crash.message.starts_with("Helm crashed") && !crash.message.contains("SIGSEGV"), "{crash:?}");
+        let failed = end(1, "Error: execution error at (web/templates/a.yaml:1:4): goroutine");
+        assert_eq!(failed.kind, FailureKind::Template);
+    }
 
     #[test]
     fn g113_every_violation_of_a_schema_has_its_chart_and_path() {

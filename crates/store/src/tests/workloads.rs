@@ -41,6 +41,38 @@ async fn a_workload_reads_back_as_it_was_written() {
 }
 
 #[tokio::test]
+async fn a_workload_and_its_revision_are_decoded_when_the_connection_is_returned() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 0).await;
+        let one = some_workload(1, "web");
+        let published = Revision {
+            workload: one.id,
+            number: 1,
+            author: "ana".to_owned(),
+            message: "first".to_owned(),
+            created_at: at(1),
+            spec: one.draft.clone(),
+            helm_versions: Vec::new(),
+        };
+        let mut tx = store.write().await.unwrap();
+        workload::insert(&mut tx, &one).await.unwrap();
+        revision::insert(&mut tx, &published).await.unwrap();
+        tx.commit().await.unwrap();
+        let mut tx = store.read().await.unwrap();
+        let stored = workload::find_stored(&mut tx, project_id(), "web").await.unwrap().unwrap();
+        let stored_revision = revision::get_existing_stored(&mut tx, one.id, 1).await.unwrap();
+        drop(tx);
+        let head = stored.head().unwrap();
+        assert_eq!((head.id, head.published, head.revision), (one.id, one.published, one.revision));
+        assert_eq!(stored.decode().unwrap(), one);
+        assert_eq!(stored_revision.decode().unwrap(), published);
+        let mut tx = store.read().await.unwrap();
+        assert!(workload::find_stored(&mut tx, project_id(), "nothing").await.unwrap().is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn deleting_a_workload_deletes_everything_but_its_events() {
     for_each_engine(|store| async move {
         insert_full_fleet(&store, 2, 2).await;

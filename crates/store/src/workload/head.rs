@@ -99,7 +99,7 @@ pub async fn replace_unknown_intent(
     Ok(update.push(")").execute(tx).await? > 0)
 }
 
-fn read(row: &RowReader<'_>) -> Result<WorkloadHead, DecodeError> {
+pub(super) fn read(row: &RowReader<'_>) -> Result<WorkloadHead, DecodeError> {
     Ok(WorkloadHead {
         id: row.parse("id")?,
         name: row.text("name")?,

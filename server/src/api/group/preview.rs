@@ -26,6 +26,10 @@ pub async fn preview_group(
 ) -> Result<Json<GroupPreview>, ApiError> {
     let ClusterGroupPut { members, selector, exclusive, locked_values } = put;
     let name = path.group;
+    let exclusive = match exclusive {
+        Some(exclusive) => exclusive,
+        None => hub.is_exclusive_group(&name).await?,
+    };
     let group = ClusterGroup { name, members, selector, exclusive, locked_values, ..ClusterGroup::default() };
     Ok(Json(hub.preview_group(group).await?))
 }

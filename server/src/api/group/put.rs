@@ -12,7 +12,7 @@ use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, Path};
 use crate::problem::ApiError;
 
-/// Creates or replaces a cluster group; workloads that refer to it are placed again.
+/// Creates or replaces a cluster group; workloads that refer to it are placed again. Without `exclusive` a group stays exclusive or not.
 #[utoipa::path(
     put,
     path = "/api/v1/cluster-groups/{group}",
@@ -29,14 +29,8 @@ pub async fn put_group(
     Body(put): Body<ClusterGroupPut>,
 ) -> Result<(HeaderMap, Json<ClusterGroup>), ApiError> {
     let ClusterGroupPut { members, selector, exclusive, locked_values } = put;
-    let group = ClusterGroup {
-        name: path.group,
-        members,
-        selector,
-        exclusive,
-        locked_values,
-        ..ClusterGroup::default()
-    };
-    let group = hub.save_group(&actor, group, expected).await?;
+    let name = path.group;
+    let group = ClusterGroup { name, members, selector, locked_values, ..ClusterGroup::default() };
+    let group = hub.put_group(&actor, group, exclusive, expected).await?;
     Ok((etag_header(group.revision), Json(group)))
 }

@@ -7,16 +7,17 @@ use domain::project::Project;
 use hub::Hub;
 use wire::ProjectPut;
 
-use crate::etag::{IfMatch, etag_header};
+use crate::etag::{RequiredIfMatch, etag_header};
 use crate::input::{Body, Caller, Path, ProjectPath};
 use crate::problem::ApiError;
 
-/// Replaces the values that the project locks; charts of all workloads are rendered again with them.
+/// Replaces the values that the project locks; charts of all workloads are rendered again with them. `If-Match` is required, so that
+/// values that were not read can't be replaced by accident.
 #[utoipa::path(
     put,
     path = "/api/v1/projects/{project}",
     tag = "projects",
-    params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
+    params(("If-Match" = String, Header, description = "The ETag that was read, or `*`")),
     request_body = ProjectPut,
     responses((status = 200, body = Project, headers(("ETag"))))
 )]
@@ -24,7 +25,7 @@ pub async fn put_project(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(ProjectPath {}): Path<ProjectPath>,
-    IfMatch(expected): IfMatch,
+    RequiredIfMatch(expected): RequiredIfMatch,
     Body(put): Body<ProjectPut>,
 ) -> Result<(HeaderMap, Json<Project>), ApiError> {
     let project = hub.save_project(&actor, put.locked_values, expected).await?;
