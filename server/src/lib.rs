@@ -16,7 +16,6 @@ pub mod assets;
 mod body_memory;
 pub mod charts;
 pub mod client_address;
-mod client_shares;
 pub mod console;
 mod custom_verb;
 pub mod demo;

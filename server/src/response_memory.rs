@@ -4,7 +4,7 @@
 //! that read something large at the same time need a multiple of what their requests reserve. How large a response becomes is known only
 //! afterwards, so the size of the last response to the same request is what the next one waits for; a first request reserves little, and is
 //! refused if it turns out to be larger than what is free. Only reads are refused: the response to a change is the only record of it for
-//! the client. Each user and each agent has a share ([`crate::client_shares`]).
+//! the client. Each user and each agent has a share ([`source::client_shares`]).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -17,12 +17,12 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use hub::{Actor, AuthenticatedAgent};
 use parking_lot::Mutex;
+use source::client_shares::{
+    ClientReservation, RESPONSES_TO_AGENTS, RESPONSES_TO_USERS, UNKNOWN_RESPONSES_TO_USERS,
+};
 use source::memory_budget::MemoryExhausted;
 
 use crate::access::{RouteKind, refuse_busy, route_kind};
-use crate::client_shares::{
-    ClientReservation, RESPONSES_TO_AGENTS, RESPONSES_TO_USERS, UNKNOWN_RESPONSES_TO_USERS,
-};
 use crate::input::preferred_wait;
 use crate::problem::ApiError;
 use crate::site::Site;
@@ -191,11 +191,11 @@ mod tests {
     use axum::middleware::from_fn;
     use axum::routing::get;
     use domain::ClusterId;
+    use source::client_shares::ClientShares;
     use source::memory_budget::{AGENT_RESPONSES, MemoryBudget};
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::client_shares::ClientShares;
 
     fn response(bytes: usize) -> Response {
         Body::from(vec![b'a'; bytes]).into_response()
