@@ -16,6 +16,7 @@ use domain::null_character;
 use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
+use egress::MinimumRate;
 use http_body_util::LengthLimitError;
 use hub::{Actor, ActorKind};
 use serde::de::DeserializeOwned;
@@ -110,19 +111,26 @@ async fn read_limited_body(request: Request) -> Result<Bytes, ApiError> {
 /// # Errors
 /// It is too large, or does not arrive.
 pub async fn read_bytes(body: axum::body::Body, max_bytes: usize) -> Result<Bytes, ApiError> {
-    to_bytes(body, max_bytes).await.map_err(|error| {
-        let is_too_large =
-            successors(error.source(), |cause| (*cause).source()).any(|cause| cause.is::<LengthLimitError>());
-        if is_too_large {
-            ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
-        } else {
-            ApiError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "Timeout",
-                "The body did not arrive in time. Send it again.",
-            )
-        }
-    })
+    to_bytes(body, max_bytes).await.map_err(|error| explain_body_error(&error))
+}
+
+/// Why a body was not received.
+pub fn explain_body_error(error: &axum::Error) -> ApiError {
+    let is_too_large =
+        successors(error.source(), |cause| (*cause).source()).any(|cause| cause.is::<LengthLimitError>());
+    if is_too_large {
+        return ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    let MinimumRate { bytes, window } = MinimumRate::FILES;
+    ApiError::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "Timeout",
+        format!(
+            "The body did not arrive in time: at least {} KiB are required in every {} s until its end. Nothing was stored. Send it again.",
+            bytes >> 10,
+            window.as_secs()
+        ),
+    )
 }
 
 /// Whether a media type is that of JSON, as in `application/json; charset=utf-8` or `application/merge-patch+json`.
