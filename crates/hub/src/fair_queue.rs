@@ -96,6 +96,11 @@ impl FairQueue {
         let place = QueuePlace { queue: self.0.clone(), id, of: key.clone() };
         Ok(QueuePosition { place, admitted })
     }
+
+    /// Whether another group would have a place at once if one with this key were given back.
+    pub fn is_place_awaited_by_others(&self, of: &QueueKey) -> bool {
+        self.0.lock().is_place_awaited_by_others(of)
+    }
 }
 
 /// A position in the queue; dropped, it leaves the queue.
@@ -225,6 +230,26 @@ impl FairQueueState {
             let key = group.keys.iter().position(may_run)?;
             (group.running < running_of_group).then_some((at, key))
         })
+    }
+
+    /// Whether another group would have a place at once if one with this key were given back.
+    fn is_place_awaited_by_others(&self, of: &QueueKey) -> bool {
+        let limits = self.limits;
+        let is_full = self.running >= limits.running;
+        let is_limited = |key: &str| {
+            self.running_of_keys.get(key).is_some_and(|running| *running >= limits.running_of_key)
+        };
+        let needs_place = |queue: &KeyQueue| {
+            if queue.key == of.key {
+                is_full || is_limited(&queue.key)
+            } else {
+                is_full && !is_limited(&queue.key)
+            }
+        };
+        let others = self.groups.iter().filter(|group| group.name != of.group);
+        others
+            .filter(|group| group.running < limits.running_of_group)
+            .any(|group| group.keys.iter().any(needs_place))
     }
 
     /// Removes what waits, or ends what runs.
@@ -362,6 +387,24 @@ mod tests {
         assert_eq!(serve(waiting), ["ada/web", "bob/api"]);
         let state = queue.0.lock();
         assert_eq!((state.running, state.waiting, state.groups.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn p20_a_place_is_awaited_only_by_other_groups_that_would_have_it() {
+        let queue =
+            FairQueue::new(QueueLimits { running: 3, running_of_group: 2, running_of_key: 1, ..LIMITS });
+        let running = enqueue(&queue, &["ada/1", "ada/2"]);
+        let is_awaited = || queue.is_place_awaited_by_others(&key("ada", "1"));
+        let own = enqueue(&queue, &["ada/3"]);
+        assert!(!is_awaited(), "a group does not wait for itself");
+        let same_host = enqueue(&queue, &["bob/1"]);
+        assert!(is_awaited(), "it waits for the place of the key");
+        drop(same_host);
+        let other_host = enqueue(&queue, &["bob/2"]);
+        assert!(!is_awaited(), "a place is free, and the key of the other one is not given back");
+        let last = enqueue(&queue, &["bob/4", "eve/5"]);
+        assert!(is_awaited(), "all places are taken");
+        drop((running, own, other_host, last));
     }
 
     #[tokio::test]

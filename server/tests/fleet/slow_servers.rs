@@ -45,7 +45,7 @@ async fn p20_a_repository_is_read_while_another_user_has_named_more_slow_servers
         let good = TestRepository::start().await;
         let fleet = fleet_with_repositories().await;
         let eve = client_of(&fleet, "eve").await;
-        let slow = slow_servers(8).await;
+        let slow = slow_servers(10).await;
         let mut of_eve = JoinSet::new();
         for (n, server) in slow.iter().enumerate() {
             let (eve, new) = (eve.clone(), repository(format!("slow-{n}"), server.url("/charts")));
@@ -112,7 +112,7 @@ async fn p20_a_branch_is_read_while_another_user_has_named_more_slow_git_servers
             let eve = eve.clone();
             of_eve.spawn(async move { eve.create_workload(&new).await });
         }
-        wait_for_requests(&slow, 16).await;
+        wait_for_requests(&slow, 10).await;
         fleet.client.create_workload(&git_workload(&good, OnNewCommit::Draft)).await.unwrap();
         assert_eq!(draft_source(&fleet).await.pinned.map(|pinned| pinned.commit), Some(commit));
         assert!(of_eve.try_join_next().is_none(), "a slow server was waited for");
