@@ -7,7 +7,7 @@ use http_body_util::BodyExt as _;
 use source::client_shares::{ClientReservation, ClientShares};
 use source::memory_budget::MemoryExhausted;
 
-use crate::input::{LARGE_BODY_BYTES, explain_body_error};
+use crate::input::{LARGE_BODY_BYTES, reject_unread_body};
 use crate::problem::ApiError;
 
 /// The shares in which a body is reserved, one after the other.
@@ -55,7 +55,7 @@ pub async fn receive(
     let mut reserved = LARGE_BODY_BYTES;
     let mut arriving: Option<ClientReservation> = None;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| BodyNotReceived::Refused(explain_body_error(&error)))?;
+        let frame = frame.map_err(|error| BodyNotReceived::Refused(reject_unread_body(&error)))?;
         let Ok(part) = frame.into_data() else { continue };
         let size = bytes.len() + part.len();
         if size > need.max_bytes {

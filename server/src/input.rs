@@ -111,11 +111,11 @@ async fn read_limited_body(request: Request) -> Result<Bytes, ApiError> {
 /// # Errors
 /// It is too large, or does not arrive.
 pub async fn read_bytes(body: axum::body::Body, max_bytes: usize) -> Result<Bytes, ApiError> {
-    to_bytes(body, max_bytes).await.map_err(|error| explain_body_error(&error))
+    to_bytes(body, max_bytes).await.map_err(|error| reject_unread_body(&error))
 }
 
-/// Why a body was not received.
-pub fn explain_body_error(error: &axum::Error) -> ApiError {
+/// The refusal of a body that is too large, or does not arrive.
+pub fn reject_unread_body(error: &axum::Error) -> ApiError {
     let is_too_large =
         successors(error.source(), |cause| (*cause).source()).any(|cause| cause.is::<LengthLimitError>());
     if is_too_large {

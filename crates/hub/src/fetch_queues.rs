@@ -191,17 +191,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn p20_a_user_who_names_many_slow_hosts_leaves_places_to_another_user() {
+    async fn p20_two_users_who_name_many_slow_hosts_leave_places_to_another_user() {
         let queue = FairQueue::new(CHARTS);
-        let mut of_eve = Vec::new();
+        let mut of_others = Vec::new();
         for n in 0..20 {
-            of_eve.push(enqueue(&queue, "eve", &format!("https://slow-{n}.example.com/charts")).await);
+            for user in ["eve", "mallory"] {
+                of_others.push(
+                    enqueue(&queue, user, &format!("https://slow-{n}.{user}.example.com/charts")).await,
+                );
+            }
         }
         let first = enqueue(&queue, "ada", "https://a.example.com/charts").await;
         let second = enqueue(&queue, "ada", "https://b.example.com/charts").await;
         let places = (first.wait().now_or_never(), second.wait().now_or_never());
         assert!(places.0.is_some() && places.1.is_some(), "ada has a place at once");
-        drop((of_eve, places));
+        drop((of_others, places));
     }
 
     #[tokio::test(start_paused = true)]

@@ -106,6 +106,7 @@ impl std::error::Error for MemoryExhausted {}
 impl MemoryBudget {
     /// A budget of this many bytes.
     pub fn new(purpose: &'static str, bytes: u64) -> Self {
+        let bytes = (bytes / UNIT_BYTES).max(1) * UNIT_BYTES;
         Self { purpose, bytes, queue: MemoryQueue::new(bytes) }
     }
 
