@@ -1,8 +1,8 @@
 //! A bounded number of places for work that is slow or expensive, given in turns: whoever requests much of it delays others by no more than
 //! one piece of work.
 //!
-//! Who waits belongs to a group (a user) and in it to a key (a workload, a host). The groups have their turns one after the
-//! other, in a group the keys, and what has the same key is first in, first out. A group never has all places, and the places of one key
+//! Who waits belongs to a group (a user) and in it to a key (a workload, a host). The group that has used places for the least time lately
+//! comes first ([`recent_use`]), in whole seconds; groups with the same use have their turns one after the other, in a group the keys, and what has the same key is first in, first out. A group never has all places, and the places of one key
 //! can be limited too, for all groups together. What is dropped while it waits leaves the queue.
 
 use std::collections::{HashMap, VecDeque};
@@ -10,6 +10,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+mod recent_use;
+
+use recent_use::RecentUse;
 
 /// How much runs and waits at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +77,8 @@ impl FairQueue {
             waiting: 0,
             last_id: 0,
             groups: VecDeque::new(),
+            started: HashMap::new(),
+            recent_use: RecentUse::default(),
         };
         Self(Arc::new(Mutex::new(state)))
     }
@@ -146,6 +153,9 @@ struct FairQueueState {
     last_id: u64,
     /// Those that run or wait, in the order of their turns.
     groups: VecDeque<QueueGroup>,
+    /// Since when what runs has its place, by id.
+    started: HashMap<u64, Instant>,
+    recent_use: RecentUse,
 }
 
 #[derive(Debug)]
@@ -212,6 +222,7 @@ impl FairQueueState {
                 group.running += 1;
                 self.running += 1;
                 *self.running_of_keys.entry(name).or_default() += 1;
+                self.started.insert(next.id, Instant::now());
                 self.waiting -= 1;
                 // Whoever is gone meanwhile gives the place back when it is dropped.
                 let _ = next.admit.send(());
@@ -220,16 +231,19 @@ impl FairQueueState {
         }
     }
 
-    /// The group whose turn it is, and in it the key: the first ones whose limits allow it.
+    /// The group whose turn it is, and in it the key: of those whose limits allow it, the first one with the least use.
     fn find_next(&self) -> Option<(usize, usize)> {
         let QueueLimits { running_of_group, running_of_key, .. } = self.limits;
         let may_run = |queue: &KeyQueue| {
             self.running_of_keys.get(&queue.key).is_none_or(|running| *running < running_of_key)
         };
-        self.groups.iter().enumerate().find_map(|(at, group)| {
+        let now = Instant::now();
+        let next = self.groups.iter().enumerate().filter_map(|(at, group)| {
             let key = group.keys.iter().position(may_run)?;
-            (group.running < running_of_group).then_some((at, key))
-        })
+            let used = self.recent_use.seconds(&group.name, now);
+            (group.running < running_of_group).then_some((used, at, key))
+        });
+        next.min().map(|(_, at, key)| (at, key))
     }
 
     /// Whether another group would have a place at once if one with this key were given back.
@@ -262,6 +276,10 @@ impl FairQueueState {
         } else {
             group.running -= 1;
             self.running -= 1;
+            if let Some(started) = self.started.remove(&id) {
+                let now = Instant::now();
+                self.recent_use.add(&of.group, now.saturating_duration_since(started), now);
+            }
             if let Some(running) = self.running_of_keys.get_mut(&of.key) {
                 *running -= 1;
                 if *running == 0 {
@@ -340,6 +358,20 @@ mod tests {
         let queue = FairQueue::new(LIMITS);
         let waiting = enqueue(&queue, &["ada/web", "ada/web", "ada/web", "bob/api", "bob/api"]);
         assert_eq!(serve(waiting), ["ada/web", "bob/api", "ada/web", "bob/api", "ada/web"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p20_who_has_used_no_place_lately_comes_before_who_has_used_them_for_long() {
+        let queue = FairQueue::new(LIMITS);
+        for name in ["ada/1", "bob/2"] {
+            let used = enqueue(&queue, &[name]);
+            tokio::time::sleep(std::time::Duration::from_secs(20)).await;
+            drop(used);
+        }
+        let running = enqueue(&queue, &["bob/3"]);
+        let waiting = enqueue(&queue, &["bob/4", "ada/5", "eve/6", "eve/7"]);
+        drop(running);
+        assert_eq!(serve(waiting), ["eve/6", "eve/7", "ada/5", "bob/4"]);
     }
 
     #[test]
