@@ -11,7 +11,7 @@
 //! another server, what is parsed of it; for each in the share of the client first, then in the budget of all. Two that extended
 //! reservations of the same budget would wait for each other.
 //!
-//! What waits is served in order, except that a small reservation does not wait for a large one in front of it ([`queue`]).
+//! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
 use std::fmt;
 use std::sync::LazyLock;
