@@ -12,15 +12,17 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post, put};
 use hub::{Authority, JoinTokenSecret};
+use tower::util::MapRequestLayer;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::limit::RequestBodyLimitLayer;
-use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
+use tower_http::timeout::TimeoutLayer;
 use wire::agent::JoinTokenParts;
 
 use crate::body_memory::reserve_agent_message;
 use crate::problem::ApiError;
 use crate::public_body_memory::reserve_registration;
+use crate::rate_window::require_body_rate;
 use crate::response_memory::reserve_agent_response;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
@@ -53,8 +55,6 @@ const MAX_HELM_RELEASE_BYTES: usize = 2 * 1024 * 1024;
 const MAX_CLUSTER_PLAN_BYTES: usize = 4 * 1024 * 1024;
 /// A response must begin within this time: the longest long poll (55 s) and a margin.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
-/// A request is rejected if its body makes no progress for this long.
-const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The endpoint that agents connect to: its URL and the authority that signs agent certificates.
 #[derive(Clone)]
@@ -157,7 +157,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .layer(from_fn(reserve_agent_response))
         .layer(from_fn_with_state(agents.clone(), authenticate::require_certificate))
         .layer(RequestBodyLimitLayer::new(MAX_REPORT_BYTES))
-        .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))
+        .layer(MapRequestLayer::new(require_body_rate))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))
         .layer(CatchPanicLayer::new())
         .layer(from_fn(crate::problem::convert_errors_to_problems))

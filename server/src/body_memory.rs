@@ -1,18 +1,23 @@
-//! Memory for large bodies: reserved before a body is read, by its stated size, and released with the response.
+//! Memory for large bodies: reserved while a body arrives ([`crate::arriving_body`]), and for its use when it is complete; released with
+//! the response.
 //!
 //! Each body has a limit of its own, and many at the same time would have none. A body of the usual size needs no reservation, so that
 //! usual requests never wait for large ones. Only authenticated clients get one, in a share of each user and agent
-//! ([`crate::client_shares`]).
+//! ([`source::client_shares`]).
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hub::{Actor, AuthenticatedAgent};
+use source::client_shares::{
+    ARRIVING_BODIES_OF_USERS, ARRIVING_MESSAGES_OF_AGENTS, BODIES_OF_USERS, MESSAGES_OF_AGENTS,
+};
 
 use crate::access::refuse_busy;
-use crate::client_shares::{BODIES_OF_USERS, MESSAGES_OF_AGENTS};
+use crate::arriving_body::{BodyNeed, BodyNotReceived, BodyShares, receive};
 use crate::console::is_form;
 use crate::input::{LARGE_BODY_BYTES, is_json};
 use crate::problem::ApiError;
@@ -23,34 +28,46 @@ use crate::site::Site;
 /// many short values need beyond it is reserved by [`crate::value_memory`].
 pub const PARSED_FACTOR: u64 = 16;
 
-/// Middleware: reserves memory for the large body of a signed-in user or a program. Those of public routes: [`crate::public_body_memory`].
+/// The shares of users.
+static OF_USERS: BodyShares = BodyShares { arriving: &ARRIVING_BODIES_OF_USERS, complete: &BODIES_OF_USERS };
+/// The shares of agents.
+static OF_AGENTS: BodyShares =
+    BodyShares { arriving: &ARRIVING_MESSAGES_OF_AGENTS, complete: &MESSAGES_OF_AGENTS };
+
+/// Middleware: receives the large body of a signed-in user or a program, with memory for it. Those of public routes: [`crate::public_body_memory`].
 pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {
     let actor = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
-    let (Some(user), Some(bytes)) = (actor, needed_memory(&request, MAX_BODY_BYTES)) else {
+    let (Some(user), Some(need)) = (actor, find_need(&request, MAX_BODY_BYTES)) else {
         return next.run(request).await;
     };
-    match BODIES_OF_USERS.reserve(user, bytes).await {
-        Ok(_reserved) => next.run(request).await,
-        Err(exhausted) => refuse_busy(&site, request.uri().path(), request.headers(), exhausted),
+    let (parts, body) = request.into_parts();
+    match receive(&OF_USERS, user, body, need).await {
+        Ok((bytes, _reserved)) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(BodyNotReceived::Busy(exhausted)) => {
+            refuse_busy(&site, parts.uri.path(), &parts.headers, exhausted)
+        }
+        Err(BodyNotReceived::Refused(error)) => error.into_response(),
     }
 }
 
-/// Middleware: reserves memory for a large message of an agent, which has presented its certificate.
+/// Middleware: receives a large message of an agent with memory for it. The agent has presented its certificate.
 pub async fn reserve_agent_message(max_bytes: usize, request: Request, next: Next) -> Response {
     let agent = request.extensions().get::<AuthenticatedAgent>().map(|agent| agent.cluster.to_string());
-    let (Some(cluster), Some(bytes)) = (agent, needed_memory(&request, max_bytes)) else {
+    let (Some(cluster), Some(need)) = (agent, find_need(&request, max_bytes)) else {
         return next.run(request).await;
     };
-    match MESSAGES_OF_AGENTS.reserve(cluster, bytes).await {
-        Ok(_reserved) => next.run(request).await,
-        Err(exhausted) => ApiError::from(hub::Error::from(exhausted)).into_response(),
+    let (parts, body) = request.into_parts();
+    match receive(&OF_AGENTS, cluster, body, need).await {
+        Ok((bytes, _reserved)) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(BodyNotReceived::Busy(exhausted)) => ApiError::from(hub::Error::from(exhausted)).into_response(),
+        Err(BodyNotReceived::Refused(error)) => error.into_response(),
     }
 }
 
-/// What the body needs in memory; `None` for one of the usual size.
-fn needed_memory<B>(request: &axum::http::Request<B>, max_bytes: usize) -> Option<u64> {
+/// What the body may need in memory; `None` for one of the usual size.
+fn find_need<B>(request: &axum::http::Request<B>, max_bytes: usize) -> Option<BodyNeed> {
     let bytes = body_bytes(request, max_bytes as u64);
-    (bytes > LARGE_BODY_BYTES as u64).then(|| bytes.saturating_mul(memory_factor(request)))
+    (bytes > LARGE_BODY_BYTES as u64).then(|| BodyNeed { max_bytes, factor: memory_factor(request) })
 }
 
 /// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
@@ -108,13 +125,13 @@ mod tests {
 
     #[test]
     fn p19_a_message_of_an_agent_reserves_as_much_as_a_request_of_a_user() {
-        let needed = |bytes: usize| {
+        let factor = |bytes: usize| {
             let request = axum::http::Request::builder().method("POST").header(CONTENT_LENGTH, bytes);
             let request = request.header(CONTENT_TYPE, "application/json").body(()).unwrap();
-            needed_memory(&request, 1 << 20)
+            find_need(&request, 1 << 20).map(|need| need.factor)
         };
-        assert_eq!(needed(LARGE_BODY_BYTES), None);
-        assert_eq!(needed(100_000), Some(PARSED_FACTOR * 100_000));
-        assert_eq!(needed(2 << 20), Some(PARSED_FACTOR << 20), "one that states more is refused");
+        assert_eq!(factor(LARGE_BODY_BYTES), None);
+        assert_eq!(factor(100_000), Some(PARSED_FACTOR));
+        assert_eq!(factor(2 << 20), Some(PARSED_FACTOR), "one that states more is refused when it arrives");
     }
 }

@@ -16,6 +16,7 @@ use domain::null_character;
 use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
+use egress::MinimumRate;
 use http_body_util::LengthLimitError;
 use hub::{Actor, ActorKind, run_blocking_in_place};
 use serde::de::DeserializeOwned;
@@ -136,14 +137,18 @@ pub fn reject_unread_body(error: &axum::Error) -> ApiError {
     let is_too_large =
         successors(error.source(), |cause| (*cause).source()).any(|cause| cause.is::<LengthLimitError>());
     if is_too_large {
-        ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
-    } else {
-        ApiError::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "Timeout",
-            "The body did not arrive in time. Send it again.",
-        )
+        return ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE);
     }
+    let MinimumRate { bytes, window } = MinimumRate::FILES;
+    ApiError::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "Timeout",
+        format!(
+            "The body did not arrive in time: at least {} KiB are required in every {} s until its end. Nothing was stored. Send it again.",
+            bytes >> 10,
+            window.as_secs()
+        ),
+    )
 }
 
 /// Whether a media type is that of JSON, as in `application/json; charset=utf-8` or `application/merge-patch+json`.

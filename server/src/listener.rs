@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 
 mod connection;
 mod limits;
+mod minimum_rate;
 mod table;
 
 pub use limits::{ConnectionLimits, DescriptorBudget};

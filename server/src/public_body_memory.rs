@@ -11,11 +11,11 @@ use hub::Actor;
 use crate::access::{RouteKind, refuse_busy, route_kind};
 use crate::body_memory::body_bytes;
 use crate::client_address::{client_network, read_client_address};
-use crate::client_shares::PUBLIC_BODIES_OF_NETWORKS;
 use crate::listener::Peer;
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
+use source::client_shares::PUBLIC_BODIES_OF_NETWORKS;
 
 /// A body of at most this many bytes needs no reservation.
 const SMALL_BYTES: u64 = 4 << 10;

@@ -4,7 +4,7 @@
 //! that read something large at the same time need a multiple of what their requests reserve. How large a response becomes is known only
 //! afterwards, so the size of an earlier response ([`sizes`]) is what the next one waits for; a first request reserves what is usual for
 //! its kind, and is refused if it turns out to be larger than what is free. Each user and each agent has a share
-//! ([`crate::client_shares`]).
+//! ([`source::client_shares`]).
 //!
 //! The response to a change reserves its expected size before the change. If it is larger than that and its memory is not free, the change
 //! is made all the same: then the response has its status and its headers, and no body (`Preference-Applied: return=minimal`, RFC 7240).
@@ -22,13 +22,13 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use hub::{Actor, AuthenticatedAgent};
 use parking_lot::Mutex;
+use source::client_shares::{
+    ClientReservation, RESPONSES_TO_AGENTS, RESPONSES_TO_USERS, UNKNOWN_RESPONSES_TO_USERS,
+};
 use source::memory_budget::{MemoryExhausted, RESERVE_WAIT};
 
 use self::sizes::{ResponseSizes, SMALL_BYTES, SizeKey, UserResponseSizes, response_size};
 use crate::access::{RouteKind, refuse_busy, route_kind};
-use crate::client_shares::{
-    ClientReservation, RESPONSES_TO_AGENTS, RESPONSES_TO_USERS, UNKNOWN_RESPONSES_TO_USERS,
-};
 use crate::console::run_beside_others;
 use crate::custom_verb::INTERNAL_SEPARATOR;
 use crate::input::preferred_wait;
@@ -282,11 +282,11 @@ mod tests {
     use axum::middleware::from_fn;
     use axum::routing::get;
     use domain::ClusterId;
+    use source::client_shares::ClientShares;
     use source::memory_budget::{AGENT_RESPONSES, MemoryBudget};
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::client_shares::ClientShares;
 
     fn response(bytes: usize) -> Response {
         Body::from(vec![b'a'; bytes]).into_response()

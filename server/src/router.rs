@@ -16,12 +16,13 @@ use tower_http::classify::ServerErrorsFailureClass;
 use tower_http::compression::CompressionLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
-use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
+use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 use utoipa::openapi::OpenApi;
 
 use crate::access::RouteActions;
 use crate::query_parameters::QueryParameters;
+use crate::rate_window::require_body_rate;
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, console, custom_verb, encoded_text, form_error, headers, health,
@@ -35,8 +36,6 @@ pub const MAX_BODY_BYTES: usize = 12 * 1024 * 1024;
 pub const DEFAULT_BODY_BYTES: usize = 64 * 1024;
 /// A response must begin within this time: the longest wait a client may request (60 s) and a margin.
 pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
-/// A request is rejected if its body makes no progress for this long.
-const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -126,7 +125,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(from_fn(encoded_text::reject_null_characters));
     let bounded = guarded
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
-        .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))
+        .layer(MapRequestLayer::new(require_body_rate))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))
         .layer(CatchPanicLayer::new());
     let dressed = bounded

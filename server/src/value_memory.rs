@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use source::memory_budget::MemoryExhausted;
 
 use crate::body_memory::PARSED_FACTOR;
-use crate::client_shares::{BODIES_OF_USERS, ClientReservation, VALUES_OF_USERS};
 use crate::problem::ApiError;
+use source::client_shares::{BODIES_OF_USERS, ClientReservation, VALUES_OF_USERS};
 
 /// What a value of JSON needs at most while it is parsed, its key, and its part of a map or a list included.
 const JSON_VALUE_BYTES: u64 = 256;

@@ -1,8 +1,8 @@
 //! A bounded number of places for work that is slow or expensive, given in turns: whoever requests much of it delays others by no more than
 //! one piece of work.
 //!
-//! Who waits belongs to a group (a user) and in it to a key (a workload, a host). The groups have their turns one after the
-//! other, in a group the keys, and what has the same key is first in, first out. A group never has all places, and the places of one key
+//! Who waits belongs to a group (a user) and in it to a key (a workload, a host). The group that has used places for the least time lately
+//! comes first ([`recent_use`]), in whole seconds; groups with the same use have their turns one after the other, in a group the keys, and what has the same key is first in, first out. A group never has all places, and the places of one key
 //! can be limited too, for all groups together. What is dropped while it waits leaves the queue.
 
 use std::collections::{HashMap, VecDeque};
@@ -10,6 +10,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+mod recent_use;
+
+use recent_use::RecentUse;
 
 /// How much runs and waits at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +77,8 @@ impl FairQueue {
             waiting: 0,
             last_id: 0,
             groups: VecDeque::new(),
+            started: HashMap::new(),
+            recent_use: RecentUse::default(),
         };
         Self(Arc::new(Mutex::new(state)))
     }
@@ -95,6 +102,11 @@ impl FairQueue {
         drop(state);
         let place = QueuePlace { queue: self.0.clone(), id, of: key.clone() };
         Ok(QueuePosition { place, admitted })
+    }
+
+    /// Whether another group would have a place at once if one with this key were given back.
+    pub fn is_place_awaited_by_others(&self, of: &QueueKey) -> bool {
+        self.0.lock().is_place_awaited_by_others(of)
     }
 }
 
@@ -141,6 +153,9 @@ struct FairQueueState {
     last_id: u64,
     /// Those that run or wait, in the order of their turns.
     groups: VecDeque<QueueGroup>,
+    /// Since when what runs has its place, by id.
+    started: HashMap<u64, Instant>,
+    recent_use: RecentUse,
 }
 
 #[derive(Debug)]
@@ -207,6 +222,7 @@ impl FairQueueState {
                 group.running += 1;
                 self.running += 1;
                 *self.running_of_keys.entry(name).or_default() += 1;
+                self.started.insert(next.id, Instant::now());
                 self.waiting -= 1;
                 // Whoever is gone meanwhile gives the place back when it is dropped.
                 let _ = next.admit.send(());
@@ -215,16 +231,39 @@ impl FairQueueState {
         }
     }
 
-    /// The group whose turn it is, and in it the key: the first ones whose limits allow it.
+    /// The group whose turn it is, and in it the key: of those whose limits allow it, the first one with the least use.
     fn find_next(&self) -> Option<(usize, usize)> {
         let QueueLimits { running_of_group, running_of_key, .. } = self.limits;
         let may_run = |queue: &KeyQueue| {
             self.running_of_keys.get(&queue.key).is_none_or(|running| *running < running_of_key)
         };
-        self.groups.iter().enumerate().find_map(|(at, group)| {
+        let now = Instant::now();
+        let next = self.groups.iter().enumerate().filter_map(|(at, group)| {
             let key = group.keys.iter().position(may_run)?;
-            (group.running < running_of_group).then_some((at, key))
-        })
+            let used = self.recent_use.seconds(&group.name, now);
+            (group.running < running_of_group).then_some((used, at, key))
+        });
+        next.min().map(|(_, at, key)| (at, key))
+    }
+
+    /// Whether another group would have a place at once if one with this key were given back.
+    fn is_place_awaited_by_others(&self, of: &QueueKey) -> bool {
+        let limits = self.limits;
+        let is_full = self.running >= limits.running;
+        let is_limited = |key: &str| {
+            self.running_of_keys.get(key).is_some_and(|running| *running >= limits.running_of_key)
+        };
+        let needs_place = |queue: &KeyQueue| {
+            if queue.key == of.key {
+                is_full || is_limited(&queue.key)
+            } else {
+                is_full && !is_limited(&queue.key)
+            }
+        };
+        let others = self.groups.iter().filter(|group| group.name != of.group);
+        others
+            .filter(|group| group.running < limits.running_of_group)
+            .any(|group| group.keys.iter().any(needs_place))
     }
 
     /// Removes what waits, or ends what runs.
@@ -237,6 +276,10 @@ impl FairQueueState {
         } else {
             group.running -= 1;
             self.running -= 1;
+            if let Some(started) = self.started.remove(&id) {
+                let now = Instant::now();
+                self.recent_use.add(&of.group, now.saturating_duration_since(started), now);
+            }
             if let Some(running) = self.running_of_keys.get_mut(&of.key) {
                 *running -= 1;
                 if *running == 0 {
@@ -317,6 +360,20 @@ mod tests {
         assert_eq!(serve(waiting), ["ada/web", "bob/api", "ada/web", "bob/api", "ada/web"]);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn p20_who_has_used_no_place_lately_comes_before_who_has_used_them_for_long() {
+        let queue = FairQueue::new(LIMITS);
+        for name in ["ada/1", "bob/2"] {
+            let used = enqueue(&queue, &[name]);
+            tokio::time::sleep(std::time::Duration::from_secs(20)).await;
+            drop(used);
+        }
+        let running = enqueue(&queue, &["bob/3"]);
+        let waiting = enqueue(&queue, &["bob/4", "ada/5", "eve/6", "eve/7"]);
+        drop(running);
+        assert_eq!(serve(waiting), ["eve/6", "eve/7", "ada/5", "bob/4"]);
+    }
+
     #[test]
     fn keys_of_a_group_have_their_turns_and_one_key_is_first_in_first_out() {
         let queue = FairQueue::new(LIMITS);
@@ -362,6 +419,24 @@ mod tests {
         assert_eq!(serve(waiting), ["ada/web", "bob/api"]);
         let state = queue.0.lock();
         assert_eq!((state.running, state.waiting, state.groups.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn p20_a_place_is_awaited_only_by_other_groups_that_would_have_it() {
+        let queue =
+            FairQueue::new(QueueLimits { running: 3, running_of_group: 2, running_of_key: 1, ..LIMITS });
+        let running = enqueue(&queue, &["ada/1", "ada/2"]);
+        let is_awaited = || queue.is_place_awaited_by_others(&key("ada", "1"));
+        let own = enqueue(&queue, &["ada/3"]);
+        assert!(!is_awaited(), "a group does not wait for itself");
+        let same_host = enqueue(&queue, &["bob/1"]);
+        assert!(is_awaited(), "it waits for the place of the key");
+        drop(same_host);
+        let other_host = enqueue(&queue, &["bob/2"]);
+        assert!(!is_awaited(), "a place is free, and the key of the other one is not given back");
+        let last = enqueue(&queue, &["bob/4", "eve/5"]);
+        assert!(is_awaited(), "all places are taken");
+        drop((running, own, other_host, last));
     }
 
     #[tokio::test]

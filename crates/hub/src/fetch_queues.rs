@@ -1,29 +1,33 @@
-//! What is read at the same time from servers that users chose: for all users, for one user less than that, and of one host less again. So
-//! neither a host that responds slowly nor a user who names many of them takes all places. What waits has its turns by user, and of one
-//! user by host.
+//! What is read at the same time from servers that users chose: for all users, for one user a third of that, and of one host less again.
+//! So neither a host that responds slowly nor two users who name many of them take all places. What waits has its turns by user, and of
+//! one user by host. What nobody awaits any more goes on only as long as no other user waits for its place.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::sleep;
 
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePlace};
 use crate::requester::current_turn;
 
-/// Commits and artifacts: each may have a pack of 64 MiB in memory.
-const COMMITS: QueueLimits = limits(6, 2);
+/// How often a read that nobody awaits gives way to those that wait.
+const NEED_CHECK: Duration = Duration::from_secs(1);
+/// Commits and artifacts: each may have a pack of 64 MiB, whose memory is reserved while it is received.
+const COMMITS: QueueLimits = limits(9, 2);
 /// Refs and tags: a list of 2 MiB each, for at most 20 s.
 pub(crate) const REFS: QueueLimits = limits(32, 4);
 /// Indexes: each may have 32 MiB as text.
-pub(crate) const INDEXES: QueueLimits = limits(6, 2);
+pub(crate) const INDEXES: QueueLimits = limits(9, 2);
 /// Charts, and the lists of their versions in registries: each may have the index of its repository in memory, 32 MiB as text.
-const CHARTS: QueueLimits = limits(6, 2);
+const CHARTS: QueueLimits = limits(9, 2);
 
-/// The limits for this number of places, of which one user has half.
+/// The limits for this number of places, of which one user has a third.
 const fn limits(running: usize, running_of_host: usize) -> QueueLimits {
     QueueLimits {
         running,
-        running_of_group: running / 2,
+        running_of_group: running / 3,
         running_of_key: running_of_host,
         waiting: 4_000,
         waiting_of_group: 1_000,
@@ -105,6 +109,33 @@ pub(crate) async fn acquire_with_lock<T>(
     }
 }
 
+/// Reads with the place of this key; `None` if that was ended, because nobody awaits it any more and another user waits for the place.
+pub(crate) async fn run_while_needed<T>(
+    queue: &FairQueue,
+    key: &QueueKey,
+    is_awaited: impl Fn() -> bool,
+    read: impl Future<Output = T>,
+) -> Option<T> {
+    let mut read = pin!(read);
+    loop {
+        tokio::select! {
+            biased;
+            read = read.as_mut() => return Some(read),
+            () = sleep(NEED_CHECK) => {}
+        }
+        if !is_awaited() && queue.is_place_awaited_by_others(key) {
+            return None;
+        }
+    }
+}
+
+/// Why a read was ended that nobody awaited.
+pub(crate) fn describe_ended(url: &str) -> String {
+    format!(
+        "{url} was not read to its end, because no request awaited it any more and other users waited for their turn."
+    )
+}
+
 /// Host and port of a URL as they are written, in lower case. It decides nothing but turns.
 pub(crate) fn url_host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -120,6 +151,9 @@ fn describe_full(url: &str, full: QueueFull) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
     use futures::FutureExt as _;
 
     use super::*;
@@ -144,7 +178,7 @@ mod tests {
     fn p20_no_user_and_no_host_can_have_every_place() {
         for QueueLimits { running, running_of_group, running_of_key, .. } in [COMMITS, REFS, INDEXES, CHARTS]
         {
-            assert!(running_of_group < running);
+            assert!(2 * running_of_group < running, "two users leave places to a third one");
             assert!(
                 running_of_key < running_of_group,
                 "one slow host leaves places to the user who named it"
@@ -157,17 +191,45 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn p20_a_user_who_names_many_slow_hosts_leaves_places_to_another_user() {
+    async fn p20_two_users_who_name_many_slow_hosts_leave_places_to_another_user() {
         let queue = FairQueue::new(CHARTS);
-        let mut of_eve = Vec::new();
+        let mut of_others = Vec::new();
         for n in 0..20 {
-            of_eve.push(enqueue(&queue, "eve", &format!("https://slow-{n}.example.com/charts")).await);
+            for user in ["eve", "mallory"] {
+                of_others.push(
+                    enqueue(&queue, user, &format!("https://slow-{n}.{user}.example.com/charts")).await,
+                );
+            }
         }
         let first = enqueue(&queue, "ada", "https://a.example.com/charts").await;
         let second = enqueue(&queue, "ada", "https://b.example.com/charts").await;
         let places = (first.wait().now_or_never(), second.wait().now_or_never());
         assert!(places.0.is_some() && places.1.is_some(), "ada has a place at once");
-        drop((of_eve, places));
+        drop((of_others, places));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p20_a_read_that_nobody_awaits_ends_as_soon_as_another_user_waits_for_its_place() {
+        let limits = QueueLimits { running: 1, running_of_group: 1, running_of_key: 1, ..COMMITS };
+        let queue = FairQueue::new(limits);
+        let key = QueueKey::new("user eve", "slow.example.com");
+        let place = queue.acquire(&key).await.unwrap();
+        let is_awaited = AtomicBool::new(true);
+        let endless = run_while_needed(&queue, &key, || is_awaited.load(Relaxed), pending::<()>());
+        let mut endless = Box::pin(endless);
+        let mut go_on = async |seconds: u64| {
+            tokio::time::timeout(Duration::from_secs(seconds), endless.as_mut()).await.is_err()
+        };
+        let own = queue.enqueue(&QueueKey::new("user eve", "a.example.com")).unwrap();
+        is_awaited.store(false, Relaxed);
+        assert!(go_on(100).await, "only a read of the same user waits");
+        let other = queue.enqueue(&QueueKey::new("user ada", "b.example.com")).unwrap();
+        is_awaited.store(true, Relaxed);
+        assert!(go_on(100).await, "a request awaits it");
+        is_awaited.store(false, Relaxed);
+        assert!(!go_on(100).await, "it is ended");
+        drop((own, place));
+        other.wait().await;
     }
 
     #[tokio::test]

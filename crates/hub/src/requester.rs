@@ -1,31 +1,9 @@
-//! The user whose request a task works on, so that expensive work of all users is done in turns. It decides nothing else: permissions are
-//! those of the [`crate::Actor`] that a verb is given.
+//! Tasks of their own in the turns of the user whose request starts them ([`source::requester`]).
 
+use source::requester::current_requester;
+pub use source::requester::run_for_requester;
+pub(crate) use source::requester::{current_turn, start_for_requester};
 use tokio::task::JoinHandle;
-
-tokio::task_local! {
-    static REQUESTER: String;
-}
-
-/// Runs a request of this user.
-pub async fn run_for_requester<F: Future>(name: String, request: F) -> F::Output {
-    REQUESTER.scope(name, request).await
-}
-
-/// Starts work of this user that goes on in tasks of its own.
-pub(crate) fn start_for_requester<T>(name: String, start: impl FnOnce() -> T) -> T {
-    REQUESTER.sync_scope(name, start)
-}
-
-/// The user whose request this task works on; `None` in a task of its own.
-fn current_requester() -> Option<String> {
-    REQUESTER.try_with(Clone::clone).ok()
-}
-
-/// In whose turn expensive work of this task is done: that of its user. What no user requested has turns of its own.
-pub(crate) fn current_turn() -> String {
-    current_requester().map_or_else(|| "background".to_owned(), |name| format!("user {name}"))
-}
 
 /// Starts a task of its own for the user of this one.
 pub(crate) fn spawn_for_requester<F>(task: F) -> JoinHandle<F::Output>

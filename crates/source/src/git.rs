@@ -15,8 +15,9 @@ use egress::{
 };
 
 use crate::RemoteAccess;
+use crate::client_shares::{ClientReservation, FILES_OF_USERS, PACKS_OF_USERS};
 use crate::identity::{authority_identity, path_identity};
-use crate::memory_budget::{GIT_PACKS, MemoryReservation, RECEIVED_FILES};
+use crate::requester::current_turn;
 use crate::reserved_body::read_reserved;
 use crate::scratch::ScratchFolder;
 
@@ -191,7 +192,7 @@ impl GitClient {
     /// Reads the pack of a response with this commit, once the memory that its objects need is free.
     async fn read_objects(
         &self,
-        (body, received): (Vec<u8>, MemoryReservation),
+        (body, received): (Vec<u8>, ClientReservation),
         commit: &str,
     ) -> Result<CommitObjects, GitError> {
         let measured = tokio::task::spawn_blocking(move || {
@@ -200,7 +201,8 @@ impl GitClient {
             Ok::<_, GitError>((pack, needed))
         });
         let (pack, needed) = measured.await.map_err(|error| GitError::from_task(&error))??;
-        let memory = GIT_PACKS.reserve(needed.saturating_add(pack.len() as u64)).await?;
+        let needed = needed.saturating_add(pack.len() as u64);
+        let memory = PACKS_OF_USERS.reserve_in_full(current_turn(), needed).await?;
         let (commit, scratch) = (commit.to_owned(), self.scratch.clone());
         let read = tokio::task::spawn_blocking(move || {
             let objects = CommitObjects::read(&pack, &commit, &scratch, memory);
@@ -247,14 +249,14 @@ impl GitClient {
         &self,
         session: &Session<'_>,
         bytes: &[u8],
-    ) -> Result<(Vec<u8>, MemoryReservation), GitError> {
+    ) -> Result<(Vec<u8>, ClientReservation), GitError> {
         let request = self.command_request(session, bytes, MAX_PACK_BYTES);
         let mut stream = self.egress.open(request).await?;
         if !stream.status().is_success() {
             return Err(GitError::from_status(&stream.read_to_end().await?));
         }
         check_content_type(stream.headers(), RESULT_TYPE)?;
-        read_reserved(&mut stream, &RECEIVED_FILES).await
+        read_reserved(&mut stream, &FILES_OF_USERS).await
     }
 
     fn command_request<'a>(

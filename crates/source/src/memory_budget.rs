@@ -10,15 +10,22 @@
 //! What has a reservation waits for another one only in this order: for the response, the body of the request, its values, what is received of
 //! another server, what is parsed of it; for each in the share of the client first, then in the budget of all. Two that extended
 //! reservations of the same budget would wait for each other.
+//!
+//! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
-
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::memory_limit::process_memory;
 
+mod queue;
+
+use queue::{MemoryQueue, QueuedMemory};
+
+/// Bodies of requests and messages of agents that are larger than usual ones, while they arrive.
+pub static ARRIVING_BODIES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("bodies that arrive", 128 << 20, 1));
 /// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
 pub static REQUEST_BODIES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 2));
@@ -42,7 +49,7 @@ pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 2));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 4));
+    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 3));
 /// Indexes and packs that are received from other servers, until they are parsed and indexed.
 pub static RECEIVED_FILES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 3));
@@ -57,7 +64,7 @@ pub static GIT_PACKS: LazyLock<MemoryBudget> =
 pub const RESERVE_WAIT: Duration = Duration::from_secs(10);
 /// When a request that got no memory may be repeated, in seconds.
 pub const RETRY_AFTER_SECONDS: u32 = 5;
-/// What a permit stands for, in bytes.
+/// Budgets are whole multiples of this.
 const UNIT_BYTES: u64 = 1 << 10;
 
 /// The memory for one kind of content.
@@ -66,21 +73,19 @@ pub struct MemoryBudget {
     /// What it is for, as a part of a sentence.
     purpose: &'static str,
     bytes: u64,
-    free: Arc<Semaphore>,
+    queue: MemoryQueue,
 }
 
 /// Reserved memory; it is free again when this is dropped.
 #[derive(Debug)]
 pub struct MemoryReservation {
-    permit: OwnedSemaphorePermit,
+    memory: QueuedMemory,
 }
 
 impl MemoryReservation {
     /// Releases what exceeds this many bytes.
     pub fn shrink_to(&mut self, bytes: u64) {
-        let units = usize::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(usize::MAX);
-        let excess = self.permit.num_permits().saturating_sub(units);
-        drop(self.permit.split(excess));
+        self.memory.shrink_to(bytes);
     }
 }
 
@@ -107,8 +112,8 @@ impl std::error::Error for MemoryExhausted {}
 impl MemoryBudget {
     /// A budget of this many bytes, in whole units: otherwise nothing could reserve all of it.
     pub fn new(purpose: &'static str, bytes: u64) -> Self {
-        let units = (bytes / UNIT_BYTES).max(1);
-        Self { purpose, bytes: units * UNIT_BYTES, free: Arc::new(Semaphore::new(units as usize)) }
+        let bytes = (bytes / UNIT_BYTES).max(1) * UNIT_BYTES;
+        Self { purpose, bytes, queue: MemoryQueue::new(bytes) }
     }
 
     /// A budget of `most` bytes, and at most so many parts of 32 of the memory that the process may use.
@@ -133,12 +138,9 @@ impl MemoryBudget {
         bytes: u64,
         wait: Duration,
     ) -> Result<MemoryReservation, MemoryExhausted> {
-        let units = bytes.min(self.bytes).div_ceil(UNIT_BYTES);
-        let acquired = self.free.clone().acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX));
-        match tokio::time::timeout(wait, acquired).await {
-            Ok(Ok(permit)) => Ok(MemoryReservation { permit }),
-            // The semaphore is never closed.
-            Ok(Err(_)) | Err(_) => {
+        match tokio::time::timeout(wait, self.queue.acquire(bytes.min(self.bytes))).await {
+            Ok(memory) => Ok(MemoryReservation { memory }),
+            Err(_) => {
                 tracing::warn!(
                     purpose = self.purpose,
                     bytes,
@@ -172,11 +174,10 @@ impl MemoryBudget {
         bytes: u64,
         wait: Duration,
     ) -> Result<(), MemoryExhausted> {
-        let units = bytes.min(self.bytes).div_ceil(UNIT_BYTES);
-        let more = units.saturating_sub(reservation.permit.num_permits() as u64);
+        let more = bytes.min(self.bytes).saturating_sub(reservation.memory.bytes());
         if more > 0 {
-            let added = self.reserve_within(more * UNIT_BYTES, wait).await?;
-            reservation.permit.merge(added.permit);
+            let added = self.reserve_within(more, wait).await?;
+            reservation.memory.merge(added.memory);
         }
         Ok(())
     }
@@ -188,7 +189,7 @@ impl MemoryBudget {
 
     /// The bytes that are not reserved.
     pub fn free_bytes(&self) -> u64 {
-        self.free.available_permits() as u64 * UNIT_BYTES
+        self.queue.free_bytes()
     }
 }
 
@@ -239,6 +240,7 @@ mod tests {
         assert_eq!(share_of(Some(1 << 30), 256 << 20, 4), 128 << 20);
         assert_eq!(share_of(Some(100), 256 << 20, 2), UNIT_BYTES);
         let budgets = [
+            &ARRIVING_BODIES,
             &REQUEST_BODIES,
             &REQUEST_VALUES,
             &PUBLIC_BODIES,

@@ -19,10 +19,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use super::minimum_rate::MinimumRateStream;
 use super::table::{ConnectionEntry, Refusal};
 use super::{AcceptedStream, Handshake, ListenerState, Peer};
 use crate::problem::ApiError;
@@ -65,8 +65,7 @@ impl<H: Handshake> Connection<H> {
         if let Some(cluster) = cluster {
             entry.set_cluster(cluster);
         }
-        let mut io = TimeoutStream::new(io);
-        io.set_write_timeout(Some(limits.write_timeout));
+        let io = MinimumRateStream::new(io, limits.response_rate);
         let has_request = Arc::new(AtomicBool::new(false));
         let requests = RequestHandler {
             router,
@@ -78,7 +77,7 @@ impl<H: Handshake> Connection<H> {
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(limits.idle_timeout);
         builder.max_buf_size(MAX_HEAD_BYTES);
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(Box::pin(io)), service));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(io), service));
         let mut first_request = pin!(tokio::time::sleep(limits.header_timeout));
         let (mut is_first, mut is_stopping) = (true, false);
         loop {

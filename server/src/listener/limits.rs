@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use egress::MinimumRate;
+
 use crate::client_address::TrustedProxies;
 
 /// Descriptors that are not for connections of clients: the database, files, and the API servers of a few clusters.
@@ -25,8 +27,9 @@ pub struct ConnectionLimits {
     /// From a response until the head of the next request is complete. Longer than clients and reverse proxies keep idle
     /// connections (reqwest 90 s, nginx 60 s), so that none of them sends a request while the server closes.
     pub idle_timeout: Duration,
-    /// A client that reads nothing of a response for this long is disconnected.
-    pub write_timeout: Duration,
+    /// A client that reads responses more slowly is disconnected. The window is long, because a system may accept nothing for many
+    /// seconds and then much at once.
+    pub response_rate: MinimumRate,
 }
 
 impl ConnectionLimits {
@@ -40,7 +43,7 @@ impl ConnectionLimits {
             handshake_timeout: Duration::from_secs(3),
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(120),
-            write_timeout: Duration::from_secs(30),
+            response_rate: MinimumRate { bytes: 128 << 10, window: Duration::from_secs(30) },
         }
     }
 

@@ -2,10 +2,11 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use futures::future::select_all;
+use futures::future::{pending, select_all};
 use tar::{Builder, Header};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::select;
 use tokio::task::JoinSet;
 
 use crate::responses::sign_in;
@@ -20,6 +21,8 @@ const MAX_UPLOAD_GROWTH: u64 = 800 * MIB;
 const LARGEST_BODY: usize = 12 << 20;
 /// So many of the largest bodies are more than one user may have.
 const UNFINISHED: usize = 6;
+/// So many bodies would need more than one user may have, if they were reserved by the size that they state.
+const SLOW: usize = 60;
 
 /// Bodies in JSON at the same time, and their fields. Parsed at once, and with an error for each field, they need more than 1.5 GiB. One of
 /// them needs more than a user may have, whatever memory the server has.
@@ -104,9 +107,20 @@ async fn p19_a_user_with_too_many_large_bodies_gets_a_503_and_others_are_served(
     let server = ServerProcess::start(0).await;
     let mut uploads = Vec::new();
     for _ in 0..UNFINISHED {
-        uploads.push(Box::pin(read_answer(begin_upload(&server).await)));
+        let (reader, mut writer) = begin_upload(&server).await.into_split();
+        uploads.push(Box::pin(async move {
+            // The end is missing. What is refused reads nothing more.
+            let sending = async move {
+                let _ = writer.write_all(&vec![0; LARGEST_BODY - 1]).await;
+                pending::<()>().await;
+            };
+            select! {
+                answer = read_answer(reader) => answer,
+                () = sending => String::new(),
+            }
+        }));
     }
-    // Their user has memory for all but one of them. The others stay open for 20 s without a byte.
+    // Their user has memory for all but one of them. The others stay open for a while without a further byte.
     let (answer, _, _open) = select_all(uploads).await;
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 5\r\n"), "{answer:?}");
     assert!(answer.contains("\"ServerBusy\"") && answer.contains("bodies of your requests"), "{answer:?}");
@@ -114,6 +128,22 @@ async fn p19_a_user_with_too_many_large_bodies_gets_a_503_and_others_are_served(
     server.client.get_server_status().await.unwrap();
     server.client.upload_chart(small_chart()).await.unwrap();
     server.other_client.upload_chart(large_chart(0)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_bodies_that_state_much_and_send_nothing_leave_the_memory_to_others_and_end_soon() {
+    let server = ServerProcess::start(0).await;
+    let mut slow = Vec::new();
+    for _ in 0..SLOW {
+        slow.push(begin_upload(&server).await);
+    }
+    // Of the same user, too.
+    server.client.upload_chart(large_chart(0)).await.unwrap();
+    server.other_client.upload_chart(large_chart(1)).await.unwrap();
+    for stream in slow {
+        let answer = read_answer(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("at least 16 KiB"), "{answer:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,7 +248,7 @@ async fn p19_webhooks_that_anyone_sends_need_no_memory_for_their_bodies() {
 }
 
 /// Reads an answer with a body in JSON.
-async fn read_answer(mut stream: TcpStream) -> String {
+async fn read_answer(mut stream: impl AsyncRead + Unpin) -> String {
     let mut answer = String::new();
     while !answer.contains("\r\n\r\n") || !answer.contains('}') {
         let mut bytes = [0; 4_096];

@@ -19,7 +19,7 @@ use super::rendering::RenderingFailure;
 use super::upload::read_chart;
 use crate::blocking::read_archive;
 use crate::chart_repository::to_source;
-use crate::fetch_queues::{acquire, acquire_within};
+use crate::fetch_queues::{acquire, acquire_within, describe_ended, fetch_key, run_while_needed};
 use crate::hub::CommitEffects;
 use crate::manifests::RenderWait;
 use crate::requester::{current_turn, spawn_for_requester};
@@ -47,6 +47,14 @@ pub(crate) struct ChartFetcher {
     running: Mutex<HashMap<FetchKey, SharedFetch>>,
 }
 
+impl ChartFetcher {
+    /// Whether a request or the placer awaits a fetch.
+    fn is_awaited(&self, key: &FetchKey) -> bool {
+        // One of them is in the map.
+        self.running.lock().get(key).and_then(Shared::strong_count).is_some_and(|count| count > 1)
+    }
+}
+
 impl Hub {
     /// Fetches a chart and waits as long as the requester does. When the placer stops waiting, the workload is marked dirty once
     /// the fetch ends.
@@ -72,7 +80,7 @@ impl Hub {
         }
         Err(RenderingFailure::retried(
             format!("Chart {}/{name} {version} is still being fetched.", repository.name),
-            "Wait a moment and try again; the fetch goes on.",
+            "Wait a moment and try again; the fetch goes on, unless other users wait for its place.",
         ))
     }
 
@@ -170,9 +178,15 @@ async fn fetch(
     let chart = index.as_ref().and_then(|index| index.iter().find(|chart| chart.name == key.name));
     let expected = chart.and_then(|chart| chart.find(&key.version)).and_then(|found| found.digest.clone());
     let request = ChartRequest { name: &key.name, version: &key.version, expected: expected.as_ref() };
-    let archive = match client.fetch_chart(&repository, request).await {
-        Ok(fetched) => fetched.archive,
-        Err(error) => return Ok(Err(to_failure(error, key))),
+    let is_awaited = || hub.chart_fetcher().is_awaited(key);
+    let reading = Box::pin(client.fetch_chart(&repository, request));
+    let queue = &hub.fetch_queues().charts;
+    let archive = match run_while_needed(queue, &fetch_key(&row.url), is_awaited, reading).await {
+        Some(Ok(fetched)) => fetched.archive,
+        Some(Err(error)) => return Ok(Err(to_failure(error, key))),
+        None => {
+            return Ok(Err(RenderingFailure::retried(describe_ended(&row.url), "It is tried again.")));
+        }
     };
     drop(place);
     store_fetched(hub, row, archive).await

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use domain::Digest;
 use domain::chart_repository::IndexedChart;
-use source::memory_budget::CHART_INDEXES;
+use source::client_shares::INDEXES_OF_USERS;
+use source::requester::current_turn;
 use store::chart_repository::ChartRepositoryRow;
 
 use super::ParsedIndex;
@@ -32,7 +33,8 @@ impl Hub {
         let bytes = store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?;
         drop(tx);
         let stored_bytes = bytes.len();
-        let memory = CHART_INDEXES.reserve(MEMORY_PER_BYTE * stored_bytes as u64).await?;
+        let needed = MEMORY_PER_BYTE * stored_bytes as u64;
+        let memory = INDEXES_OF_USERS.reserve_in_full(current_turn(), needed).await?;
         let parsed: Result<Vec<IndexedChart>, serde_json::Error> = run_blocking(move || {
             let charts = serde_json::from_slice(&bytes);
             drop(memory);

@@ -18,7 +18,7 @@ use super::{FetchKey, invalid_signers, not_read, rejected, to_failure, waiting};
 use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
 use crate::fair_queue::QueueKey;
-use crate::fetch_queues::acquire;
+use crate::fetch_queues::{acquire, describe_ended, fetch_key, run_while_needed};
 use crate::manifests::RenderWait;
 use crate::requester::{current_turn, spawn_for_requester};
 use crate::{Error, Hub};
@@ -79,7 +79,10 @@ impl Hub {
         }
         let message =
             format!("Commit {} of {url} is still being fetched.", domain::remote::short_commit(commit));
-        Ok(Err(waiting(message, "Wait a moment and try again; the fetch goes on.")))
+        Ok(Err(waiting(
+            message,
+            "Wait a moment and try again; the fetch goes on, unless other users wait for its place.",
+        )))
     }
 
     /// Starts a fetch, or joins the one that runs.
@@ -92,7 +95,8 @@ impl Hub {
         // A task of its own: a fetch goes on when its requester is gone.
         let task = spawn_for_requester(async move {
             let paths = std::slice::from_ref(&task_key.path);
-            let fetched = hub.fetch_git_commit(&task_key.url, &task_key.commit, paths).await;
+            let is_awaited = || hub.is_fetch_awaited(&task_key);
+            let fetched = hub.fetch_git_commit(&task_key.url, &task_key.commit, paths, is_awaited).await;
             hub.git_reader().fetches.lock().remove(&task_key);
             let missing = || waiting("The fetch of the commit has no result.", "It is tried again.");
             match fetched {
@@ -116,12 +120,21 @@ impl Hub {
         shared
     }
 
-    /// Fetches a commit and stores its content at each of these paths. The result names every path.
+    /// Whether a request or the placer awaits a fetch.
+    fn is_fetch_awaited(&self, key: &FetchKey) -> bool {
+        let fetches = self.git_reader().fetches.lock();
+        // One of them is in the map.
+        fetches.get(key).and_then(Shared::strong_count).is_some_and(|count| count > 1)
+    }
+
+    /// Fetches a commit and stores its content at each of these paths. The result names every path. What is not awaited any more gives
+    /// its place to other users.
     pub(super) async fn fetch_git_commit(
         &self,
         url: &str,
         commit: &str,
         paths: &[String],
+        is_awaited: impl Fn() -> bool,
     ) -> Result<FetchedPaths, Error> {
         let for_all = |failure: &RenderingFailure| {
             Ok(paths.iter().map(|path| (path.clone(), Err(failure.clone()))).collect())
@@ -133,10 +146,17 @@ impl Hub {
         if let Some(stored) = self.find_all_snapshots(url, commit, paths).await? {
             return Ok(stored);
         }
-        let read = match domain::remote::is_oci_url(url) {
-            true => self.read_artifact(url, commit, paths).await?,
-            false => self.read_commit(url, commit, paths).await?,
+        let reading = Box::pin(async {
+            match domain::remote::is_oci_url(url) {
+                true => self.read_artifact(url, commit, paths).await,
+                false => self.read_commit(url, commit, paths).await,
+            }
+        });
+        let queue = &self.fetch_queues().commits;
+        let Some(read) = run_while_needed(queue, &fetch_key(url), is_awaited, reading).await else {
+            return for_all(&not_read(describe_ended(url)));
         };
+        let read = read?;
         // The next one is read while this one is rendered and stored.
         drop(place);
         let (details, read) = match read {

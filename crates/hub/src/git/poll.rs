@@ -287,7 +287,7 @@ impl Hub {
             }
         }
         if !missing.is_empty() {
-            by_path.extend(self.fetch_git_commit(url, tip, &missing).await?);
+            by_path.extend(self.fetch_git_commit(url, tip, &missing, || true).await?);
         }
         Ok(by_path)
     }

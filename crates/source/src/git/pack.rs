@@ -13,7 +13,7 @@ use gix_utils::progress::Discard;
 
 use super::error::{GitError, GitErrorKind, shorten};
 use super::pack_size::{MAX_COMMIT_BYTES, MAX_OBJECT_BYTES, MAX_TREE_BYTES};
-use crate::memory_budget::MemoryReservation;
+use crate::client_shares::ClientReservation;
 use crate::scratch::ScratchFolder;
 
 /// Most parents of a commit.
@@ -50,7 +50,7 @@ pub struct CommitObjects {
     /// Removed when it is dropped.
     _folder: tempfile::TempDir,
     /// The memory that indexing and reading need.
-    _memory: MemoryReservation,
+    _memory: ClientReservation,
 }
 
 impl std::fmt::Debug for CommitObjects {
@@ -87,7 +87,7 @@ impl CommitObjects {
         pack: &[u8],
         commit: &str,
         scratch: &ScratchFolder,
-        memory: MemoryReservation,
+        memory: ClientReservation,
     ) -> Result<Self, GitError> {
         let folder = scratch.create_folder("git-").map_err(|e| io_error(&e))?;
         let interrupt = Arc::new(AtomicBool::new(false));

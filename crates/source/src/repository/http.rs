@@ -7,7 +7,8 @@ use super::index::{MAX_INDEX_BYTES, RepositoryIndex, RepositoryVersion, estimate
 use super::location::OciRegistry;
 use super::{ChartRequest, FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
 use crate::archive::MAX_ARCHIVE_BYTES;
-use crate::memory_budget::{CHART_INDEXES, RECEIVED_FILES};
+use crate::client_shares::{FILES_OF_USERS, INDEXES_OF_USERS};
+use crate::requester::current_turn;
 use crate::reserved_body::read_reserved;
 
 impl RepositoryClient {
@@ -52,8 +53,8 @@ impl RepositoryClient {
         }
         let validators = CacheValidators::from_headers(response.headers());
         let (repository, policy) = (repository.clone(), response.policy());
-        let (body, received) = read_reserved::<RepositoryError>(&mut response, &RECEIVED_FILES).await?;
-        let memory = CHART_INDEXES.reserve(estimate_memory(&body)).await?;
+        let (body, received) = read_reserved::<RepositoryError>(&mut response, &FILES_OF_USERS).await?;
+        let memory = INDEXES_OF_USERS.reserve_in_full(current_turn(), estimate_memory(&body)).await?;
         let parsed = tokio::task::spawn_blocking(move || {
             let index = RepositoryIndex::parse(&body, repository, policy);
             drop((body, received, memory));

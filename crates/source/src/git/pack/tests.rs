@@ -1,8 +1,8 @@
 //! Histories as a Git server sends them.
 
 use super::*;
+use crate::client_shares::PACKS_OF_USERS;
 use crate::git::test_pack::{PackBuilder, commit};
-use crate::memory_budget::GIT_PACKS;
 
 /// The objects of a pack with these commits; `tip` is the one that was fetched.
 async fn read(commits: &[Vec<u8>], tip: ObjectId) -> Result<CommitObjects, GitError> {
@@ -12,7 +12,7 @@ async fn read(commits: &[Vec<u8>], tip: ObjectId) -> Result<CommitObjects, GitEr
     }
     let folder = tempfile::tempdir().unwrap();
     let scratch = ScratchFolder::open(folder.path()).unwrap();
-    let memory = GIT_PACKS.reserve(1).await.unwrap();
+    let memory = PACKS_OF_USERS.reserve("a test".to_owned(), 1).await.unwrap();
     CommitObjects::read(&pack.finish(), &tip.to_string(), &scratch, memory)
 }
 

@@ -1,8 +1,8 @@
 //! Folders that no file system could have.
 
 use super::*;
+use crate::client_shares::PACKS_OF_USERS;
 use crate::git::test_pack::{PackBuilder, commit_folder, folder};
-use crate::memory_budget::GIT_PACKS;
 use crate::scratch::ScratchFolder;
 
 /// Reads all files of a commit with a manifest in a folder of this name.
@@ -19,7 +19,7 @@ async fn read_folder_named(name: &str) -> Result<BTreeMap<String, Vec<u8>>, GitE
     pack.add(Kind::Blob, manifest);
     let parent = tempfile::tempdir().unwrap();
     let scratch = ScratchFolder::open(parent.path()).unwrap();
-    let memory = GIT_PACKS.reserve(1).await.unwrap();
+    let memory = PACKS_OF_USERS.reserve("a test".to_owned(), 1).await.unwrap();
     let objects = CommitObjects::read(&pack.finish(), &commit.to_string(), &scratch, memory)?;
     objects.read_folder(&objects.root(), "", |_, _| EntryUse::Read)
 }

@@ -1,18 +1,27 @@
-//! Shares of the memory for bodies and responses: what one user or agent sends or reads slowly leaves the rest to others.
+//! Shares of the memory for bodies, responses and files of other servers: what one user or agent sends or reads slowly, and what the
+//! servers that a user named send slowly, leaves the rest to others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use source::memory_budget::{
-    AGENT_MESSAGES, AGENT_RESPONSES, MemoryBudget, MemoryExhausted, MemoryReservation, PUBLIC_BODIES,
-    REQUEST_BODIES, REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES,
+
+use crate::memory_budget::{
+    AGENT_MESSAGES, AGENT_RESPONSES, ARRIVING_BODIES, CHART_INDEXES, GIT_PACKS, MemoryBudget,
+    MemoryExhausted, MemoryReservation, PUBLIC_BODIES, RECEIVED_FILES, REQUEST_BODIES, REQUEST_VALUES,
+    RESPONSES, UNKNOWN_RESPONSES,
 };
 
 /// Clients whose shares exist although they use nothing now.
 const MAX_IDLE_SHARES: usize = 100;
 
+/// Large bodies of the requests of each user, while they arrive.
+pub static ARRIVING_BODIES_OF_USERS: ClientShares =
+    ClientShares::new(&ARRIVING_BODIES, "bodies of your requests that arrive");
+/// Large messages of each agent, while they arrive.
+pub static ARRIVING_MESSAGES_OF_AGENTS: ClientShares =
+    ClientShares::new(&ARRIVING_BODIES, "messages of your cluster that arrive");
 /// Large bodies of the requests of each user.
 pub static BODIES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_BODIES, "bodies of your requests");
 /// Values in the bodies of each user, beyond what is reserved for the size of the bodies.
@@ -30,6 +39,15 @@ pub static UNKNOWN_RESPONSES_TO_USERS: ClientShares =
 /// Large responses to each agent.
 pub static RESPONSES_TO_AGENTS: ClientShares =
     ClientShares::new(&AGENT_RESPONSES, "responses to your cluster");
+/// Files that are received for each user, and those that nobody requested.
+pub static FILES_OF_USERS: ClientShares =
+    ClientShares::new(&RECEIVED_FILES, "files that your requests receive from other servers");
+/// Indexes that are parsed for each user.
+pub static INDEXES_OF_USERS: ClientShares =
+    ClientShares::new(&CHART_INDEXES, "indexes of chart repositories that your requests parse");
+/// Packs that are indexed and read for each user.
+pub static PACKS_OF_USERS: ClientShares =
+    ClientShares::new(&GIT_PACKS, "packs of Git repositories that your requests read");
 
 /// A budget of which each client has at most half.
 pub struct ClientShares {
@@ -48,6 +66,7 @@ struct Clients {
 }
 
 /// Memory that is reserved in the share of a client, and in the budget of all clients.
+#[derive(Debug)]
 pub struct ClientReservation {
     share: Arc<MemoryBudget>,
     all: &'static MemoryBudget,
@@ -66,7 +85,7 @@ impl ClientShares {
     /// the share, and leaves the rest to others.
     ///
     /// # Errors
-    /// It was not free within [`source::memory_budget::RESERVE_WAIT`].
+    /// It was not free within [`crate::memory_budget::RESERVE_WAIT`].
     pub async fn reserve(&self, client: String, bytes: u64) -> Result<ClientReservation, MemoryExhausted> {
         let share = self.find_share(client);
         let all: &'static MemoryBudget = self.all;
@@ -79,6 +98,23 @@ impl ClientShares {
     /// What one client has at most, in bytes.
     pub fn share_bytes(&self) -> u64 {
         self.all.bytes() / 2
+    }
+
+    /// Reserves memory as [`Self::reserve`] does, except that what is larger than the share is reserved in full in the budget of all, or
+    /// gets all of it: for content of which two such parts would need more than the memory of the budget.
+    ///
+    /// # Errors
+    /// It was not free within [`crate::memory_budget::RESERVE_WAIT`].
+    pub async fn reserve_in_full(
+        &self,
+        client: String,
+        bytes: u64,
+    ) -> Result<ClientReservation, MemoryExhausted> {
+        let share = self.find_share(client);
+        let all: &'static MemoryBudget = self.all;
+        let of_share = share.reserve(bytes).await?;
+        let of_all = all.reserve(bytes).await?;
+        Ok(ClientReservation { share, all, of_share, of_all })
     }
 
     /// The share of a client.
@@ -95,6 +131,21 @@ impl ClientShares {
 }
 
 impl ClientReservation {
+    /// Extends a reservation to this many bytes in full, and waits for them as [`ClientShares::reserve_in_full`] does.
+    ///
+    /// # Errors
+    /// They were not free within [`crate::memory_budget::RESERVE_WAIT`].
+    pub async fn extend_in_full(&mut self, bytes: u64) -> Result<(), MemoryExhausted> {
+        self.share.extend(&mut self.of_share, bytes).await?;
+        self.all.extend(&mut self.of_all, bytes).await
+    }
+
+    /// Releases what exceeds this many bytes.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        self.of_share.shrink_to(bytes);
+        self.of_all.shrink_to(bytes);
+    }
+
     /// Changes the reservation to this many bytes, or to all of the share.
     ///
     /// # Errors
@@ -147,6 +198,23 @@ mod tests {
         growing.resize(1 << 10, Duration::ZERO).await.unwrap();
         assert_eq!(ALL.free_bytes(), (1 << 20) - (1 << 10));
         second.resize(1 << 10, Duration::ZERO).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn p19_what_exceeds_a_share_and_is_reserved_in_full_is_alone_in_the_memory_of_all() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let mut growing = SHARES.reserve_in_full("ada".to_owned(), 1 << 10).await.unwrap();
+        growing.extend_in_full(1 << 18).await.unwrap();
+        assert_eq!(ALL.free_bytes(), (1 << 20) - (1 << 18));
+        growing.extend_in_full(1 << 40).await.unwrap();
+        assert_eq!(ALL.free_bytes(), 0);
+        growing.shrink_to(1 << 10);
+        assert_eq!(ALL.free_bytes(), (1 << 20) - (1 << 10));
+        let of_bob = SHARES.reserve_in_full("bob".to_owned(), 3 << 18).await.unwrap();
+        assert_eq!(ALL.free_bytes(), (1 << 18) - (1 << 10));
+        drop((growing, of_bob));
+        assert_eq!(ALL.free_bytes(), 1 << 20);
     }
 
     #[tokio::test]

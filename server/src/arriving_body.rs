@@ -1,0 +1,148 @@
+//! Large bodies while they arrive. Their memory is reserved by what has arrived and one step, not by what they state; what they need while
+//! they are used is reserved when they are complete. A client that sends slowly thus retains no more than it has sent.
+
+use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
+use http_body_util::BodyExt as _;
+use source::client_shares::{ClientReservation, ClientShares};
+use source::memory_budget::MemoryExhausted;
+
+use crate::input::{LARGE_BODY_BYTES, reject_unread_body};
+use crate::problem::ApiError;
+
+/// The shares in which a body is reserved, one after the other.
+pub struct BodyShares {
+    /// While it arrives.
+    pub arriving: &'static ClientShares,
+    /// When it is complete, until the response.
+    pub complete: &'static ClientShares,
+}
+
+/// What a body may need.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyNeed {
+    /// Most bytes that it may have.
+    pub max_bytes: usize,
+    /// What it needs when it is complete, as a multiple of its size.
+    pub factor: u64,
+}
+
+/// Why a body was not received.
+pub enum BodyNotReceived {
+    /// There was no memory for it.
+    Busy(MemoryExhausted),
+    /// It is too large, or did not arrive.
+    Refused(ApiError),
+}
+
+impl From<MemoryExhausted> for BodyNotReceived {
+    fn from(exhausted: MemoryExhausted) -> Self {
+        Self::Busy(exhausted)
+    }
+}
+
+/// Receives a body, with the reservation of what it needs; without one if it has the usual size.
+///
+/// # Errors
+/// See [`BodyNotReceived`].
+pub async fn receive(
+    shares: &BodyShares,
+    client: String,
+    mut body: Body,
+    need: BodyNeed,
+) -> Result<(Bytes, Option<ClientReservation>), BodyNotReceived> {
+    let mut bytes = Vec::new();
+    let mut reserved = LARGE_BODY_BYTES;
+    let mut arriving: Option<ClientReservation> = None;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| BodyNotReceived::Refused(reject_unread_body(&error)))?;
+        let Ok(part) = frame.into_data() else { continue };
+        let size = bytes.len() + part.len();
+        if size > need.max_bytes {
+            return Err(BodyNotReceived::Refused(ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)));
+        }
+        if size > reserved {
+            // With the size grows the step, so that a large body is not copied with every part.
+            reserved = need.max_bytes.min(size + size / 4 + LARGE_BODY_BYTES);
+            match &mut arriving {
+                Some(memory) => memory.extend_in_full(reserved as u64).await?,
+                None => {
+                    let memory = shares.arriving.reserve_in_full(client.clone(), reserved as u64).await?;
+                    arriving = Some(memory);
+                }
+            }
+            bytes.reserve_exact(reserved.saturating_sub(bytes.len()));
+        }
+        bytes.extend_from_slice(&part);
+    }
+    bytes.shrink_to_fit();
+    let complete = if bytes.len() > LARGE_BODY_BYTES {
+        let needed = (bytes.len() as u64).saturating_mul(need.factor);
+        Some(shares.complete.reserve(client, needed).await?)
+    } else {
+        None
+    };
+    // Released only now: what waits for its turn to be used is in memory.
+    drop(arriving);
+    Ok((Bytes::from(bytes), complete))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::LazyLock;
+
+    use futures::stream::{StreamExt as _, iter, pending};
+    use source::memory_budget::MemoryBudget;
+
+    use super::*;
+
+    const NEED: BodyNeed = BodyNeed { max_bytes: 4 << 20, factor: 4 };
+
+    /// A body of so many KiB; its end arrives or not.
+    fn body(kib: usize, has_end: bool) -> Body {
+        let parts = iter(vec![Ok::<_, Infallible>(Bytes::from(vec![b'a'; 1 << 10])); kib]);
+        if has_end { Body::from_stream(parts) } else { Body::from_stream(parts.chain(pending())) }
+    }
+
+    #[tokio::test]
+    async fn p20_a_body_that_does_not_end_retains_what_it_has_sent_and_nothing_of_what_it_may_need() {
+        static ARRIVING: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
+        static COMPLETE: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 32 << 20));
+        static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
+        static OF_COMPLETE: ClientShares = ClientShares::new(&COMPLETE, "a test of one client");
+        let shares = BodyShares { arriving: &OF_ARRIVING, complete: &OF_COMPLETE };
+        let mut small = Box::pin(receive(&shares, "eve".to_owned(), body(64, false), NEED));
+        assert!(futures::poll!(small.as_mut()).is_pending());
+        assert_eq!(ARRIVING.free_bytes(), 8 << 20, "the first 64 KiB are those of a usual body");
+        let mut large = Box::pin(receive(&shares, "eve".to_owned(), body(1_024, false), NEED));
+        while ARRIVING.free_bytes() > 7 << 20 {
+            assert!(futures::poll!(large.as_mut()).is_pending());
+            tokio::task::yield_now().await;
+        }
+        assert!(ARRIVING.free_bytes() >= (8 << 20) - (3 << 19), "{}", ARRIVING.free_bytes());
+        assert_eq!(COMPLETE.free_bytes(), 32 << 20);
+        let received = receive(&shares, "ada".to_owned(), body(1_024, true), NEED).await;
+        let Ok((bytes, Some(complete))) = received else { panic!("the body is received") };
+        assert_eq!((bytes.len(), COMPLETE.free_bytes()), (1 << 20, 28 << 20));
+        drop((small, large));
+        assert_eq!(ARRIVING.free_bytes(), 8 << 20, "what is complete is reserved only once");
+        drop(complete);
+        assert_eq!(COMPLETE.free_bytes(), 32 << 20);
+    }
+
+    #[tokio::test]
+    async fn p19_a_body_beyond_its_limit_is_refused_and_leaves_nothing_reserved() {
+        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
+        static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
+        let shares = BodyShares { arriving: &SHARES, complete: &SHARES };
+        let need = BodyNeed { max_bytes: 100 << 10, factor: 1 };
+        let refused = receive(&shares, "ada".to_owned(), body(101, true), need).await;
+        let Err(BodyNotReceived::Refused(error)) = refused else { panic!("it is too large") };
+        assert_eq!(error.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(BUDGET.free_bytes(), 8 << 20);
+        let small = receive(&shares, "ada".to_owned(), body(64, true), need).await;
+        let Ok((bytes, None)) = small else { panic!("a usual body needs no reservation") };
+        assert_eq!(bytes.len(), 64 << 10);
+    }
+}
