@@ -160,7 +160,6 @@ impl ClientReservation {
     }
 
     /// The bytes of the share that are not reserved.
-    #[cfg(test)]
     pub fn free_bytes(&self) -> u64 {
         self.share.free_bytes()
     }
