@@ -17,7 +17,6 @@ use crate::permission;
 use crate::search::provide_palette;
 use crate::set_password::SetPasswordPage;
 use crate::sign_in::{SetupPage, SignInPage};
-use crate::workloads::left_forms::provide_left_forms;
 use crate::workloads::{WorkloadPage, WorkloadsPage};
 
 /// The console. Pages are rendered completely before the first byte is sent (`SsrMode::Async`), so that their status codes
@@ -73,10 +72,9 @@ pub fn App() -> impl IntoView {
     .into_any()
 }
 
-/// The live stream, the clock, the palette, forms that were left unsaved, and the keyboard shortcuts; inside the router, because shortcuts navigate.
+/// The live stream, the clock, the palette and the keyboard shortcuts; inside the router, because shortcuts navigate.
 #[component]
 fn BrowserServices() -> impl IntoView {
     provide_palette();
-    provide_left_forms();
     live::provide_live_updates();
 }

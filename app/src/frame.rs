@@ -9,7 +9,6 @@ use crate::live::{self, Topic};
 use crate::paths;
 use crate::permission;
 use crate::resource::{PageResource, create_resource};
-use crate::workloads::left_forms::LeftFormsBanner;
 
 mod data;
 mod help;
@@ -92,7 +91,6 @@ pub fn Frame(
             <div class="frame-main">
                 <TopBar data=data />
                 <OutageBanner data=data />
-                <LeftFormsBanner />
                 <main class="content" id="content" tabindex="-1">
                     {children()}
                 </main>

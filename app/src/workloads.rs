@@ -26,7 +26,6 @@ mod form_autosave;
 mod git;
 mod head;
 mod history_tab;
-pub(crate) mod left_forms;
 mod list;
 mod list_address;
 mod new;

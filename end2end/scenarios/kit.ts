@@ -39,9 +39,6 @@ export function packChart(name: string, files: Record<string, string>): Buffer {
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]));
 }
 
-/** The state of a form whose input is stored. */
-export const SAVED = /^Saved \d\d:\d\d UTC$/;
-
 /** What the browser says some seconds after a page has loaded, if a preloaded file was not used until then. */
 export const PRELOAD_WARNING = /was preloaded using link preload but not used/;
 

@@ -4,7 +4,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlPlanes } from "./control-planes.js";
-import { accessible, expect, notListed, open, packChart, publish, row, SAVED, signUp, step, test, toStep } from "./kit.js";
+import { accessible, expect, notListed, open, packChart, publish, row, signUp, step, test, toStep } from "./kit.js";
 import { Server } from "./server.js";
 
 const NAMES = ["eu-1", "eu-2", "eu-3"];
@@ -91,7 +91,7 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     await page.getByLabel("Chart", { exact: true }).fill("local/beacon");
     await page.getByLabel("Version", { exact: true }).fill("1.0.0");
     await page.locator(".cm-content").fill("message: common # for all");
-    await expect(page.getByText(SAVED)).toBeVisible();
+    await expect(page.getByText(/^Saved \d\d:\d\d$/)).toBeVisible();
     await toStep(page, "Placement");
     await step(page, "Placement");
     await page.getByText("Group", { exact: true }).click();
@@ -115,7 +115,7 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     await expect(row(page, "eu-3")).not.toContainText("Online");
     await open(page, "/workloads/beacon/edit/source");
     await page.getByLabel("Version", { exact: true }).fill("1.1.0");
-    await expect(page.getByText(SAVED)).toBeVisible();
+    await expect(page.getByText(/^Saved \d\d:\d\d$/)).toBeVisible();
     await open(page, "/workloads/beacon/publish");
     await publish(page, "beacon");
     await expect(page.getByText("2 of 3 clusters healthy with r2")).toBeVisible();

@@ -1,7 +1,7 @@
 // What was typed is not lost: before the page is live, on the way to another page, in an outage, and when the session ends.
 
-import { type Locator, type Page } from "@playwright/test";
-import { accessible, alive, DEMO_USER, expect, open, override, paste, remove, SAVED, step, test, toStep } from "./kit.js";
+import { type Page } from "@playwright/test";
+import { accessible, alive, DEMO_USER, expect, open, override, paste, remove, step, test, toStep } from "./kit.js";
 
 const NAME = "typed";
 const YAML = `apiVersion: apps/v1
@@ -17,6 +17,7 @@ spec:
         - name: web
           image: registry.example.com/web:1.0
 `;
+const SAVED = /^Saved \d\d:\d\d$/;
 
 test.describe.configure({ mode: "serial" });
 
@@ -186,24 +187,6 @@ test("the tabs Config and Overrides, the rollout and the policies are saved too"
   await expect(page.getByLabel("Deletion policy")).toHaveValue("orphan");
 });
 
-test("what is typed before overrides, rollout and policies are live stays in the fields and is saved", async ({ page }) => {
-  const fields = [
-    { path: `/workloads/${NAME}?tab=overrides&override=eu-west-1`, label: "Deployment web replicas", value: "10" },
-    { path: `/workloads/${NAME}/edit/rollout`, label: "Failure timeout", value: "20m" },
-    { path: `/workloads/${NAME}/edit/policies`, label: "Service account", value: "deployer/flotilla" },
-  ];
-  for (const { path, label, value } of fields) {
-    const live = await openWithoutCode(page, path);
-    await page.getByLabel(label).fill(value);
-    await live();
-    await expect(page.getByLabel(label)).toHaveValue(value);
-    await expect(page.getByText(SAVED)).toBeVisible();
-    await page.unroute(/\.wasm(\?|$)/);
-    await open(page, path);
-    await expect(page.getByLabel(label)).toHaveValue(value);
-  }
-});
-
 test("what is typed right before the tab is left is saved, also while an earlier save runs", async ({ page }) => {
   /** Types and leaves in one task of the browser: no timer runs in between. */
   const typeAndLeave = async (value: string): Promise<void> =>
@@ -239,159 +222,6 @@ test("what is typed right before the tab is left is saved, also while an earlier
   await page.unroute(/override_save/);
   await open(page, address);
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("13");
-});
-
-/** The banner above every page about a form that was left. */
-function leftForm(page: Page, part: string): Locator {
-  return page.getByRole("status").filter({ hasText: `${part} of ${NAME} is not saved.` });
-}
-
-/** Follows the link to the history, within the page. */
-async function followHistory(page: Page): Promise<void> {
-  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "History" }).click();
-  await expect(page.getByRole("heading", { name: "Never published" })).toBeVisible();
-}
-
-test("input that is rejected after its page was left is shown on every page and can be opened again", async ({ page, faults }) => {
-  faults.expect(/override_save|config_save/);
-  await open(page, `/workloads/${NAME}?tab=overrides&cluster=us-east-1`);
-  await page.getByLabel("Deployment web replicas").fill("many");
-  await expect(page.getByText(/^Not saved yet/)).toBeVisible();
-  await followHistory(page);
-  const banner = leftForm(page, "Override");
-  await expect(banner).toContainText('"many" is not a number');
-  await leaveByLogo(page);
-  await expect(banner, "on another page").toBeVisible();
-  await accessible(page, "a page with a form that is not saved");
-  let asked = 0;
-  page.on("dialog", (dialog) => {
-    asked += 1;
-    void dialog.dismiss();
-  });
-  await page.evaluate(() => location.reload());
-  await expect.poll(() => asked, "the browser asks before it closes the document").toBe(1);
-
-  await banner.getByRole("link", { name: "Open what was typed" }).click();
-  await expect(page.getByRole("heading", { name: "Override for us-east-1" })).toBeVisible();
-  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("many");
-  await expect(banner, "the page has the input").toBeHidden();
-  // Left again without a change.
-  await followHistory(page);
-  await banner.getByRole("link", { name: "Open what was typed" }).click();
-  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("many");
-  await leaveForHistory(page, async () => page.getByLabel("Deployment web replicas").fill("9"));
-  await expect(banner).toBeHidden();
-  await open(page, `/workloads/${NAME}?tab=overrides&override=us-east-1`);
-  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("9");
-
-  // Fields that are rendered from the stored draft, and a text in the editor.
-  await open(page, `/workloads/${NAME}?tab=config`);
-  await page.locator("#workload-labels").fill("not/a/label=x");
-  await page.getByLabel("On drift").selectOption("Self-heal (revert)");
-  await paste(page, "deploy.yaml", YAML.replace("replicas: 2", "replicas: 4"));
-  await followHistory(page);
-  await leftForm(page, "Config").getByRole("link", { name: "Open what was typed" }).click();
-  await expect(page.locator("#workload-labels")).toHaveValue("not/a/label=x");
-  await expect(page.getByLabel("On drift")).toHaveValue("revert");
-  await expect(page.locator("textarea.editor-source").first()).toHaveValue(/replicas: 4/);
-  await page.locator("#workload-labels").fill("team=shop");
-  await expect(page.getByText(SAVED)).toBeVisible();
-  await page.reload();
-  await expect(page.locator("#workload-labels")).toHaveValue("team=shop");
-  await expect(page.locator("textarea.editor-source").first()).toHaveValue(/replicas: 4/);
-});
-
-test("input that was left and is discarded does not come back", async ({ page, faults }) => {
-  faults.expect(/placement_save/);
-  await open(page, `/workloads/${NAME}?tab=placement`);
-  await page.getByLabel("Number of clusters").fill("many");
-  await followHistory(page);
-  const banner = leftForm(page, "Placement");
-  await expect(banner).toContainText('"many" is not a number of clusters');
-  await banner.getByRole("button", { name: "Discard" }).click();
-  await expect(banner).toBeHidden();
-  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "Placement" }).click();
-  await expect(page.getByLabel("Number of clusters")).toHaveValue("3");
-});
-
-test("input that is older than the draft replaces it only by a submission", async ({ page, context, faults }) => {
-  faults.expect(/placement_save/);
-  await open(page, `/workloads/${NAME}?tab=placement`);
-  const other = await context.newPage();
-  await open(other, `/workloads/${NAME}?tab=placement`);
-  await other.getByLabel("Number of clusters").fill("2");
-  await expect(other.getByText(SAVED)).toBeVisible();
-
-  await page.getByLabel("Excluded clusters").fill("eu-west-1");
-  await followHistory(page);
-  const banner = leftForm(page, "Placement");
-  await expect(banner).toContainText(/changed this draft at \d\d:\d\d:\d\d UTC/);
-  await banner.getByRole("link", { name: "Open what was typed" }).click();
-  await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-1");
-  await expect(page.getByText("the draft was changed after this was typed")).toBeVisible();
-  await other.reload();
-  await expect(other.getByLabel("Number of clusters"), "the change is still there").toHaveValue("2");
-  await other.close();
-  await page.getByRole("button", { name: "Save placement" }).click();
-  await expect(page.getByText("Placement saved in the draft.")).toBeVisible();
-  await page.reload();
-  await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-1");
-  await expect(page.getByLabel("Number of clusters")).toHaveValue("3");
-  await expect(banner).toBeHidden();
-});
-
-test("a save of a form that was left in an outage is repeated until it succeeds", async ({ page, faults }) => {
-  faults.expect(/source_save|ERR_FAILED/);
-  await open(page, `/workloads/${NAME}/edit/source`);
-  await page.route(/source_save/, (route) => route.abort());
-  await page.getByLabel("Image").fill("registry.example.com/web:3.0");
-  await expect(page.locator("textarea.editor-source").first()).toHaveValue(/web:3\.0/);
-  await leaveByLogo(page);
-  const banner = leftForm(page, "Source");
-  await expect(banner).toContainText("does not respond");
-  await page.unroute(/source_save/);
-  await expect(banner).toBeHidden();
-  await open(page, `/workloads/${NAME}/edit/source`);
-  await expect(page.getByLabel("Image")).toHaveValue("registry.example.com/web:3.0");
-});
-
-test("a removed container and a removed file are restored by Undo, until something else is changed", async ({ page }) => {
-  await open(page, `/workloads/${NAME}/edit/source`);
-  const texts = page.locator("textarea.editor-source");
-  const undo = page.getByRole("button", { name: "Undo", exact: true });
-  await page.getByRole("button", { name: "Container", exact: true }).click();
-  await expect(texts.first()).toHaveValue(/name: container-2/);
-  await page.getByRole("button", { name: "Remove this container" }).click();
-  await expect(texts.first()).not.toHaveValue(/container-2/);
-  await expect(page.getByText("Removed container container-2.")).toBeVisible();
-  await accessible(page, "a removal that can be undone");
-  await undo.click();
-  await expect(texts.first()).toHaveValue(/name: container-2/);
-  await page.getByRole("button", { name: "Remove this container" }).click();
-  await expect(undo).toBeVisible();
-  await page.getByLabel("Image").fill("registry.example.com/web:4.0");
-  await expect(undo).toBeHidden();
-
-  await page.getByRole("button", { name: "File", exact: true }).click();
-  await paste(page, "file-2.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n");
-  await expect(texts.nth(1)).toHaveValue(/kind: ConfigMap/);
-  await page.getByRole("button", { name: "Remove file-2.yaml" }).click();
-  await expect(texts).toHaveCount(1);
-  await undo.click();
-  await expect(texts.nth(1)).toHaveValue(/kind: ConfigMap/);
-});
-
-test("a removed override is stored again by Undo", async ({ page }) => {
-  await open(page, `/workloads/${NAME}?tab=overrides&override=us-east-1`);
-  await page.getByRole("button", { name: "Remove override us-east-1" }).click();
-  await expect(page.getByText("Override us-east-1 removed.")).toBeVisible();
-  await expect(override(page, "us-east-1")).toHaveCount(0);
-  await page.getByRole("button", { name: "Undo", exact: true }).click();
-  await expect(page.getByText("Override us-east-1 saved.")).toBeVisible();
-  await expect(page.getByText("Override us-east-1 removed."), "only the latest result is shown").toBeHidden();
-  await expect(override(page, "us-east-1")).toContainText("1 change");
-  await open(page, `/workloads/${NAME}?tab=overrides&override=us-east-1`);
-  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("9");
 });
 
 test("a save is repeated until the server responds, and after signing in again in another tab", async ({ page, context, demo, faults }) => {

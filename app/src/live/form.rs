@@ -9,9 +9,6 @@ mod server {
         None
     }
 
-    /// Enters values in the fields of a form, by name.
-    pub fn enter_fields(_form: &HtmlFormElement, _fields: &[(String, String)]) {}
-
     /// Whether the page has the form with this id.
     pub fn has_form(_id: &str) -> bool {
         false
@@ -44,58 +41,6 @@ mod browser {
     /// Whether the page has the form with this id.
     pub fn has_form(id: &str) -> bool {
         document().and_then(|page| page.get_element_by_id(id)).is_some()
-    }
-
-    /// Enters values in the fields of a form, by name. A box is ticked if the value is its own. Fields without a value stay.
-    pub fn enter_fields(form: &HtmlFormElement, fields: &[(String, String)]) {
-        let found = form.query_selector_all("input, textarea, select").ok();
-        for element in found.iter().flat_map(list_elements) {
-            let name = element.get_attribute("name").unwrap_or_default();
-            if let Some((_, value)) = fields.iter().find(|(field, _)| *field == name) {
-                enter_value(element, value);
-            }
-        }
-    }
-
-    fn enter_value(element: Element, value: &str) {
-        let element = match element.dyn_into::<HtmlInputElement>() {
-            Ok(input) => return enter_input(&input, value),
-            Err(element) => element,
-        };
-        let element = match element.dyn_into::<HtmlTextAreaElement>() {
-            Ok(area) => {
-                if area.value() != value {
-                    area.set_value(value);
-                    notify(&area);
-                }
-                return;
-            }
-            Err(element) => element,
-        };
-        if let Ok(select) = element.dyn_into::<HtmlSelectElement>()
-            && select.value() != value
-        {
-            select.set_value(value);
-            notify(&select);
-        }
-    }
-
-    fn enter_input(input: &HtmlInputElement, value: &str) {
-        match &*input.type_() {
-            "checkbox" | "radio" => {
-                let on = input.value() == value;
-                if input.checked() != on && (on || input.type_() == "checkbox") {
-                    input.set_checked(on);
-                    notify(input);
-                }
-            }
-            "hidden" | "submit" | "button" | "file" => {}
-            _ if input.value() != value => {
-                input.set_value(value);
-                notify(input);
-            }
-            _ => {}
-        }
     }
 
     /// After hydration, when the input is entered again: a part that the page waits for is hydrated later.

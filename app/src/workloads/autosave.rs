@@ -47,8 +47,6 @@ pub enum SaveState {
     SignedOut(u32),
     /// The last save failed, with the reason.
     Failed(String),
-    /// The input was typed before another change of the draft. It is stored only by a submission, which replaces that change.
-    Outdated,
 }
 
 impl SaveState {
@@ -60,11 +58,6 @@ impl SaveState {
     /// Whether a change of the input schedules a save: after a failure the next attempt saves it too.
     pub const fn can_schedule(&self) -> bool {
         matches!(self, Self::Idle | Self::Deferred | Self::Saved(_))
-    }
-
-    /// Whether an automatic save may begin.
-    pub const fn can_save(&self) -> bool {
-        !matches!(self, Self::Saving | Self::Outdated)
     }
 
     /// How long after a failure the save is repeated; `None` if only another input can succeed.
@@ -104,19 +97,10 @@ pub fn guard_leave(has_unsaved_input: impl Fn() -> bool + Copy + 'static) {
     });
 }
 
-/// The address of a page: path and query.
-pub fn format_address(path: &str, search: &str) -> String {
-    match search.trim_start_matches('?') {
-        "" => path.to_owned(),
-        search => format!("{path}?{search}"),
-    }
-}
-
 /// Shows the state.
 pub fn status_view(state: RwSignal<SaveState>) -> AnyView {
     let location = use_location();
     let sign_in = Memo::new(move |_| paths::sign_in(&location.pathname.get()));
-    let page = Memo::new(move |_| format_address(&location.pathname.get(), &location.search.get()));
     view! {
         <span class="reason" role="status">
             {move || match state.get() {
@@ -125,7 +109,7 @@ pub fn status_view(state: RwSignal<SaveState>) -> AnyView {
                 SaveState::Scheduled | SaveState::Saving => view! { <span class="text-3">"Saving…"</span> }.into_any(),
                 SaveState::Saved(at) => {
                     let time: String = format_time_of_day(at).chars().take(5).collect();
-                    view! { <span class="text-3" title=format_utc(at)>{format!("Saved {time} UTC")}</span> }.into_any()
+                    view! { <span class="text-3" title=format_utc(at)>{format!("Saved {time}")}</span> }.into_any()
                 }
                 SaveState::Retrying(_) => show_failure("Not saved: the server or its database does not respond. Trying again.".into_any()),
                 SaveState::SignedOut(_) => show_failure(view! {
@@ -135,12 +119,6 @@ pub fn status_view(state: RwSignal<SaveState>) -> AnyView {
                 }
                 .into_any()),
                 SaveState::Failed(why) => show_failure(format!("Not saved: {why}").into_any()),
-                SaveState::Outdated => show_failure(view! {
-                    "Not saved: the draft was changed after this was typed. "
-                    <a class="link" href=page target="_blank" rel="external">"Compare it in a new tab"</a>
-                    "; saving the form yourself replaces that change."
-                }
-                .into_any()),
             }}
         </span>
     }
@@ -165,7 +143,7 @@ async fn describe_error(name: &str, error: &AppError) -> String {
         return error.to_string();
     }
     let (who, when) = match draft_change_read(name.to_owned()).await {
-        Ok(edit) => (edit.updated_by, format!(" at {} UTC", format_time_of_day(edit.updated_at))),
+        Ok(edit) => (edit.updated_by, format!(" at {}", format_time_of_day(edit.updated_at))),
         Err(_) => ("Another user".to_owned(), String::new()),
     };
     format!(
@@ -184,14 +162,12 @@ mod tests {
         assert_eq!(seconds(SaveState::SignedOut(3)), Some(8));
         assert_eq!(seconds(SaveState::Retrying(40)), Some(15));
         assert_eq!(seconds(SaveState::Failed("G100".into())), None);
-        assert_eq!(seconds(SaveState::Outdated), None);
     }
 
     #[test]
     fn input_that_is_not_known_to_be_stored_is_guarded() {
         assert!(SaveState::Saving.is_unsaved() && SaveState::SignedOut(1).is_unsaved());
         assert!(SaveState::Deferred.is_unsaved());
-        assert!(SaveState::Outdated.is_unsaved() && !SaveState::Outdated.can_save());
         assert!(!SaveState::Idle.is_unsaved() && !SaveState::Saved(Timestamp::from_millis(1)).is_unsaved());
     }
 }

@@ -9,7 +9,6 @@ use crate::components::{Banner, DisabledButton, ErrorBanner, StatusStyle};
 use crate::errors::{AppError, AppResult};
 use crate::paths;
 use crate::permission::Permission;
-use crate::workloads::autosave::format_address;
 
 /// The button with this label. Not the main action of the page: the form is saved automatically, and the review comes next.
 pub fn save_button(workload: &Workload, label: &'static str) -> AnyView {
@@ -57,7 +56,10 @@ where
 /// that the input stays in the form and can be compared. Call it while the page is rendered.
 pub fn render_save_error() -> impl Fn(AppError) -> AnyView + Copy + Send + Sync + 'static {
     let location = use_location();
-    let page = Memo::new(move |_| format_address(&location.pathname.get(), &location.search.get()));
+    let page = Memo::new(move |_| {
+        let (path, search) = (location.pathname.get(), location.search.get());
+        if search.is_empty() { path } else { format!("{path}?{}", search.trim_start_matches('?')) }
+    });
     move |error| {
         let compare = matches!(error, AppError::RevisionConflict { .. }).then(|| {
             view! {

@@ -1,20 +1,14 @@
 //! Automatic saves of a plain form: one second after the last change its fields are stored as a submission would store them.
-//! Leaving the page within the pause stores them too; what can't be stored then is in the list of [`LeftForms`].
-
-use std::sync::Arc;
+//! Leaving the page within the pause stores them too.
 
 use leptos::html::Form;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::hooks::use_location;
-use leptos_router::location::Location;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use super::autosave::{PAUSE, SaveState, SavedDraft, format_address, guard_leave, status_view};
-use super::left_forms::{LeftForm, LeftForms, use_left_forms};
-use crate::errors::AppResult;
+use super::autosave::{PAUSE, SaveState, SavedDraft, guard_leave, status_view};
+use crate::errors::{AppError, AppResult};
 use crate::live;
 
 /// After an event, until the page has changed what depends on it.
@@ -22,9 +16,6 @@ const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// The fields of a form, as they are sent, and how they are stored.
 pub trait DraftForm: Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
-    /// The part of the draft that it contains, as a page names it.
-    const PART: &'static str;
-
     /// Sets the draft revision that the form is based on.
     fn set_base_revision(&mut self, revision: i64);
 
@@ -47,9 +38,8 @@ pub struct FormAutosave<S: 'static> {
     changes: StoredValue<u32>,
     /// Whether there was an event since the fields were compared.
     is_touched: StoredValue<bool>,
-    /// The fields that the page was left with while a save was running, and their id in the list; they are stored when it ends.
-    left: StoredValue<ArcStoredValue<Option<(S, u32)>>>,
-    page: FormPage,
+    /// The fields that the page was left with while a save was running; that save stores them when it ends.
+    left: StoredValue<ArcStoredValue<Option<S>>>,
     state: RwSignal<SaveState>,
 }
 
@@ -74,10 +64,8 @@ impl<S: DraftForm> FormAutosave<S> {
             changes: StoredValue::new(0),
             is_touched: StoredValue::new(false),
             left: StoredValue::new(ArcStoredValue::new(None)),
-            page: FormPage::new(name),
             state: RwSignal::default(),
         };
-        autosave.continue_left_form();
         guard_leave(move || autosave.unsaved_fields().is_some());
         // Navigation within the pause stores the form too.
         on_cleanup(move || autosave.save_on_leave());
@@ -89,39 +77,8 @@ impl<S: DraftForm> FormAutosave<S> {
         self.form
     }
 
-    /// Continues with the input with which this page was left. The page has entered it in its fields.
-    fn continue_left_form(self) {
-        let Some(base_revision) = self.page.reopened_revision() else { return };
-        if base_revision != self.base_revision.get_untracked() {
-            self.state.set(SaveState::Outdated);
-        }
-        Effect::new(move |_| {
-            if self.form.get().is_some() {
-                self.note_input();
-            }
-        });
-    }
-
-    /// Enters what was typed, if something was, in the fields of the form that are rendered from the stored draft.
-    pub fn enter(self, typed: Option<&S>) {
-        let Some(typed) = typed else { return };
-        let mut fields = Vec::new();
-        list_fields(String::new(), &serde_json::to_value(typed).unwrap_or_default(), &mut fields);
-        Effect::new(move |_| {
-            if let Some(form) = self.form.get() {
-                live::form::enter_fields(&form, &fields);
-            }
-        });
-    }
-
-    /// Whether the page was left with input that was not stored, and is open again.
-    pub fn is_reopened(self) -> bool {
-        self.page.reopened_revision().is_some()
-    }
-
     /// A field was changed.
     pub fn note_input(self) {
-        self.page.note_address();
         self.is_touched.set_value(true);
         set_timeout(move || self.compare(), SETTLE);
     }
@@ -138,7 +95,6 @@ impl<S: DraftForm> FormAutosave<S> {
     pub fn record_submission(self, saved: SavedDraft) {
         let fields = self.read();
         self.stored.set_value(fields.as_ref().map(key));
-        self.page.record_save(self.base_revision.get_untracked(), saved.revision);
         // The submission may be an earlier one than the latest automatic save.
         self.base_revision.update(|revision| *revision = saved.revision.max(*revision));
         self.state.set(SaveState::Saved(saved.saved_at));
@@ -194,31 +150,26 @@ impl<S: DraftForm> FormAutosave<S> {
 
     /// Stores the current fields; one save at a time.
     fn save(self) {
-        let Some(before) = self.state.try_get_untracked().filter(SaveState::can_save) else {
+        let Some(before) = self.state.try_get_untracked().filter(|state| *state != SaveState::Saving) else {
             return;
         };
         let Some(mut fields) = self.read().or_else(|| self.latest.get_value()) else { return };
         let sent = key(&fields);
         let revision = self.base_revision.get_untracked();
-        let (name, left, forms) = (self.name.get_value(), self.left.get_value(), self.page.forms);
+        let left = self.left.get_value();
         fields.set_base_revision(revision);
         self.state.set(SaveState::Saving);
         spawn_local(async move {
             let result = fields.save().await;
-            let failure = match &result {
-                Err(error) => Some(SaveState::after_failure(&name, error, &before).await),
-                Ok(_) => None,
-            };
-            let saved = result.ok().flatten();
-            let stored = saved.map_or(revision, |saved| saved.revision);
-            forms.advance_revision(&name, revision, stored);
-            // The page was left meanwhile.
-            if let Some((fields, id)) = left.get_value() {
-                return start_attempt(forms, id, fields, SaveState::Saving);
+            if let Some(left) = left.get_value() {
+                let stored = result.ok().flatten().map_or(revision, |saved| saved.revision);
+                return save_left_form(left, stored).await;
             }
-            match failure {
-                None => self.record_save(sent, saved),
-                Some(state) => {
+            match result {
+                Ok(saved) => self.record_save(sent, saved),
+                Err(error) => {
+                    let Some(name) = self.name.try_get_value() else { return log_left(&error) };
+                    let state = SaveState::after_failure(&name, &error, &before).await;
                     let retry = state.retry_delay();
                     if self.state.try_set(state).is_none()
                         && let (Some(pause), Some(change)) = (retry, self.changes.try_get_value())
@@ -239,7 +190,6 @@ impl<S: DraftForm> FormAutosave<S> {
         if let Some(saved) = saved {
             self.base_revision.set(saved.revision);
         }
-        self.page.remove_left_form();
         self.stored.set_value(Some(sent));
         self.compare();
     }
@@ -257,168 +207,31 @@ impl<S: DraftForm> FormAutosave<S> {
     }
 
     fn save_on_leave(self) {
-        let (Some(fields), Some(revision), Some(state)) =
-            (self.unsaved_fields(), self.base_revision.try_get_untracked(), self.state.try_get_untracked())
+        let (Some(fields), Some(revision)) = (self.unsaved_fields(), self.base_revision.try_get_untracked())
         else {
-            return self.page.close::<S>();
+            return;
         };
-        if let Some(left) = self.page.save_on_leave(fields, revision, state) {
-            self.left.with_value(|stored| stored.set_value(Some(left)));
+        if self.state.with_untracked(|state| *state == SaveState::Saving) {
+            // A second save beside the running one would be based on a revision that no longer exists.
+            return self.left.with_value(|left| left.set_value(Some(fields)));
         }
+        spawn_local(save_left_form(fields, revision));
     }
 }
 
-/// The page of a form that is stored automatically, and the input with which it was left before.
-#[derive(Clone, Copy)]
-pub struct FormPage {
-    /// The forms that were left.
-    pub forms: LeftForms,
-    workload: StoredValue<String>,
-    location: StoredValue<Location>,
-    /// The address when a field was changed last.
-    address: StoredValue<String>,
-    /// The opened form in the list, with its revision.
-    reopened: StoredValue<Option<(u32, i64)>>,
+/// Stores the fields of a page that was left within the console. Until they are stored, the browser asks before it closes the
+/// document, which would end the request.
+pub async fn save_left_form<S: DraftForm>(mut fields: S, revision: i64) {
+    let listener = window_event_listener_untyped("beforeunload", |event| event.prevent_default());
+    fields.set_base_revision(revision);
+    if let Err(error) = fields.save().await {
+        log_left(&error);
+    }
+    listener.remove();
 }
 
-impl FormPage {
-    /// The current page, for a form of this workload.
-    pub fn new(workload: &str) -> Self {
-        let (forms, location) = (use_left_forms(), use_location());
-        let address = read_address(&location);
-        let reopened = forms.open(&address).map(|(id, form)| (id, form.base_revision));
-        Self {
-            forms,
-            workload: StoredValue::new(workload.to_owned()),
-            location: StoredValue::new(location),
-            address: StoredValue::new(address),
-            reopened: StoredValue::new(reopened),
-        }
-    }
-
-    /// The revision that the opened input is based on; `None` if the page was not left with unsaved input.
-    pub fn reopened_revision(self) -> Option<i64> {
-        self.reopened.get_value().map(|(_, revision)| revision)
-    }
-
-    /// A field was changed: the address is still that of the form. When the page is left, it is not.
-    fn note_address(self) {
-        if let Some(location) = self.location.try_get_value() {
-            self.address.set_value(read_address(&location));
-        }
-    }
-
-    /// Records that the form was stored.
-    pub fn record_save(self, from: i64, to: i64) {
-        self.remove_left_form();
-        self.workload.with_value(|workload| self.forms.advance_revision(workload, from, to));
-    }
-
-    /// The input with which the page was left is stored.
-    pub fn remove_left_form(self) {
-        if let Some((id, _)) = self.reopened.get_value() {
-            self.reopened.set_value(None);
-            self.forms.remove(id);
-        }
-    }
-
-    /// Stores the fields that the page is left with. While a save is running, it returns them with their id instead: a second save
-    /// would be based on a revision that no longer exists.
-    pub fn save_on_leave<S: DraftForm>(self, fields: S, revision: i64, state: SaveState) -> Option<(S, u32)> {
-        let is_outdated = state == SaveState::Outdated;
-        let typed_at = self.reopened_revision().filter(|_| is_outdated);
-        self.remove_left_form();
-        let form = LeftForm {
-            workload: self.workload.get_value(),
-            part: S::PART,
-            address: self.address.get_value(),
-            fields: Arc::new(fields.clone()),
-            base_revision: typed_at.unwrap_or(revision),
-            state,
-        };
-        if form.state == SaveState::Saving {
-            return Some((fields, self.forms.insert(form)));
-        }
-        save_left_form(self.forms, fields, form);
-        None
-    }
-
-    /// The page is left, and has no input that is not stored or in the list.
-    pub fn close<S: DraftForm>(self) {
-        let Some((id, _)) = self.reopened.try_get_value().flatten() else { return };
-        if let Some(form) = self.forms.close(id)
-            && let Some(fields) = form.fields.downcast_ref::<S>()
-        {
-            save_left_form(self.forms, fields.clone(), form.clone());
-        }
-    }
-}
-
-fn read_address(location: &Location) -> String {
-    format_address(&location.pathname.get_untracked(), &location.search.get_untracked())
-}
-
-/// The input with which this page was left before it was stored, to be entered in its fields. The list retains it until the form is
-/// stored.
-pub fn open_left_form<S: DraftForm>() -> Option<S> {
-    let (_, form) = use_left_forms().open(&read_address(&use_location()))?;
-    form.fields.downcast_ref::<S>().cloned()
-}
-
-/// Stores the fields of a page that was left within the console. Until they are stored, they are in the list of such forms, and the
-/// browser asks before it closes the document.
-fn save_left_form<S: DraftForm>(forms: LeftForms, fields: S, form: LeftForm) {
-    // A submission of a person is to replace the other change, not this one.
-    let is_outdated = form.state == SaveState::Outdated;
-    let before = form.state.clone();
-    let state = if is_outdated { SaveState::Outdated } else { SaveState::Saving };
-    let id = forms.insert(LeftForm { state, ..form });
-    if !is_outdated {
-        start_attempt(forms, id, fields, before);
-    }
-}
-
-/// Saves it once, and again after a pause, unless it was opened or discarded.
-pub fn start_attempt<S: DraftForm>(forms: LeftForms, id: u32, fields: S, before: SaveState) {
-    let Some(form) = forms.find_waiting(id) else { return };
-    spawn_local(async move {
-        let mut attempt = fields.clone();
-        attempt.set_base_revision(form.base_revision);
-        match attempt.save().await {
-            Ok(saved) => {
-                let stored = saved.map_or(form.base_revision, |saved| saved.revision);
-                forms.remove(id);
-                forms.advance_revision(&form.workload, form.base_revision, stored);
-            }
-            Err(error) => {
-                let state = SaveState::after_failure(&form.workload, &error, &before).await;
-                forms.set_state(id, state.clone());
-                if let Some(pause) = state.retry_delay() {
-                    set_timeout(move || start_attempt(forms, id, fields, state), pause);
-                }
-            }
-        }
-    });
-}
-
-/// The fields by the names of their inputs, such as `form[policies][ttl]`.
-fn list_fields(name: String, value: &Value, fields: &mut Vec<(String, String)>) {
-    match value {
-        Value::Null => {}
-        Value::Object(parts) => {
-            for (part, value) in parts {
-                let name = if name.is_empty() { part.clone() } else { format!("{name}[{part}]") };
-                list_fields(name, value, fields);
-            }
-        }
-        Value::Array(rows) => {
-            for (at, value) in rows.iter().enumerate() {
-                list_fields(format!("{name}[{at}]"), value, fields);
-            }
-        }
-        Value::String(text) => fields.push((name, text.clone())),
-        other => fields.push((name, other.to_string())),
-    }
+fn log_left(error: &AppError) {
+    leptos::logging::error!("the form was not saved when its page was left: {error}");
 }
 
 /// The fields as text, whatever draft they are based on.
@@ -427,20 +240,4 @@ fn key<S: DraftForm>(fields: &S) -> String {
     fields.set_base_revision(0);
     // Serialization of plain data into memory does not fail.
     serde_json::to_string(&fields).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_listed_by_the_names_of_their_inputs() {
-        let form = serde_json::json!({
-            "form": {"labels": "a=b", "files": [{"name": "x"}], "policies": {"prune": false, "ttl": null}}
-        });
-        let mut fields = Vec::new();
-        list_fields(String::new(), &form, &mut fields);
-        let listed: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(listed, ["form[labels]=a=b", "form[files][0][name]=x", "form[policies][prune]=false"]);
-    }
 }

@@ -1,7 +1,6 @@
 //! Server functions of the overrides: read, save and remove.
 
 use domain::Timestamp;
-use domain::overrides::Override;
 use domain::project::Project;
 use domain::workload::Workload;
 use leptos::prelude::*;
@@ -46,8 +45,6 @@ pub struct StoredOverride {
     pub name: String,
     /// When it was stored, by the server's clock.
     pub saved_at: Timestamp,
-    /// The override that was removed, for Undo.
-    pub removed: Option<Override>,
 }
 
 /// Saves one override in the draft. `base_revision` is the draft's revision that the form was loaded with. A blank form
@@ -85,8 +82,6 @@ pub async fn override_save(
 }
 
 impl DraftForm for OverrideSave {
-    const PART: &'static str = "Override";
-
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;
     }
@@ -104,11 +99,7 @@ pub async fn override_remove(
     base_revision: i64,
     override_name: String,
 ) -> AppResult<StoredOverride> {
-    // If there is none to remove, the change fails with the reason.
-    let found = crate::host::hub()?.get_override(&name, &override_name).await;
-    let stored =
-        change_override(&name, base_revision, hub::OverrideChange::Remove { name: override_name }).await?;
-    Ok(StoredOverride { removed: found.ok().map(|(_, removed)| removed), ..stored })
+    change_override(&name, base_revision, hub::OverrideChange::Remove { name: override_name }).await
 }
 
 #[cfg(feature = "ssr")]
@@ -122,6 +113,5 @@ async fn change_override(
     let name = change.name().to_owned();
     let stored =
         host::into_app_result(hub.change_override(&actor, workload, change, Some(base_revision)).await)?;
-    let (workload, revision, saved_at) = (stored.name, stored.revision, hub.clock().now());
-    Ok(StoredOverride { workload, revision, name, saved_at, removed: None })
+    Ok(StoredOverride { workload: stored.name, revision: stored.revision, name, saved_at: hub.clock().now() })
 }

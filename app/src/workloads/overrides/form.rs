@@ -109,21 +109,6 @@ impl OverrideForm {
         Self { fields: fields.iter().map(row).collect(), ..Self::default() }
     }
 
-    /// The form with the input of another one, whose rows may be those of another source: a row that this form does not have is left
-    /// out, as when it is submitted.
-    pub fn with_input(self, typed: Self) -> Self {
-        let value = |row: &OverrideFieldForm| {
-            typed.fields.iter().find(|other| other.key == row.key).map(|other| other.value.clone())
-        };
-        let fields = self.fields.into_iter().map(|row| {
-            let value = value(&row).unwrap_or_default();
-            OverrideFieldForm { value, ..row }
-        });
-        let fields = fields.collect();
-        // The target of a new override is that of its page.
-        Self { fields, cluster: self.cluster, ..typed }
-    }
-
     /// Distributes patches over values, fields and patches.
     fn distribute(&mut self, patches: &[Patch]) {
         let mut values = Map::new();

@@ -15,11 +15,10 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde_json::Value;
 
-use super::actions::{OverrideSave, OverridesData};
+use super::actions::OverridesData;
 use super::form::{OverrideForm, OverrideInput};
 use super::overridable::{OverridableField, list_fields};
 use crate::parsing::parse_text;
-use crate::workloads::form_autosave::open_left_form;
 use crate::workloads::placement::candidates::Fleet;
 
 /// The values of a chart with the layers that set them, or why they can't be listed.
@@ -90,7 +89,7 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     let begin =
         edited.map_or_else(|| OverrideForm::blank(&known), |over| OverrideForm::from_override(over, &known));
     let name = edited.map(|over| over.name.clone()).unwrap_or_default();
-    let form = RwSignal::new(with_typed_input(begin));
+    let form = RwSignal::new(begin);
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
     let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
     let project = StoredValue::new(data.project.clone());
@@ -145,14 +144,6 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
         effective,
         values,
         selected,
-    }
-}
-
-/// The form with the input with which its page was left before it was stored.
-fn with_typed_input(begin: OverrideForm) -> OverrideForm {
-    match open_left_form::<OverrideSave>() {
-        Some(typed) => begin.with_input(typed.form),
-        None => begin,
     }
 }
 

@@ -1,20 +1,15 @@
 //! The overrides editor: the list of overrides, and for one cluster every field with its base, the value of the edited
 //! override, the effective value and its origin (E-8). The browser merges with the same functions as the server.
 
-use domain::manifest;
-use domain::overrides::Override;
 use domain::workload::{Intent, Workload};
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_navigate, use_query_map};
 
 use super::actions::{OverrideRemove, OverrideSave, OverridesData, StoredOverride, overrides_read};
-use super::form::OverrideForm;
-use super::overridable::list_fields;
 use super::state::{EditorState, OverrideAddress, create_state, findings};
 use super::{fields, lists, target};
 use crate::components::{Banner, FindingList, StatusStyle, render_resource_part};
-use crate::parsing::parse_text;
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
@@ -91,8 +86,8 @@ pub fn OverridesEditor(
     let revision = data.workload.revision;
     let autosaved = RwSignal::new(revision);
     let base_revision = track_base_revision(&data.workload, save, remove, autosaved);
+    let result = save_result(&data.workload, save, remove);
     let data = StoredValue::new(data);
-    let result = save_result(data, base_revision, save, remove);
     // A second submission while the first one is pending would be based on a revision that no longer exists.
     let ignore_while_pending = move |event: leptos::ev::SubmitEvent| {
         if save.pending().get_untracked() || remove.pending().get_untracked() {
@@ -204,12 +199,8 @@ fn create_autosave(
         .with_value(|workload| (workload.name.clone(), domain::actions::check_edit(workload).is_ok()));
     let is_stored = state.edited_name.with_value(|name| !name.is_empty());
     let autosave = FormAutosave::new(&name, NodeRef::new(), autosaved, is_editable && is_stored);
-    Effect::new(move |former: Option<()>| {
-        let Some(Ok(Some(stored))) = save.value().get() else { return };
-        // Another override was stored, as by Undo, or this one before its input was left and opened again.
-        let is_named =
-            state.input.with_untracked(|input| input.as_ref().is_ok_and(|input| input.name == stored.name));
-        if is_named && (former.is_some() || !autosave.is_reopened()) {
+    Effect::new(move |_| {
+        if let Some(Ok(Some(stored))) = save.value().get() {
             autosave.record_submission(SavedDraft { revision: stored.revision, saved_at: stored.saved_at });
         }
     });
@@ -243,20 +234,23 @@ fn tab_footer(state: EditorState, status: AnyView) -> AnyView {
     .into_any()
 }
 
-/// The result of the latest save or removal; a stored change of a published workload has a link to the review of a publish of this
-/// change alone, and a removal can be undone.
+/// The result of the latest save and of the latest removal; a stored change of a published workload has a link to the
+/// review of a publish of this change alone.
 fn save_result(
-    data: StoredValue<OverridesData>,
-    base_revision: Memo<i64>,
+    workload: &Workload,
     save: ServerAction<OverrideSave>,
     remove: ServerAction<OverrideRemove>,
-) -> impl IntoView {
-    let is_published = data.with_value(|data| data.workload.intent == Intent::Published);
-    let undo = move |removed: Override| undo_button(data, base_revision, save, removed);
+) -> impl IntoView + use<> {
+    let is_published = workload.intent == Intent::Published;
     let success = move |stored: StoredOverride, verb: &'static str| {
         let review = is_published.then(|| {
-            let href = paths::publish_override(&stored.workload, &stored.name);
-            view! { <a class="btn" href=href>"Review rollout"</a> }
+            view! {
+                <div class="banner-actions">
+                    <a class="btn" href=paths::publish_override(&stored.workload, &stored.name)>
+                        "Review rollout"
+                    </a>
+                </div>
+            }
         });
         view! {
             <Banner look=StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }>
@@ -264,60 +258,21 @@ fn save_result(
                     <b>{format!("Override {} {verb}.", stored.name)}</b>
                     " No cluster has changed."
                 </p>
-                <div class="banner-actions">{review} {stored.removed.map(undo)}</div>
+                {review}
             </Banner>
         }
         .into_any()
     };
     let render_error = render_save_error();
     move || {
-        let (saved, removed) = (save.value().get(), remove.value().get());
-        let saved_at = match &saved {
-            Some(Ok(Some(stored))) => stored.revision,
-            _ => 0,
-        };
-        let removed_at = match &removed {
-            Some(Ok(stored)) => stored.revision,
-            _ => 0,
-        };
-        let saved = saved.and_then(|result| match result {
-            Ok(stored) => {
-                let latest = stored.filter(|stored| stored.revision >= removed_at);
-                latest.map(|stored| success(stored, "saved"))
-            }
+        let saved = save.value().get().and_then(|result| match result {
+            Ok(stored) => stored.map(|stored| success(stored, "saved")),
             Err(error) => Some(render_error(error)),
         });
-        let removed = removed.and_then(|result| match result {
-            Ok(stored) => (stored.revision > saved_at).then(|| success(stored, "removed")),
-            Err(error) => Some(render_error(error)),
+        let removed = remove.value().get().map(|result| match result {
+            Ok(stored) => success(stored, "removed"),
+            Err(error) => render_error(error),
         });
         (saved, removed)
     }
-}
-
-fn undo_button(
-    data: StoredValue<OverridesData>,
-    base_revision: Memo<i64>,
-    save: ServerAction<OverrideSave>,
-    removed: Override,
-) -> AnyView {
-    let restore = move |_| {
-        save.dispatch(restore_override(data, base_revision, &removed));
-    };
-    view! { <button class="btn noscript:hidden" type="button" on:click=restore>"Undo"</button> }.into_any()
-}
-
-/// The save that stores a removed override again.
-fn restore_override(
-    data: StoredValue<OverridesData>,
-    base_revision: Memo<i64>,
-    removed: &Override,
-) -> OverrideSave {
-    let (name, objects) = data.with_value(|data| {
-        let files = data.workload.draft.source.files();
-        (data.workload.name.clone(), parse_text(|| manifest::parse(files).objects()))
-    });
-    let form = OverrideForm::from_override(removed, &list_fields(&objects));
-    let base_revision = base_revision.get_untracked();
-    OverrideSave { name, base_revision, form, review: false, then: String::new() }
 }

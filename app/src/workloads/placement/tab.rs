@@ -15,7 +15,7 @@ use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_saving::{save_button, save_result};
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// Data of the editor.
@@ -59,8 +59,6 @@ pub async fn placement_save(
 }
 
 impl DraftForm for PlacementSave {
-    const PART: &'static str = "Placement";
-
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;
     }
@@ -91,8 +89,7 @@ pub fn PlacementEditor(
 ) -> impl IntoView {
     let workload = data.workload;
     let fleet = data.candidates.into_fleet();
-    let typed = open_left_form::<PlacementSave>().map(|typed| typed.placement);
-    let begin = typed.or_else(|| PlacementForm::from_query(&use_query_map().get_untracked()));
+    let begin = PlacementForm::from_query(&use_query_map().get_untracked());
     let begin = begin.unwrap_or_else(|| PlacementForm::from_placement(&workload.draft.placement));
     let form = RwSignal::new(with_spare_rows(begin, &fleet));
     let fleet = StoredValue::new(fleet);

@@ -11,7 +11,7 @@ use crate::components::{ErrorBanner, render_resource};
 use crate::errors::AppResult;
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 
@@ -49,8 +49,6 @@ pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) 
 }
 
 impl DraftForm for PoliciesSave {
-    const PART: &'static str = "Policies";
-
     fn set_base_revision(&mut self, revision: i64) {
         self.form.base_revision = revision;
     }
@@ -79,7 +77,6 @@ fn show_policies(workload: Workload, action: ServerAction<PoliciesSave>) -> AnyV
     let (base_revision, element) = (RwSignal::new(workload.revision), NodeRef::new());
     let is_editable = domain::actions::check_edit(&workload).is_ok();
     let autosave = FormAutosave::<PoliciesSave>::new(&workload.name, element, base_revision, is_editable);
-    autosave.enter(open_left_form().as_ref());
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);

@@ -15,7 +15,7 @@ use crate::components::{ErrorBanner, join_names, pluralize, render_resource};
 use crate::errors::AppResult;
 use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
 use crate::workloads::placement::tab::{PlacementData, placement_read};
 use crate::workloads::text_field::FieldFindings;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
@@ -46,8 +46,6 @@ pub async fn rollout_save(
 }
 
 impl DraftForm for RolloutSave {
-    const PART: &'static str = "Rollout";
-
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;
     }
@@ -101,9 +99,7 @@ fn show_rollout(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyVi
         fleet.clusters.into_iter().map(|cluster| (cluster.id, cluster)).collect();
     let clusters = order.iter().filter_map(|id| by_id.get(id).cloned()).collect();
     let selected = StoredValue::new(SelectedClusters { clusters, groups: fleet.groups });
-    let typed = open_left_form::<RolloutSave>().map(|typed| typed.rollout);
-    let begin = typed.unwrap_or_else(|| RolloutForm::from_strategy(&workload.draft.rollout));
-    let form = RwSignal::new(begin);
+    let form = RwSignal::new(RolloutForm::from_strategy(&workload.draft.rollout));
     let is_hydrated = RwSignal::new(false);
     Effect::new(move |_| {
         form.update(|form| form.waves.retain(|row| !row.is_blank()));

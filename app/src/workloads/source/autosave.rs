@@ -8,7 +8,7 @@ use super::fields::FileDrafts;
 use super::save::SourceForm;
 use crate::workloads::autosave::{PAUSE, SaveState, SavedDraft, guard_leave, status_view};
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
-use crate::workloads::form_autosave::{DraftForm, FormPage, start_attempt};
+use crate::workloads::form_autosave::{DraftForm, save_left_form};
 use crate::workloads::git::fields::{GitDraft, GitForm};
 
 /// The inputs of a source: files, a chart, or a Git repository.
@@ -48,9 +48,8 @@ pub struct Autosave {
     draft: SourceDraft,
     base_revision: RwSignal<i64>,
     stored: StoredValue<SourceContent>,
-    /// The form that the page was left with while a save was running, and its id in the list; it is stored when that save ends.
-    left: StoredValue<ArcStoredValue<Option<(SourceForm, u32)>>>,
-    page: FormPage,
+    /// The form that the page was left with while a save was running; that save stores it when it ends.
+    left: StoredValue<ArcStoredValue<Option<SourceForm>>>,
     state: RwSignal<SaveState>,
 }
 
@@ -69,16 +68,8 @@ impl Autosave {
             base_revision,
             stored: StoredValue::new(untrack(|| draft.content())),
             left: StoredValue::new(ArcStoredValue::new(None)),
-            page: FormPage::new(name),
             state: RwSignal::default(),
         };
-        if let Some(typed_at) = autosave.page.reopened_revision() {
-            // The draft contains what was typed, which is not stored.
-            autosave.stored.set_value(SourceContent::default());
-            if typed_at != base_revision.get_untracked() {
-                autosave.state.set(SaveState::Outdated);
-            }
-        }
         let mut later = debounce(PAUSE, move |()| autosave.save());
         Effect::new(move |_| {
             let now = draft.content();
@@ -101,14 +92,13 @@ impl Autosave {
     /// Records that a form submission stored everything.
     pub fn record_submission(self, saved: SavedDraft) {
         self.stored.set_value(untrack(|| self.draft.content()));
-        self.page.record_save(self.base_revision.get_untracked(), saved.revision);
         self.base_revision.set(saved.revision);
         self.state.set(SaveState::Saved(saved.saved_at));
     }
 
     /// Stores the current content; one save at a time.
     fn save(self) {
-        let Some(before) = self.state.try_get_untracked().filter(SaveState::can_save) else {
+        let Some(before) = self.state.try_get_untracked().filter(|state| *state != SaveState::Saving) else {
             return;
         };
         let content = untrack(|| self.draft.content());
@@ -121,23 +111,18 @@ impl Autosave {
         }
         self.state.set(SaveState::Saving);
         let form = self.create_form(&content);
-        let (left, forms) = (self.left.get_value(), self.page.forms);
+        let left = self.left.get_value();
         spawn_local(async move {
             let (name, revision) = (form.name.clone(), form.base_revision);
             let result = form.save().await;
-            let failure = match &result {
-                Err(error) => Some(SaveState::after_failure(&name, error, &before).await),
-                Ok(_) => None,
-            };
-            let saved = result.ok().flatten();
-            forms.advance_revision(&name, revision, saved.map_or(revision, |saved| saved.revision));
-            // The page was left meanwhile.
-            if let Some((form, id)) = left.get_value() {
-                return start_attempt(forms, id, form, SaveState::Saving);
+            if let Some(left) = left.get_value() {
+                let stored = result.ok().flatten().map_or(revision, |saved| saved.revision);
+                return save_left_form(left, stored).await;
             }
-            match failure {
-                None => self.record_save(content, saved),
-                Some(state) => {
+            match result {
+                Ok(saved) => self.record_save(content, saved),
+                Err(error) => {
+                    let state = SaveState::after_failure(&name, &error, &before).await;
                     let retry = state.retry_delay();
                     if self.state.try_set(state).is_none()
                         && let Some(pause) = retry
@@ -162,18 +147,18 @@ impl Autosave {
     }
 
     fn save_on_leave(self) {
-        let Some(state) = self.state.try_get_untracked().filter(SaveState::is_unsaved) else {
-            return self.page.close::<SourceForm>();
-        };
+        let Some(state) = self.state.try_get_untracked().filter(SaveState::is_unsaved) else { return };
         let content = untrack(|| self.draft.content());
         if self.stored.with_value(|stored| *stored == content) && state != SaveState::Saving {
-            return self.page.close::<SourceForm>();
+            return;
         }
         let form = self.create_form(&content);
-        let revision = form.base_revision;
-        if let Some(left) = self.page.save_on_leave(form, revision, state) {
-            self.left.with_value(|stored| stored.set_value(Some(left)));
+        if state == SaveState::Saving {
+            // A second save beside the running one would be based on a revision that no longer exists.
+            return self.left.with_value(|left| left.set_value(Some(form)));
         }
+        let revision = form.base_revision;
+        spawn_local(save_left_form(form, revision));
     }
 
     fn record_save(self, content: SourceContent, saved: Option<SavedDraft>) {
@@ -182,7 +167,6 @@ impl Autosave {
         if self.base_revision.try_set(saved.revision).is_some() {
             return;
         }
-        self.page.remove_left_form();
         let more = untrack(|| self.draft.content()) != content;
         self.stored.set_value(content);
         self.state.set(SaveState::Saved(saved.saved_at));

@@ -33,39 +33,13 @@ pub struct FileDrafts {
     files: RwSignal<Vec<FileDraft>>,
     next_key: StoredValue<u32>,
     rejected: RwSignal<Vec<String>>,
-    removal: RwSignal<Option<Removal>>,
-}
-
-/// The latest removal, which can be undone until something else is changed.
-#[derive(Debug, Clone)]
-struct Removal {
-    /// What was removed.
-    what: String,
-    place: RemovalPlace,
-    /// The files before it.
-    before: Vec<(FileDraft, SourceFile)>,
-    /// The files after it.
-    after: Vec<SourceFile>,
-}
-
-/// Where a removal can be undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RemovalPlace {
-    /// Below the editors.
-    Editors,
-    /// Below the form beside them.
-    Form,
 }
 
 impl FileDrafts {
     /// Editors for `files`; one empty file if there are none.
     pub fn new(files: &[SourceFile]) -> Self {
-        let drafts = Self {
-            files: RwSignal::default(),
-            next_key: StoredValue::new(0),
-            rejected: RwSignal::default(),
-            removal: RwSignal::new(None),
-        };
+        let drafts =
+            Self { files: RwSignal::default(), next_key: StoredValue::new(0), rejected: RwSignal::default() };
         for file in files {
             drafts.push(&file.name, &file.text);
         }
@@ -94,49 +68,6 @@ impl FileDrafts {
         self.files.with_untracked(|files| files.iter().find(|file| file.key == key).map(|file| file.text))
     }
 
-    /// Makes a change that removes something, so that it can be undone. One that contains others is undone as a whole.
-    pub fn remove_with_undo(self, what: String, place: RemovalPlace, remove: impl FnOnce()) {
-        let files = self.files.get_untracked();
-        let before: Vec<(FileDraft, SourceFile)> = files.into_iter().zip(untrack(|| self.files())).collect();
-        remove();
-        let after = untrack(|| self.files());
-        if before.iter().map(|(_, file)| file).ne(after.iter()) {
-            self.removal.set(Some(Removal { what, place, before, after }));
-        }
-    }
-
-    fn undo_removal(self) {
-        let Some(removal) = self.removal.get_untracked() else { return };
-        self.removal.set(None);
-        for (draft, file) in &removal.before {
-            if draft.text.with_untracked(|text| *text != file.text) {
-                draft.text.set(file.text.clone());
-            }
-        }
-        self.files.set(removal.before.into_iter().map(|(draft, _)| draft).collect());
-    }
-
-    /// What was removed here, with a button that undoes it; nothing after another change.
-    pub fn removal_view(self, place: RemovalPlace) -> AnyView {
-        let what = Memo::new(move |_| {
-            self.removal.with(|removal| {
-                let removal = removal.as_ref().filter(|removal| removal.place == place)?;
-                (self.files() == removal.after).then(|| removal.what.clone())
-            })
-        });
-        let undo = move |what: String| {
-            view! {
-                <p class="flex flex-wrap items-center gap-2">
-                    {format!("Removed {what}.")}
-                    <button class="btn btn-sm" type="button" on:click=move |_| self.undo_removal()>
-                        "Undo"
-                    </button>
-                </p>
-            }
-        };
-        view! { <div class="empty:hidden" role="status">{move || what.get().map(undo)}</div> }.into_any()
-    }
-
     fn remove_file(self, key: u32) {
         self.files.update(|files| files.retain(|file| file.key != key));
     }
@@ -152,14 +83,10 @@ impl FileDrafts {
             same.or_else(|| files.iter().find(|old| old.text.with_untracked(|text| text.trim().is_empty())))
                 .copied()
         });
-        let Some(old) = old else { return self.push(&file.name, text) };
-        let what = format!("the former text of {}", old.name.get_untracked());
-        let is_blank = old.text.with_untracked(|text| text.trim().is_empty());
-        let replace = || {
+        if let Some(old) = old {
             self.remove_file(old.key);
-            self.push(&file.name, text);
-        };
-        if is_blank { replace() } else { self.remove_with_undo(what, RemovalPlace::Editors, replace) }
+        }
+        self.push(&file.name, text);
     }
 
     /// The current files.
@@ -241,7 +168,6 @@ pub fn FilesEditor(
     view! {
         <div class="stack-md" on:dragover=|ev| ev.prevent_default() on:drop=move |ev| read_dropped_files(&ev, add_file)>
             <For each=move || drafts.files.get() key=|file| file.key children=move |file| file_editor(drafts, file, findings, prefix) />
-            {drafts.removal_view(RemovalPlace::Editors)}
             <div class="flex flex-wrap items-center gap-2">
                 <button class="btn btn-sm" type="button" on:click=move |_| drafts.push(&find_free_file_name(drafts), "")>
                     {icon("plus")}
@@ -313,10 +239,7 @@ fn file_editor(
                     type="button"
                     aria-label=move || format!("Remove {}", file.name.get())
                     hidden=only
-                    on:click=move |_| {
-                        let name = file.name.get_untracked();
-                        drafts.remove_with_undo(name, RemovalPlace::Editors, || drafts.remove_file(file.key));
-                    }
+                    on:click=move |_| drafts.remove_file(file.key)
                 >
                     {icon("close")}
                 </button>
@@ -330,41 +253,5 @@ fn file_editor(
                 now=file.text
             />
         </div>
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(name: &str, text: &str) -> SourceFile {
-        SourceFile { name: name.to_owned(), text: text.to_owned() }
-    }
-
-    #[test]
-    fn an_undone_removal_restores_the_file_at_its_place() {
-        Owner::new().with(|| {
-            let files = [file("a.yaml", "a: 1"), file("b.yaml", "b: 1")];
-            let drafts = FileDrafts::new(&files);
-            let first = drafts.texts()[0].0;
-            drafts.remove_with_undo("a.yaml".to_owned(), RemovalPlace::Editors, || drafts.remove_file(first));
-            assert_eq!(drafts.files(), [file("b.yaml", "b: 1")]);
-            drafts.undo_removal();
-            assert_eq!(drafts.files(), files);
-        });
-    }
-
-    #[test]
-    fn an_undone_removal_restores_the_text() {
-        Owner::new().with(|| {
-            let files = [file("a.yaml", "a: 1\nb: 2")];
-            let drafts = FileDrafts::new(&files);
-            let text = drafts.text_signal(drafts.texts()[0].0).unwrap();
-            drafts.remove_with_undo("b".to_owned(), RemovalPlace::Form, || text.set("a: 1".to_owned()));
-            assert_eq!(drafts.files(), [file("a.yaml", "a: 1")]);
-            drafts.undo_removal();
-            drafts.undo_removal();
-            assert_eq!(drafts.files(), files);
-        });
     }
 }

@@ -74,7 +74,6 @@ pub fn ContainersForm(
                     view! { <workload::WorkloadForm text=text at=at is_new=is_new fold=fold /> }
                 }
             />
-            {text.removal_view()}
             {posted::scriptless_fields(text)}
             <div class="stack-sm">
                 {move || {

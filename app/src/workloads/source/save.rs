@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::workload::{Source, SourceFile};
+use domain::workload::SourceFile;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +58,6 @@ pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> A
 }
 
 impl DraftForm for SourceForm {
-    const PART: &'static str = "Source";
-
     fn set_base_revision(&mut self, revision: i64) {
         self.base_revision = revision;
     }
@@ -67,18 +65,4 @@ impl DraftForm for SourceForm {
     async fn save(self) -> AppResult<Option<SavedDraft>> {
         source_save(self, String::new()).await.map(Some)
     }
-}
-
-/// The source with the fields that were typed. It has the commit of the stored one, which is no field.
-pub fn typed_source(stored: &Source, files: Vec<SourceFile>, chart: &ChartForm, git: &GitForm) -> Source {
-    if git.is_git {
-        let mut remote = git.to_source();
-        remote.pinned = stored.remote().and_then(|stored| stored.pinned.clone());
-        return Source::from(remote);
-    }
-    if chart.is_chart {
-        return Source::Chart(chart.to_source());
-    }
-    let with_line_ends = |file: SourceFile| SourceFile { text: file.text.replace("\r\n", "\n"), ..file };
-    Source::Yaml { files: files.into_iter().map(with_line_ends).collect() }
 }

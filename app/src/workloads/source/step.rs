@@ -8,13 +8,12 @@ use leptos_meta::Title;
 use super::autosave::{Autosave, SourceDraft};
 use super::fields::{FileDrafts, FilesEditor};
 use super::form::{ContainersForm, SourceText};
-use super::save::{SourceForm, SourceSave, typed_source};
+use super::save::SourceSave;
 use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
 use crate::resource::create_resource;
 use crate::workloads::chart::draft::ChartDraft;
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
-use crate::workloads::form_autosave::open_left_form;
 use crate::workloads::git::fields::{GitDraft, GitFields};
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{
@@ -45,11 +44,7 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
         true => with_stored_findings_of_new(WizardStep::Source, live),
         false => with_stored_findings(WizardStep::Source, live),
     };
-    let source = match open_left_form::<SourceForm>() {
-        Some(form) => typed_source(&workload.draft.source, form.files, &form.chart, &form.git),
-        None => workload.draft.source.clone(),
-    };
-    let (draft, findings, fields) = match &source {
+    let (draft, findings, fields) = match &workload.draft.source {
         Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
             let findings = show(draft.findings(name, namespace.into()).into());

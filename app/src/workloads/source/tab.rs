@@ -6,7 +6,6 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{FileDrafts, FilesEditor};
-use super::save::typed_source;
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
 use crate::resource::create_resource;
@@ -14,7 +13,7 @@ use crate::workloads::autosave::SavedDraft;
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
 use crate::workloads::draft_saving::{save_button, save_result};
-use crate::workloads::form_autosave::{DraftForm, FormAutosave, open_left_form};
+use crate::workloads::form_autosave::{DraftForm, FormAutosave};
 use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
@@ -69,8 +68,6 @@ pub async fn config_save(form: ConfigForm) -> AppResult<SavedDraft> {
 }
 
 impl DraftForm for ConfigSave {
-    const PART: &'static str = "Config";
-
     fn set_base_revision(&mut self, revision: i64) {
         self.form.base_revision = revision;
     }
@@ -94,9 +91,7 @@ pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
 fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl IntoView {
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
-    let typed = open_left_form::<ConfigSave>();
-    let source = opened_source(&workload.draft.source, typed.as_ref());
-    let source_fields = match &source {
+    let source_fields = match &workload.draft.source {
         Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
@@ -120,7 +115,6 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
     let element = NodeRef::new();
     let is_editable = domain::actions::check_edit(&workload).is_ok();
     let autosave = FormAutosave::<ConfigSave>::new(&workload.name, element, base_revision, is_editable);
-    autosave.enter(typed.as_ref());
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);
@@ -166,14 +160,6 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
         </ActionForm>
     }
     .into_any()
-}
-
-/// The stored source, or the one that was typed.
-fn opened_source(stored: &Source, typed: Option<&ConfigSave>) -> Source {
-    match typed {
-        Some(ConfigSave { form }) => typed_source(stored, form.files.clone(), &form.chart, &form.git),
-        None => stored.clone(),
-    }
 }
 
 fn labels_field(labels: &Labels) -> AnyView {

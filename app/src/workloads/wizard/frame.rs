@@ -13,7 +13,6 @@ use crate::frame::{LiveStatus, ShortcutHelp, focus_content_on_navigation};
 use crate::live::{self, Topic};
 use crate::resource::create_resource;
 use crate::theme::ThemeSwitch;
-use crate::workloads::left_forms::LeftFormsBanner;
 
 /// The frame with the page of a step in it.
 #[component]
@@ -59,7 +58,6 @@ pub fn WizardFrame() -> impl IntoView {
                         <ThemeSwitch />
                     </div>
                 </header>
-                <LeftFormsBanner />
                 <main
                     class="content"
                     id="content"

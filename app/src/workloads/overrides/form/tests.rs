@@ -136,19 +136,3 @@ fn every_cluster_is_targeted_only_if_ticked() {
     let form = OverrideForm { selector: " ".into(), ..OverrideForm::default() };
     assert_eq!(form.parse().unwrap().target, ClusterSelector::default());
 }
-
-#[test]
-fn input_that_is_opened_again_is_entered_in_the_rows_of_the_current_source() {
-    let known = list_fields(&objects());
-    let mut typed =
-        OverrideForm { cluster: "edge-1".into(), priority: "many".into(), ..OverrideForm::blank(&known) };
-    typed.fields[0].value = "7".to_owned();
-    let former =
-        OverrideFieldForm { key: "of another source".into(), value: "1".into(), ..Default::default() };
-    typed.fields.insert(0, former);
-    let key = typed.fields[1].key.clone();
-    let opened = OverrideForm::blank(&known).with_input(typed);
-    assert_eq!(opened.fields.len(), known.len());
-    assert_eq!((opened.fields[0].key.clone(), opened.fields[0].value.as_str()), (key, "7"));
-    assert_eq!((opened.priority.as_str(), opened.cluster.as_str()), ("many", ""));
-}

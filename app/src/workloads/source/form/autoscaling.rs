@@ -23,10 +23,8 @@ pub fn AutoscalingFields(text: SourceText, at: ObjectLocation) -> impl IntoView 
                 text.remove_value(at, "/spec/replicas");
             }
             (false, Some(there), _) => {
-                text.remove_with_undo("the autoscaler".to_owned(), || {
-                    text.remove_object(there);
-                    text.set_value(at, "/spec/replicas", &serde_json::json!(2));
-                });
+                text.remove_object(there);
+                text.set_value(at, "/spec/replicas", &serde_json::json!(2));
             }
             _ => {}
         }

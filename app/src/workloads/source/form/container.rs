@@ -63,14 +63,10 @@ pub fn ContainerFields(
         },
     );
     let removed = base.clone();
-    let remove_container = move |_| {
-        let name = untrack(|| text.scalar(at, &format!("{removed}/name")));
-        text.remove_with_undo(format!("container {name}"), || text.remove_value(at, &removed));
-    };
     let remove = (!is_only).then(|| {
         view! {
             <div>
-                <button class="btn btn-sm noscript:hidden" type="button" on:click=remove_container>
+                <button class="btn btn-sm noscript:hidden" type="button" on:click=move |_| text.remove_value(at, &removed)>
                     "Remove this container"
                 </button>
             </div>

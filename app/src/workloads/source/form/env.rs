@@ -64,7 +64,7 @@ fn variable_row(text: SourceText, at: ObjectLocation, path: String, n: usize) ->
             {scalar_field(text, at, FieldProps { label: "Variable name", path: format!("{path}/name"), example: "LOG_LEVEL", compact: true, ..FieldProps::default() })}
             {select_field(SelectProps { id, label: "Source", compact: true, options: &SOURCES }, Signal::derive(move || source.get().to_owned()), choose)}
             {move || source_fields(text, at, &inner, source.get())}
-            {remove_button(text, format!("variable {}", n + 1), move || text.remove_value(at, &gone))}
+            {remove_button(format!("Remove variable {}", n + 1), move || text.remove_value(at, &gone))}
         </div>
     }
     .into_any()

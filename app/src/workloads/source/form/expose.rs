@@ -30,10 +30,7 @@ pub fn ExposeFields(text: SourceText, at: ObjectLocation) -> impl IntoView {
                 let mut gone: Vec<ObjectLocation> =
                     ingress.get_untracked().into_iter().chain([there]).collect();
                 gone.sort_by_key(|at| std::cmp::Reverse(at.document));
-                let what = if gone.len() > 1 { "the Service and its Ingress" } else { "the Service" };
-                text.remove_with_undo(what.to_owned(), || {
-                    gone.into_iter().for_each(|at| text.remove_object(at));
-                });
+                gone.into_iter().for_each(|at| text.remove_object(at));
             }
             _ => {}
         }

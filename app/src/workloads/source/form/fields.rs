@@ -250,11 +250,10 @@ pub fn add_button(word: &'static str, press: impl Fn() + Send + Sync + 'static) 
     .into_any()
 }
 
-/// The button at the end of a row that removes the row, such as `variable 2`. It can be undone.
-pub fn remove_button(text: SourceText, what: String, remove: impl Fn() + Send + Sync + 'static) -> AnyView {
-    let label = format!("Remove {what}");
+/// The button at the end of a row that removes the row.
+pub fn remove_button(label: String, press: impl Fn() + Send + Sync + 'static) -> AnyView {
     view! {
-        <button class="btn btn-icon btn-quiet noscript:hidden" type="button" aria-label=label on:click=move |_| text.remove_with_undo(what.clone(), &remove)>
+        <button class="btn btn-icon btn-quiet noscript:hidden" type="button" aria-label=label on:click=move |_| press()>
             {icon("close")}
         </button>
     }

@@ -102,7 +102,7 @@ fn mount_row(text: SourceText, at: ObjectLocation, pod: &'static str, path: Stri
                     None => view! { <p class="meta form-row-wide">"Set in the YAML."</p> }.into_any(),
                 }
             }}
-            {remove_button(text, format!("mount {}", n + 1), move || remove_mount(text, at, pod, &gone))}
+            {remove_button(format!("Remove mount {}", n + 1), move || remove_mount(text, at, pod, &gone))}
         </div>
     }
     .into_any()

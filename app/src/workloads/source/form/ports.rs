@@ -50,7 +50,7 @@ fn port_row(text: SourceText, at: ObjectLocation, path: &str, n: usize) -> AnyVi
             {scalar_field(text, at, FieldProps { label: "Port name", path: format!("{path}/name"), example: "http", compact: true, ..FieldProps::default() })}
             {scalar_field(text, at, FieldProps { label: "Port number", path: format!("{path}/containerPort"), example: "8080", number: true, compact: true, ..FieldProps::default() })}
             {select_field(SelectProps { id, label: "Protocol", compact: true, options: &PROTOCOLS }, selected, choose)}
-            {remove_button(text, format!("port {}", n + 1), move || text.remove_value(at, &gone))}
+            {remove_button(format!("Remove port {}", n + 1), move || text.remove_value(at, &gone))}
         </div>
     }
     .into_any()

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::objects::{self, ObjectLocation, SourceObject};
 use crate::parsing::parse_text;
-use crate::workloads::source::fields::{FileDrafts, RemovalPlace};
+use crate::workloads::source::fields::FileDrafts;
 
 /// Pause in typing after which the form is updated from the text.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -162,24 +162,9 @@ impl SourceText {
         self.edit_file(at.file, |text| Ok(yaml_edit::add_document(text, object)));
     }
 
-    /// Removes a document. It can be undone.
+    /// Removes a document.
     pub fn remove_object(self, at: ObjectLocation) {
-        let what = untrack(|| {
-            self.with_object(at, |value| format!("{} {}", objects::kind(value), objects::name(value)))
-        });
-        self.remove_with_undo(what.unwrap_or_else(|| "the object".to_owned()), || {
-            self.edit_file(at.file, |text| yaml_edit::remove_document(text, at.document));
-        });
-    }
-
-    /// Makes a change that removes something, so that it can be undone.
-    pub fn remove_with_undo(self, what: String, remove: impl FnOnce()) {
-        self.drafts.remove_with_undo(what, RemovalPlace::Form, remove);
-    }
-
-    /// What was removed by the form, with a button that undoes it.
-    pub fn removal_view(self) -> AnyView {
-        self.drafts.removal_view(RemovalPlace::Form)
+        self.edit_file(at.file, |text| yaml_edit::remove_document(text, at.document));
     }
 
     /// This name, or with a numeric suffix if an object has it already.
