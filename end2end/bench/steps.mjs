@@ -1,5 +1,4 @@
-// The steps of a first walk through the console, for the benchmark `walk.mjs` at human pace and for the scenario `walk.spec.ts`, which
-// fails when a step no longer fits the pages.
+// The steps of a first walk through the console, for the benchmark `walk.mjs` at human pace.
 
 /**
  * Describes nginx and a Service, selects 3 of 5 clusters with one override, plans and publishes; then a change by hand that is

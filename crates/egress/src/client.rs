@@ -296,8 +296,15 @@ impl EgressClient {
             if !is_redirect(status) {
                 let limit = if status.is_success() { request.max_bytes } else { MAX_ERROR_BYTES };
                 let window = RateWindow::new(self.minimum_rate);
-                let stream =
-                    ResponseStream { url: request.url, policy, response, limit, received: 0, window, deadline };
+                let stream = ResponseStream {
+                    url: request.url,
+                    policy,
+                    response,
+                    limit,
+                    received: 0,
+                    window,
+                    deadline,
+                };
                 stream.check_stated_size()?;
                 return Ok(stream);
             }
