@@ -112,7 +112,7 @@ async fn s2_8_g119_locks_are_checked_while_common_values_are_edited() {
         let of_project = violation("/source/values/replicas", "Project default");
         let own = "replicas: 2\nregion: own\n";
         // A workload that is not stored has no clusters yet, so no group concerns it.
-        assert_eq!(check(own).await, [of_project.clone()]);
+        assert_eq!(check(own).await, std::slice::from_ref(&of_project));
         let mut new = chart_workload("1.0.0", "");
         new.spec.placement.predicates[0].names = vec!["eu-2".to_owned()];
         fleet.client.create_workload(&new).await.unwrap();
