@@ -24,6 +24,23 @@ impl Hub {
             read_chart(LOCAL_REPOSITORY, &archive, created_by, now).map(|chart| (chart, archive))
         });
         let (chart, archive) = read.await?.map_err(|finding| Error::Invalid(vec![finding]))?;
+        match self.store_upload(actor, &chart, &archive).await {
+            // Another upload of this version may have been committed in between: then it is compared with this one.
+            Err(Error::AlreadyExists(_)) => self.store_upload(actor, &chart, &archive).await,
+            stored => stored,
+        }
+    }
+
+    /// Stores an uploaded chart, unless the same one is stored already.
+    ///
+    /// # Errors
+    /// A different archive of this version is stored.
+    async fn store_upload(
+        &self,
+        actor: &Actor,
+        chart: &ChartVersion,
+        archive: &[u8],
+    ) -> Result<ChartVersion, Error> {
         let mut tx = self.write_as(actor, UserAction::ChangeCharts).await?;
         let stored =
             store::chart::get(&mut tx, self.project(), LOCAL_REPOSITORY, &chart.name, &chart.version).await?;
@@ -32,13 +49,13 @@ impl Hub {
             Some(stored) => return Err(Error::AlreadyExists(describe_conflict(&stored))),
             None => {}
         }
-        store::artifact::put(&mut tx, &chart.digest, &archive, now).await?;
-        store::chart::insert(&mut tx, self.project(), &chart).await?;
+        store::artifact::put(&mut tx, &chart.digest, archive, chart.created_at).await?;
+        store::chart::insert(&mut tx, self.project(), chart).await?;
         let message =
             format!("Chart {} {} was uploaded ({}).", chart.reference(), chart.version, chart.digest.short());
         let event = NewEvent::new(EventKind::ChartUploaded, &actor.name, message);
-        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &chart)).await?;
-        Ok(chart)
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, chart)).await?;
+        Ok(chart.clone())
     }
 }
 

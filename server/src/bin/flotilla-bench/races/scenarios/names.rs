@@ -44,6 +44,13 @@ pub async fn use_names_once(race: &Race) -> anyhow::Result<()> {
     let (first, second) = (pack_chart("names", &version, "a")?, pack_chart("names", &version, "b")?);
     let refused = race.send_rivals(one.upload_chart(actor, first), other.upload_chart(actor, second)).await?;
     ensure!(matches!(refused, Error::AlreadyExists(_)), "chart: {refused:?}");
+
+    // The same archive twice is one chart, and no conflict.
+    let version = format!("2.1.{}", race.round);
+    let (first, second) = (pack_chart("names", &version, "a")?, pack_chart("names", &version, "a")?);
+    let (first, second) =
+        race.send_both(one.upload_chart(actor, first), other.upload_chart(actor, second)).await;
+    ensure!(first.is_ok() && second.is_ok(), "one archive twice: {first:?}; {second:?}");
     race.clean_up(&["a"], &[]).await?;
     race.clean_up_groups(&["a"]).await?;
     Ok(())
