@@ -48,14 +48,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn query(pairs: &[(&'static str, &str)]) -> ParamsMap {
-        let mut map = ParamsMap::new();
-        for (name, value) in pairs {
-            map.insert(*name, (*value).to_owned());
-        }
-        map
-    }
+    use crate::render_tests::query;
 
     #[test]
     fn the_query_of_another_tab_does_not_replace_that_of_this_tab() {

@@ -6,6 +6,7 @@ use domain::release::ReleaseState;
 use domain::{ClusterId, Finding, ReleaseId, Timestamp, WorkloadId};
 use leptos::prelude::*;
 use leptos_router::location::RequestUrl;
+use leptos_router::params::ParamsMap;
 
 use crate::components::{Editor, Empty, FindingList, StateCounts, StateLabel, StateStrip};
 
@@ -16,6 +17,15 @@ pub fn render_html<V: IntoView + 'static>(view: impl FnOnce() -> V) -> String {
         provide_context(RequestUrl::new("/"));
         view().to_html()
     })
+}
+
+/// The query of an address with these pairs.
+pub fn query(pairs: &[(&'static str, &str)]) -> ParamsMap {
+    let mut map = ParamsMap::new();
+    for (name, value) in pairs {
+        map.insert(*name, (*value).to_owned());
+    }
+    map
 }
 
 const AT: Timestamp = Timestamp::from_millis(1_763_665_200_000);

@@ -20,9 +20,9 @@ use tower_http::timeout::TimeoutLayer;
 use wire::agent::JoinTokenParts;
 
 use crate::body_memory::reserve_agent_message;
+use crate::body_rate::require_body_rate;
 use crate::problem::ApiError;
 use crate::public_body_memory::reserve_registration;
-use crate::rate_window::require_body_rate;
 use crate::response_memory::reserve_agent_response;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;

@@ -21,8 +21,8 @@ use tower_http::trace::TraceLayer;
 use utoipa::openapi::OpenApi;
 
 use crate::access::RouteActions;
+use crate::body_rate::require_body_rate;
 use crate::query_parameters::QueryParameters;
-use crate::rate_window::require_body_rate;
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, console, custom_verb, encoded_text, form_error, headers, health,

@@ -63,7 +63,7 @@ mod browser {
 
     /// What a person sees in a field.
     #[derive(PartialEq, Eq)]
-    struct FieldValue {
+    struct InputValue {
         /// Its value; that of a box is empty if it is not ticked.
         current: String,
         /// The value that the server rendered.
@@ -71,7 +71,7 @@ mod browser {
     }
 
     /// The value of a field; `None` for a radio button that is not chosen, and for what a person does not enter.
-    fn read_field(element: &Element) -> Option<FieldValue> {
+    fn read_field(element: &Element) -> Option<InputValue> {
         if let Some(input) = element.dyn_ref::<HtmlInputElement>() {
             let own_if = |on: bool| if on { input.value() } else { String::new() };
             return match &*input.type_() {
@@ -79,18 +79,18 @@ mod browser {
                 "radio" if !input.checked() => None,
                 "checkbox" | "radio" => {
                     let (current, rendered) = (own_if(input.checked()), own_if(input.default_checked()));
-                    Some(FieldValue { current, rendered })
+                    Some(InputValue { current, rendered })
                 }
-                _ => Some(FieldValue { current: input.value(), rendered: input.default_value() }),
+                _ => Some(InputValue { current: input.value(), rendered: input.default_value() }),
             };
         }
         if let Some(area) = element.dyn_ref::<HtmlTextAreaElement>() {
             let current = area.value();
             let rendered = area.default_value().unwrap_or_else(|_| current.clone());
-            return Some(FieldValue { current, rendered });
+            return Some(InputValue { current, rendered });
         }
         let select = element.dyn_ref::<HtmlSelectElement>()?;
-        Some(FieldValue { current: select.value(), rendered: rendered_choice(select) })
+        Some(InputValue { current: select.value(), rendered: rendered_choice(select) })
     }
 
     /// Sets the value of a field, without reporting it. One that has the value stays as it is, with its cursor.

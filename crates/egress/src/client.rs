@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::credentials::Credentials;
 use crate::error::{FetchError, FetchErrorKind};
-use crate::minimum_rate::{MinimumRate, RateWindow};
+use crate::minimum_rate::{MinimumRate, RateWindow, TooSlow};
 use crate::network::ReachableNetwork;
 use crate::policy::EgressPolicy;
 
@@ -171,13 +171,13 @@ impl ResponseStream {
     /// # Errors
     /// The response breaks off, is larger than the limit, arrives too slowly, or does not end in time.
     pub async fn read_into(&mut self, body: &mut Vec<u8>) -> Result<bool, FetchError> {
-        let next = self.window.receive(&self.url, self.response.chunk(), |chunk| {
-            chunk.as_ref().ok().and_then(Option::as_ref).map(|bytes| bytes.len())
-        });
-        let read = tokio::time::timeout_at(self.deadline.at, next).await;
-        let read = read.map_err(|_| self.deadline.to_error())??;
+        let read =
+            tokio::time::timeout_at(self.deadline.at, self.window.receive(self.response.chunk())).await;
+        let read = read.map_err(|_| self.deadline.to_error())?;
+        let read = read.map_err(|too_slow| self.too_slow(too_slow))?;
         let read = read.map_err(|error| FetchError::from_reqwest(&self.url, &error))?;
         let Some(chunk) = read else { return Ok(false) };
+        self.window.record(chunk.len()).map_err(|too_slow| self.too_slow(too_slow))?;
         let room = self.limit - self.received;
         if chunk.len() > room {
             if self.status().is_success() {
@@ -209,6 +209,11 @@ impl ResponseStream {
             Some(length) if self.status().is_success() && length > self.limit as u64 => Err(self.too_large()),
             _ => Ok(()),
         }
+    }
+
+    fn too_slow(&self, too_slow: TooSlow) -> FetchError {
+        let message = format!("the response is too slow: the server sent {too_slow}");
+        FetchError::new(FetchErrorKind::TooSlow, &self.url, message)
     }
 
     fn too_large(&self) -> FetchError {

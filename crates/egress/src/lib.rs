@@ -22,7 +22,7 @@ pub use client::{
 };
 pub use credentials::{Credentials, InvalidCredentials};
 pub use error::{FetchError, FetchErrorKind};
-pub use minimum_rate::MinimumRate;
+pub use minimum_rate::{MinimumRate, RateWindow, TooSlow};
 pub use network::ReachableNetwork;
 pub use policy::EgressPolicy;
 pub use registry::{RegistrySession, registry_host};

@@ -66,9 +66,9 @@ pub async fn add_helm_versions(
 }
 
 /// A revision as it is stored. To decrypt and to parse a large one takes long, and needs no connection.
-pub struct StoredRevision(StoredRow);
+pub struct EncodedRevision(StoredRow);
 
-impl StoredRevision {
+impl EncodedRevision {
     /// The revision.
     ///
     /// # Errors
@@ -87,14 +87,14 @@ async fn find_stored(
     tx: &mut Tx,
     workload: WorkloadId,
     number: u32,
-) -> Result<Option<StoredRevision>, Error> {
+) -> Result<Option<EncodedRevision>, Error> {
     let row = select()
         .push(" AND number = $2")
         .bind_text(workload)
         .bind(i64::from(number))
         .fetch_optional(tx)
         .await?;
-    Ok(row.map(StoredRevision))
+    Ok(row.map(EncodedRevision))
 }
 
 /// Who published a revision, and when.
@@ -144,7 +144,7 @@ pub async fn get_existing_stored(
     tx: &mut Tx,
     workload: WorkloadId,
     number: u32,
-) -> Result<StoredRevision, Error> {
+) -> Result<EncodedRevision, Error> {
     let missing = || Error::MissingRow { table: "revision", id: format!("{workload}/{number}") };
     find_stored(tx, workload, number).await?.ok_or_else(missing)
 }

@@ -99,9 +99,9 @@ fn read_workload(row: &RowReader<'_>) -> Result<Workload, DecodeError> {
 }
 
 /// A workload as it is stored. To decrypt and to parse a large draft takes long, and needs no connection.
-pub struct StoredWorkload(StoredRow);
+pub struct EncodedWorkload(StoredRow);
 
-impl StoredWorkload {
+impl EncodedWorkload {
     /// The workload without its draft.
     ///
     /// # Errors
@@ -124,14 +124,14 @@ pub async fn find_stored(
     tx: &mut Tx,
     project: ProjectId,
     name: &str,
-) -> Result<Option<StoredWorkload>, Error> {
+) -> Result<Option<EncodedWorkload>, Error> {
     let row = select()
         .push("project_id = $1 AND name = $2")
         .bind_text(project)
         .bind_text(name)
         .fetch_optional(tx)
         .await?;
-    Ok(row.map(StoredWorkload))
+    Ok(row.map(EncodedWorkload))
 }
 
 /// The workload with this name.

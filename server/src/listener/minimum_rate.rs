@@ -4,10 +4,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use egress::MinimumRate;
+use egress::{MinimumRate, RateWindow};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-use crate::rate_window::RateWindow;
 
 /// A stream that fails with [`io::ErrorKind::TimedOut`] if the other side reads too slowly. Only the time in which it can't be written
 /// counts.

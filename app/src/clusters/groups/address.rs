@@ -140,14 +140,7 @@ pub fn toggle_label(selector: &str, key: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn query(pairs: &[(&'static str, &str)]) -> ParamsMap {
-        let mut map = ParamsMap::new();
-        for (name, value) in pairs {
-            map.insert(*name, (*value).to_owned());
-        }
-        map
-    }
+    use crate::render_tests::query;
 
     #[test]
     fn without_script_the_ticked_boxes_of_a_page_become_the_change() {

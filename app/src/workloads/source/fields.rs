@@ -34,12 +34,12 @@ pub struct FileDrafts {
     next_key: StoredValue<u32>,
     rejected: RwSignal<Vec<String>>,
     /// `None` once something else is changed.
-    removal: RwSignal<Option<Removal>>,
+    removal: RwSignal<Option<UndoableRemoval>>,
 }
 
 /// The latest removal, which can be undone until something else is changed.
 #[derive(Debug, Clone)]
-struct Removal {
+struct UndoableRemoval {
     /// What was removed.
     what: String,
     place: RemovalPlace,
@@ -103,7 +103,7 @@ impl FileDrafts {
         remove();
         let after = untrack(|| self.files());
         if before.iter().map(|(_, file)| file).ne(after.iter()) {
-            self.removal.set(Some(Removal { what, place, before, after }));
+            self.removal.set(Some(UndoableRemoval { what, place, before, after }));
         }
     }
 

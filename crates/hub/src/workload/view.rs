@@ -8,8 +8,8 @@ use domain::rollup::ReleaseCounts;
 use domain::workload::{LatestEdit, WorkloadFailure, WorkloadHead, WorkloadPhase, WorkloadView};
 use store::Tx;
 use store::queue::{PLACER, ROLLOUTS};
-use store::revision::StoredRevision;
-use store::workload::StoredWorkload;
+use store::revision::EncodedRevision;
+use store::workload::EncodedWorkload;
 
 use crate::operation::find_healthy_revision;
 use crate::{Error, Hub};
@@ -35,8 +35,8 @@ pub struct WorkloadDetails {
 /// What is read of a workload: its draft and its revision as they are stored, so that they are decoded when the connection is returned.
 struct StoredView {
     head: WorkloadHead,
-    workload: StoredWorkload,
-    published_revision: Option<StoredRevision>,
+    workload: EncodedWorkload,
+    published_revision: Option<EncodedRevision>,
     counts: ReleaseCounts,
     rollout: Option<Rollout>,
     failures: Vec<WorkloadFailure>,

@@ -14,28 +14,28 @@ const SMALL_PART: u64 = 16;
 
 /// The queue of a budget. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct MemoryQueue(Arc<Mutex<QueueState>>);
+pub(super) struct MemoryQueue(Arc<Mutex<MemoryQueueState>>);
 
 /// Memory that was acquired, or waits to be; dropped, it is free again or leaves the queue.
 #[derive(Debug)]
 pub(super) struct QueuedMemory {
-    queue: Arc<Mutex<QueueState>>,
+    queue: Arc<Mutex<MemoryQueueState>>,
     id: u64,
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct QueueState {
+struct MemoryQueueState {
     total: u64,
     free: u64,
     last_id: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingReservation>,
     /// What has overtaken the first one that waits, in bytes.
     overtaken: u64,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingReservation {
     id: u64,
     bytes: u64,
     admit: oneshot::Sender<()>,
@@ -44,7 +44,8 @@ struct Waiting {
 impl MemoryQueue {
     /// A queue for this many bytes, all of them free.
     pub fn new(total: u64) -> Self {
-        let state = QueueState { total, free: total, last_id: 0, waiting: VecDeque::new(), overtaken: 0 };
+        let state =
+            MemoryQueueState { total, free: total, last_id: 0, waiting: VecDeque::new(), overtaken: 0 };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -68,7 +69,7 @@ impl MemoryQueue {
         let mut state = self.0.lock();
         state.last_id += 1;
         let id = state.last_id;
-        state.waiting.push_back(Waiting { id, bytes, admit });
+        state.waiting.push_back(WaitingReservation { id, bytes, admit });
         state.admit();
         drop(state);
         (QueuedMemory { queue: self.0.clone(), id, bytes }, admitted)
@@ -107,7 +108,7 @@ impl Drop for QueuedMemory {
     }
 }
 
-impl QueueState {
+impl MemoryQueueState {
     /// Gives the free memory to those that wait.
     fn admit(&mut self) {
         while self.waiting.front().is_some_and(|first| first.bytes <= self.free) {

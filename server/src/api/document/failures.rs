@@ -15,7 +15,7 @@ use crate::access::find_action;
 const OTHER: &str = "Failure";
 
 /// A failure that operations share.
-struct Failure {
+struct SharedFailure {
     status: StatusCode,
     /// Its name among the responses of the document.
     name: &'static str,
@@ -24,74 +24,74 @@ struct Failure {
     headers: &'static [&'static str],
 }
 
-static FAILURES: [Failure; 12] = [
-    Failure {
+static FAILURES: [SharedFailure; 12] = [
+    SharedFailure {
         status: StatusCode::BAD_REQUEST,
         name: "BadRequest",
         description: "The path, the query, a header or the body can't be read",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::UNAUTHORIZED,
         name: "Unauthenticated",
         description: "There are no credentials, or they are not valid any more",
         headers: &["WWW-Authenticate"],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::FORBIDDEN,
         name: "Forbidden",
         description: "The role of the caller does not allow the operation; `requiredRole` is the least one that does",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::NOT_FOUND,
         name: "NotFound",
         description: "What the request names does not exist",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::CONFLICT,
         name: "Conflict",
         description: "It is not possible in the present state, or the first request with this `Idempotency-Key` is in progress",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::PRECONDITION_FAILED,
         name: "PreconditionFailed",
         description: "It has changed since it was read; `currentRevision` is its revision",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::PAYLOAD_TOO_LARGE,
         name: "TooLarge",
         description: "The body is larger than the operation accepts",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
         name: "UnsupportedMediaType",
         description: "The body is not sent as JSON",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::UNPROCESSABLE_ENTITY,
         name: "Invalid",
         description: "The input is rejected; `findings` have the reasons, or the `Idempotency-Key` was used for another request",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::PRECONDITION_REQUIRED,
         name: "PreconditionRequired",
         description: "`If-Match` is missing",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         name: "Internal",
         description: "Server error; its log has the details",
         headers: &[],
     },
-    Failure {
+    SharedFailure {
         status: StatusCode::SERVICE_UNAVAILABLE,
         name: "Unavailable",
         description: "The server is busy, or its database is not available; repeat the request after `Retry-After`",
@@ -99,7 +99,7 @@ static FAILURES: [Failure; 12] = [
     },
 ];
 
-impl Failure {
+impl SharedFailure {
     /// Whether an operation may answer with it.
     fn is_possible(&self, method: &Method, operation: &Operation) -> bool {
         let has = |place: ParameterIn| {
@@ -155,7 +155,7 @@ fn problem_response(description: &str) -> ResponseBuilder {
 
 /// Adds the failures with which an operation may answer and that its handler does not declare.
 pub fn add_failures(method: &Method, operation: &mut Operation) {
-    let possible: Vec<&Failure> =
+    let possible: Vec<&SharedFailure> =
         FAILURES.iter().filter(|failure| failure.is_possible(method, operation)).collect();
     let responses = &mut operation.responses.responses;
     for failure in possible {
