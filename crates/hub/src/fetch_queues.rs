@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::sleep;
 
@@ -90,7 +91,8 @@ pub(crate) async fn acquire_within(
 }
 
 /// Waits for a place to read a repository and for a lock, such as that of a ref. What waits for the lock has no place meanwhile, and what
-/// has the lock does not wait for a place: a user never waits in the turns of another one.
+/// has the lock does not wait for a place: a user never waits in the turns of another one. What had to wait for the lock takes a free
+/// place with it: if it gave the lock back first, two that wait would hand it to each other without end.
 ///
 /// # Errors
 /// Too much waits already.
@@ -105,7 +107,10 @@ pub(crate) async fn acquire_with_lock<T>(
             return Ok((place, guard));
         }
         drop(place);
-        drop(lock.clone().lock_owned().await);
+        let guard = lock.clone().lock_owned().await;
+        if let Some(place) = acquire(queue, url).now_or_never() {
+            return Ok((place?, guard));
+        }
     }
 }
 
@@ -153,8 +158,6 @@ fn describe_full(url: &str, full: QueueFull) -> String {
 mod tests {
     use std::future::pending;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-    use futures::FutureExt as _;
 
     use super::*;
     use crate::fair_queue::QueuePosition;
@@ -248,5 +251,25 @@ mod tests {
         assert!(lock.try_lock().is_ok(), "nothing waits for a place with the lock");
         drop(only_place);
         let (_place, _guard) = waits_for_lock.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn p20_several_that_wait_for_a_lock_have_it_one_after_the_other() {
+        let url = "https://git.example.com/deploy.git";
+        let queue = FairQueue::new(REFS);
+        let lock = Arc::new(Mutex::new(0));
+        let locked = lock.clone().lock_owned().await;
+        let mut waiting: Vec<_> = (0..5).map(|_| Box::pin(acquire_with_lock(&queue, url, &lock))).collect();
+        for waits in &mut waiting {
+            assert!(futures::poll!(waits.as_mut()).is_pending());
+        }
+        drop(locked);
+        let reads = waiting.into_iter().map(async |waits| {
+            let (_place, mut reads) = waits.await.unwrap();
+            tokio::task::yield_now().await;
+            *reads += 1;
+        });
+        futures::future::join_all(reads).await;
+        assert_eq!(*lock.lock().await, 5);
     }
 }
