@@ -104,6 +104,7 @@ impl Hub {
         group: ClusterGroup,
         expected: Option<i64>,
     ) -> Result<ClusterGroup, Error> {
+        actor.authorize(UserAction::ChangeGroups)?;
         let exclusive = Some(group.exclusive);
         self.put_group(actor, group, exclusive, expected).await
     }
