@@ -21,6 +21,7 @@ mod bulk;
 mod chart;
 mod clusters_tab;
 mod dialogs;
+mod draft_form;
 mod draft_part;
 mod draft_saving;
 mod form_autosave;

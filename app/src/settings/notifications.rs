@@ -2,10 +2,11 @@
 
 use domain::Timestamp;
 use domain::authorization::UserAction;
-use domain::notification::{Channel, ChannelKind, Subscription};
+use domain::notification::{Channel, ChannelKind};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::notification_list::{NotificationList, notifications_read};
 use super::subscriptions::{
     SubscriptionCreate, SubscriptionDelete, SubscriptionDialog, SubscriptionsSection,
 };
@@ -16,17 +17,6 @@ use crate::errors::AppResult;
 use crate::paths::{self, SettingsTab};
 use crate::permission::Permission;
 use crate::resource::{count_successes, create_resource};
-
-/// Channels and subscriptions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotificationList {
-    /// The channels, by name.
-    pub channels: Vec<Channel>,
-    /// The subscriptions, oldest first.
-    pub subscriptions: Vec<Subscription>,
-    /// When this was read.
-    pub at: Timestamp,
-}
 
 /// A channel as entered in the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,18 +30,6 @@ pub struct ChannelForm {
     pub url: String,
     /// Its secret; empty without one.
     pub secret: String,
-}
-
-/// The section's query.
-#[server(prefix = "/api/fn", endpoint = "notifications_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn notifications_read() -> AppResult<NotificationList> {
-    use crate::host;
-    let hub = host::hub_for_reader()?;
-    Ok(NotificationList {
-        channels: host::into_app_result(hub.list_channels().await)?,
-        subscriptions: host::into_app_result(hub.list_subscriptions().await)?,
-        at: hub.clock().now(),
-    })
 }
 
 /// Creates a channel.

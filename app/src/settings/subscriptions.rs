@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use super::notifications::notifications_read;
+use super::notification_list::notifications_read;
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
 use crate::components::{ConfirmDialog, Empty, render_resource_part};

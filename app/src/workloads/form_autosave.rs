@@ -4,30 +4,15 @@
 use leptos::html::Form;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::autosave::{PAUSE, SaveState, SavedDraft, guard_leave, status_view};
-use super::draft_part::DraftPart;
+use super::draft_form::DraftForm;
 use super::form_page::FormPage;
-use crate::errors::AppResult;
 use crate::live;
 
 /// After an event, until the page has changed what depends on it.
 const SETTLE: std::time::Duration = std::time::Duration::from_millis(50);
-
-/// The fields of a form, as they are sent, and how they are stored.
-pub trait DraftForm: Clone + Send + Sync + Serialize + DeserializeOwned + 'static {
-    /// The part of the draft that it contains.
-    fn part(&self) -> DraftPart;
-
-    /// Sets the draft revision that the form is based on.
-    fn set_base_revision(&mut self, revision: i64);
-
-    /// Stores it; `None` if there was nothing to store.
-    fn save(self) -> impl Future<Output = AppResult<Option<SavedDraft>>>;
-}
 
 /// Stores one form automatically.
 pub struct FormAutosave<S: 'static> {

@@ -9,8 +9,8 @@ use leptos_router::hooks::use_location;
 use leptos_router::location::Location;
 
 use super::autosave::{SaveState, SavedDraft, format_address};
+use super::draft_form::DraftForm;
 use super::draft_part::DraftPart;
-use super::form_autosave::DraftForm;
 use super::left_forms::{LeftForm, LeftForms, use_left_forms, user_read};
 use crate::errors::{AppError, AppResult};
 

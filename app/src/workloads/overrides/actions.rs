@@ -11,7 +11,7 @@ use super::form::OverrideForm;
 use crate::errors::AppResult;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_part::DraftPart;
-use crate::workloads::form_autosave::DraftForm;
+use crate::workloads::draft_form::DraftForm;
 use crate::workloads::placement::candidates::Candidates;
 use crate::workloads::queries::FileData;
 

@@ -16,7 +16,8 @@ use crate::resource::create_resource;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_part::DraftPart;
 use crate::workloads::draft_saving::{save_button, save_result};
-use crate::workloads::form_autosave::{DraftForm, FormAutosave};
+use crate::workloads::draft_form::DraftForm;
+use crate::workloads::form_autosave::FormAutosave;
 use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::wizard::{FORM, RenderFooter};
 

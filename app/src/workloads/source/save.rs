@@ -10,7 +10,7 @@ use crate::errors::AppResult;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::chart::draft::ChartForm;
 use crate::workloads::draft_part::DraftPart;
-use crate::workloads::form_autosave::DraftForm;
+use crate::workloads::draft_form::DraftForm;
 use crate::workloads::git::fields::GitForm;
 
 /// The form as it is sent.
