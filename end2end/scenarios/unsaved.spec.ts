@@ -2,6 +2,7 @@
 
 import { type Locator, type Page } from "@playwright/test";
 import { accessible, alive, DEMO_USER, expect, open, override, paste, remove, SAVED, step, test, toStep } from "./kit.js";
+import { followHistory, leaveForHistory, nextSave } from "./leaving.js";
 
 const NAME = "typed";
 const YAML = `apiVersion: apps/v1
@@ -33,21 +34,6 @@ async function openWithoutCode(page: Page, path: string): Promise<() => Promise<
     release();
     await alive(page);
   };
-}
-
-/** The response to the next save. To be called before the input: a save may come at any time after it. */
-async function nextSave(page: Page): Promise<void> {
-  await page.waitForResponse((response) => /\/api\/fn\/\w*save/.test(response.url()));
-}
-
-/** Enters something, leaves the tab for the history, within the page, and waits until the input is stored. */
-async function leaveForHistory(page: Page, enter: () => Promise<void>): Promise<void> {
-  const saved = nextSave(page);
-  await enter();
-  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "History" }).click();
-  // A document that is opened before the response would end the request.
-  await saved;
-  await expect(page.getByRole("heading", { name: "Never published" })).toBeVisible();
 }
 
 /** Follows the link of the logo, within the page. */
@@ -279,12 +265,6 @@ async function navigateTo(page: Page, address: string): Promise<void> {
   await expect(page).toHaveURL(address);
 }
 
-/** Follows the link to the history, within the page. */
-async function followHistory(page: Page): Promise<void> {
-  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "History" }).click();
-  await expect(page.getByRole("heading", { name: "Never published" })).toBeVisible();
-}
-
 test("input that is rejected after its page was left is shown on every page and can be opened again", async ({ page, faults }) => {
   faults.expect(/override_save|config_save/);
   await open(page, `/workloads/${NAME}?tab=overrides&cluster=us-east-1`);
@@ -501,56 +481,6 @@ test("two forms of a draft that were left in an outage are both saved after it",
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("16");
   await open(page, `/workloads/${NAME}?tab=placement`);
   await expect(page.getByLabel("Excluded clusters")).toHaveValue("us-east-2");
-});
-
-test("a removed container and a removed file are restored by Undo, until something else is changed", async ({ page }) => {
-  await open(page, `/workloads/${NAME}/edit/source`);
-  const texts = page.locator("textarea.editor-source");
-  const undo = page.getByRole("button", { name: "Undo", exact: true });
-  await page.getByRole("button", { name: "Container", exact: true }).click();
-  await expect(texts.first()).toHaveValue(/name: container-2/);
-  await page.getByRole("button", { name: "Remove this container" }).click();
-  await expect(texts.first()).not.toHaveValue(/container-2/);
-  await expect(page.getByText("Removed container container-2.")).toBeVisible();
-  await accessible(page, "a removal that can be undone");
-  await undo.click();
-  await expect(texts.first()).toHaveValue(/name: container-2/);
-  await page.getByRole("button", { name: "Remove this container" }).click();
-  await expect(undo).toBeVisible();
-  await page.getByLabel("Image").fill("registry.example.com/web:4.0");
-  await expect(undo).toBeHidden();
-
-  await page.getByRole("button", { name: "File", exact: true }).click();
-  await paste(page, "file-2.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n");
-  await expect(texts.nth(1)).toHaveValue(/kind: ConfigMap/);
-  await page.getByRole("button", { name: "Remove file-2.yaml" }).click();
-  await expect(texts).toHaveCount(1);
-  await undo.click();
-  await expect(texts.nth(1)).toHaveValue(/kind: ConfigMap/);
-});
-
-test("a removed override is stored again by Undo", async ({ page }) => {
-  await open(page, `/workloads/${NAME}?tab=overrides&override=us-east-1`);
-  await page.getByRole("button", { name: "Remove override us-east-1" }).click();
-  await expect(page.getByText("Override us-east-1 removed.")).toBeVisible();
-  await expect(override(page, "us-east-1")).toHaveCount(0);
-  await page.getByRole("button", { name: "Undo", exact: true }).click();
-  await expect(page.getByText("Override us-east-1 saved.")).toBeVisible();
-  await expect(page.getByText("Override us-east-1 removed."), "only the latest result is shown").toBeHidden();
-  await expect(override(page, "us-east-1")).toContainText("1 change");
-  await open(page, `/workloads/${NAME}?tab=overrides&override=us-east-1`);
-  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("9");
-
-  // After another change of the draft, Undo could replace it.
-  await page.getByRole("button", { name: "Remove override us-east-1" }).click();
-  const undo = page.getByRole("button", { name: "Undo", exact: true });
-  await expect(undo).toBeVisible();
-  await override(page, "eu-west-2").getByRole("link").click();
-  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("6");
-  await expect(undo, "nothing has changed since").toBeVisible();
-  await page.getByLabel("Deployment web replicas").fill("16");
-  await expect(page.getByText(SAVED)).toBeVisible();
-  await expect(undo).toBeHidden();
 });
 
 test("a save is repeated until the server responds, and after signing in again in another tab", async ({ page, context, demo, faults }) => {
