@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::form::OverrideForm;
 use crate::errors::AppResult;
 use crate::workloads::autosave::SavedDraft;
-use crate::workloads::draft_part::DraftPart;
 use crate::workloads::draft_form::DraftForm;
+use crate::workloads::draft_part::DraftPart;
 use crate::workloads::placement::candidates::Candidates;
 use crate::workloads::queries::FileData;
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::errors::AppResult;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::chart::draft::ChartForm;
-use crate::workloads::draft_part::DraftPart;
 use crate::workloads::draft_form::DraftForm;
+use crate::workloads::draft_part::DraftPart;
 use crate::workloads::git::fields::GitForm;
 
 /// The form as it is sent.
