@@ -55,11 +55,13 @@ test("a channel is created, its test names why it fails, and a subscription uses
   await page.getByLabel("Address").fill("http://127.0.0.1:9/hook");
   await page.getByRole("button", { name: "Create channel" }).click();
   await expect(row(page, "pager")).toContainText("Not used yet");
-  await page.getByRole("button", { name: "Test pager" }).click();
-  await expect(page.getByText(/pager: The message was not sent/).first()).toBeVisible();
+  // The list of channels changes while a subscription is entered.
   await page.locator("summary", { hasText: "Create subscription" }).click();
   await page.getByLabel("Incidents of").selectOption("Owner");
   await page.getByLabel("Name or labels").fill("team-shop");
+  await page.getByRole("button", { name: "Test pager" }).click();
+  await expect(page.getByText(/pager: The message was not sent/).first()).toBeVisible();
+  await expect(page.getByLabel("Name or labels")).toHaveValue("team-shop");
   await page.getByRole("button", { name: "Create subscription" }).click();
   await expect(row(page, "owner team-shop")).toContainText("pager");
 
