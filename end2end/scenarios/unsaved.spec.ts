@@ -1,7 +1,7 @@
 // What was typed is not lost: before the page is live, on the way to another page, in an outage, and when the session ends.
 
 import { type Locator, type Page } from "@playwright/test";
-import { accessible, alive, DEMO_USER, expect, open, override, paste, remove, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, alive, expect, open, override, paste, remove, SAVED, step, test, toStep } from "./kit.js";
 import { followHistory, leaveForHistory, nextSave } from "./leaving.js";
 
 const NAME = "typed";
@@ -483,32 +483,5 @@ test("two forms of a draft that were left in an outage are both saved after it",
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("16");
   await open(page, `/workloads/${NAME}?tab=placement`);
   await expect(page.getByLabel("Excluded clusters")).toHaveValue("us-east-2");
-});
-
-test("a save is repeated until the server responds, and after signing in again in another tab", async ({ page, context, demo, faults }) => {
-  faults.expect(/placement_save|ERR_FAILED|401|api\/v1\/watch/);
-  await open(page, `/workloads/${NAME}/edit/placement`);
-  await page.route(/placement_save/, (route) => route.abort());
-  await page.getByLabel("Excluded clusters").fill("eu-west-3");
-  await expect(page.getByText("the server or its database does not respond. Trying again.")).toBeVisible();
-  await page.unroute(/placement_save/);
-  await expect(page.getByText(SAVED)).toBeVisible();
-
-  await context.clearCookies();
-  await page.getByLabel("Excluded clusters").fill("eu-west-2");
-  await expect(page.getByText("you are signed out")).toBeVisible();
-  await accessible(page, "a signed-out editor");
-  const opened = context.waitForEvent("page");
-  await page.getByRole("link", { name: "Sign in in a new tab" }).click();
-  const other = await opened;
-  await other.getByLabel("Name").fill(DEMO_USER);
-  await other.getByLabel("Password").fill(demo.password());
-  await other.getByRole("button", { name: "Sign in" }).click();
-  await expect(other).not.toHaveURL(/sign-in/);
-  await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-2");
-  await expect(page.getByText(SAVED)).toBeVisible();
-  await other.close();
-  await page.reload();
-  await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-2");
   await remove(page, NAME);
 });

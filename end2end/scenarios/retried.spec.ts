@@ -1,0 +1,48 @@
+// A save that fails is repeated until the server responds, and after the user has signed in again.
+
+import { accessible, DEMO_USER, describe, expect, remove, SAVED, step, test, toStep } from "./kit.js";
+
+const NAME = "retried";
+const YAML = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: web
+          image: registry.example.com/web:1.0
+`;
+
+test("a save is repeated until the server responds, and after signing in again in another tab", async ({ page, context, demo, faults }) => {
+  faults.expect(/placement_save|ERR_FAILED|401|api\/v1\/watch/);
+  await describe(page, NAME, NAME, YAML);
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.route(/placement_save/, (route) => route.abort());
+  await page.getByLabel("Excluded clusters").fill("eu-west-3");
+  await expect(page.getByText("the server or its database does not respond. Trying again.")).toBeVisible();
+  await page.unroute(/placement_save/);
+  await expect(page.getByText(SAVED)).toBeVisible();
+
+  await context.clearCookies();
+  await page.getByLabel("Excluded clusters").fill("eu-west-2");
+  await expect(page.getByText("you are signed out")).toBeVisible();
+  await accessible(page, "a signed-out editor");
+  const opened = context.waitForEvent("page");
+  await page.getByRole("link", { name: "Sign in in a new tab" }).click();
+  const other = await opened;
+  await other.getByLabel("Name").fill(DEMO_USER);
+  await other.getByLabel("Password").fill(demo.password());
+  await other.getByRole("button", { name: "Sign in" }).click();
+  await expect(other).not.toHaveURL(/sign-in/);
+  await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-2");
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await other.close();
+  await page.reload();
+  await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-2");
+  await remove(page, NAME);
+});
