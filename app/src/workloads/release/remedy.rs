@@ -114,7 +114,7 @@ fn describe_remedy(view: &ReleaseView) -> &'static str {
             "Nothing here: the agent catches up when the cluster reconnects. If it stays offline, check its agent and its network."
         }
         ReleaseState::Drifted => {
-            "Applied objects were changed on the cluster. Revert applies the desired values again on this cluster. To keep a change, make it in the draft, or let the policies ignore the field: both take effect with the next publish."
+            "Applied objects were changed on the cluster. Revert applies the desired values again on this cluster. To retain a change, make it in the draft, or let the policies ignore the field: both take effect with the next publish."
         }
         ReleaseState::Blocked => {
             "It needs attention: fix the cause shown here. It then continues from this stage automatically."
