@@ -115,7 +115,8 @@ test("no control of a step to which Tab leads is covered by a bar", async ({ pag
   await open(page, "/workloads/lighthouse/edit/source");
   await expect(page.locator(".cm-content").first()).toBeVisible();
   await page.locator("[data-step-heading]").focus();
-  let [controls, part] = [0, ""];
+  let controls = 0;
+  let part = "";
   for (let presses = 0; presses < 200 && part !== "foot"; presses += 1) {
     // In the editor, Tab is text until this key.
     if (part === "editor") await page.keyboard.press("Control+m");
