@@ -37,6 +37,7 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await expect(page.locator(".prose a, .prose img, .prose script")).toHaveCount(0);
   await expect(page).toHaveTitle(/^local\/beacon/);
   await expect(page.getByText("No workload uses this chart.")).toBeVisible();
+  await expect(page.locator(".head-actions > *").first(), "what deletes is not the first action").toHaveText("Use this chart");
   await accessibleAtEverySize(page, "a chart");
   await page.getByRole("link", { name: "Use this chart" }).click();
 

@@ -94,6 +94,16 @@ test("a menu opens at its button, within the window, and closes with Esc", async
   }
 });
 
+test("no menu of actions begins with one that deletes", async ({ page }) => {
+  for (const path of ["/workloads/lighthouse", "/clusters/eu-west-1"]) {
+    await open(page, path);
+    await page.getByRole("button", { name: "More actions" }).click();
+    const items = page.locator(".popover:popover-open .menu-item");
+    await expect(items.filter({ hasText: "Delete…" }), path).toBeVisible();
+    await expect(items.first(), path).not.toHaveText(/^(Delete|Remove|Revoke)/);
+  }
+});
+
 /** What has the focus: in which part of a step it is, and how many pixels of it the bars cover. */
 function readFocus(page: Page): Promise<{ part: string; html: string; covered: number }> {
   return page.evaluate(() => {
