@@ -16,7 +16,7 @@ test("shortcuts lead to pages, to the search and to the list of shortcuts, and a
   await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeHidden();
   await search.fill("light");
   await page.keyboard.press("Enter");
-  await expect(page).toHaveURL(/\/workloads\?q=light/);
+  await expect(page, "only what is filled in").toHaveURL(/\/workloads\?q=light$/);
 
   await page.getByRole("heading", { level: 1 }).click();
   await page.keyboard.press("?");
