@@ -274,8 +274,9 @@ fn show_empty(is_unfiltered: bool) -> impl IntoView {
                 <li>"Apply them where kubectl points at the cluster."</li>
                 <li>"Accept it here when it appears. There is no time limit."</li>
             </ol>
+            // The main action of the page is in its head.
             <div class="empty-actions">
-                <PermittedLink action=UserAction::JoinCluster class="btn btn-primary" href=paths::JOIN label="Join a cluster" />
+                <PermittedLink action=UserAction::JoinCluster class="btn" href=paths::JOIN label="Join a cluster" />
             </div>
         </section>
     }

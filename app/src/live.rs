@@ -20,6 +20,7 @@ pub mod press;
 pub mod schema;
 pub mod search;
 mod stream;
+pub mod unsaved;
 
 /// One notice of the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -120,6 +121,7 @@ pub fn provide_live_updates() {
         page::follow_finding_links();
         press::watch_presses();
         alerts::watch_submissions();
+        unsaved::watch_forms();
     });
 }
 

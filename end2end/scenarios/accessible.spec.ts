@@ -39,6 +39,10 @@ for (const [name, path] of PAGES) {
     // The review is checked after every cluster has reported its dry run: before that the page is incomplete.
     await expect(page.locator("[aria-describedby=why-publish]")).toHaveCount(0);
     await check(page);
+    // Buttons of a dialog are beside those of the page below it.
+    const primary = await page.locator("main .btn-primary:visible").count();
+    const ofDialog = await page.locator("main dialog .btn-primary:visible").count();
+    expect.soft(primary - ofDialog, "main actions of the page").toBeLessThanOrEqual(1);
   });
 }
 

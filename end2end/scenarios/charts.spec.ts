@@ -2,7 +2,7 @@
 
 import { gzipSync } from "node:zlib";
 
-import { accessible, expect, open, packChart, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, accessibleAtEverySize, expect, open, packChart, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
 
 const CHART = packChart("beacon", {
   "Chart.yaml": "apiVersion: v2\nname: beacon\nversion: 1.0.0\ndescription: Shows a message\n",
@@ -37,7 +37,8 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await expect(page.locator(".prose a, .prose img, .prose script")).toHaveCount(0);
   await expect(page).toHaveTitle(/^local\/beacon/);
   await expect(page.getByText("No workload uses this chart.")).toBeVisible();
-  await accessible(page, "a chart");
+  await expect(page.locator(".head-actions > *").first(), "what deletes is not the first action").toHaveText("Use this chart");
+  await accessibleAtEverySize(page, "a chart");
   await page.getByRole("link", { name: "Use this chart" }).click();
 
   await expect(page.getByLabel("Workload name")).toHaveValue("beacon");
@@ -106,6 +107,29 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await open(page, "/charts/local/beacon?dialog=delete&version=1.0.0");
   await page.getByRole("dialog").getByRole("button", { name: "Delete version" }).click();
   await expect(page.getByRole("heading", { name: "No charts yet" })).toBeVisible();
+});
+
+test("a chart repository is removed only after a question that says what is deleted with it", async ({ page }) => {
+  await open(page, "/charts");
+  await page.locator("summary", { hasText: "Add repository" }).click();
+  const form = page.locator("form", { has: page.getByRole("button", { name: "Add repository" }) });
+  await form.getByLabel("Name", { exact: true }).fill("mirror");
+  // Nothing listens there: the repository is added, with the reason why it can't be read.
+  await form.getByLabel("URL", { exact: true }).fill("https://127.0.0.1:9/charts");
+  await form.getByRole("button", { name: "Add repository" }).click();
+  await expect(form.getByText(/^mirror was added, but can't be read now: \S/)).toBeVisible();
+  await expect(row(page, "mirror")).toContainText("https://127.0.0.1:9/charts");
+
+  await row(page, "mirror").getByRole("link", { name: "Remove mirror" }).click();
+  const dialog = page.getByRole("dialog", { name: "Remove the repository mirror?" });
+  await expect(dialog).toContainText("the charts that were fetched from it are deleted");
+  await dialog.getByRole("link", { name: "Cancel" }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(row(page, "mirror")).toBeVisible();
+  await row(page, "mirror").getByRole("link", { name: "Remove mirror" }).click();
+  await dialog.getByRole("button", { name: "Remove repository" }).click();
+  await expect(page).toHaveURL(/\/charts$/);
+  await expect(row(page, "mirror")).toHaveCount(0);
 });
 
 test("a Git repository is removed only after a question that says what its workloads lose", async ({ page }) => {

@@ -1,6 +1,9 @@
 // Drift with the policy "notify only": what was changed, by whom, and the actions that end it. Drift that is reverted is reported.
 
-import { describe, expect, injectFault, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessible, describe, expect, injectFault, open, PATIENCE, publish, remove, row, step, test, toStep } from "./kit.js";
+
+/** A tag that can't exist, with which the text of the cluster has more than three lines. */
+const LONG_IMAGE = `nginx:9.9-${"release-candidate-".repeat(6)}x`;
 
 const SHOP = (image: string) => `apiVersion: apps/v1
 kind: Deployment
@@ -107,6 +110,26 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(raw, "a short text is shown at once").toBeVisible();
   await expect(page.getByText("Published with failures", { exact: true })).toBeVisible();
 
+  // The image is edited in its field. The text of the cluster about a longer one is folded, and whole when it is opened.
+  await page.getByRole("link", { name: "Edit the image" }).click();
+  await step(page, "Source");
+  const image = page.getByLabel("Image", { exact: true });
+  await expect(image).toBeFocused();
+  await expect(image).toHaveValue("nginx:9.9");
+  await image.fill(LONG_IMAGE);
+  await toStep(page, "Review");
+  await publish(page, "gale");
+  await open(page, "/workloads/gale?open=eu-west-1");
+  const folded = page.locator("pre.raw", { hasText: LONG_IMAGE });
+  await expect(folded).toBeAttached();
+  await expect(folded).toBeHidden();
+  // An update of the page can fold it again.
+  await expect(async () => {
+    if (!(await folded.isVisible())) await page.getByText("Message of the cluster").click({ timeout: 3_000 });
+    await expect(folded).toBeVisible({ timeout: 1_000 });
+  }).toPass({ timeout: PATIENCE });
+  await expect(folded).toContainText(`${LONG_IMAGE}: not found`);
+
   // The page on a phone, while a release fails; and the same release printed.
   await page.setViewportSize({ width: 390, height: 844 });
   for (const path of ["/workloads/gale?open=eu-west-1", "/workloads/gale?tab=overrides", "/workloads/gale?tab=history", "/workloads/gale/publish"]) {
@@ -115,16 +138,30 @@ test("a failing image names pod and container, shows the text of the cluster, an
     const width = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     await expect.poll(width, path).toBeLessThanOrEqual(0);
   }
+  // Where there is no space for five buttons, those that lead to other pages are in a menu.
+  await open(page, "/workloads/gale?open=eu-west-1");
+  const remedy = page.locator("section", { has: page.getByRole("heading", { name: "What to do" }) });
+  const elsewhere = remedy.getByRole("link", { name: "Open the cluster" });
+  await expect(remedy.getByRole("link", { name: "Edit the image" })).toBeVisible();
+  await expect(elsewhere).toHaveCount(0);
+  await expect(async () => {
+    if (!(await elsewhere.isVisible())) await remedy.getByRole("button", { name: "Other pages about eu-west-1" }).click({ timeout: 3_000 });
+    await expect(elsewhere).toBeInViewport({ ratio: 1, timeout: 1_000 });
+  }).toPass({ timeout: PATIENCE });
+  await accessible(page, "a release that fails, on a phone");
+  await page.keyboard.press("Escape");
   await page.setViewportSize({ width: 1280, height: 720 });
   await open(page, "/workloads/gale?open=eu-west-1");
-  await expect(raw).toBeVisible();
+  await expect(elsewhere).toBeVisible();
+  await expect(folded).toBeAttached();
+  await expect(folded).toBeHidden();
   await page.emulateMedia({ media: "print" });
   await expect(page.getByRole("navigation", { name: "Main", exact: true })).toBeHidden();
   await expect(page.getByRole("link", { name: "Roll back to r1", exact: true })).toBeHidden();
-  await expect(raw).toBeVisible();
+  await expect(folded, "folds are open on paper").toBeVisible();
   await page.emulateMedia({ media: null });
   await page.getByRole("link", { name: "Roll back to r1", exact: true }).click();
   await publish(page, "gale");
-  await expect(page.getByText("1 of 1 clusters healthy with r3")).toBeVisible();
+  await expect(page.getByText("1 of 1 clusters healthy with r4")).toBeVisible();
   await remove(page, "gale");
 });

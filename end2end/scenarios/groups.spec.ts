@@ -1,7 +1,7 @@
 // Cluster groups: create, pick members, see the effect, change, delete (S1-1, S1-2).
 
 import { type Page } from "@playwright/test";
-import { accessible, describe, expect, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessible, accessibleAtEverySize, describe, expect, open, publish, remove, row, step, test, toStep } from "./kit.js";
 
 /** The box of a cluster in the list of members. */
 const pick = (page: Page, cluster: string) => page.getByRole("checkbox", { name: `Member by name: ${cluster}` });
@@ -27,7 +27,7 @@ test("a group is created, changed only from its current revision, and deleted wh
   await expect(page.getByText("3 clusters: 1 by name, 2 by label")).toBeVisible();
   await expect(row(page, "us-east-1")).toContainText("by label");
   await expect(page.getByText("No workload uses this group.", { exact: true })).toBeVisible();
-  await accessible(page, "a group");
+  await accessibleAtEverySize(page, "a group");
   await open(page, "/groups");
   await expect(row(page, "edge")).toContainText("eu-west-1, us-east-1 and us-east-2");
   await page.goBack();

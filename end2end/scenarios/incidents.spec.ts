@@ -1,6 +1,6 @@
 // An incident from a bad image to its end: it opens, is acknowledged, names the publish before it, and closes after a rollback.
 
-import { alive, describe, expect, fixture, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessibleAtEverySize, alive, describe, expect, fixture, open, publish, remove, row, step, test, toStep } from "./kit.js";
 
 test("a bad image opens one incident that a user acknowledges, that leads to the rollback, and that closes after it", async ({ page }) => {
   // The delay of an incident, three publishes, and the retries of the pods.
@@ -32,6 +32,7 @@ test("a bad image opens one incident that a user acknowledges, that leads to the
   await expect(page.getByRole("region", { name: "Notifications" })).toContainText("Nobody is notified");
   await page.getByRole("button", { name: "Acknowledge" }).click();
   await expect(page.getByText(/^Acknowledged by demo/)).toBeVisible();
+  await accessibleAtEverySize(page, "an incident");
   const address = new URL(page.url()).pathname;
 
   await page.getByRole("link", { name: "Roll back to r1…" }).click();

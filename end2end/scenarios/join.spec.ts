@@ -1,7 +1,7 @@
 // Joining a cluster: the form grants the agent's rights, one command installs it, and the page waits until it is online.
 
 import { readFileSync } from "node:fs";
-import { accessible, expect, open, test } from "./kit.js";
+import { accessibleAtEverySize, expect, open, test } from "./kit.js";
 import { readManifests } from "./manifests.js";
 
 test("s0_16 a command is created, it works as it is pasted, and a reload loses neither it nor the stages", async ({ page }) => {
@@ -18,7 +18,7 @@ test("s0_16 a command is created, it works as it is pasted, and a reload loses n
   await expect(command).toContainText("| kubectl --context edge-9 apply -f -");
   const stages = page.getByRole("list", { name: "Stages" });
   await expect(stages.locator("[aria-current=step]")).toContainText("Agent registered");
-  await accessible(page, "the command of a cluster");
+  await accessibleAtEverySize(page, "the command of a cluster");
 
   // The line works as it is pasted: it contains the rights, and no others.
   const line = (await command.textContent()) ?? "";

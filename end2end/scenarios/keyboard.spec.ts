@@ -1,5 +1,6 @@
 // Keyboard operation.
 
+import { type Page } from "@playwright/test";
 import { alive, cell, expect, open, test } from "./kit.js";
 
 test("shortcuts lead to pages, to the search and to the list of shortcuts, and are off while the user types", async ({ page }) => {
@@ -15,7 +16,7 @@ test("shortcuts lead to pages, to the search and to the list of shortcuts, and a
   await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeHidden();
   await search.fill("light");
   await page.keyboard.press("Enter");
-  await expect(page).toHaveURL(/\/workloads\?q=light/);
+  await expect(page, "only what is filled in").toHaveURL(/\/workloads\?q=light$/);
 
   await page.getByRole("heading", { level: 1 }).click();
   await page.keyboard.press("?");
@@ -91,6 +92,53 @@ test("a menu opens at its button, within the window, and closes with Esc", async
       await expect(choice).toBeHidden();
     }
   }
+});
+
+test("no menu of actions begins with one that deletes", async ({ page }) => {
+  for (const path of ["/workloads/lighthouse", "/clusters/eu-west-1"]) {
+    await open(page, path);
+    await page.getByRole("button", { name: "More actions" }).click();
+    const items = page.locator(".popover:popover-open .menu-item");
+    await expect(items.filter({ hasText: "Delete…" }), path).toBeVisible();
+    await expect(items.first(), path).not.toHaveText(/^(Delete|Remove|Revoke)/);
+  }
+});
+
+/** What has the focus: in which part of a step it is, and how many pixels of it the bars cover. */
+function readFocus(page: Page): Promise<{ part: string; html: string; covered: number }> {
+  return page.evaluate(() => {
+    const element = document.activeElement!;
+    const parts = { foot: ".footbar", top: ".topbar", editor: ".cm-content", content: "#content" };
+    const part = Object.entries(parts).find(([, selector]) => element.closest(selector) !== null)?.[0] ?? "elsewhere";
+    const box = element.getBoundingClientRect();
+    const first = document.querySelector(".topbar")!.getBoundingClientRect().bottom;
+    const last = document.querySelector(".footbar")!.getBoundingClientRect().top;
+    // A field for screen readers has one pixel, and an editor may be higher than the space between the bars.
+    const fits = box.width > 1 && box.height <= last - first;
+    const covered = fits ? Math.max(0, Math.round(Math.max(first - box.top, box.bottom - last))) : 0;
+    return { part, html: element.outerHTML.slice(0, 120), covered };
+  });
+}
+
+test("no control of a step to which Tab leads is covered by a bar", async ({ page }) => {
+  await page.setViewportSize({ width: 1100, height: 480 });
+  await open(page, "/workloads/lighthouse/edit/source");
+  await expect(page.locator(".cm-content").first()).toBeVisible();
+  await page.locator("[data-step-heading]").focus();
+  let controls = 0;
+  let part = "";
+  for (let presses = 0; presses < 200 && part !== "foot"; presses += 1) {
+    // In the editor, Tab is text until this key.
+    if (part === "editor") await page.keyboard.press("Control+m");
+    await page.keyboard.press("Tab");
+    const focus = await readFocus(page);
+    part = focus.part;
+    if (part !== "content") continue;
+    controls += 1;
+    await expect.poll(async () => (await readFocus(page)).covered, focus.html).toBe(0);
+  }
+  expect(part, "the walk ends at the foot").toBe("foot");
+  expect(controls).toBeGreaterThan(10);
 });
 
 test("a fold that gets the focus is not covered by the foot bar", async ({ page }) => {

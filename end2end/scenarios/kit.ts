@@ -360,3 +360,16 @@ export async function accessible(page: Page, what: string): Promise<void> {
     expect.soft(found, `${what}, ${colorScheme}`).toEqual([]);
   }
 }
+
+/** Expects the same on a desktop and on a phone, and that the page is not wider than either window. */
+export async function accessibleAtEverySize(page: Page, what: string): Promise<void> {
+  const before = page.viewportSize();
+  const sizes = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
+  for (const [size, viewport] of Object.entries(sizes)) {
+    await page.setViewportSize(viewport);
+    await accessible(page, `${what} on a ${size}`);
+    const excess = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await expect.poll(excess, `the width of ${what} on a ${size}`).toBeLessThanOrEqual(0);
+  }
+  if (before !== null) await page.setViewportSize(before);
+}

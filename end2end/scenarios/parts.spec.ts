@@ -36,7 +36,16 @@ test("read-only pages fetch no editor, and opening an editor fetches it without 
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("New workload");
   const name = page.getByLabel("Workload name");
   await name.fill("Not A Name");
-  await expect(name, "validated while typing").toHaveAttribute("aria-invalid", "true");
+  const finding = page.getByText(/^G101 /);
+  await expect(name, "nothing is wrong before the field is left").toHaveAttribute("aria-invalid", "false");
+  await expect(finding).toHaveCount(0);
+  await name.press("Tab");
+  await expect(name).toHaveAttribute("aria-invalid", "true");
+  await expect(finding).toBeVisible();
+  await name.fill("a-name");
+  await expect(name, "from then on it is checked while a person types").toHaveAttribute("aria-invalid", "false");
+  await name.fill("Not A Name");
+  await expect(name).toHaveAttribute("aria-invalid", "true");
   expectOnlyFor(files, "wizard");
 
   await page.goBack();

@@ -1,6 +1,6 @@
 // Sign-in, sign-out, unknown addresses, API tokens.
 
-import { CLUSTERS, DEMO_USER, accessible, alive, cell, expect, open, row, signIn, test } from "./kit.js";
+import { CLUSTERS, DEMO_USER, accessible, accessibleAtEverySize, alive, cell, expect, open, row, signIn, test } from "./kit.js";
 
 test.describe("without a session", () => {
   test.use({ storageState: { cookies: [], origins: [] } });
@@ -76,6 +76,7 @@ test("an API token is displayed once, listed, and revoked", async ({ page }) => 
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText("Revoke the token scenario?");
   await expect(dialog).toContainText("It was never used.");
+  await accessibleAtEverySize(page, "the question about a token");
   await dialog.getByRole("link", { name: "Cancel" }).click();
   await expect(row(page, "scenario")).toBeVisible();
   await page.getByRole("link", { name: /^Revoke… scenario$/ }).click();

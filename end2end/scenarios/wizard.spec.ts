@@ -1,6 +1,19 @@
 // A workload described in the form, step by step, without YAML; and how the form changes existing text.
 
+import { type Page } from "@playwright/test";
 import { accessible, alive, expect, open, override, paste, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
+
+/** Compares the number of findings that the page of a step, the rail and the foot show. */
+async function compareFindings(page: Page): Promise<string> {
+  const read = async (selector: string): Promise<string> => (await page.locator(selector).allTextContents()).join("").trim();
+  const shown = await read("#findings .meta");
+  const rail = (await read("nav[aria-label=Steps] [aria-current=step] .rail-count .sr-only")) || "No findings";
+  const foot = await read(".footbar .reason [aria-live=polite]");
+  const errors = /^\d+ errors?/.exec(shown)?.[0];
+  const described = errors ? `${errors} to fix before publishing; you can continue` : `${shown}; you can continue`;
+  const isSame = rail === shown && foot === (shown === "No findings" ? shown : described);
+  return isSame ? "same" : `page: ${shown}; rail: ${rail}; foot: ${foot}`;
+}
 
 test("s0_14 two containers with a Service and an Ingress are deployed to three of five clusters without a line of YAML", async ({ page }) => {
   // Empty steps are checked in accessible.spec.ts; here filled ones.
@@ -116,10 +129,13 @@ test("a step begins at its heading, without findings; those of a field come afte
   await form.getByLabel("Memory limit").press("Tab");
   await expect(form.getByText(/G210/)).toBeVisible();
   await expect(page.getByText("Nothing is filled in yet; you can continue")).toHaveCount(0);
+  await expect(page.locator("#findings")).not.toContainText("No findings");
+  await expect.poll(() => compareFindings(page), "page, rail and foot count the same").toBe("same");
   await form.getByLabel("Memory limit").fill("512Mi");
   await expect(form.getByText(/G210/)).toHaveCount(0);
   // Opaque: a long line that is scrolled passes below it.
   await expect(page.locator(".cm-gutters").first()).toHaveCSS("background-color", /^rgb\(/);
+  await expect.poll(() => compareFindings(page)).toBe("same");
 
   await page.getByRole("button", { name: "Continue to Placement" }).click();
   await step(page, "Placement");

@@ -166,7 +166,7 @@ fn show_form(save: ServerAction<GitRepositorySave>) -> AnyView {
     view! {
         <details class="fold">
             <summary>"Add Git repository"</summary>
-            <ActionForm action=save attr:class="stack-md pt-3 max-w-180">
+            <ActionForm action=save attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::ManageRepositories>
                     {result}
                     {TextField { id: "git-name", name: "form[name]", label: "Name", help: "The address of its webhook ends with it.", max_length: 63, is_required: true, ..TextField::default() }.view()}

@@ -231,7 +231,7 @@ fn show_form(add: ServerAction<ChartRepositoryAdd>) -> AnyView {
     view! {
         <details class="fold">
             <summary>"Add repository"</summary>
-            <ActionForm action=add attr:class="stack-md pt-3 max-w-180">
+            <ActionForm action=add attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::ManageRepositories>
                     {result}
                     {TextField { id: "repository-name", name: "form[name]", label: "Name", placeholder: "bitnami", max_length: 63, is_required: true, ..TextField::default() }.view()}

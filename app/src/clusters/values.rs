@@ -101,7 +101,7 @@ fn show_editor(stored: ClusterValues, action: ServerAction<ClusterSetValues>) ->
             {is_empty.then(|| view! { <p class="text-3">"No values."</p> })}
             <details class="fold" open=!is_empty>
                 <summary>"Edit values"</summary>
-            <ActionForm action=action attr:class="stack-sm pt-2 pb-4">
+            <ActionForm action=action attr:class="stack-sm pt-2 pb-4" attr:data-guarded="">
                 <Permission action=UserAction::EditCluster>
                     <input type="hidden" name="name" value=stored.name />
                     <input type="hidden" name="base" value=stored.text.clone() />

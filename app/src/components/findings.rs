@@ -24,6 +24,7 @@ pub fn FindingList(
     let entry = |finding: Finding| {
         let look = StatusStyle::from_severity(finding.severity);
         let about = describe_subject(&finding);
+        let separator = (about.is_some() && finding.location.is_some()).then_some(" · ");
         let place = finding.location.as_ref().map(|place| {
             let href = format!("{editors}#{}", editor_anchor(&place.file));
             let (line, column) = (place.line.to_string(), place.column.to_string());
@@ -47,10 +48,10 @@ pub fn FindingList(
                 <div>
                     <p>
                         <span class="sr-only">{finding.severity.as_str()}": "</span>
-                        {finding.message.clone()} " " <span class="text-2">{finding.hint.clone()}</span>
+                        {finding.message_beside_object().to_owned()} " " <span class="text-2">{finding.hint.clone()}</span>
                     </p>
                     <p class="meta">
-                        {about} {(!finding.object.is_empty() && finding.location.is_some()).then_some(" · ")} {place}
+                        {about} {separator} {place}
                     </p>
                 </div>
                 {button}
@@ -60,12 +61,14 @@ pub fn FindingList(
     view! { <ul>{findings.into_iter().map(entry).collect_view()}</ul> }.into_any()
 }
 
+/// The object, unless the message names it, and the clusters.
 fn describe_subject(finding: &Finding) -> Option<String> {
     let on = match finding.clusters.len() {
         0 => String::new(),
         n => format!(" on {}", super::text::join_names(&finding.clusters, n, 4)),
     };
-    let text = format!("{}{on}", finding.object);
+    let is_named = finding.message_beside_object().contains(&finding.object);
+    let text = if is_named { on } else { format!("{}{on}", finding.object) };
     (!text.is_empty()).then(|| text.trim().to_owned())
 }
 
@@ -102,6 +105,18 @@ mod tests {
         assert_eq!(summarize_findings(&findings), "1 error, 2 warnings");
         assert_eq!(summarize_findings(&[]), "No findings");
         assert_eq!(worst_style(&findings).icon, "error");
+    }
+
+    #[test]
+    fn a_finding_names_its_object_once() {
+        let about = |message: &str, object: &str| {
+            let finding = Finding::error("G403", message, "h").with_object(object);
+            describe_subject(&finding.with_clusters(vec!["eu-1".to_owned()])).unwrap_or_default()
+        };
+        let selector = "Deployment \"web\": spec.selector is missing.";
+        assert_eq!(about(selector, "Deployment shop/web"), "Deployment shop/web on eu-1");
+        assert_eq!(about("Deployment shop/web has no owner.", "Deployment shop/web"), "on eu-1");
+        assert_eq!(about("Nothing is selected.", ""), "on eu-1");
     }
 
     #[test]

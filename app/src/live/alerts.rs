@@ -70,6 +70,7 @@ mod browser {
         if !is_result {
             return;
         }
+        crate::live::unsaved::note_failed_submission();
         // It may be mounted after the effects of the same change.
         request_animation_frame(move || {
             let options = ScrollIntoViewOptions::new();

@@ -61,6 +61,12 @@ mod browser {
         }
     }
 
+    /// Whether a field of the form has another value than the one that it was rendered with.
+    pub fn has_typed_input(form: &HtmlFormElement) -> bool {
+        let found = form.query_selector_all("input, textarea, select").ok();
+        found.iter().flat_map(list_elements).any(|element| read_element(element).is_some())
+    }
+
     /// What a person sees in a field.
     #[derive(PartialEq, Eq)]
     struct InputValue {

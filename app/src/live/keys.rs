@@ -32,6 +32,7 @@ mod browser {
 
     use super::GO_TO_KEYS;
     use crate::live::page::are_shortcuts_off;
+    use crate::live::unsaved::confirm_leave;
     use crate::search::{PaletteRequest, PaletteState, use_palette};
 
     /// The rows of tables and lists of a page, without those in an open row.
@@ -62,7 +63,9 @@ mod browser {
                     ("ArrowUp", _) => move_row(&page, false, true),
                     _ if are_shortcuts_off() => false,
                     (_, Some((.., path))) => {
-                        navigate(path, leptos_router::NavigateOptions::default());
+                        if confirm_leave(path) {
+                            navigate(path, leptos_router::NavigateOptions::default());
+                        }
                         true
                     }
                     ("j", _) => move_row(&page, true, false),

@@ -42,6 +42,8 @@ mod server {
     pub fn focus_content_if_lost() {}
     /// Scrolls a row of tabs so that the current one is in sight.
     pub fn show_current_tab(_row: NodeRef<Nav>) {}
+    /// Moves the focus to the image of a container in the form of a source.
+    pub fn focus_image(_object: &str, _container: &str) {}
     /// Whether an event came from a field.
     pub fn is_field_event(_event: &FocusEvent) -> bool {
         false
@@ -172,7 +174,7 @@ mod browser {
         });
     }
 
-    /// Frames to wait until a dialog is mounted.
+    /// Frames to wait until a dialog or a field is mounted.
     const MOUNT_FRAMES: u32 = 60;
 
     /// A part whose code was fetched just now is mounted after its effects have run, and only a mounted dialog can be modal.
@@ -188,6 +190,45 @@ mod browser {
         } else if frames > 0 {
             let dialog = dialog.clone();
             request_animation_frame(move || show_when_mounted(&dialog, frames - 1));
+        }
+    }
+
+    /// Moves the focus to the image of a container in the form of a source, once the form is mounted. `object` is `Kind/name`: several
+    /// objects may have a container of the same name.
+    pub fn focus_image(object: &str, container: &str) {
+        let (object, container) = (object.to_owned(), container.to_owned());
+        // After the focus has moved to the heading of the step, in the same frame.
+        request_animation_frame(move || focus_mounted_image(object, container, MOUNT_FRAMES));
+    }
+
+    fn focus_mounted_image(object: String, container: String, frames: u32) {
+        if let Some(field) = find_image_field(&object, &container) {
+            open_folds_around(&field);
+            let _ = field.focus();
+        } else if frames > 0 {
+            request_animation_frame(move || focus_mounted_image(object, container, frames - 1));
+        }
+    }
+
+    fn find_image_field(object: &str, container: &str) -> Option<HtmlElement> {
+        let has = |element: &Element, name: &str, value: &str| {
+            element.get_attribute(name).is_some_and(|found| found == value)
+        };
+        let mut fields = select_all("[data-container]");
+        fields.retain(|fields| has(fields, "data-container", container));
+        let of_object = fields.iter().find(|fields| {
+            let form = fields.closest("[data-object]").ok().flatten();
+            form.is_some_and(|form| has(&form, "data-object", object))
+        });
+        let found = of_object.or_else(|| fields.first())?;
+        found.query_selector("input[id$=-image]").ok()??.dyn_into().ok()
+    }
+
+    fn open_folds_around(element: &Element) {
+        let mut around = element.closest("details").ok().flatten();
+        while let Some(fold) = around {
+            let _ = fold.set_attribute("open", "");
+            around = fold.parent_element().and_then(|parent| parent.closest("details").ok().flatten());
         }
     }
 

@@ -160,6 +160,9 @@ fn PaletteField(model: Model, dialog: NodeRef<Dialog>) -> impl IntoView {
     };
     let navigate = use_navigate();
     let open = move |path: &str| {
+        if !live::unsaved::confirm_leave(path) {
+            return;
+        }
         close(dialog);
         navigate(path, NavigateOptions::default());
     };

@@ -197,7 +197,7 @@ fn channel_form(create: ServerAction<ChannelCreate>) -> impl IntoView {
     view! {
         <details class="fold">
             <summary>"Create channel"</summary>
-            <ActionForm action=create attr:class="stack-md pt-3 max-w-180">
+            <ActionForm action=create attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::ManageChannels>
                     {action_error(create.value())}
                     {result}

@@ -61,7 +61,7 @@ pub fn ProjectSection(
 
 fn show_project(project: Project, save: ServerAction<ProjectSave>) -> AnyView {
     view! {
-        <ActionForm action=save attr:class="stack-md">
+        <ActionForm action=save attr:class="stack-md" attr:data-guarded="">
             <Permission action=UserAction::ManageProject>
                 {action_error(save.value())}
                 <input type="hidden" name="form[base_revision]" value=project.revision.to_string() />

@@ -136,7 +136,7 @@ fn subscription_form(channels: Vec<String>, create: ServerAction<SubscriptionCre
     view! {
         <details class="fold">
             <summary>"Create subscription"</summary>
-            <ActionForm action=create attr:class="stack-md pt-3 max-w-180">
+            <ActionForm action=create attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::Subscribe>
                     {action_error(create.value())}
                     <div class="field">

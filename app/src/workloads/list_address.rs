@@ -66,17 +66,17 @@ impl ListAddress {
         Self { order: order.to_owned(), cursor: cursor.to_owned(), ..self.clone() }.address(&[])
     }
 
-    /// A head of a column by which the list can be sorted.
+    /// A head of a column by which the list can be sorted, in this direction.
     pub fn column(
         &self,
         title: &'static str,
         order: WorkloadOrder,
-        direction: &'static str,
+        (direction, class): (&'static str, &'static str),
     ) -> impl IntoView + use<> {
         let is_current = self.parse_order() == order;
         let arrow = is_current.then(|| if direction == "ascending" { " ↑" } else { " ↓" });
         view! {
-            <th scope="col" aria-sort=is_current.then_some(direction)>
+            <th scope="col" class=class aria-sort=is_current.then_some(direction)>
                 <a href=self.page_address(order, "")>
                     {title}
                     <span aria-hidden="true">{arrow}</span>

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::components::{ErrorBanner, icon};
 use crate::errors::AppResult;
+use crate::live;
 use crate::paths;
 use crate::permission::Permission;
 
@@ -146,7 +147,7 @@ fn start_option(
     }
 }
 
-/// A field for a name, checked by `rule` while a person types.
+/// A field for a name, checked by `rule`: once it was left, or the form was submitted with it, also while a person types.
 fn name_field(
     part: &'static str,
     label: &'static str,
@@ -154,7 +155,19 @@ fn name_field(
     value: RwSignal<String>,
     rule: fn(&str) -> Option<Finding>,
 ) -> impl IntoView {
-    let wrong = Memo::new(move |_| value.with(|text| if text.is_empty() { None } else { rule(text) }));
+    let is_checked = RwSignal::new(false);
+    let wrong = Memo::new(move |_| {
+        if !is_checked.get() {
+            return None;
+        }
+        value.with(|text| if text.is_empty() { None } else { rule(text) })
+    });
+    // The finding moves what is below it, as the button that is being pressed.
+    let check = move || {
+        live::press::run_after_release(move || {
+            let _ = is_checked.try_set(true);
+        });
+    };
     view! {
         <div class="field">
             <label class="field-label" for=part>
@@ -176,6 +189,8 @@ fn name_field(
                 aria-invalid=move || wrong.with(Option::is_some).to_string()
                 aria-describedby=format!("{part}-help")
                 on:input=move |ev| value.set(event_target_value(&ev))
+                on:change=move |_| check()
+                on:invalid=move |_| check()
             />
             <p class="field-help" id=format!("{part}-help")>
                 {move || match wrong.get() {

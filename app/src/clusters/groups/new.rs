@@ -70,7 +70,7 @@ pub fn NewGroupPage() -> impl IntoView {
                 <h1 class="title">"New group"</h1>
                 <p class="text-2">"Pick its clusters by name, or describe them by their labels, or both."</p>
             </div>
-            <ActionForm action=create attr:class="stack-md">
+            <ActionForm action=create attr:class="stack-md" attr:data-guarded="">
                 <Permission action=UserAction::ChangeGroups>
                     {action_error(create.value())}
                     <div class="field max-w-90">

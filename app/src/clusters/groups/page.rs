@@ -218,7 +218,7 @@ fn show_settings(group: ClusterGroup, save: ServerAction<GroupSave>) -> AnyView 
     view! {
         <section class="stack-sm max-w-180" aria-labelledby="group-settings">
             <h2 class="section" id="group-settings">"Settings"</h2>
-            <ActionForm action=save attr:class="stack-md">
+            <ActionForm action=save attr:class="stack-md" attr:data-guarded="">
                 <Permission action=UserAction::ChangeGroups>
                     {action_error(save.value())}
                     <input type="hidden" name="form[name]" value=group.name />

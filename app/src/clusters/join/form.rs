@@ -13,7 +13,7 @@ pub const DEFAULT_MINUTES: u32 = 60;
 /// The first step.
 pub fn show_form(url: String, action: ServerAction<ClusterInstall>) -> impl IntoView {
     view! {
-        <ActionForm action=action attr:class="stack-md">
+        <ActionForm action=action attr:class="stack-md" attr:data-guarded="">
             <Permission action=UserAction::JoinCluster>
                 <h2 class="section">"Name it, and choose what its agent may do"</h2>
                 {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}

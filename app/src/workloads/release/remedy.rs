@@ -3,11 +3,13 @@
 use domain::failure_cause::FailureCause;
 use domain::health::HealthStatus;
 use domain::release::{ReleaseState, ReleaseView, StageState};
+use domain::report::ResourceStatus;
 use leptos::prelude::*;
 
 use crate::components::{FindingList, icon};
 use crate::paths::{self, WorkloadTab};
 use crate::workloads::dialogs::SyncButton;
+use crate::workloads::wizard::WizardStep;
 
 /// The advice for the cause, and the actions that it needs.
 #[component]
@@ -26,11 +28,11 @@ pub(super) fn ReleaseRemedy(view: ReleaseView, healthy_revision: Option<u32>) ->
             </a>
         }
     });
-    let edit = is_failing.then(|| {
-        let image = first_cause(&view).is_some_and(FailureCause::is_image_failure);
-        view! { <a class="btn btn-sm" href=config.clone()>{if image { "Edit the image" } else { "Edit" }}</a> }
-    });
-    let events = paths::query(paths::EVENTS, &[("workload", &workload), ("cluster", &cluster)]);
+    let edit = is_failing.then(|| edit_link(&view, config.clone()));
+    let elsewhere = [
+        ("Events", paths::query(paths::EVENTS, &[("workload", &workload), ("cluster", &cluster)])),
+        ("Open the cluster", paths::cluster(&cluster)),
+    ];
     view! {
         <section class="stack-sm">
             <h2 class="section">"What to do"</h2>
@@ -40,14 +42,48 @@ pub(super) fn ReleaseRemedy(view: ReleaseView, healthy_revision: Option<u32>) ->
                 {roll_back}
                 {edit}
                 <SyncButton name=workload cluster=cluster.clone() label=sync_label(&view) />
-                <a class="btn btn-sm" href=events>
-                    "Events"
-                </a>
-                <a class="btn btn-sm" href=paths::cluster(&cluster)>
-                    "Open the cluster"
-                </a>
+                {other_pages(&cluster, elsewhere)}
             </div>
         </section>
+    }
+    .into_any()
+}
+
+/// The link to what has to be edited: to the field of an image that can't be pulled, else to `config`.
+fn edit_link(view: &ReleaseView, config: String) -> AnyView {
+    let (label, href) = match first_cause(view).filter(|(_, cause)| cause.is_image_failure()) {
+        Some((resource, cause)) => {
+            let object = format!("{}/{}", resource.object.kind, resource.object.name);
+            let source = WizardStep::Source.path(&view.workload_name);
+            let field = [("object", &*object), ("container", &*cause.container)];
+            ("Edit the image", paths::query(&source, &field))
+        }
+        None => ("Edit", config),
+    };
+    view! { <a class="btn btn-sm" href=href>{label}</a> }.into_any()
+}
+
+/// Links to other pages: beside the actions, or in a menu where there is no space for them.
+fn other_pages(cluster: &str, pages: [(&'static str, String); 2]) -> AnyView {
+    let menu = format!("release-menu-{cluster}");
+    let links = |class: &'static str| {
+        let link = |(label, href): (&'static str, String)| view! { <a class=class href=href>{label}</a> };
+        pages.clone().map(link).collect_view()
+    };
+    let (buttons, items) = (links("btn btn-sm max-sm:hidden"), links("menu-item"));
+    view! {
+        {buttons}
+        <button
+            class="btn btn-sm btn-icon sm:hidden"
+            type="button"
+            popovertarget=menu.clone()
+            aria-label=format!("Other pages about {cluster}")
+        >
+            {icon("more")}
+        </button>
+        <div class="popover" id=menu popover="auto">
+            {items}
+        </div>
     }
     .into_any()
 }
@@ -60,10 +96,13 @@ fn sync_label(view: &ReleaseView) -> String {
     }
 }
 
-/// The cause that explains the state: the worst one of the first object that has any.
-fn first_cause(view: &ReleaseView) -> Option<&FailureCause> {
-    let causes = view.resources.iter().flat_map(|resource| &resource.failure_causes);
-    causes.max_by_key(|cause| (cause.status != HealthStatus::Unknown, cause.status))
+/// The cause that explains the state, with its object: the worst one.
+fn first_cause(view: &ReleaseView) -> Option<(&ResourceStatus, &FailureCause)> {
+    let causes = view
+        .resources
+        .iter()
+        .flat_map(|resource| resource.failure_causes.iter().map(move |cause| (resource, cause)));
+    causes.max_by_key(|(_, cause)| (cause.status != HealthStatus::Unknown, cause.status))
 }
 
 fn describe_remedy(view: &ReleaseView) -> &'static str {
@@ -75,12 +114,12 @@ fn describe_remedy(view: &ReleaseView) -> &'static str {
             "Nothing here: the agent catches up when the cluster reconnects. If it stays offline, check its agent and its network."
         }
         ReleaseState::Drifted => {
-            "Applied objects were changed on the cluster. Revert applies the desired values again on this cluster. To keep a change, make it in the draft, or let the policies ignore the field: both take effect with the next publish."
+            "Applied objects were changed on the cluster. Revert applies the desired values again on this cluster. To retain a change, make it in the draft, or let the policies ignore the field: both take effect with the next publish."
         }
         ReleaseState::Blocked => {
             "It needs attention: fix the cause shown here. It then continues from this stage automatically."
         }
-        ReleaseState::Degraded => first_cause(view).and_then(FailureCause::remedy).unwrap_or(
+        ReleaseState::Degraded => first_cause(view).and_then(|(_, cause)| cause.remedy()).unwrap_or(
             "The objects are applied but not healthy. Fix the cause shown here, in the draft or on the cluster; a fix outside the draft needs no publish.",
         ),
         ReleaseState::Failed => match view.release.stages().current().map(|stage| &stage.state) {

@@ -4,6 +4,7 @@ use domain::Finding;
 use domain::workload::{Source, Workload};
 use leptos::prelude::*;
 use leptos_meta::Title;
+use leptos_router::hooks::use_query_map;
 
 use super::autosave::{Autosave, SourceDraft};
 use super::fields::{FileDrafts, FilesEditor};
@@ -11,6 +12,7 @@ use super::form::{ContainersForm, SourceText};
 use super::save::{SourceForm, SourceSave, build_typed_source};
 use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
+use crate::live;
 use crate::workloads::chart::draft::ChartDraft;
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
 use crate::workloads::form_page::{open_left_form, watch_left_form};
@@ -36,6 +38,17 @@ pub fn SourcePage() -> impl IntoView {
         {render_resource(data, move |content| show_files(content, |content| view! { <SourceStep workload=content.workload action=action /> }.into_any()))}
     }
     .into_any()
+}
+
+/// Moves the focus to the image that the address names, by its container and its object, such as `Deployment/web`.
+fn focus_named_image() {
+    let query = use_query_map();
+    Effect::new(move |_| {
+        let query = query.read_untracked();
+        if let Some(container) = query.get("container") {
+            live::page::focus_image(&query.get("object").unwrap_or_default(), &container);
+        }
+    });
 }
 
 #[component]
@@ -83,6 +96,7 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
         }
     };
     let autosave = Autosave::new(&workload.name, namespace, draft, base_revision);
+    focus_named_image();
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use domain::chart::{ChartRef, ChartSource, ChartVersion};
+use domain::chart::{ChartRef, ChartSource, ChartVersion, LOCAL_REPOSITORY};
 
 use crate::chart_source::{find_newest, read_archive};
 use crate::confirm::ConfirmArgs;
@@ -106,8 +106,14 @@ impl ChartCommand {
                 search::print_versions(&versions, output.format, out)?;
             }
             Self::Delete { chart, version, confirm } => {
-                confirm.confirm(&format!("The version {version} of the chart {chart} will be deleted."))?;
                 let ChartRef { repository, name } = split_reference(&chart)?;
+                let effect = match repository {
+                    LOCAL_REPOSITORY => "It can't be restored here; upload it again to use it.",
+                    _ => "It is fetched again when a workload needs it.",
+                };
+                confirm.confirm(&format!(
+                    "The version {version} of the chart {chart} will be deleted. {effect}"
+                ))?;
                 remote.client.delete_chart(repository, name, &version).await?;
                 out.print_line(&format!("chart/{chart} {version} deleted"))?;
             }

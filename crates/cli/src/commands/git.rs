@@ -99,8 +99,10 @@ impl GitRepoCommand {
                 print_list(&remote.client.list_git_repositories().await?, output.format, out)
             }
             Self::Remove { repository, confirm } => {
-                confirm
-                    .confirm(&format!("The Git repository {repository} will be removed with its secrets."))?;
+                let stay = "Workloads that follow it stay at their commit; the next ones are read without credentials and may be unsigned.";
+                confirm.confirm(&format!(
+                    "The Git repository {repository} will be removed with its secrets. {stay}"
+                ))?;
                 remote.client.remove_git_repository(&repository).await?;
                 out.print_line(&format!("git repository/{repository} removed"))
             }

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use domain::labels::LabelSelector;
-use domain::placement::{ClusterGroup, GroupPreview};
+use domain::placement::{ClusterGroup, GroupPreview, GroupView};
 use wire::ClusterGroupPut;
 
+use crate::bulk::count;
 use crate::chart_source::read_values;
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::output::{Format, OutputArgs, Printer, Table, join_names};
 
 mod feature;
 
@@ -88,13 +89,34 @@ impl GroupCommand {
             Self::Feature(feature) => feature.run(remote, out).await?,
             Self::Set(set) => set.run(remote, out).await?,
             Self::Delete { group, confirm } => {
-                confirm.confirm(&format!("The group {group} will be deleted."))?;
+                if !confirm.is_given() {
+                    confirm.confirm(&describe_deletion(&remote.client.get_group(&group).await?))?;
+                }
                 remote.client.delete_group(&group).await?;
                 out.print_line(&format!("group/{group} deleted"))?;
             }
         }
         Ok(ExitStatus::Success)
     }
+}
+
+/// What a deletion ends: the members of the group, its locked values, and the workloads that prevent it.
+fn describe_deletion(view: &GroupView) -> String {
+    let named = count(view.group.members.len(), "cluster");
+    let members = match &view.group.selector {
+        Some(_) => format!("{named} by name and {} by labels", view.matching),
+        None => format!("{named} by name"),
+    };
+    let values =
+        if view.group.locked_values.is_empty() { "" } else { " Its locked values no longer apply there." };
+    let users = match view.used_by.len() {
+        0 => "No workload refers to it.".to_owned(),
+        1 => format!("It is rejected while a workload refers to it: {}.", view.used_by[0]),
+        several => {
+            format!("It is rejected while {several} workloads refer to it: {}.", join_names(&view.used_by))
+        }
+    };
+    format!("The group {} with {members} will be deleted.{values} {users}", view.group.name)
 }
 
 impl SetGroupArgs {

@@ -52,10 +52,27 @@ impl RevokeArgs {
             remote.client.revoke_sessions().await?;
             return out.print_line("sessions revoked");
         };
-        self.confirm.confirm(&format!("The browser with the session {id} will have to sign in again."))?;
+        if !self.confirm.is_given() {
+            self.confirm.confirm(&describe_revocation(remote, &id).await?)?;
+        }
         remote.client.revoke_session(&id).await?;
         out.print_line(&format!("session/{id} revoked"))
     }
+}
+
+/// Which browser has to sign in again.
+async fn describe_revocation(remote: &ServerConnection, id: &str) -> Result<String, Failure> {
+    let sessions = remote.client.list_sessions().await?;
+    let about = match sessions.iter().find(|session| session.id == id) {
+        Some(session) => {
+            let used = clock::format_age(session.last_used_at, clock::now());
+            let browser =
+                if session.browser.is_empty() { "unknown browser" } else { session.browser.as_str() };
+            format!(" ({browser}, last used {used} ago)")
+        }
+        None => String::new(),
+    };
+    Ok(format!("The browser with the session {id}{about} will have to sign in again."))
 }
 
 async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer) -> Result<(), Failure> {

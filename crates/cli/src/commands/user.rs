@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use domain::role::Role;
 use wire::{NewUser, PasswordLink};
 
+use crate::clock;
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -77,7 +78,9 @@ impl UserCommand {
                 print_link(remote, &link, output, out)?;
             }
             Self::Disable { user, confirm } => {
-                confirm.confirm(&format!("The sessions and API tokens of {user} will be rejected."))?;
+                if !confirm.is_given() {
+                    confirm.confirm(&describe_disabling(remote, &user).await?)?;
+                }
                 let user = remote.client.disable_user(&user).await?;
                 out.print_line(&format!("user/{} disabled", user.name))?;
             }
@@ -88,6 +91,23 @@ impl UserCommand {
         }
         Ok(ExitStatus::Success)
     }
+}
+
+/// Who is disabled, and what that ends.
+async fn describe_disabling(remote: &ServerConnection, name: &str) -> Result<String, Failure> {
+    let users = remote.client.list_users().await?;
+    let about = match users.iter().find(|user| user.name == name) {
+        Some(user) => match user.last_sign_in_at {
+            Some(at) => {
+                format!(" ({}, last sign-in {} ago)", user.role, clock::format_age(at, clock::now()))
+            }
+            None => format!(" ({}, never signed in with a password)", user.role),
+        },
+        None => String::new(),
+    };
+    Ok(format!(
+        "The sessions and API tokens of {name}{about} will be rejected. What {name} published stays published."
+    ))
 }
 
 fn print_link(

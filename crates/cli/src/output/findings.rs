@@ -17,7 +17,7 @@ fn render_finding(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: Colo
     };
     let severity = paint.apply(colour::severity_colour(finding.severity), finding.severity.as_str());
     // Many messages contain the name of the object.
-    let message = strip_object(&finding.message, &finding.object);
+    let message = finding.message_beside_object();
     let object = match &*finding.object {
         object if message.contains(object) => String::new(),
         object => format!(" {}:", sanitize(object)),
@@ -30,14 +30,6 @@ fn render_finding(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: Colo
         text.push_str(&format!("    fix: {}\n", sanitize(&finding.hint)));
     }
     text
-}
-
-/// The message without the kind and the name that it begins with, if the object repeats them: `Deployment "web": …` of
-/// `Deployment shop/web`.
-fn strip_object<'m>(message: &'m str, object: &str) -> &'m str {
-    let Some((kind, name)) = object.split_once(' ') else { return message };
-    let name = name.rsplit('/').next().unwrap_or(name);
-    message.strip_prefix(&format!("{kind} {name:?}: ")).unwrap_or(message)
 }
 
 /// The first eight names, and the number of the others.

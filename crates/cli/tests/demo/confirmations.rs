@@ -110,6 +110,47 @@ fn s0_3_a_subscription_is_deleted_and_an_agent_rejected_only_after_a_confirmatio
 }
 
 #[test]
+fn s0_3_a_group_a_user_a_token_and_a_repository_are_named_with_what_depends_on_them() {
+    let server = TestServer::start_new();
+    let run = |args: &[&str]| {
+        let output = server.run_cli(args);
+        assert_eq!(output.exit_code, 0, "{output}");
+    };
+    run(&["group", "set", "eu", "--selector", "region=eu-west", "--clusters", "us-east-1"]);
+    let group = server.run_cli(&["group", "delete", "eu"]);
+    assert_unconfirmed(
+        &group,
+        &["The group eu with 1 cluster by name and 3 by labels will be deleted. No workload refers to it."],
+    );
+    let missing = server.run_cli(&["group", "delete", "us"]);
+    assert_eq!(missing.exit_code, 1, "what does not exist needs no confirmation: {missing}");
+
+    run(&["user", "invite", "ada", "--role", "publisher"]);
+    let user = server.run_cli(&["user", "disable", "ada"]);
+    assert_unconfirmed(
+        &user,
+        &[
+            "The sessions and API tokens of ada (publisher, never signed in with a password) will be rejected.",
+        ],
+    );
+    let users = server.run_cli_json(&["user", "list", "-o", "json"]);
+    let ada = users.as_array().unwrap().iter().find(|user| user["name"] == "ada").unwrap();
+    assert_eq!(ada["state"], "invited", "{users}");
+
+    let created = server.run_cli_json(&["cluster", "token", "create", "--name", "edge-1", "-o", "json"]);
+    let token = server.run_cli(&["cluster", "token", "revoke", created["id"].as_str().unwrap()]);
+    assert_unconfirmed(&token, &["No agent can join as edge-1 with the token", "No agent has used it."]);
+
+    run(&["git", "repo", "add", "deploy", "https://git.example.com/acme/deploy.git"]);
+    let repository = server.run_cli(&["git", "repo", "remove", "deploy"]);
+    assert_unconfirmed(&repository, &["Workloads that follow it stay at their commit"]);
+    assert!(server.run_cli(&["git", "repo", "list"]).stdout.contains("deploy"));
+
+    let chart = server.run_cli(&["chart", "delete", "local/web", "1.0.0"]);
+    assert_unconfirmed(&chart, &["It can't be restored here; upload it again to use it."]);
+}
+
+#[test]
 fn s0_3_an_abort_of_a_rollout_is_confirmed_with_the_clusters_that_stay_behind() {
     let server = TestServer::start_new();
     let path = server.folder().join("site.json");

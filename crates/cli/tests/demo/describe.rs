@@ -1,7 +1,21 @@
 //! `describe` of a workload, a cluster and a group, and a cluster that waits to join.
 
+use domain::cluster::ClusterFacts;
+use wire::AgentClient;
+use wire::agent::{JoinTokenParts, RegisterRequest, RegisterResponse};
+
 use super::WAIT_TIMEOUT;
-use super::test_server::{TestServer, fixture_path};
+use super::test_server::{TestServer, fixture_path, wait_until};
+
+/// A request for a certificate, of which the hub uses the public key.
+const CERTIFICATE_REQUEST: &str = "-----BEGIN CERTIFICATE REQUEST-----
+MIHLMHMCAQAwETEPMA0GA1UEAwwGZWRnZS05MFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAEDWHCBowMJjDmFYiNKhTpJnbC2mLr84fiu7ma/thThOxpflaACvMsK3MW
+Ze2AxZNxitukmPxO6oCFvyElnSaxOaAAMAoGCCqGSM49BAMCA0gAMEUCIBb63W2j
+XE4bys9RNav9irAd19no6djg6L/D1aIRcDx1AiEArucaF2fEcBJCw2AzuwNcQAdo
+oQqXJS8rseVBMCcPP0k=
+-----END CERTIFICATE REQUEST-----
+";
 
 #[test]
 fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_events() {
@@ -44,4 +58,54 @@ fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_ev
     assert!(typo.exit_code == 1 && typo.stderr.contains("Did you mean \"eu-west-1\"?"), "{typo}");
     let kind = server.run_cli(&["describe", "pod", "web"]);
     assert!(kind.exit_code == 2 && kind.stderr.contains("can't be described"), "{kind}");
+}
+
+/// Registers an agent for a cluster, in a thread that ends when a user has decided; whether it was accepted.
+fn register(server: &TestServer, cluster: &str) -> std::thread::JoinHandle<bool> {
+    let created = server.run_cli_json(&["cluster", "token", "create", "--name", cluster, "-o", "json"]);
+    let text = |field: &str| created[field].as_str().unwrap().to_owned();
+    let (hub, token) = (text("hub"), text("token"));
+    let authority = token.parse::<JoinTokenParts>().unwrap().authority;
+    let request = RegisterRequest {
+        token,
+        name: cluster.to_owned(),
+        csr: CERTIFICATE_REQUEST.to_owned(),
+        facts: ClusterFacts { kubernetes_version: "v1.36.3".to_owned(), ..ClusterFacts::default() },
+    };
+    std::thread::spawn(move || {
+        let tls = wire::tls::pinned_config(&authority).unwrap();
+        let client = AgentClient::new(&hub, tls).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            loop {
+                match client.register(&request).await {
+                    Ok(RegisterResponse::Pending { .. }) => {}
+                    decided => return decided.is_ok(),
+                }
+            }
+        })
+    })
+}
+
+#[test]
+fn a_cluster_that_waits_to_join_is_shown_with_its_key_and_the_command_that_accepts_it() {
+    let server = TestServer::start_new();
+    let agent = register(&server, "edge-9");
+    wait_until("the agent waits to join", || server.run_cli(&["cluster", "get", "edge-9"]).exit_code == 0);
+    let shown = server.run_cli(&["cluster", "get", "edge-9"]);
+    let document = server.run_cli_json(&["cluster", "get", "edge-9", "-o", "json"]);
+    let key = document["fingerprint"].as_str().unwrap();
+    for part in ["pending: its agent waits to join", key, "v1.36.3"] {
+        assert!(shown.stdout.contains(part), "{part}: {shown}");
+    }
+    assert!(shown.stderr.contains("flotilla cluster accept edge-9"), "{shown}");
+    let described = server.run_cli(&["describe", "cluster", "edge-9"]);
+    assert_eq!(described.exit_code, 0, "{described}");
+    for part in ["pending: its agent waits to join", key, "flotilla cluster accept edge-9"] {
+        assert!(described.stdout.contains(part), "{part}: {described}");
+    }
+    let rejected = server.run_cli(&["cluster", "reject", "edge-9", "--yes"]);
+    assert_eq!(rejected.exit_code, 0, "{rejected}");
+    assert!(!agent.join().unwrap(), "a rejected agent gets no certificate");
+    assert_eq!(server.run_cli(&["cluster", "get", "edge-9"]).exit_code, 1, "it is no longer pending");
 }

@@ -356,7 +356,7 @@ impl Rollout {
                 None => match self.drift_that_blocks() {
                     0 => format!("{} is in progress.", capitalize(&wave)),
                     drifted => format!(
-                        "{} waits for {} on which objects were changed by hand. Sync {}, or ignore the fields in the policies.",
+                        "{} waits for {} with drifted objects. Sync {}, or ignore the fields in the policies.",
                         capitalize(&wave),
                         format_clusters(drifted),
                         if drifted == 1 { "it" } else { "them" }

@@ -15,6 +15,9 @@ use crate::text::finding::Finding;
 use crate::text::name_check;
 
 mod hidden;
+mod order;
+
+pub use order::WorkloadOrder;
 
 pub use crate::model::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, Policies};
 pub use crate::model::source::Source;
@@ -300,33 +303,6 @@ pub struct WorkloadSummary {
     /// Why its stored row can't be read, and what to do; `None` if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
-}
-
-/// The order of a list of workloads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-#[strum(serialize_all = "camelCase")]
-pub enum WorkloadOrder {
-    /// By name.
-    #[default]
-    Name,
-    /// By the most severe state among their releases, then by name.
-    WorstFirst,
-    /// Those that a person changed last first.
-    Newest,
-}
-
-impl WorkloadOrder {
-    /// The name in JSON and in addresses.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// The order of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::VARIANTS.iter().copied().find(|order| order.as_str() == name)
-    }
 }
 
 /// The latest edit of a workload.

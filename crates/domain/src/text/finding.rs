@@ -138,6 +138,14 @@ impl Finding {
         self
     }
 
+    /// The message for a place that shows the object beside it: without the kind and the name that it begins with.
+    /// `spec.selector is missing.` of `Deployment "web": spec.selector is missing.`
+    pub fn message_beside_object(&self) -> &str {
+        let Some((kind, name)) = self.object.split_once(' ') else { return &self.message };
+        let name = name.rsplit('/').next().unwrap_or(name);
+        self.message.strip_prefix(&format!("{kind} {name:?}: ")).unwrap_or(&self.message)
+    }
+
     /// The same finding, at this JSON pointer.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<String>) -> Self {
@@ -255,6 +263,17 @@ fn differ_only_in_clusters(a: &Finding, b: &Finding) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_beside_its_object_does_not_begin_with_it() {
+        let message = "Deployment \"web\": spec.selector is missing.";
+        let of = |object: &str| Finding::error("G403", message, "Add selector.").with_object(object);
+        assert_eq!(of("Deployment shop/web").message_beside_object(), "spec.selector is missing.");
+        assert_eq!(of("Deployment web").message_beside_object(), "spec.selector is missing.");
+        for other in ["", "Deployment", "Deployment shop/api", "Service shop/web"] {
+            assert_eq!(of(other).message_beside_object(), message, "{other:?}");
+        }
+    }
 
     #[test]
     fn identical_findings_are_merged_over_their_clusters() {

@@ -158,7 +158,7 @@ async fn lists_of_releases_are_filtered_by_state_and_name() {
 }
 
 #[tokio::test]
-async fn s1_19_workloads_are_paged_worst_first_with_their_counts() {
+async fn s1_19_workloads_are_paged_in_the_order_of_each_column_with_their_counts() {
     for_each_engine(|store| async move {
         insert_full_fleet(&store, 2, 7).await;
         let mut tx = store.write().await.unwrap();
@@ -174,8 +174,17 @@ async fn s1_19_workloads_are_paged_worst_first_with_their_counts() {
             .execute(&mut tx)
             .await
             .unwrap();
+        let mut healthy = release::get(&mut tx, release_id(4001)).await.unwrap().unwrap();
+        healthy.apply_report(&release_report(&healthy, Health::healthy()), at(1)).unwrap();
+        release::update(&mut tx, &healthy).await.unwrap();
+        let edits = "UPDATE workload SET published_revision = CASE name WHEN 'w-005' THEN 12 WHEN 'w-002' THEN NULL ELSE 3 END, \
+             namespace = CASE name WHEN 'w-007' THEN 'a' ELSE 'web' END";
+        sql(edits).execute(&mut tx).await.unwrap();
         tx.commit().await.unwrap();
         for (order, expected) in [
+            (WorkloadOrder::LeastHealthy, "w-001 w-002 w-003 w-005 w-006 w-007 w-004 w-000"),
+            (WorkloadOrder::Revision, "w-005 w-000 w-001 w-003 w-004 w-006 w-007 w-002"),
+            (WorkloadOrder::Namespace, "w-007 w-000 w-001 w-002 w-003 w-004 w-005 w-006"),
             (WorkloadOrder::WorstFirst, "w-003 w-006 w-001 w-002 w-004 w-005 w-007 w-000"),
             (WorkloadOrder::Newest, "w-004 w-000 w-001 w-002 w-003 w-005 w-006 w-007"),
             (WorkloadOrder::Name, "w-000 w-001 w-002 w-003 w-004 w-005 w-006 w-007"),

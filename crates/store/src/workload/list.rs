@@ -1,7 +1,8 @@
-//! Pages of workloads with their counts, by name, worst first or newest first.
+//! Pages of workloads with their counts, in the order of a column.
 
 use domain::labels::Labels;
 use domain::page::{ListQuery, Page};
+use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
 use domain::workload::{
     Intent, UNREADABLE_WORKLOAD_HINT, WorkloadOrder, WorkloadPhase, WorkloadSpec, WorkloadSummary,
@@ -10,6 +11,7 @@ use domain::{ProjectId, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_page, decode_row};
 use crate::label::{self, LabelOwner};
+use crate::release::row::state_rank;
 use crate::sql::{Sql, like_pattern, sql};
 use crate::{Error, Tx, cursor, release};
 
@@ -18,11 +20,16 @@ const MAX_CHECKED_BYTES: i64 = 8 * 1024 * 1024;
 
 /// The draft is only checked: here if it has at most 64 KiB, because a page has up to 500 rows, else by [`check_large_drafts`].
 const SELECT: &str = "SELECT w.id, w.name, w.namespace, w.intent, w.published_revision, w.draft_changed, w.updated_by, \
-     w.updated_at, w.worst, w.labels, CASE WHEN LENGTH(w.draft) <= 65536 THEN w.draft END AS draft, \
+     w.updated_at, w.labels, CASE WHEN LENGTH(w.draft) <= 65536 THEN w.draft END AS draft, \
      LENGTH(w.draft) AS draft_length";
-/// -1 ranks below every state: no release at all.
+/// What a list is sorted by, beside the columns of the table. -1 ranks below every state: no release at all. The rank of the
+/// healthy state follows.
 const FROM: &str = " FROM (SELECT workload.*, COALESCE((SELECT MAX(c.state_rank) FROM release_count c \
-     WHERE c.workload_id = workload.id AND c.total > 0), -1) AS worst FROM workload) w WHERE w.project_id = $1";
+     WHERE c.workload_id = workload.id AND c.total > 0), -1) AS worst, \
+     COALESCE(workload.published_revision, 0) AS latest, \
+     COALESCE((SELECT CAST(SUM(c.total) AS BIGINT) FROM release_count c \
+     WHERE c.workload_id = workload.id AND c.state_rank > ";
+const OF_PROJECT: &str = "), 0) AS unhealthy FROM workload) w WHERE w.project_id = $1";
 
 /// One page of a project's workloads, filtered by part `q` of the name, label selector and release state.
 pub async fn list(
@@ -32,20 +39,28 @@ pub async fn list(
     order: WorkloadOrder,
 ) -> Result<Page<WorkloadSummary>, Error> {
     let total = push_filters(sql("SELECT COUNT(*)"), project, query)?.fetch_number(tx).await?;
-    let mut page = push_filters(sql(SELECT), project, query)?;
-    page = match order {
-        WorkloadOrder::Name => push_name_order(page, query)?,
-        WorkloadOrder::WorstFirst => push_descending_order(page, query, "worst")?,
-        WorkloadOrder::Newest => push_descending_order(page, query, "updated_at")?,
+    let column = number_column(order);
+    let head = match column {
+        Some(column) => sql(SELECT).push(", w.").push(column).push(" AS sort_number"),
+        None => sql(SELECT),
+    };
+    let mut page = push_filters(head, project, query)?;
+    page = match column {
+        Some(column) => push_descending_order(page, query, column)?,
+        None if order == WorkloadOrder::Namespace => push_namespace_order(page, query)?,
+        None => push_name_order(page, query)?,
     };
     let limit = query.limit();
     let rows = page.push(" LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
-    let place = |row: &RowReader<'_>| Ok((row.text("name")?, row.int("worst")?, row.int("updated_at")?));
+    let place = |row: &RowReader<'_>| {
+        let number = if column.is_some() { row.int("sort_number")? } else { 0 };
+        Ok((row.text("name")?, row.text("namespace").unwrap_or_default(), number))
+    };
     let mut placed = decode_page(&rows, "workload", place, read_or_mark);
-    let next = cursor::truncate_page(&mut placed, limit, |((name, worst, updated_at), _)| match order {
-        WorkloadOrder::Name => cursor::encode("workload", &[name]),
-        WorkloadOrder::WorstFirst => cursor::encode("worst", &[&worst.to_string(), name]),
-        WorkloadOrder::Newest => cursor::encode("updated_at", &[&updated_at.to_string(), name]),
+    let next = cursor::truncate_page(&mut placed, limit, |((name, namespace, number), _)| match column {
+        Some(column) => cursor::encode(column, &[&number.to_string(), name]),
+        None if order == WorkloadOrder::Namespace => cursor::encode("namespace", &[namespace, name]),
+        None => cursor::encode("workload", &[name]),
     });
     let mut found: Vec<_> = placed.into_iter().filter_map(|(_, found)| found).collect();
     check_large_drafts(tx, &mut found).await?;
@@ -84,6 +99,30 @@ async fn check_large_drafts(tx: &mut Tx, rows: &mut [ListedRow]) -> Result<(), E
     Ok(())
 }
 
+/// The column by which an order lists the greatest number first; `None` if it is by a text.
+const fn number_column(order: WorkloadOrder) -> Option<&'static str> {
+    match order {
+        WorkloadOrder::Name | WorkloadOrder::Namespace => None,
+        WorkloadOrder::WorstFirst => Some("worst"),
+        WorkloadOrder::LeastHealthy => Some("unhealthy"),
+        WorkloadOrder::Revision => Some("latest"),
+        WorkloadOrder::Newest => Some("updated_at"),
+    }
+}
+
+fn push_namespace_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
+    let after = cursor::decode("namespace", 2, query.cursor.as_deref())?;
+    Ok(match after {
+        Some(after) => {
+            let page = page.push(" AND (w.namespace > ").push_bind(after[0].clone());
+            let page = page.push(" OR (w.namespace = ").push_bind(after[0].clone());
+            page.push(" AND w.name > ").push_bind(after[1].clone()).push("))")
+        }
+        None => page,
+    }
+    .push(" ORDER BY w.namespace, w.name"))
+}
+
 fn push_name_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
     let after = cursor::decode("workload", 1, query.cursor.as_deref())?;
     Ok(match after {
@@ -111,7 +150,8 @@ fn push_descending_order(page: Sql, query: &ListQuery, column: &'static str) -> 
 }
 
 fn push_filters(head: Sql, project: ProjectId, query: &ListQuery) -> Result<Sql, Error> {
-    let mut statement = head.push(FROM).bind_text(project);
+    let healthy = state_rank(ReleaseState::Healthy).to_string();
+    let mut statement = head.push(FROM).push(&healthy).push(OF_PROJECT).bind_text(project);
     if !query.q.trim().is_empty() {
         statement =
             statement.push(" AND w.name LIKE ").push_bind(like_pattern(&query.q)).push(" ESCAPE '\\'");

@@ -62,6 +62,7 @@ pub fn ContainerFields(
             ..FieldProps::default()
         },
     );
+    let name_path = below("name");
     let removed = base.clone();
     let remove_container = move |_| {
         let name = untrack(|| text.scalar(at, &format!("{removed}/name")));
@@ -77,7 +78,7 @@ pub fn ContainerFields(
         }
     });
     view! {
-        <div class="fields">
+        <div class="fields" data-container=move || text.scalar(at, &name_path)>
             {image} {name} <PortFields text=text at=at base=base.clone() /> <ResourceFields text=text at=at base=base.clone() />
             <ProbeFields text=text at=at path=below("readinessProbe") label="Readiness probe" help="Until it succeeds, Services send no traffic and the release is not healthy." />
             <EnvironmentFields text=text at=at base=base.clone() />

@@ -61,8 +61,13 @@ pub fn WorkloadForm(
         }
         .into_any(),
     };
-    view! { <section aria-label=move || format!("{} {}", what.get(), called.get())>{content}</section> }
-        .into_any()
+    let object = move || format!("{}/{}", what.get(), called.get());
+    view! {
+        <section aria-label=move || format!("{} {}", what.get(), called.get()) data-object=object>
+            {content}
+        </section>
+    }
+    .into_any()
 }
 
 fn object_fields(text: SourceText, at: ObjectLocation, what: &str, is_new: bool) -> AnyView {

@@ -70,7 +70,8 @@ impl RepoCommand {
             }
             Self::Update { repository } => update(repository, remote, out).await,
             Self::Remove { repository, confirm } => {
-                confirm.confirm(&format!("The chart repository {repository} will be removed."))?;
+                let effect = "with its credentials, its index and the charts that were fetched from it.";
+                confirm.confirm(&format!("The chart repository {repository} will be removed {effect}"))?;
                 remote.client.remove_chart_repository(&repository).await?;
                 out.print_line(&format!("chart repository/{repository} removed"))
             }

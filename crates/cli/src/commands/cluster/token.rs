@@ -64,12 +64,29 @@ impl TokenCommand {
                         "\"flotilla cluster token list\" shows the ids.",
                     )
                 })?;
-                confirm.confirm(&format!("No agent can join with the token {known} any more."))?;
+                if !confirm.is_given() {
+                    confirm.confirm(&describe_revocation(remote, known).await?)?;
+                }
                 remote.client.revoke_join_token(known).await?;
                 out.print_line(&format!("token/{known} revoked"))
             }
         }
     }
+}
+
+/// What the revocation ends: the cluster that the token is for, and how many agents have used it.
+async fn describe_revocation(remote: &ServerConnection, id: JoinTokenId) -> Result<String, Failure> {
+    let tokens = remote.client.list_join_tokens().await?;
+    let Some(token) = tokens.into_iter().find(|token| token.id == id) else {
+        return Ok(format!("No agent can join with the token {id} any more."));
+    };
+    let cluster = token.cluster_name.map(|name| format!(" as {name}")).unwrap_or_default();
+    let used = match token.uses {
+        0 => "No agent has used it.".to_owned(),
+        1 => "1 agent has used it and stays.".to_owned(),
+        several => format!("{several} agents have used it and stay."),
+    };
+    Ok(format!("No agent can join{cluster} with the token {id} any more. {used}"))
 }
 
 impl CreateTokenArgs {

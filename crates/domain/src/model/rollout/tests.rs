@@ -465,10 +465,7 @@ fn a_wave_with_a_drifted_cluster_does_not_let_the_next_one_start() {
     let step = rollout.reconcile(&[drifted, wave_counts(4, 0, 0)], minutes(30), &Pauses::default());
     assert_eq!((step.admission, rollout.wave, &rollout.state), (None, 0, &RolloutState::Running));
     let message = rollout.message(minutes(30));
-    assert!(
-        message.contains("waits for 1 cluster on which objects were changed by hand. Sync it"),
-        "{message}"
-    );
+    assert!(message.contains("waits for 1 cluster with drifted objects. Sync it"), "{message}");
 }
 
 #[test]

@@ -1,0 +1,57 @@
+// A form that is saved only by its button asks before the page is left with input.
+
+import { expect, open, test } from "./kit.js";
+
+test("a form that only its button saves asks before its input is lost, and not once it is saved", async ({ page, faults }) => {
+  faults.expect(/422/);
+  await open(page, "/new-group");
+  const name = page.getByLabel("Name", { exact: true });
+  const asked: string[] = [];
+  page.on("dialog", (dialog) => {
+    asked.push(dialog.type());
+    void dialog.dismiss();
+  });
+  const leaveWithKeys = async (): Promise<void> => {
+    await page.getByRole("heading", { level: 1 }).click();
+    await page.keyboard.press("g");
+    await page.keyboard.press("w");
+  };
+  const followLogo = (): Promise<void> => page.getByRole("link", { name: "Flotilla" }).first().click();
+
+  await name.fill("guarded");
+  await followLogo();
+  await expect.poll(() => asked).toEqual(["confirm"]);
+  await leaveWithKeys();
+  await expect.poll(() => asked).toEqual(["confirm", "confirm"]);
+  await page.evaluate(() => location.reload());
+  await expect.poll(() => asked).toEqual(["confirm", "confirm", "beforeunload"]);
+  await expect(page).toHaveURL(/\/new-group$/);
+  await expect(name, "the page is not left").toHaveValue("guarded");
+
+  // A rejected submission has saved nothing.
+  await page.getByLabel("Clusters by label").fill("region in (");
+  await page.getByRole("button", { name: "Create group" }).click();
+  await expect(page.getByRole("alert")).toContainText("region in (");
+  await followLogo();
+  await expect.poll(() => asked).toHaveLength(4);
+  await page.getByLabel("Clusters by label").fill("region=us-east");
+  await page.getByRole("button", { name: "Create group" }).click();
+  await expect(page).toHaveURL(/\/groups\/guarded$/);
+  await leaveWithKeys();
+  await expect(page).toHaveURL(/\/workloads$/);
+
+  // What is as it was is not lost.
+  await open(page, "/groups/guarded");
+  const values = page.getByRole("textbox", { name: "Locked chart values" });
+  await values.fill("tls: {enabled: true}");
+  await followLogo();
+  await expect.poll(() => asked).toHaveLength(5);
+  await values.fill("");
+  await followLogo();
+  await expect(page).not.toHaveURL(/groups/);
+  expect(asked).toHaveLength(5);
+  await open(page, "/groups/guarded");
+  await page.getByText("Delete group").click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await expect(page).toHaveURL(/\/groups$/);
+});
