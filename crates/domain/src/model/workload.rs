@@ -315,6 +315,12 @@ pub enum WorkloadOrder {
     WorstFirst,
     /// Those that a person changed last first.
     Newest,
+    /// By the share of healthy releases, the smallest first; those without releases last.
+    LeastHealthy,
+    /// By the number of the published revision, the greatest first; those that were never published last.
+    Revision,
+    /// By namespace, then by name.
+    Namespace,
 }
 
 impl WorkloadOrder {
