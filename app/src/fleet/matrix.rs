@@ -44,7 +44,7 @@ pub fn Matrix(
     let shown = Arc::clone(&data);
     let describe_cell = move |release: Option<String>| {
         let release = release.and_then(|id| id.parse::<ReleaseId>().ok());
-        if release.is_some() && state.cell.get_untracked() != release {
+        if release.is_some() && state.cell.try_get_untracked().flatten() != release {
             state.cell.set(release);
         }
     };
@@ -76,7 +76,7 @@ pub fn Matrix(
                 </table>
             </div>
             <p class="matrix-caption">
-                {move || show_caption(&shown, state.cell.get(), at)}
+                {move || show_caption(&shown, state.cell.try_get().flatten(), at)}
                 <span>
                     <kbd class="key">"Enter"</kbd>
                     " open "

@@ -40,6 +40,11 @@ impl MatrixState {
     /// The rows as they are to be rendered. While the pointer or the focus is in the matrix, or with `is_held`, no row changes its
     /// place, and new ones come last.
     pub fn arrange(self, mut rows: Vec<FleetRow>, is_held: bool) -> Vec<FleetRow> {
+        if rows.is_empty() {
+            // Without rows there is no matrix that the pointer or the focus could leave.
+            self.set_pointer(false);
+            self.set_focus(false);
+        }
         if is_held || self.has_pointer.get_value() || self.has_focus.get_value() {
             self.order.with_value(|order| {
                 // Stable: rows that were not rendered yet have the order of the server.
@@ -84,6 +89,10 @@ mod tests {
             assert_eq!(arrange(state, &[2, 1, 3]), "w3 w1 w2", "the focus is still there");
             state.set_focus(false);
             assert_eq!(arrange(state, &[2, 1, 3]), "w2 w1 w3");
+            state.set_pointer(true);
+            assert_eq!(arrange(state, &[]), "");
+            assert_eq!(arrange(state, &[1, 2]), "w1 w2");
+            assert_eq!(arrange(state, &[2, 1]), "w2 w1", "the matrix was gone");
         });
     }
 
