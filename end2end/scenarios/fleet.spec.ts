@@ -54,7 +54,7 @@ test("no row moves while the pointer or the focus is in the matrix", async ({ pa
   await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible();
 
   await open(page, "/");
-  const names = page.getByRole("region", { name: "Matrix" }).getByRole("rowheader");
+  const names = page.locator(".matrix tbody").getByRole("rowheader");
   const zephyr = cell(page, "zephyr", "eu-west-1");
   const outside = page.getByRole("main").getByRole("link", { name: "New workload" });
   await expect(names, "equally healthy, so by name").toHaveText(["lighthouse", "zephyr"]);

@@ -37,15 +37,15 @@ impl MatrixState {
         let _ = self.has_focus.try_update_value(|value| *value = inside);
     }
 
-    /// The rows as they are to be rendered. While the pointer or the focus is in the matrix, or with `is_held`, no row changes its
+    /// The rows as they are to be rendered. While the pointer or the focus is in the matrix, or with `is_fixed`, no row changes its
     /// place, and new ones come last.
-    pub fn arrange(self, mut rows: Vec<FleetRow>, is_held: bool) -> Vec<FleetRow> {
+    pub fn arrange(self, mut rows: Vec<FleetRow>, is_fixed: bool) -> Vec<FleetRow> {
         if rows.is_empty() {
             // Without rows there is no matrix that the pointer or the focus could leave.
             self.set_pointer(false);
             self.set_focus(false);
         }
-        if is_held || self.has_pointer.get_value() || self.has_focus.get_value() {
+        if is_fixed || self.has_pointer.get_value() || self.has_focus.get_value() {
             self.order.with_value(|order| {
                 // Stable: rows that were not rendered yet have the order of the server.
                 rows.sort_by_key(|row| order.iter().position(|id| *id == row.id).unwrap_or(usize::MAX));
@@ -101,8 +101,8 @@ mod tests {
         Owner::new().with(|| {
             let state = MatrixState::new();
             assert_eq!(arrange(state, &[1, 2]), "w1 w2");
-            let held: Vec<FleetRow> = state.arrange(rows(&[2, 1]), true);
-            assert_eq!(held[0].name, "w1");
+            let arranged: Vec<FleetRow> = state.arrange(rows(&[2, 1]), true);
+            assert_eq!(arranged[0].name, "w1");
         });
     }
 }
