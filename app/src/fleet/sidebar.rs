@@ -7,7 +7,7 @@ use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 
-use crate::components::{Age, StatusStyle, icon, icon_sized, pluralize};
+use crate::components::{Age, ClusterReachability, StatusStyle, icon, icon_sized, pluralize};
 use crate::paths;
 
 /// Clusters that are late or offline, or have an API server that does not respond; the longest outage first.
@@ -47,11 +47,14 @@ pub fn NonReportingClusters(
 }
 
 fn cluster_row(cluster: NonReportingCluster, at: Timestamp) -> impl IntoView {
-    let is_online = cluster.connectivity == Connectivity::Online;
-    let (connectivity, word, since) = match cluster.api_server_down_since {
-        // The agent reports, so it is known that the API server does not respond.
-        Some(since) if is_online => (Connectivity::Offline, "API server down", Some(since)),
-        _ => (cluster.connectivity, cluster.connectivity.as_str(), cluster.last_seen),
+    let reachability = ClusterReachability {
+        connectivity: cluster.connectivity,
+        last_seen: cluster.last_seen,
+        api_server_down_since: cluster.api_server_down_since,
+    };
+    let (connectivity, word, since) = match reachability.api_server_outage() {
+        Some(since) => (Connectivity::Offline, "API server down", Some(since)),
+        None => (cluster.connectivity, cluster.connectivity.as_str(), cluster.last_seen),
     };
     let look = StatusStyle::from_connectivity(connectivity);
     let age = match since {
