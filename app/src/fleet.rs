@@ -1,6 +1,5 @@
 //! The fleet: a summary sentence, the counts, what needs attention, the matrix.
 
-use domain::WorkloadId;
 use domain::authorization::UserAction;
 use domain::fleet::FleetStatus;
 use leptos::prelude::*;
@@ -15,6 +14,7 @@ use crate::live::{self, Topic};
 use crate::paths;
 use crate::permission::PermittedLink;
 use crate::resource::create_resource;
+use crate::search::use_palette;
 
 mod attention;
 mod feed;
@@ -24,9 +24,8 @@ mod summary;
 
 use attention::NeedsAttention;
 use feed::RecentChanges;
-pub use matrix::Matrix;
-use matrix::hold_order;
-use sidebar::SilentClusters;
+pub use matrix::{Matrix, MatrixState};
+use sidebar::NonReportingClusters;
 use summary::FleetSummary;
 
 /// The page's data.
@@ -63,16 +62,16 @@ pub fn FleetPage() -> impl IntoView {
     let query = use_query_map();
     let active = Memo::new(move |_| query.read().get("state").unwrap_or_default());
     let data = create_resource(move || (active.get(), version.get()), |(group, _)| fleet_read(group));
-    // Live updates do not move a row away from the pointer.
-    let held_order = RwSignal::new(None);
+    // Live updates do not move a row away from the pointer or the focus.
+    let matrix = MatrixState::new();
     view! {
         <Title text="Fleet" />
-        {render_resource(data, move |data| show_fleet(data, &active.get(), held_order))}
+        {render_resource(data, move |data| show_fleet(data, &active.get(), matrix))}
     }
     .into_any()
 }
 
-fn show_fleet(data: FleetData, active: &str, held_order: RwSignal<Option<Vec<WorkloadId>>>) -> AnyView {
+fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
     let FleetData { status: fleet, last_change, feed } = data;
     if fleet.clusters_total == 0 {
         return no_clusters().into_any();
@@ -110,16 +109,17 @@ fn show_fleet(data: FleetData, active: &str, held_order: RwSignal<Option<Vec<Wor
                     {if fleet.workloads_total == 0 && active.is_empty() {
                         no_workloads().into_any()
                     } else {
-                        let rows = held_order.with_untracked(|held| hold_order(fleet.rows, held.as_deref()));
+                        // Behind the palette, the cell that opened it stays in its place.
+                        let rows = matrix.arrange(fleet.rows, use_palette().is_open());
                         view! {
-                            <Matrix columns=fleet.columns.clone() rows=rows total=total active=active.to_owned() at=at held_order=held_order />
+                            <Matrix columns=fleet.columns rows=rows total=total active=active.to_owned() at=at state=matrix />
                         }
                             .into_any()
                     }}
                 </div>
                 <aside class="stack" aria-label="Recent">
                     <RecentChanges entries=feed at=at />
-                    <SilentClusters columns=fleet.columns at=at />
+                    <NonReportingClusters clusters=fleet.not_reporting total=fleet.clusters_not_online at=at />
                 </aside>
             </div>
         </div>

@@ -24,26 +24,36 @@ use outage::OutageBanner;
 use top::TopBar;
 
 /// The sections of the console: icon, label, address.
-const NAV_ITEMS: [(&str, &str, &str); 6] = [
+const NAV_ITEMS: [(&str, &str, &str); 7] = [
     ("fleet", "Fleet", paths::FLEET),
     ("workload", "Workloads", paths::WORKLOADS),
     ("incident", "Incidents", paths::INCIDENTS),
     ("cluster", "Clusters", paths::CLUSTERS),
+    ("group", "Groups", paths::GROUPS),
     ("chart", "Charts", paths::CHARTS),
     ("activity", "Events", paths::EVENTS),
 ];
+
+/// The sections without an item in the bottom bar, which has no room for all: the fleet leads to the incidents, and the clusters to their
+/// groups.
+const NOT_IN_BOTTOM_BAR: [&str; 2] = [paths::INCIDENTS, paths::GROUPS];
 
 /// Whether the page at `path` belongs to the section with this address.
 fn is_current_page(section: &str, path: &str) -> bool {
     let below = |section: &str| path == section || path.starts_with(&format!("{section}/"));
     match section {
         paths::FLEET => path == "/",
-        paths::CLUSTERS => {
-            [paths::CLUSTERS, paths::GROUPS, paths::GROUP_NEW, paths::JOIN].into_iter().any(below)
-        }
+        paths::CLUSTERS => [paths::CLUSTERS, paths::JOIN].into_iter().any(below),
+        paths::GROUPS => [paths::GROUPS, paths::GROUP_NEW].into_iter().any(below),
         paths::SETTINGS => [paths::SETTINGS, paths::PEOPLE, paths::AUDIT].into_iter().any(below),
         section => below(section),
     }
+}
+
+/// The same for an item of the bottom bar: the item of the clusters stands for their groups.
+fn is_current_in_bottom_bar(section: &str, path: &str) -> bool {
+    let stands_for_groups = section == paths::CLUSTERS && is_current_page(paths::GROUPS, path);
+    is_current_page(section, path) || stands_for_groups
 }
 
 /// In the browser: moves the focus to the content after a navigation to another page, so that the next tab stop is in it.
@@ -180,7 +190,7 @@ fn BottomBar() -> impl IntoView {
             <a
                 class="bottombar-item"
                 href=address
-                aria-current=move || is_current_page(address, &path.get()).then_some("page")
+                aria-current=move || is_current_in_bottom_bar(address, &path.get()).then_some("page")
             >
                 {icon(name)}
                 {word}
@@ -189,8 +199,7 @@ fn BottomBar() -> impl IntoView {
     };
     view! {
         <nav class="bottombar" aria-label="Main, bottom bar">
-            // Without the incidents, for which there is no room: the fleet leads to them.
-            {NAV_ITEMS.into_iter().filter(|(_, _, address)| *address != paths::INCIDENTS).map(item).collect_view()}
+            {NAV_ITEMS.into_iter().filter(|(_, _, address)| !NOT_IN_BOTTOM_BAR.contains(address)).map(item).collect_view()}
             {item(("settings", "Settings", paths::SETTINGS))}
         </nav>
     }
@@ -206,5 +215,28 @@ mod tests {
         assert!(is_current_page(paths::FLEET, "/") && !is_current_page(paths::FLEET, "/workloads"));
         assert!(is_current_page(paths::WORKLOADS, "/workloads/web/publish"));
         assert!(!is_current_page(paths::WORKLOADS, "/workloadsx"));
+        for path in [paths::GROUPS, "/groups/edge", paths::GROUP_NEW] {
+            assert!(
+                is_current_page(paths::GROUPS, path) && !is_current_page(paths::CLUSTERS, path),
+                "{path}"
+            );
+        }
+        assert!(
+            is_current_page(paths::CLUSTERS, paths::JOIN) && !is_current_page(paths::GROUPS, paths::JOIN)
+        );
+    }
+
+    #[test]
+    fn every_page_has_a_current_item_in_the_bottom_bar_that_leads_to_it() {
+        let items = || NAV_ITEMS.into_iter().filter(|(_, _, address)| !NOT_IN_BOTTOM_BAR.contains(address));
+        let current = |path: &str| -> Vec<&str> {
+            items()
+                .filter(|(_, _, address)| is_current_in_bottom_bar(address, path))
+                .map(|item| item.1)
+                .collect()
+        };
+        assert_eq!(current("/groups/edge"), ["Clusters"]);
+        assert_eq!(current("/clusters/eu-west-1"), ["Clusters"]);
+        assert_eq!(current("/"), ["Fleet"]);
     }
 }

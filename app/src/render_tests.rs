@@ -160,7 +160,7 @@ fn the_matrix_labels_every_cell_and_marks_cells_without_a_release() {
         cells,
     };
     let page = render_html(
-        move || view! { <crate::fleet::Matrix columns=columns rows=vec![row] total=1 active=String::new() at=AT held_order=RwSignal::new(None) /> },
+        move || view! { <crate::fleet::Matrix columns=columns rows=vec![row] total=1 active=String::new() at=AT state=crate::fleet::MatrixState::new() /> },
     );
     for part in [
         "aria-label=\"storefront on edge-1: Failed\"",

@@ -67,6 +67,8 @@ pub struct SearchSections {
 pub struct PaletteRequest {
     /// The slug of a workload's tab: only workloads are listed, and this tab of the selected one is opened.
     pub switch: Option<String>,
+    /// The names of a workload and of a cluster: until a text is typed, the actions on this release are listed.
+    pub release: Option<(String, String)>,
 }
 
 /// Whether the palette is open, and what with.
@@ -91,6 +93,11 @@ impl PaletteState {
     /// What it is open with; `None` while it is closed.
     pub fn request(self) -> Option<PaletteRequest> {
         self.request.get()
+    }
+
+    /// Whether it is open now. Not tracked.
+    pub fn is_open(self) -> bool {
+        self.request.with_untracked(Option::is_some)
     }
 
     /// Stores a key for the field, if the palette is being opened. Returns whether it did.
@@ -159,7 +166,7 @@ pub fn WorkloadSwitch(
     let palette = use_palette();
     let open = move |event: leptos::ev::MouseEvent| {
         event.prevent_default();
-        palette.open(PaletteRequest { switch: Some(tab.get_untracked()) });
+        palette.open(PaletteRequest { switch: Some(tab.get_untracked()), ..PaletteRequest::default() });
     };
     view! {
         <a class="btn btn-sm btn-icon btn-quiet" href=move || paths::switch_workload(&tab.get()) aria-label="Switch workload" title="Switch workload" on:click=open>

@@ -49,7 +49,10 @@ test("an offline cluster shows its last known state and blocks no other; after i
     await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
     await alive(page);
     await expect(cell(page, "lighthouse", "us-east-2")).toHaveAccessibleName("lighthouse on us-east-2: Healthy, last known");
-    await expect(page.getByRole("region", { name: "Clusters not reporting" })).toContainText("us-east-2");
+    const silent = page.getByRole("region", { name: "Clusters not reporting" }).getByRole("link", { name: /us-east-2/ });
+    await expect(silent).toContainText("1 release, last known: healthy");
+    await cell(page, "lighthouse", "us-east-2").focus();
+    await expect(page.locator(".matrix-caption")).toContainText(/lighthouse on us-east-2: Healthy, last known\s*last report .* ago/);
     await expect(cell(page, "lighthouse", "us-east-1")).toHaveAccessibleName("lighthouse on us-east-1: Healthy");
     await expect(page.getByRole("heading", { level: 1 })).toContainText("1 cluster not reporting");
 

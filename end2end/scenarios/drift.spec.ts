@@ -163,5 +163,11 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await page.getByRole("link", { name: "Roll back to r1", exact: true }).click();
   await publish(page, "gale");
   await expect(page.getByText("1 of 1 clusters healthy with r4")).toBeVisible();
+  // The outcome of a revision is that of when the next one was published.
+  await open(page, "/workloads/gale?tab=history");
+  await expect(row(page, "r4").first()).toContainText("Healthy on 1 of 1 now");
+  await expect(row(page, "r3").first(), "applied, and never healthy").toContainText("Healthy on 0 of 1");
+  await expect(row(page, "r3").first()).toContainText("Rolled back by r4");
+  await expect(row(page, "r1").first()).toContainText("Healthy on 1 of 1");
   await remove(page, "gale");
 });

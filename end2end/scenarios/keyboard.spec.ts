@@ -52,6 +52,7 @@ test("arrow keys move in the matrix, and the caption shows the focused cell", as
   await open(page, "/");
   await cell(page, "lighthouse", "eu-west-1").focus();
   await expect(page.getByText("lighthouse on eu-west-1: Healthy", { exact: true })).toBeVisible();
+  await expect(page.locator(".matrix-caption"), "since when").toContainText(/Healthy\s*for .*\d/);
   await page.keyboard.press("ArrowRight");
   await expect(cell(page, "lighthouse", "eu-west-2")).toBeFocused();
   // The empty cell is skipped.

@@ -20,6 +20,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the events of a workload", "/workloads/lighthouse?tab=events"],
   ["a review", "/workloads/lighthouse/publish"],
   ["the confirmation of a deletion", "/workloads/lighthouse?dialog=delete"],
+  ["the question before a sync on one cluster", "/workloads/lighthouse?open=eu-west-1&dialog=sync&cluster=eu-west-1"],
   ["the clusters", "/clusters"],
   ["a cluster", "/clusters/eu-west-1"],
   ["the confirmation of the deletion of a cluster", "/clusters/eu-west-1?dialog=delete"],

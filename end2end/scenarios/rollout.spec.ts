@@ -80,6 +80,15 @@ test("p29 a failing canary stops the rollout, and aborting it leaves the other c
   await expect(panel).toContainText("Aborted by demo at wave 1 of 3 (canary)");
   await expect(row(page, "eu-west-2")).toContainText("Suspended");
   await expect(panel.getByRole("link", { name: "Publish r1 again" })).toBeVisible();
+
+  // The history says on how many clusters the revision failed, as it was when the next one was published.
+  await open(page, "/workloads/bird/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("nginx:1.29");
+  await toStep(page, "Review");
+  await publish(page, "bird");
+  await expect(page.getByRole("region", { name: "Rollout of r2" })).toBeVisible();
+  await open(page, "/workloads/bird?tab=history");
+  await expect(row(page, "r1").first(), "the clusters that the abort left out").toContainText("2 of 3 failed");
   await remove(page, "bird");
 });
 

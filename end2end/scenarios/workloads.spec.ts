@@ -25,6 +25,16 @@ test("s1_19 workloads are listed worst first, and another order is part of the a
   await page.getByRole("link", { name: "Changed", exact: true }).click();
   await expect(page.getByRole("columnheader", { name: "Changed" })).toHaveAttribute("aria-sort", "descending");
   await expect(page).toHaveURL(/state=healthy/);
+  for (const [column, order, direction] of [
+    ["Healthy", "leastHealthy", "ascending"],
+    ["Revision", "revision", "descending"],
+    ["Namespace", "namespace", "ascending"],
+  ] as const) {
+    await page.getByRole("columnheader", { name: column }).getByRole("link").click();
+    await expect(page).toHaveURL(new RegExp(`order=${order}`));
+    await expect(page.getByRole("columnheader", { name: column })).toHaveAttribute("aria-sort", direction);
+    await expect(row(page, "lighthouse")).toBeVisible();
+  }
   await accessible(page, "the list of workloads in another order");
 });
 

@@ -204,6 +204,13 @@ pub struct ClusterReachability {
     pub api_server_down_since: Option<Timestamp>,
 }
 
+impl ClusterReachability {
+    /// Since when its API server does not respond, if that is known: an agent that does not report may no longer find it so.
+    pub fn api_server_outage(self) -> Option<Timestamp> {
+        self.api_server_down_since.filter(|_| self.connectivity == Connectivity::Online)
+    }
+}
+
 impl From<&Cluster> for ClusterReachability {
     fn from(cluster: &Cluster) -> Self {
         Self {
@@ -216,7 +223,7 @@ impl From<&Cluster> for ClusterReachability {
 
 /// The connectivity of a cluster; while its API server does not respond to its agent, that and since when.
 pub fn cluster_label(cluster: ClusterReachability, at: Timestamp) -> impl IntoView + use<> {
-    let Some(since) = cluster.api_server_down_since else {
+    let Some(since) = cluster.api_server_outage() else {
         return connectivity_label(cluster.connectivity, cluster.last_seen, at).into_any();
     };
     let now = live::server_now(at);
@@ -260,6 +267,18 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn an_api_server_is_not_shown_as_down_by_an_agent_that_does_not_report() {
+        let since = Some(Timestamp::from_millis(1));
+        let outage = |connectivity| {
+            let cluster =
+                ClusterReachability { connectivity, last_seen: since, api_server_down_since: since };
+            cluster.api_server_outage()
+        };
+        assert_eq!(outage(Connectivity::Online), since);
+        assert_eq!((outage(Connectivity::Late), outage(Connectivity::Offline)), (None, None));
     }
 
     #[test]

@@ -1,13 +1,23 @@
 //! Workloads × clusters: rows worst first, columns by region, names upright, columns of offline clusters outlined.
 
+use std::sync::Arc;
+
 use domain::cluster::Connectivity;
-use domain::fleet::{FleetCell, FleetColumn, FleetRow};
-use domain::{Timestamp, WorkloadId};
+use domain::fleet::{FleetColumn, FleetRow};
+use domain::{ReleaseId, Timestamp};
+use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 
 use crate::components::{Age, StateGroup, StateStrip, cell_status, icon};
 use crate::live;
 use crate::paths;
+use crate::search::{PaletteRequest, use_palette};
+
+mod caption;
+mod state;
+
+use caption::{MatrixCell, MatrixData, show_caption};
+pub use state::MatrixState;
 
 /// The matrix; on a phone one strip per workload.
 #[component]
@@ -19,61 +29,59 @@ pub fn Matrix(
     /// The active filter.
     active: String,
     at: Timestamp,
-    /// The order of the rows while the pointer is in the matrix.
-    held_order: RwSignal<Option<Vec<WorkloadId>>>,
+    /// What stays when an update renders the matrix again.
+    state: MatrixState,
 ) -> impl IntoView {
     if rows.is_empty() {
         return view! { <p class="text-2">"No workload has a release in this state."</p> }.into_any();
     }
-    let caption = RwSignal::new(None::<String>);
-    let set_caption = move |name: Option<String>| {
-        if name.is_some() {
-            caption.set(name);
-        }
-    };
-    let default_caption = worst_cell(&columns, &rows);
     let head = matrix_head(&columns);
     let foot = matrix_foot(&columns, at);
+    let body = rows.iter().map(|row| matrix_row(row, &columns)).collect_view();
     let strips = rows.iter().map(workload_strip).collect_view();
-    let shown = rows.len();
-    let order: Vec<WorkloadId> = rows.iter().map(|row| row.id).collect();
-    let body = rows.into_iter().map(|row| matrix_row(row, &columns)).collect_view();
-    let more = (usize::try_from(total).is_ok_and(|total| total > shown)).then(|| {
-        let all = paths::query(paths::WORKLOADS, &[("state", &active)]);
-        view! {
-            <p class="table-foot">
-                <span>{format!("The worst {shown} of {total} workloads.")}</span>
-                <a class="link" href=all>
-                    "All workloads"
-                </a>
-            </p>
+    let more = more_workloads(rows.len(), total, &active);
+    let data = Arc::new(MatrixData { columns, rows });
+    let shown = Arc::clone(&data);
+    let describe_cell = move |release: Option<String>| {
+        let release = release.and_then(|id| id.parse::<ReleaseId>().ok());
+        if release.is_some() && state.cell.try_get_untracked().flatten() != release {
+            state.cell.set(release);
         }
-    });
+    };
     view! {
         <section class="stack-sm" aria-labelledby="matrix">
             <h2 class="section" id="matrix">
                 "Workloads × clusters "
                 <span class="meta font-normal">"Worst first. Outlined: last known."</span>
             </h2>
-            <div class="matrix-wrap" tabindex="0" role="region" aria-label="Matrix">
-                <table
-                    class="matrix"
-                    on:focusin=move |ev| set_caption(live::page::cell_label(&ev))
-                    on:mouseenter=move |_| held_order.set(Some(order.clone()))
-                    on:mouseleave=move |_| held_order.set(None)
-                    on:mouseover=move |ev| set_caption(live::page::cell_label(&ev))
-                    on:keydown=move |ev| live::page::move_in_grid(&ev)
-                >
+            <div
+                class="matrix-wrap"
+                tabindex="0"
+                role="region"
+                aria-label="Matrix"
+                on:focusin=move |ev| {
+                    state.set_focus(true);
+                    describe_cell(live::page::cell_release(&ev));
+                }
+                on:focusout=move |_| state.set_focus(false)
+                on:mouseenter=move |_| state.set_pointer(true)
+                on:mouseleave=move |_| state.set_pointer(false)
+                on:mouseover=move |ev| describe_cell(live::page::cell_release(&ev))
+                on:keydown=handle_keys(data)
+            >
+                <table class="matrix">
                     {head}
                     <tbody>{body}</tbody>
                     {foot}
                 </table>
             </div>
             <p class="matrix-caption">
-                <span>{move || caption.get().unwrap_or_else(|| default_caption.clone())}</span>
+                {move || show_caption(&shown, state.cell.try_get().flatten(), at)}
                 <span>
                     <kbd class="key">"Enter"</kbd>
                     " open "
+                    <kbd class="key">"."</kbd>
+                    " actions "
                     <kbd class="key">"↑↓←→"</kbd>
                     " move"
                 </span>
@@ -85,13 +93,36 @@ pub fn Matrix(
     .into_any()
 }
 
-/// The rows in the order that they have under the pointer; new ones last.
-pub fn hold_order(mut rows: Vec<FleetRow>, held: Option<&[WorkloadId]>) -> Vec<FleetRow> {
-    if let Some(held) = held {
-        // Stable: rows that are not held keep the order of the server.
-        rows.sort_by_key(|row| held.iter().position(|id| *id == row.id).unwrap_or(usize::MAX));
+/// The arrow keys move the focus; `.` opens the palette with the actions on the release of the cell.
+fn handle_keys(data: Arc<MatrixData>) -> impl Fn(KeyboardEvent) + 'static {
+    let palette = use_palette();
+    move |event: KeyboardEvent| {
+        let release = live::page::actions_key_release(&event).and_then(|id| id.parse::<ReleaseId>().ok());
+        match release.and_then(|release| data.find(release)) {
+            Some(one) => {
+                // The shortcuts of the page ignore it then.
+                event.prevent_default();
+                let release = (one.workload.to_owned(), one.column.name.clone());
+                palette.open(PaletteRequest { release: Some(release), ..PaletteRequest::default() });
+            }
+            None => live::page::move_in_grid(&event),
+        }
     }
-    rows
+}
+
+/// The line under the matrix if it does not have every workload.
+fn more_workloads(shown: usize, total: u32, active: &str) -> impl IntoView + use<> {
+    (usize::try_from(total).is_ok_and(|total| total > shown)).then(|| {
+        let all = paths::query(paths::WORKLOADS, &[("state", active)]);
+        view! {
+            <p class="table-foot">
+                <span>{format!("The worst {shown} of {total} workloads.")}</span>
+                <a class="link" href=all>
+                    "All workloads"
+                </a>
+            </p>
+        }
+    })
 }
 
 /// The regions of adjacent columns, with the number of columns.
@@ -153,55 +184,35 @@ fn matrix_head(columns: &[FleetColumn]) -> impl IntoView + use<> {
     }
 }
 
-fn matrix_row(row: FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> {
-    let name = row.name;
-    let cells = row.cells.into_iter().zip(columns).map(|(one, column)| match one {
-        Some(one) => matrix_cell(&name, column, &one).into_any(),
+fn matrix_row(row: &FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> {
+    let cells = row.cells.iter().zip(columns).map(|(cell, column)| match cell {
+        Some(cell) => matrix_cell(MatrixCell { workload: &row.name, column, cell }).into_any(),
         None => view! { <td class="matrix-none"></td> }.into_any(),
     });
     let cells = cells.collect_view();
     view! {
         <tr>
             <th class="name" scope="row">
-                <a href=paths::workload(&name)>{name.clone()}</a>
+                <a href=paths::workload(&row.name)>{row.name.clone()}</a>
             </th>
             {cells}
         </tr>
     }
 }
 
-fn matrix_cell(workload: &str, column: &FleetColumn, one: &FleetCell) -> impl IntoView + use<> {
-    let (look, _) = cell_status(one.state, one.last_known);
+fn matrix_cell(one: MatrixCell<'_>) -> impl IntoView + use<> {
+    let (look, _) = cell_status(one.cell.state, one.cell.last_known);
     view! {
-        <td data-release=one.release.to_string()>
+        <td data-release=one.cell.release.to_string()>
             <a
                 class=format!("matrix-cell {}", look.hue)
-                aria-label=cell_label(workload, &column.name, one)
-                href=paths::release(workload, &column.name)
+                aria-label=one.label()
+                href=paths::release(one.workload, &one.column.name)
             >
                 {icon(look.icon)}
             </a>
         </td>
     }
-}
-
-fn cell_label(workload: &str, cluster: &str, one: &FleetCell) -> String {
-    let (_, word) = cell_status(one.state, one.last_known);
-    let silent = one.message.is_empty() || one.state == domain::release::ReleaseState::Unknown;
-    let why = if silent { String::new() } else { format!(". {}", one.message) };
-    format!("{workload} on {cluster}: {word}{why}")
-}
-
-/// The initial caption of the matrix: its worst cell.
-fn worst_cell(columns: &[FleetColumn], rows: &[FleetRow]) -> String {
-    let cells = rows.iter().flat_map(|row| {
-        row.cells
-            .iter()
-            .zip(columns)
-            .filter_map(|(one, column)| Some((row.name.as_str(), column, one.as_ref()?)))
-    });
-    let worst = cells.max_by_key(|(_, _, one)| one.state);
-    worst.map(|(workload, column, one)| cell_label(workload, &column.name, one)).unwrap_or_default()
 }
 
 fn matrix_foot(columns: &[FleetColumn], at: Timestamp) -> impl IntoView + use<> {
@@ -259,21 +270,6 @@ mod tests {
             connectivity: Connectivity::Online,
             last_seen: None,
         }
-    }
-
-    #[test]
-    fn rows_keep_their_order_under_the_pointer_and_new_ones_come_last() {
-        let row = |n: u64| FleetRow {
-            id: WorkloadId::from_parts(n, 1),
-            name: format!("w{n}"),
-            counts: [].into_iter().collect(),
-            cells: Vec::new(),
-        };
-        let ids = |rows: Vec<FleetRow>| -> Vec<WorkloadId> { rows.into_iter().map(|row| row.id).collect() };
-        let held = ids(vec![row(3), row(1)]);
-        let rows = || vec![row(1), row(2), row(3)];
-        assert_eq!(ids(hold_order(rows(), Some(&held))), ids(vec![row(3), row(1), row(2)]));
-        assert_eq!(ids(hold_order(rows(), None)), ids(rows()));
     }
 
     #[test]

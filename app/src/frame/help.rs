@@ -6,12 +6,13 @@ use crate::live::keys::GO_TO_KEYS;
 use crate::shortcuts::ShortcutSwitch;
 
 /// Keys and what they do.
-const SHORTCUTS: [(&[&str], &str); 7] = [
+const SHORTCUTS: [(&[&str], &str); 8] = [
     (&["Ctrl", "K"], "search, and actions by name (⌘ K on a Mac)"),
     (&["/"], "filter this list, or search"),
     (&["j", "k"], "next and previous row; then also ↓ and ↑"),
     (&["Enter"], "open the row"),
     (&["↑", "↓", "←", "→"], "move in the matrix"),
+    (&["."], "in the matrix: actions on the release"),
     (&["Ctrl", "M"], "in an editor: switch whether Tab indents or leaves"),
     (&["?"], "show these shortcuts"),
 ];

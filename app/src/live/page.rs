@@ -30,8 +30,12 @@ mod server {
     pub fn start_clock(_clock: RwSignal<Option<Timestamp>>) {}
     /// Makes links of findings move the editor's cursor.
     pub fn follow_finding_links() {}
-    /// The accessible name of the cell that an event came from.
-    pub fn cell_label(_event: &Event) -> Option<String> {
+    /// The id of the release in the cell that an event came from.
+    pub fn cell_release(_event: &Event) -> Option<String> {
+        None
+    }
+    /// The id of the release in the cell in which the key of its actions was pressed.
+    pub fn actions_key_release(_event: &KeyboardEvent) -> Option<String> {
         None
     }
     /// Moves the focus in a table of links with the arrow keys.
@@ -327,10 +331,17 @@ mod browser {
         }
     }
 
-    /// The accessible name of the cell that an event came from.
-    pub fn cell_label(event: &Event) -> Option<String> {
+    /// The id of the release in the cell that an event came from.
+    pub fn cell_release(event: &Event) -> Option<String> {
         let target = event.target()?.dyn_into::<Element>().ok()?;
-        target.closest("a[aria-label]").ok()??.get_attribute("aria-label")
+        target.closest("[data-release]").ok()??.get_attribute("data-release")
+    }
+
+    /// The id of the release in the cell in which the key of its actions was pressed, if shortcuts of one character are on.
+    pub fn actions_key_release(event: &KeyboardEvent) -> Option<String> {
+        let has_modifier = event.ctrl_key() || event.meta_key() || event.alt_key();
+        let is_pressed = event.key() == "." && !has_modifier && !are_shortcuts_off();
+        if is_pressed { cell_release(event) } else { None }
     }
 
     /// Moves the focus in a table of links with the arrow keys.

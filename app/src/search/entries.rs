@@ -54,6 +54,76 @@ pub fn compose_sections(
     SearchSections { sections, words, is_truncated: !results.truncated.is_empty() }
 }
 
+/// The actions on a release, by the names of its workload and its cluster, then those on its workload, if that is the best match.
+pub fn compose_release_sections(release: (&str, &str), best: Option<BestMatch>) -> SearchSections {
+    let (workload, cluster) = release;
+    let best = best.filter(|best| best.kind == SearchKind::Workload && best.name == workload);
+    let mut sections = Vec::new();
+    let title = format!("Actions on {workload} on {cluster}");
+    push_section(&mut sections, title, list_release_actions(release, best.as_ref()));
+    if let Some(best) = &best {
+        let entries = best.actions.iter().map(|action| action_entry(best, action)).collect();
+        push_section(&mut sections, format!("Actions on {workload}"), entries);
+    }
+    SearchSections { sections, ..SearchSections::default() }
+}
+
+/// What can be done with one release. It can be synced if its workload can; whether it can is not known without `best`.
+fn list_release_actions((workload, cluster): (&str, &str), best: Option<&BestMatch>) -> Vec<SearchEntry> {
+    let entry = |icon: &str, label: String, href: String, command: String| SearchEntry {
+        icon: icon.to_owned(),
+        label,
+        href,
+        command,
+        ..SearchEntry::default()
+    };
+    let sync =
+        best.and_then(|best| best.actions.iter().find(|one| one.action == ActionName::Sync)).map(|one| {
+            let command = format!("flotilla sync {workload} --clusters {cluster}");
+            let possible = SearchEntry {
+                detail: "compares it with this cluster, after a confirmation".to_owned(),
+                ..entry(
+                    "refresh",
+                    format!("Sync {workload} on {cluster}…"),
+                    paths::query(
+                        &paths::release(workload, cluster),
+                        &[("dialog", "sync"), ("cluster", cluster)],
+                    ),
+                    command,
+                )
+            };
+            match &one.unavailable {
+                Some(why) => SearchEntry { detail: why.clone(), href: String::new(), ..possible },
+                None => possible,
+            }
+        });
+    let open = entry(
+        "eye",
+        format!("Open {workload} on {cluster}"),
+        paths::release(workload, cluster),
+        format!("flotilla diagnose {workload} --cluster {cluster}"),
+    );
+    let overrides = entry(
+        "arrow-right",
+        format!("Overrides of {workload} for {cluster}"),
+        paths::query(&paths::workload_tab(workload, WorkloadTab::Overrides), &[("cluster", cluster)]),
+        format!("flotilla overrides explain {workload} --cluster {cluster}"),
+    );
+    let events = entry(
+        "activity",
+        format!("Events of {workload} on {cluster}"),
+        paths::query(paths::EVENTS, &[("workload", workload), ("cluster", cluster)]),
+        format!("flotilla events --workload {workload} --cluster {cluster}"),
+    );
+    let place = entry(
+        "cluster",
+        format!("Open the cluster {cluster}"),
+        paths::cluster(cluster),
+        format!("flotilla get cluster {cluster}"),
+    );
+    std::iter::once(open).chain(sync).chain([overrides, events, place]).collect()
+}
+
 fn push_section(sections: &mut Vec<SearchSection>, title: impl Into<String>, entries: Vec<SearchEntry>) {
     if !entries.is_empty() {
         sections.push(SearchSection { title: title.into(), entries });
@@ -254,6 +324,38 @@ mod tests {
         let [sync, unpublish] = &sections[2].entries[..] else { panic!("{sections:?}") };
         assert_eq!(sync.href, "/workloads/web?dialog=sync");
         assert_eq!((unpublish.href.as_str(), unpublish.detail.as_str()), ("", "web was never published."));
+    }
+
+    #[test]
+    fn the_actions_on_a_release_come_before_those_on_its_workload() {
+        let found = compose_release_sections(("web", "edge-1"), results().best);
+        let titles: Vec<&str> = found.sections.iter().map(|one| one.title.as_str()).collect();
+        assert_eq!(titles, ["Actions on web on edge-1", "Actions on web"]);
+        let hrefs: Vec<&str> = found.sections[0].entries.iter().map(|one| one.href.as_str()).collect();
+        assert_eq!(
+            hrefs,
+            [
+                "/workloads/web?open=edge-1",
+                "/workloads/web?open=edge-1&dialog=sync&cluster=edge-1",
+                "/workloads/web?tab=overrides&cluster=edge-1",
+                "/events?workload=web&cluster=edge-1",
+                "/clusters/edge-1",
+            ]
+        );
+        assert_eq!(found.sections[0].entries[1].command, "flotilla sync web --clusters edge-1");
+    }
+
+    #[test]
+    fn a_release_whose_workload_cannot_be_synced_says_why_and_another_best_match_is_ignored() {
+        let mut best = results().best.unwrap();
+        best.actions[0].unavailable = Some("web is not published.".to_owned());
+        let found = compose_release_sections(("web", "edge-1"), Some(best.clone()));
+        let sync = &found.sections[0].entries[1];
+        assert_eq!((sync.href.as_str(), sync.detail.as_str()), ("", "web is not published."));
+        best.name = "web-2".to_owned();
+        let found = compose_release_sections(("web", "edge-1"), Some(best));
+        assert_eq!(found.sections.len(), 1, "{found:?}");
+        assert!(found.sections[0].entries.iter().all(|one| !one.label.starts_with("Sync")), "{found:?}");
     }
 
     #[test]

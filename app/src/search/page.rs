@@ -20,7 +20,7 @@ pub fn SearchPage() -> impl IntoView {
     let version = live::watch_version(|| Some(Topic::Fleet));
     let data = create_resource(
         move || (part("q").unwrap_or_default(), part("switch"), version.get()),
-        |(q, switch, _)| search_read(q, switch, String::new(), true),
+        |(q, switch, _)| search_read(q, switch, String::new(), true, None),
     );
     let title = move || if part("switch").is_some() { "Switch workload" } else { "Search" };
     view! {

@@ -29,6 +29,8 @@ const LIST: &str = "palette-list";
 struct Model {
     palette: PaletteState,
     switch: StoredValue<Option<String>>,
+    /// The workload and the cluster of the release whose actions are listed without a text.
+    release: StoredValue<Option<(String, String)>>,
     text: RwSignal<String>,
     /// The last answer; it stays while the next one is on its way.
     results: RwSignal<Option<AppResult<SearchSections>>>,
@@ -49,6 +51,7 @@ impl Model {
         Self {
             palette: use_palette(),
             switch: StoredValue::new(request.switch),
+            release: StoredValue::new(request.release),
             text: RwSignal::new(String::new()),
             results: RwSignal::new(None),
             is_pending: RwSignal::new(true),
@@ -77,7 +80,8 @@ impl Model {
 
     async fn load(self, number: u32) {
         let (q, switch) = (self.text.get_untracked(), self.switch.get_value());
-        let answer = search_read(q, switch, live::search::recent_workloads(), false).await;
+        let release = self.release.get_value().map(|(workload, cluster)| format!("{workload}/{cluster}"));
+        let answer = search_read(q, switch, live::search::recent_workloads(), false, release).await;
         // The palette may be closed, or the text may be another one.
         if self.latest.try_get_value() == Some(number) {
             self.active.set(0);
@@ -154,9 +158,12 @@ pub fn Palette(request: PaletteRequest) -> impl IntoView {
 fn PaletteField(model: Model, dialog: NodeRef<Dialog>) -> impl IntoView {
     let field = NodeRef::<Input>::new();
     let is_switch = model.switch.with_value(Option::is_some);
-    let (label, placeholder) = match is_switch {
-        true => ("Name of a workload", "Switch to a workload"),
-        false => ("Search and actions", "Workload, cluster, group, chart, page or action"),
+    let (label, placeholder) = match (is_switch, model.release.get_value()) {
+        (true, _) => ("Name of a workload", "Switch to a workload".to_owned()),
+        (false, Some((workload, cluster))) => {
+            ("Search and actions", format!("{workload} on {cluster}, or search"))
+        }
+        (false, None) => ("Search and actions", "Workload, cluster, group, chart, page or action".to_owned()),
     };
     let navigate = use_navigate();
     let open = move |path: &str| {

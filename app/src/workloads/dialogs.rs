@@ -92,9 +92,10 @@ pub fn removal_options(objects: &str, force: bool) -> domain::request::RemovalOp
 }
 
 /// A dialog of the page of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum WorkloadDialog {
-    Sync,
+    /// Syncs on this cluster; on all if it is empty.
+    Sync(String),
     Unpublish,
     Delete,
     Abort,
@@ -106,7 +107,7 @@ impl WorkloadDialog {
     /// The dialog that the query of the address names, if any.
     fn from_query(query: &ParamsMap) -> Option<Self> {
         match &*query.get("dialog")? {
-            "sync" => Some(Self::Sync),
+            "sync" => Some(Self::Sync(query.get("cluster").unwrap_or_default())),
             "unpublish" => Some(Self::Unpublish),
             "delete" => Some(Self::Delete),
             "abort" => Some(Self::Abort),
@@ -126,14 +127,14 @@ pub fn WorkloadDialogs(name: Memo<String>) -> impl IntoView {
         dialog.get().map(|dialog| {
             let name = name.get();
             let data = create_resource(|| (), move |()| workload_head_read(name.clone()));
-            render_resource_part(data, move |head| show_dialog(dialog, head))
+            render_resource_part(data, move |head| show_dialog(dialog.clone(), head))
         })
     }
 }
 
 fn show_dialog(dialog: WorkloadDialog, head: WorkloadHead) -> AnyView {
     match dialog {
-        WorkloadDialog::Sync => view! { <SyncDialog head=head /> }.into_any(),
+        WorkloadDialog::Sync(cluster) => view! { <SyncDialog head=head cluster=cluster /> }.into_any(),
         WorkloadDialog::Unpublish => view! { <UnpublishDialog head=head /> }.into_any(),
         WorkloadDialog::Delete => view! { <DeleteDialog head=head /> }.into_any(),
         WorkloadDialog::Abort => view! { <AbortDialog head=head /> }.into_any(),
@@ -190,20 +191,24 @@ fn force_option(unreachable: u32) -> impl IntoView {
 }
 
 #[component]
-fn SyncDialog(head: WorkloadHead) -> impl IntoView {
+fn SyncDialog(head: WorkloadHead, cluster: String) -> impl IntoView {
     let action = ServerAction::<WorkloadSync>::new();
     let name = head.name.clone();
-    let back = paths::workload(&name);
-    let title = format!("Sync {name} on {} now?", pluralize(head.counts.targeted(), "cluster"));
+    let (back, on, agents) = if cluster.is_empty() {
+        (paths::workload(&name), pluralize(head.counts.targeted(), "cluster"), "Every agent")
+    } else {
+        (paths::release(&name, &cluster), cluster.clone(), "Its agent")
+    };
+    let title = format!("Sync {name} on {on} now?");
     view! {
         <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
                 <Permission action=UserAction::Sync>
                     <input type="hidden" name="name" value=name />
-                    <input type="hidden" name="cluster" value="" />
+                    <input type="hidden" name="cluster" value=cluster />
                     <div class="dialog-body">
                         {action_error(action.value())}
-                        <p>"Every agent resets its retry delay, compares the live objects with the published revision and reverts differences. No cluster is added."</p>
+                        <p>{agents}" resets its retry delay, compares the live objects with the published revision and reverts differences. No cluster is added."</p>
                     </div>
                     {dialog_buttons(back, "Sync", "btn btn-primary")}
                 </Permission>

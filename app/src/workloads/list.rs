@@ -29,13 +29,13 @@ pub fn show_list(list: WorkloadList, filter: &ListAddress, selection: RowSelecti
             <thead>
                 <tr>
                     <td class="cell-pick">{selection.page_checkbox()}</td>
-                    {filter.column("Workload", WorkloadOrder::Name, ("ascending", ""))}
-                    {filter.column("State", WorkloadOrder::WorstFirst, ("descending", ""))}
+                    {filter.column("Workload", WorkloadOrder::Name, "ascending", "")}
+                    {filter.column("State", WorkloadOrder::WorstFirst, "descending", "")}
                     <th scope="col">"Releases"</th>
-                    {filter.column("Healthy", WorkloadOrder::LeastHealthy, ("ascending", "right"))}
-                    {filter.column("Revision", WorkloadOrder::Revision, ("descending", ""))}
-                    {filter.column("Namespace", WorkloadOrder::Namespace, ("ascending", ""))}
-                    {filter.column("Changed", WorkloadOrder::Newest, ("descending", ""))}
+                    {filter.column("Healthy", WorkloadOrder::LeastHealthy, "ascending", "right")}
+                    {filter.column("Revision", WorkloadOrder::Revision, "descending", "")}
+                    {filter.column("Namespace", WorkloadOrder::Namespace, "ascending", "")}
+                    {filter.column("Changed", WorkloadOrder::Newest, "descending", "")}
                 </tr>
             </thead>
             <tbody>{page.items.into_iter().map(|one| workload_row(one, at, selection)).collect_view()}</tbody>

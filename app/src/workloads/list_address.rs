@@ -66,22 +66,64 @@ impl ListAddress {
         Self { order: order.to_owned(), cursor: cursor.to_owned(), ..self.clone() }.address(&[])
     }
 
-    /// A head of a column by which the list can be sorted, in this direction.
+    /// A head of a column by which the list can be sorted, with the classes of the column.
     pub fn column(
         &self,
         title: &'static str,
         order: WorkloadOrder,
-        (direction, class): (&'static str, &'static str),
+        direction: &'static str,
+        class: &'static str,
     ) -> impl IntoView + use<> {
         let is_current = self.parse_order() == order;
         let arrow = is_current.then(|| if direction == "ascending" { " ↑" } else { " ↓" });
         view! {
-            <th scope="col" class=class aria-sort=is_current.then_some(direction)>
+            <th scope="col" class=(!class.is_empty()).then_some(class) aria-sort=is_current.then_some(direction)>
                 <a href=self.page_address(order, "")>
                     {title}
                     <span aria-hidden="true">{arrow}</span>
                 </a>
             </th>
+        }
+    }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::render_tests::render_html;
+
+    #[test]
+    fn the_head_of_a_column_sorts_by_it_from_the_first_page_and_marks_the_current_order() {
+        let address = ListAddress {
+            state: "failing".to_owned(),
+            order: "leastHealthy".to_owned(),
+            cursor: "7a".to_owned(),
+            ..ListAddress::default()
+        };
+        let other = address.clone();
+        let current =
+            render_html(move || address.column("Healthy", WorkloadOrder::LeastHealthy, "ascending", "right"));
+        assert!(
+            current.contains("aria-sort=\"ascending\"") && current.contains("class=\"right\""),
+            "{current}"
+        );
+        let revision =
+            render_html(move || other.column("Revision", WorkloadOrder::Revision, "descending", ""));
+        assert!(revision.contains("state=failing") && revision.contains("order=revision"), "{revision}");
+        assert!(!revision.contains("cursor=") && !revision.contains("aria-sort"), "{revision}");
+    }
+
+    #[test]
+    fn every_order_of_a_column_is_read_back_from_its_address() {
+        for order in [
+            WorkloadOrder::Name,
+            WorkloadOrder::Newest,
+            WorkloadOrder::LeastHealthy,
+            WorkloadOrder::Revision,
+            WorkloadOrder::Namespace,
+        ] {
+            let address = ListAddress { order: order.as_str().to_owned(), ..ListAddress::default() };
+            assert_eq!(address.parse_order(), order);
         }
     }
 }

@@ -19,6 +19,8 @@ const DEFAULT_ROWS: u32 = 50;
 const MAX_COLUMNS: u32 = 60;
 /// Failures listed, and rollouts listed.
 const MAX_ATTENTION: u32 = 20;
+/// Clusters that do not report, listed with their releases.
+const MAX_NOT_REPORTING: u32 = 20;
 /// Rollouts that wait for a person, read to list the oldest of them.
 const MAX_ROLLOUTS: u32 = 200;
 /// Recent events listed: the console folds those of one change.
@@ -107,6 +109,7 @@ impl Hub {
             workloads_total: rows_total,
             clusters_total: columns.total,
             clusters_not_online: store::cluster::count_not_online(&mut tx).await?,
+            not_reporting: store::cluster::list_not_reporting(&mut tx, MAX_NOT_REPORTING).await?,
             rows: rows.collect(),
             columns: shown,
             rollouts_waiting: store::rollout::count_needing_attention(&mut tx).await?,

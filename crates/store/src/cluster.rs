@@ -20,6 +20,7 @@ use crate::{Error, Tx, cursor, release};
 
 mod desired_state;
 mod heartbeat;
+mod not_reporting;
 mod schema;
 
 pub(crate) use desired_state::flush as flush_desired_state;
@@ -29,6 +30,7 @@ pub use heartbeat::{
     check_report_position, end_api_server_outage, get_report_position, last_heartbeat, list_overdue,
     record_heartbeats, set_connectivity,
 };
+pub use not_reporting::{count_not_online, list_not_reporting};
 pub use schema::{list_schema_digests, set_schema_digest};
 
 table_row! {
@@ -233,15 +235,6 @@ pub async fn list_labels(tx: &mut Tx) -> Result<Vec<FleetLabel>, Error> {
     decode_rows(&rows.fetch_all(tx).await?, "cluster_label", |row| {
         Ok(FleetLabel { key: row.text("name")?, value: row.text("value")?, clusters: row.count("clusters")? })
     })
-}
-
-/// How many clusters are not online, or have an API server that does not respond.
-pub async fn count_not_online(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline') \
-                 OR api_server_outage_since IS NOT NULL")
-    .fetch_number(tx)
-    .await?;
-    Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
 fn push_filters(head: Sql, query: &ListQuery) -> Result<Sql, Error> {

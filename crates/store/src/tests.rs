@@ -17,6 +17,7 @@ mod joining;
 mod json_columns;
 mod lists;
 mod lock_order;
+mod not_reporting;
 mod older_servers;
 mod opening;
 mod placer_queue;

@@ -32,8 +32,11 @@ pub struct FleetStatus {
     pub workloads_total: u32,
     /// Number of clusters.
     pub clusters_total: u32,
-    /// Number of clusters that are not online.
+    /// Number of clusters that are not online, or have an API server that does not respond.
     pub clusters_not_online: u32,
+    /// Those of them that have not reported for the longest time, with their releases; the server limits their number.
+    #[serde(default)]
+    pub not_reporting: Vec<NonReportingCluster>,
     /// The columns shown, by region and name.
     pub columns: Vec<FleetColumn>,
     /// The rows shown, worst first.
@@ -45,6 +48,27 @@ pub struct FleetStatus {
     pub attention: Vec<AttentionItem>,
     /// When this was read.
     pub read_at: Timestamp,
+}
+
+/// A cluster that is not online, or has an API server that does not respond, with what is known of its releases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NonReportingCluster {
+    /// The cluster.
+    pub id: ClusterId,
+    /// Its name.
+    pub name: String,
+    /// Its connectivity.
+    pub connectivity: Connectivity,
+    /// When its last heartbeat arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<Timestamp>,
+    /// Since when its API server does not respond to its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_server_down_since: Option<Timestamp>,
+    /// Its releases by last known state; a state that the server can't read counts as `Unknown`.
+    pub last_known: ReleaseCounts,
 }
 
 /// A cluster as a column.

@@ -25,6 +25,9 @@ async fn p29_a_canary_that_falls_silent_after_its_admission_pauses_the_rollout()
     b.send_facts(Default::default()).await;
     c.send_facts(Default::default()).await;
     wait_until("a is offline", async || connectivity(&test, "a").await == Connectivity::Offline).await;
+    let fleet = test.hub.get_fleet(&Default::default()).await.unwrap().status;
+    let listed = fleet.not_reporting.iter().find(|cluster| cluster.name == "a").unwrap();
+    assert_eq!((listed.connectivity, listed.last_known.targeted()), (Connectivity::Offline, 1));
     let silent = wait_for_rollout(&test, "a is unsettled", |rollout| rollout.waves[0].silent == 1).await;
     assert_eq!((silent.wave, &silent.state), (0, &RolloutState::Running));
     test.advance_clock(61);

@@ -57,12 +57,32 @@ pub async fn by_workload(
 
 /// The releases of these clusters by state; not stored but counted, because a cluster has few.
 pub async fn by_cluster(tx: &mut Tx, ids: &[ClusterId]) -> Result<BTreeMap<ClusterId, ReleaseCounts>, Error> {
+    count_by_cluster(tx, ids, "state").await
+}
+
+/// The releases of these clusters by last known state, whether or not the clusters report.
+pub async fn last_known_by_cluster(
+    tx: &mut Tx,
+    ids: &[ClusterId],
+) -> Result<BTreeMap<ClusterId, ReleaseCounts>, Error> {
+    count_by_cluster(tx, ids, "last_known_state").await
+}
+
+/// The releases of these clusters by the state in this column; a cluster without releases has empty counts.
+async fn count_by_cluster(
+    tx: &mut Tx,
+    ids: &[ClusterId],
+    column: &'static str,
+) -> Result<BTreeMap<ClusterId, ReleaseCounts>, Error> {
     let mut counts: BTreeMap<ClusterId, ReleaseCounts> =
         ids.iter().map(|id| (*id, ReleaseCounts::default())).collect();
     for ids in ids.chunks(500) {
-        let rows = sql("SELECT cluster_id, state, COUNT(*) AS n FROM release WHERE cluster_id IN ")
+        let rows = sql("SELECT cluster_id, ")
+            .push(column)
+            .push(" AS state, COUNT(*) AS n FROM release WHERE cluster_id IN ")
             .push_list(ids)
-            .push(" GROUP BY cluster_id, state")
+            .push(" GROUP BY cluster_id, ")
+            .push(column)
             .fetch_all(tx)
             .await?;
         for (id, state, n) in decode_rows(&rows, "release", |row| {

@@ -68,15 +68,21 @@ fn read_cell(row: &RowReader<'_>) -> Result<MatrixCell, DecodeError> {
     })
 }
 
-/// Failing releases, one entry per workload and cause: worst first, then oldest. At most `limit` entries.
+/// Failing and drifted releases, one entry per workload and cause: worst first, then oldest. At most `limit` entries. Drift that was
+/// written in this transaction is not among them.
 pub async fn list_attention(tx: &mut Tx, limit: u32) -> Result<Vec<AttentionItem>, Error> {
-    let failing = format!("WHERE state_rank >= {} ", state_rank(ReleaseState::Drifted));
-    let rows = sql(
-        "WITH failing AS (SELECT workload_id, workload_name, cluster_name, state_rank, state_since, message \
-                    FROM release ",
-    )
+    const COLUMNS: &str = "workload_id, workload_name, cluster_name, state_rank, state_since, message";
+    // The index of failing releases has no drifted ones: they are found by the counts of their workloads.
+    let failing = format!(
+        "SELECT {COLUMNS} FROM release WHERE state_rank >= {} UNION ALL \
+         SELECT {COLUMNS} FROM release WHERE state_rank = {drifted} AND workload_id IN \
+         (SELECT workload_id FROM release_count WHERE state_rank = {drifted} AND total > 0)",
+        state_rank(ReleaseState::Blocked),
+        drifted = state_rank(ReleaseState::Drifted),
+    );
+    let rows = sql("WITH failing AS (")
     .push(&failing)
-    .push("ORDER BY state_rank DESC, state_since LIMIT $1), ")
+    .push(" ORDER BY state_rank DESC, state_since LIMIT $1), ")
     .bind(SCANNED_MAX)
     .push(
         "numbered AS (SELECT failing.*, ROW_NUMBER() OVER \

@@ -104,11 +104,13 @@ async fn run_random_transaction(store: &Store, dice: &mut SeededRng, when: i64) 
 /// Asserts that all derived data equals what follows from the releases.
 async fn assert_derived_data(tx: &mut Tx) {
     let (mut all, mut per_cluster) = (ReleaseCounts::default(), BTreeMap::<_, ReleaseCounts>::new());
+    let mut last_known = BTreeMap::<_, ReleaseCounts>::new();
     for n in 1..=WORKLOADS {
         let releases = release::list_all_by_workload(tx, workload_id(n)).await.unwrap();
         let counts: ReleaseCounts = releases.iter().map(Release::state).collect();
         for one in &releases {
             per_cluster.entry(one.cluster()).or_default().add(one.state(), 1);
+            last_known.entry(one.cluster()).or_default().add(one.last_known_state(), 1);
         }
         let stored = release::counts_by_workload(tx, &[workload_id(n)]).await.unwrap();
         assert_eq!(stored[&workload_id(n)], counts);
@@ -125,8 +127,10 @@ async fn assert_derived_data(tx: &mut Tx) {
     assert_eq!(release::counts_all(tx).await.unwrap(), all);
     let ids: Vec<_> = (1..=CLUSTERS).map(cluster_id).collect();
     let counted = release::counts_by_cluster(tx, &ids).await.unwrap();
+    let counted_last = release::last_known_counts_by_cluster(tx, &ids).await.unwrap();
     for id in ids {
         assert_eq!(counted[&id], per_cluster.remove(&id).unwrap_or_default());
+        assert_eq!(counted_last[&id], last_known.remove(&id).unwrap_or_default());
     }
 }
 

@@ -4,12 +4,12 @@ use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseState;
-use domain::workload::WorkloadOrder;
+use domain::workload::{DeletionPolicy, WorkloadOrder};
 
 use super::databases::for_each_engine;
 use super::fixtures::{
-    at, cluster_id, insert_fleet, insert_full_fleet, project_id, release_id, release_report, some_cluster,
-    some_release, some_workload, workload_id,
+    at, cluster_id, complete_removal, insert_fleet, insert_full_fleet, project_id, release_id,
+    release_report, some_cluster, some_release, some_workload, workload_id,
 };
 use crate::sql::sql;
 use crate::{Error, Store, cluster, release, workload};
@@ -158,7 +158,7 @@ async fn lists_of_releases_are_filtered_by_state_and_name() {
 }
 
 #[tokio::test]
-async fn s1_19_workloads_are_paged_in_the_order_of_each_column_with_their_counts() {
+async fn s1_19_workloads_are_paged_worst_first_with_their_counts() {
     for_each_engine(|store| async move {
         insert_full_fleet(&store, 2, 7).await;
         let mut tx = store.write().await.unwrap();
@@ -169,23 +169,29 @@ async fn s1_19_workloads_are_paged_in_the_order_of_each_column_with_their_counts
                 .unwrap();
             release::update(&mut tx, &one).await.unwrap();
         }
-        sql("UPDATE workload SET updated_at = updated_at + 1 WHERE name = $1")
-            .bind_text("w-004")
-            .execute(&mut tx)
-            .await
-            .unwrap();
-        let mut healthy = release::get(&mut tx, release_id(4001)).await.unwrap().unwrap();
-        healthy.apply_report(&release_report(&healthy, Health::healthy()), at(1)).unwrap();
-        release::update(&mut tx, &healthy).await.unwrap();
-        let edits = "UPDATE workload SET published_revision = CASE name WHEN 'w-005' THEN 12 WHEN 'w-002' THEN NULL ELSE 3 END, \
-             namespace = CASE name WHEN 'w-007' THEN 'a' ELSE 'web' END";
-        sql(edits).execute(&mut tx).await.unwrap();
+        for (change, name) in [
+            ("UPDATE workload SET updated_at = updated_at + 1 WHERE name = $1", "w-004"),
+            ("UPDATE workload SET published_revision = 7 WHERE name = $1", "w-005"),
+            ("UPDATE workload SET published_revision = NULL WHERE name = $1", "w-000"),
+            ("UPDATE workload SET namespace = 'a' WHERE name = $1", "w-007"),
+        ] {
+            sql(change).bind_text(name).execute(&mut tx).await.unwrap();
+        }
+        // w-002 is healthy on one of two clusters, w-007 on its only one; it was removed from the other.
+        for n in [2001, 7001] {
+            let mut one = release::get(&mut tx, release_id(n)).await.unwrap().unwrap();
+            one.apply_report(&release_report(&one, Health::healthy()), at(1)).unwrap();
+            release::update(&mut tx, &one).await.unwrap();
+        }
+        let mut gone = release::get(&mut tx, release_id(7002)).await.unwrap().unwrap();
+        complete_removal(&mut gone, DeletionPolicy::Foreground, at(1));
+        release::update(&mut tx, &gone).await.unwrap();
         tx.commit().await.unwrap();
         for (order, expected) in [
-            (WorkloadOrder::LeastHealthy, "w-001 w-002 w-003 w-005 w-006 w-007 w-004 w-000"),
-            (WorkloadOrder::Revision, "w-005 w-000 w-001 w-003 w-004 w-006 w-007 w-002"),
-            (WorkloadOrder::Namespace, "w-007 w-000 w-001 w-002 w-003 w-004 w-005 w-006"),
             (WorkloadOrder::WorstFirst, "w-003 w-006 w-001 w-002 w-004 w-005 w-007 w-000"),
+            (WorkloadOrder::LeastHealthy, "w-001 w-003 w-004 w-005 w-006 w-002 w-007 w-000"),
+            (WorkloadOrder::Revision, "w-005 w-001 w-002 w-003 w-004 w-006 w-007 w-000"),
+            (WorkloadOrder::Namespace, "w-007 w-000 w-001 w-002 w-003 w-004 w-005 w-006"),
             (WorkloadOrder::Newest, "w-004 w-000 w-001 w-002 w-003 w-005 w-006 w-007"),
             (WorkloadOrder::Name, "w-000 w-001 w-002 w-003 w-004 w-005 w-006 w-007"),
         ] {

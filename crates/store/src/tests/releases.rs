@@ -5,7 +5,7 @@ use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
 use domain::release::stage::StageReason;
-use domain::release::{Reason, Release, ReleaseState, RenderOutcome, StageName, StageState};
+use domain::release::{Reason, Release, ReleaseState, RenderOutcome, StageName, StageState, SyncStatus};
 use domain::report::{ReleaseReport, ResourceStatus, StageReport, TransitionTimes};
 use domain::workload::{DeletionPolicy, Policies};
 
@@ -241,6 +241,38 @@ async fn failing_releases_are_listed_once_per_cause() {
             ]
         );
         assert_eq!(release::list_attention(&mut tx, 1).await.unwrap().len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn drifted_releases_are_listed_after_failing_ones_and_no_longer_once_they_are_reverted() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 2, 2).await;
+        let mut tx = store.write().await.unwrap();
+        let mut drifted = release::get(&mut tx, release_id(1001)).await.unwrap().unwrap();
+        drifted.apply_report(&release_report(&drifted, Health::healthy()), at(5)).unwrap();
+        let report = release_report(&drifted, Health::healthy());
+        drifted.apply_report(&ReleaseReport { sync: SyncStatus::Drifted, ..report.clone() }, at(6)).unwrap();
+        assert_eq!(drifted.state(), ReleaseState::Drifted);
+        let mut degraded = release::get(&mut tx, release_id(2002)).await.unwrap().unwrap();
+        let crash = Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "web crashes");
+        degraded.apply_report(&release_report(&degraded, crash), at(7)).unwrap();
+        release::update_many(&mut tx, &[drifted.clone(), degraded]).await.unwrap();
+        tx.commit().await.unwrap();
+        let listed = async || {
+            let mut tx = store.read().await.unwrap();
+            let items = release::list_attention(&mut tx, 10).await.unwrap();
+            items.into_iter().map(|one| (one.workload_name, one.state, one.since)).collect::<Vec<_>>()
+        };
+        let failing = ("w-002".to_owned(), ReleaseState::Degraded, at(7));
+        let drift = ("w-001".to_owned(), ReleaseState::Drifted, at(6));
+        assert_eq!(listed().await, [failing.clone(), drift]);
+        let mut tx = store.write().await.unwrap();
+        drifted.apply_report(&report, at(8)).unwrap();
+        release::update(&mut tx, &drifted).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(listed().await, [failing]);
     })
     .await;
 }

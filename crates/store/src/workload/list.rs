@@ -1,4 +1,6 @@
-//! Pages of workloads with their counts, in the order of a column.
+//! Pages of workloads with their counts, in one of several orders.
+
+use std::borrow::Cow;
 
 use domain::labels::Labels;
 use domain::page::{ListQuery, Page};
@@ -11,7 +13,6 @@ use domain::{ProjectId, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_page, decode_row};
 use crate::label::{self, LabelOwner};
-use crate::release::row::state_rank;
 use crate::sql::{Sql, like_pattern, sql};
 use crate::{Error, Tx, cursor, release};
 
@@ -20,16 +21,48 @@ const MAX_CHECKED_BYTES: i64 = 8 * 1024 * 1024;
 
 /// The draft is only checked: here if it has at most 64 KiB, because a page has up to 500 rows, else by [`check_large_drafts`].
 const SELECT: &str = "SELECT w.id, w.name, w.namespace, w.intent, w.published_revision, w.draft_changed, w.updated_by, \
-     w.updated_at, w.labels, CASE WHEN LENGTH(w.draft) <= 65536 THEN w.draft END AS draft, \
+     w.updated_at, w.order_value, w.labels, CASE WHEN LENGTH(w.draft) <= 65536 THEN w.draft END AS draft, \
      LENGTH(w.draft) AS draft_length";
-/// What a list is sorted by, beside the columns of the table. -1 ranks below every state: no release at all. The rank of the
-/// healthy state follows.
-const FROM: &str = " FROM (SELECT workload.*, COALESCE((SELECT MAX(c.state_rank) FROM release_count c \
-     WHERE c.workload_id = workload.id AND c.total > 0), -1) AS worst, \
-     COALESCE(workload.published_revision, 0) AS latest, \
-     COALESCE((SELECT CAST(SUM(c.total) AS BIGINT) FROM release_count c \
-     WHERE c.workload_id = workload.id AND c.state_rank > ";
-const OF_PROJECT: &str = "), 0) AS unhealthy FROM workload) w WHERE w.project_id = $1";
+/// The number by which an order sorts, the greatest first; -1 is below every other one.
+fn order_value(order: WorkloadOrder) -> Cow<'static, str> {
+    Cow::Borrowed(match order {
+        // Sorted by texts.
+        WorkloadOrder::Name | WorkloadOrder::Namespace => "CAST(0 AS BIGINT)",
+        WorkloadOrder::WorstFirst => {
+            "COALESCE((SELECT MAX(c.state_rank) FROM release_count c \
+             WHERE c.workload_id = workload.id AND c.total > 0), -1)"
+        }
+        WorkloadOrder::Newest => "workload.updated_at",
+        WorkloadOrder::Revision => "COALESCE(workload.published_revision, -1)",
+        WorkloadOrder::LeastHealthy => return Cow::Owned(unhealthy_share()),
+    })
+}
+
+/// The releases that are not healthy, of 1000 that are not gone.
+fn unhealthy_share() -> String {
+    let names = |states: fn(ReleaseState) -> bool| {
+        let names = ReleaseState::ALL.iter().copied().filter(|state| states(*state));
+        names.map(|state| format!("'{}'", state.as_str())).collect::<Vec<_>>().join(", ")
+    };
+    let (healthy, gone) = (names(|state| state == ReleaseState::Healthy), names(ReleaseState::is_gone));
+    format!(
+        "COALESCE((SELECT CAST(SUM(CASE WHEN c.state = {healthy} THEN 0 ELSE c.total END) AS BIGINT) * 1000 \
+         / CAST(SUM(c.total) AS BIGINT) FROM release_count c \
+         WHERE c.workload_id = workload.id AND c.total > 0 AND c.state NOT IN ({gone})), -1)"
+    )
+}
+
+/// The kind of the cursors of an order.
+const fn cursor_kind(order: WorkloadOrder) -> &'static str {
+    match order {
+        WorkloadOrder::Name => "workload",
+        WorkloadOrder::WorstFirst => "worst",
+        WorkloadOrder::Newest => "updated_at",
+        WorkloadOrder::LeastHealthy => "unhealthy",
+        WorkloadOrder::Revision => "revision",
+        WorkloadOrder::Namespace => "namespace",
+    }
+}
 
 /// One page of a project's workloads, filtered by part `q` of the name, label selector and release state.
 pub async fn list(
@@ -38,29 +71,30 @@ pub async fn list(
     query: &ListQuery,
     order: WorkloadOrder,
 ) -> Result<Page<WorkloadSummary>, Error> {
-    let total = push_filters(sql("SELECT COUNT(*)"), project, query)?.fetch_number(tx).await?;
-    let column = number_column(order);
-    let head = match column {
-        Some(column) => sql(SELECT).push(", w.").push(column).push(" AS sort_number"),
-        None => sql(SELECT),
-    };
-    let mut page = push_filters(head, project, query)?;
-    page = match column {
-        Some(column) => push_descending_order(page, query, column)?,
-        None if order == WorkloadOrder::Namespace => push_namespace_order(page, query)?,
-        None => push_name_order(page, query)?,
+    let count = push_filters(sql("SELECT COUNT(*)"), project, query, WorkloadOrder::Name)?;
+    let total = count.fetch_number(tx).await?;
+    let mut page = push_filters(sql(SELECT), project, query, order)?;
+    page = match order {
+        WorkloadOrder::Name => push_name_order(page, query)?,
+        WorkloadOrder::Namespace => push_namespace_order(page, query)?,
+        WorkloadOrder::WorstFirst
+        | WorkloadOrder::Newest
+        | WorkloadOrder::LeastHealthy
+        | WorkloadOrder::Revision => push_descending_order(page, query, cursor_kind(order))?,
     };
     let limit = query.limit();
     let rows = page.push(" LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
     let place = |row: &RowReader<'_>| {
-        let number = if column.is_some() { row.int("sort_number")? } else { 0 };
-        Ok((row.text("name")?, row.text("namespace").unwrap_or_default(), number))
+        let first = match order {
+            WorkloadOrder::Namespace => row.text("namespace")?,
+            _ => row.int("order_value")?.to_string(),
+        };
+        Ok((first, row.text("name")?))
     };
     let mut placed = decode_page(&rows, "workload", place, read_or_mark);
-    let next = cursor::truncate_page(&mut placed, limit, |((name, namespace, number), _)| match column {
-        Some(column) => cursor::encode(column, &[&number.to_string(), name]),
-        None if order == WorkloadOrder::Namespace => cursor::encode("namespace", &[namespace, name]),
-        None => cursor::encode("workload", &[name]),
+    let next = cursor::truncate_page(&mut placed, limit, |((first, name), _)| match order {
+        WorkloadOrder::Name => cursor::encode(cursor_kind(order), &[name]),
+        _ => cursor::encode(cursor_kind(order), &[first, name]),
     });
     let mut found: Vec<_> = placed.into_iter().filter_map(|(_, found)| found).collect();
     check_large_drafts(tx, &mut found).await?;
@@ -99,19 +133,17 @@ async fn check_large_drafts(tx: &mut Tx, rows: &mut [ListedRow]) -> Result<(), E
     Ok(())
 }
 
-/// The column by which an order lists the greatest number first; `None` if it is by a text.
-const fn number_column(order: WorkloadOrder) -> Option<&'static str> {
-    match order {
-        WorkloadOrder::Name | WorkloadOrder::Namespace => None,
-        WorkloadOrder::WorstFirst => Some("worst"),
-        WorkloadOrder::LeastHealthy => Some("unhealthy"),
-        WorkloadOrder::Revision => Some("latest"),
-        WorkloadOrder::Newest => Some("updated_at"),
+fn push_name_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
+    let after = cursor::decode(cursor_kind(WorkloadOrder::Name), 1, query.cursor.as_deref())?;
+    Ok(match after {
+        Some(after) => page.push(" AND w.name > ").push_bind(after[0].clone()),
+        None => page,
     }
+    .push(" ORDER BY w.name"))
 }
 
 fn push_namespace_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
-    let after = cursor::decode("namespace", 2, query.cursor.as_deref())?;
+    let after = cursor::decode(cursor_kind(WorkloadOrder::Namespace), 2, query.cursor.as_deref())?;
     Ok(match after {
         Some(after) => {
             let page = page.push(" AND (w.namespace > ").push_bind(after[0].clone());
@@ -123,35 +155,32 @@ fn push_namespace_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
     .push(" ORDER BY w.namespace, w.name"))
 }
 
-fn push_name_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
-    let after = cursor::decode("workload", 1, query.cursor.as_deref())?;
-    Ok(match after {
-        Some(after) => page.push(" AND w.name > ").push_bind(after[0].clone()),
-        None => page,
-    }
-    .push(" ORDER BY w.name"))
-}
-
-/// By the number in `column`, the greatest first, then by name. The cursor of such a list has the name of the column.
-fn push_descending_order(page: Sql, query: &ListQuery, column: &'static str) -> Result<Sql, Error> {
-    let after = cursor::decode(column, 2, query.cursor.as_deref())?;
+/// By [`order_value`], the greatest first, then by name. `kind` is that of the cursor.
+fn push_descending_order(page: Sql, query: &ListQuery, kind: &'static str) -> Result<Sql, Error> {
+    let after = cursor::decode(kind, 2, query.cursor.as_deref())?;
     Ok(match after {
         Some(after) => {
             let number = cursor::parse_number(&after[0])?;
-            let page = page.push(" AND (w.").push(column).push(" < ").push_bind(number);
-            let page = page.push(" OR (w.").push(column).push(" = ").push_bind(number);
+            let page = page.push(" AND (w.order_value < ").push_bind(number);
+            let page = page.push(" OR (w.order_value = ").push_bind(number);
             page.push(" AND w.name > ").push_bind(after[1].clone()).push("))")
         }
         None => page,
     }
-    .push(" ORDER BY w.")
-    .push(column)
-    .push(" DESC, w.name"))
+    .push(" ORDER BY w.order_value DESC, w.name"))
 }
 
-fn push_filters(head: Sql, project: ProjectId, query: &ListQuery) -> Result<Sql, Error> {
-    let healthy = state_rank(ReleaseState::Healthy).to_string();
-    let mut statement = head.push(FROM).push(&healthy).push(OF_PROJECT).bind_text(project);
+fn push_filters(
+    head: Sql,
+    project: ProjectId,
+    query: &ListQuery,
+    order: WorkloadOrder,
+) -> Result<Sql, Error> {
+    let mut statement = head
+        .push(" FROM (SELECT workload.*, ")
+        .push(&order_value(order))
+        .push(" AS order_value FROM workload) w WHERE w.project_id = $1")
+        .bind_text(project);
     if !query.q.trim().is_empty() {
         statement =
             statement.push(" AND w.name LIKE ").push_bind(like_pattern(&query.q)).push(" ESCAPE '\\'");

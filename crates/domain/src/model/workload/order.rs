@@ -14,9 +14,9 @@ pub enum WorkloadOrder {
     Name,
     /// By the most severe state among their releases, then by name.
     WorstFirst,
-    /// By the number of releases that run or should run and are not healthy, the greatest first, then by name.
+    /// By the share of healthy releases, the smallest first; those without releases last.
     LeastHealthy,
-    /// By the number of the published revision, the greatest first, then by name.
+    /// By the number of the published revision, the greatest first; those that were never published last.
     Revision,
     /// By namespace, then by name.
     Namespace,
