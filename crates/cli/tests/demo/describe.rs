@@ -1,7 +1,11 @@
 //! `describe` of a workload, a cluster and a group, and a cluster that waits to join.
 
+use domain::cluster::ClusterFacts;
+use wire::AgentClient;
+use wire::agent::{JoinTokenParts, RegisterRequest};
+
 use super::WAIT_TIMEOUT;
-use super::test_server::{TestServer, fixture_path};
+use super::test_server::{TestServer, fixture_path, wait_until};
 
 #[test]
 fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_events() {
@@ -44,4 +48,70 @@ fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_ev
     assert!(typo.exit_code == 1 && typo.stderr.contains("Did you mean \"eu-west-1\"?"), "{typo}");
     let kind = server.run_cli(&["describe", "pod", "web"]);
     assert!(kind.exit_code == 2 && kind.stderr.contains("can't be described"), "{kind}");
+}
+
+/// The longest part of the text that begins with `start` and consists of characters of tokens and addresses.
+fn find_word<'t>(text: &'t str, start: &str) -> &'t str {
+    let rest = &text[text.find(start).unwrap()..];
+    let is_other = |c: char| !c.is_ascii_alphanumeric() && !"_:/.-".contains(c);
+    rest.split(is_other).next().unwrap()
+}
+
+/// Sends the registration of an agent for a cluster of this name, with the token and the address of its manifests. The request waits
+/// for the decision in a thread.
+fn register_agent(server: &TestServer, cluster: &str) {
+    let install = server.run_cli(&["cluster", "install-manifest", cluster, "--namespaces", "shop"]);
+    assert_eq!(install.exit_code, 0, "{install}");
+    let token = find_word(&install.stdout, "flj_").to_owned();
+    let hub = find_word(&install.stdout, "https://").to_owned();
+    let authority = token.parse::<JoinTokenParts>().unwrap().authority;
+    let request = RegisterRequest {
+        token,
+        name: cluster.to_owned(),
+        csr: testkit::create_certificate_request(),
+        facts: ClusterFacts { kubernetes_version: "v1.36.3".to_owned(), ..ClusterFacts::default() },
+    };
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = AgentClient::new(&hub, wire::tls::pinned_config(&authority).unwrap()).unwrap();
+        // An error if the server is stopped meanwhile.
+        drop(runtime.block_on(client.register(&request)));
+    });
+}
+
+#[test]
+fn s0_16_a_cluster_that_waits_is_described_with_its_key_and_then_with_its_certificate_and_stages() {
+    let server = TestServer::start_new();
+    register_agent(&server, "edge-9");
+    let describe = || server.run_cli(&["describe", "cluster", "edge-9"]);
+    wait_until("the agent has registered", || describe().exit_code == 0);
+    let pending = describe();
+    for part in
+        ["state:              pending: its agent waits to join", "v1.36.3", "flotilla cluster accept edge-9"]
+    {
+        assert!(pending.stdout.contains(part), "{part}: {pending}");
+    }
+    let waiting = server.run_cli_json(&["cluster", "get", "edge-9", "-o", "json"]);
+    let key = waiting["fingerprint"].as_str().unwrap();
+    assert!(waiting["state"] == "pending" && pending.stdout.contains(key), "{waiting}");
+    let shown = server.run_cli(&["cluster", "get", "edge-9"]);
+    assert!(shown.stderr.contains("Compare the key with the agent's log"), "{shown}");
+
+    assert_eq!(server.run_cli(&["cluster", "accept", "edge-9"]).exit_code, 0);
+    wait_until("the waiting request has got the certificate", || describe().stdout.contains("valid until"));
+    let joined = describe();
+    for part in [
+        "certificate:        valid until ",
+        "certificate key:    ",
+        "joined:",
+        "Key compared and accepted  done",
+    ] {
+        assert!(joined.stdout.contains(part), "{part}: {joined}");
+    }
+    assert!(joined.stdout.contains(key), "{joined}");
+    let simulated = server.run_cli(&["describe", "cluster", "eu-west-1"]);
+    assert!(
+        !simulated.stdout.contains("certificate:") && !simulated.stdout.contains("joined:"),
+        "{simulated}"
+    );
 }
