@@ -29,6 +29,8 @@ pub struct ClusterView {
     pub permissions: AgentPermissions,
     /// The Helm releases that its agent reports.
     pub helm_releases: HelmReleases,
+    /// The names of the cluster groups that it is in.
+    pub groups: Vec<String>,
     /// The group of states by which its releases are filtered; empty for all.
     pub group: String,
     /// Whether the releases are not the first page.
@@ -52,6 +54,9 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
     let details = host::into_app_result(hub.get_cluster_details(&name, &query).await)?;
     let hub::ClusterDetails { mut summary, releases, pending_removals } = details;
+    let groups = host::into_app_result(hub.list_groups().await)?;
+    let groups =
+        groups.into_iter().filter(|one| one.contains(&summary.cluster)).map(|one| one.name).collect();
     let helm_releases = HelmReleases::from_facts(&summary.cluster.facts.namespaces);
     let permissions = AgentPermissions::from_facts(&summary.cluster.facts);
     let quotas = QuotaUses::from_facts(&summary.cluster.facts.namespaces);
@@ -63,6 +68,7 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
         namespaces,
         quotas,
         permissions,
+        groups,
         group,
         is_later_page,
         helm_releases,

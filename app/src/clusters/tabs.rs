@@ -58,7 +58,7 @@ pub fn ClusterTabs(
 
 /// The first tab: conditions, the worst releases, labels and taints; beside them capacity, onboarding and credentials.
 pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
-    let ClusterView { summary, quotas, mut releases, pending_removals, group, at, .. } = view;
+    let ClusterView { summary, quotas, groups, mut releases, pending_removals, group, at, .. } = view;
     let ClusterSummary { cluster, conditions, pending_facts, agent, .. } = summary;
     let facts = FactsToConfirm {
         cluster: cluster.name.clone(),
@@ -92,6 +92,7 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
                     <div class="stack">
                         <Scheduling name=name.clone() schedulable=cluster.schedulable taints=cluster.taints
                             revision=cluster.revision cordon=actions.cordon taint=actions.taint />
+                        {show_groups(groups)}
                     </div>
                 </div>
             </div>
@@ -101,6 +102,25 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
                 <Credentials name=name kind=cluster.kind agent=agent at=at />
             </aside>
         </div>
+    }
+    .into_any()
+}
+
+/// The groups that the cluster is in.
+fn show_groups(groups: Vec<String>) -> AnyView {
+    let content = if groups.is_empty() {
+        view! { <p class="text-3">"In no group."</p> }.into_any()
+    } else {
+        let link = |name: String| view! { <a class="link name" href=paths::group(&name)>{name.clone()}</a> };
+        view! { <p class="flex flex-wrap gap-3">{groups.into_iter().map(link).collect_view()}</p> }.into_any()
+    };
+    view! {
+        <section class="stack-sm" aria-labelledby="groups">
+            <h2 class="section" id="groups">
+                "Groups"
+            </h2>
+            {content}
+        </section>
     }
     .into_any()
 }

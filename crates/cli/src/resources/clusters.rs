@@ -1,11 +1,12 @@
 //! Lists and prints clusters.
 
-use domain::cluster::{Cluster, ClusterSummary, NamespaceFacts};
+use domain::cluster::{Cluster, ClusterFacts, ClusterSummary, NamespaceFacts, NodePool};
 use domain::condition::ConditionStatus;
 use domain::join::{
     CertificateState, ClusterAgent, ClusterCertificate, ClusterCondition, ClusterConditionType,
     OnboardingStage, Registration, RegistrationState,
 };
+use domain::quantity::Quantity;
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -164,6 +165,7 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
     fields.extend(pending_facts.iter().map(|fact| ("not confirmed", fact.to_string())));
     fields.extend([
         ("nodes", facts.nodes.map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string())),
+        ("allocatable", format_allocatable(facts)),
         ("schedulable", if cluster.schedulable { "yes" } else { "no" }.to_owned()),
     ]);
     for condition in conditions {
@@ -185,6 +187,17 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
         ("registered", cluster.created_at.to_string()),
     ]);
     fields
+}
+
+/// What the schedulable nodes offer; unknown without a list of nodes.
+fn format_allocatable(facts: &ClusterFacts) -> String {
+    if facts.nodes.is_none() {
+        return "unknown".to_owned();
+    }
+    let sum = |of: fn(&NodePool) -> Quantity| facts.node_pools.iter().map(of).sum::<Quantity>();
+    let schedulable: u32 = facts.node_pools.iter().map(|pool| pool.ready).sum();
+    let (cpu, memory) = (sum(|pool| pool.cpu), sum(|pool| pool.memory).format_bytes());
+    format!("{cpu} cores, {memory} on {schedulable} schedulable nodes; their use is not reported")
 }
 
 /// The fields of the agent of a cluster.
@@ -306,6 +319,24 @@ mod tests {
         let none = ClusterAgent { version: "1.0.0".to_owned(), stages: Vec::new(), certificate: None };
         let unknown = ("certificate", "unknown: none is stored".to_owned());
         assert_eq!(agent_fields(&none), [("agent version", "1.0.0".to_owned()), unknown]);
+    }
+
+    #[test]
+    fn resources_of_nodes_that_are_not_listed_are_unknown() {
+        let quantity = |text| Quantity::parse(text).unwrap();
+        let pool = |ready| NodePool {
+            nodes: 2,
+            ready,
+            cpu: quantity("4"),
+            memory: quantity("8Gi"),
+            ..NodePool::default()
+        };
+        let mut facts = ClusterFacts::default();
+        assert_eq!(format_allocatable(&facts), "unknown");
+        facts.nodes = Some(4);
+        facts.node_pools = vec![pool(1), pool(2)];
+        let expected = "8 cores, 16 GiB on 3 schedulable nodes; their use is not reported";
+        assert_eq!(format_allocatable(&facts), expected);
     }
 
     #[test]
