@@ -41,6 +41,14 @@ test("s0_3 every tab of a cluster has an address, and Back returns to the former
   await expect(page).toHaveURL(/\/clusters\/eu-west-1$/);
   await expect(row(page, "lighthouse")).toBeVisible();
 
+  // A part of the first tab is in sight also when the link is followed on another tab.
+  await tabs.getByRole("link", { name: "Access" }).click();
+  await expect(page.getByRole("region", { name: "What its agent may write" })).toBeVisible();
+  await page.setViewportSize({ width: 1280, height: 420 });
+  await chooseAction(page, "Edit labels");
+  await expect(page).toHaveURL(/\/clusters\/eu-west-1#labels$/);
+  await expect(page.getByRole("heading", { name: "Labels" })).toBeInViewport();
+
   // On a phone the row of tabs scrolls to the current one.
   await page.setViewportSize({ width: 390, height: 844 });
   await open(page, "/clusters/eu-west-1?tab=events");

@@ -46,6 +46,13 @@ pub fn ClusterPage() -> impl IntoView {
         |(name, (group, cursor), ..)| cluster_read(name, group, cursor),
     );
     Effect::new(move |_| id.set(data.get().and_then(Result::ok).map(|view| view.summary.cluster.id)));
+    // A link to a part of the first tab may have been followed on another tab.
+    Effect::new(move |former: Option<()>| {
+        shown_tab.track();
+        if former.is_some() {
+            live::page::show_fragment();
+        }
+    });
     view! {
         {move || view! { <Title text=name.get() /> }}
         <div class="stack">
