@@ -153,7 +153,7 @@ fn certificate_facts(certificate: ClusterCertificate, at: Timestamp, is_detailed
             </dd>
         }
     });
-    let renewal = (state == CertificateState::Valid || is_detailed).then(|| {
+    let renewal = state.is_valid().then(|| {
         view! {
             <dt>"Renewal"</dt>
             <dd>{time_to(renewal_at, at)}</dd>
@@ -264,6 +264,7 @@ mod tests {
         let page = render_credentials(Some(revoked), ClusterKind::Agent);
         assert!(page.contains("Revoked") && page.contains("accept the agent"), "{page}");
         assert!(!page.contains("Revoke…"), "nothing is left to revoke: {page}");
+        assert!(!page.contains("Renewal"), "{page}");
     }
 
     #[test]
