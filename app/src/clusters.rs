@@ -26,7 +26,10 @@ use crate::resource::create_resource;
 
 mod actions;
 mod adoption;
+mod agent_access;
+mod agent_permissions;
 mod annotations;
+mod capacity;
 mod change;
 mod cluster_resources;
 mod cluster_view;
@@ -46,6 +49,8 @@ mod page;
 mod registrations;
 mod releases;
 mod scheduling;
+mod stages;
+mod tabs;
 mod values;
 
 use registrations::{ClusterAccept, PendingRegistrations, RegistrationActions, RegistrationDialog};

@@ -2,6 +2,13 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+mod cluster_page;
+
+pub use cluster_page::{
+    ClusterTab, adoption_dialog, below_cluster_dialog, cluster, cluster_dialog, cluster_labels,
+    cluster_scheduling, cluster_tab,
+};
+
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -148,21 +155,6 @@ pub fn compare_revisions(name: &str, number: u32, other: u32) -> String {
 /// A step of the wizard by its slug: `source`, `placement`, `overrides`, `policies`.
 pub fn edit(name: &str, step: &str) -> String {
     format!("{}/edit/{}", workload(name), percent_encode(step))
-}
-
-/// A cluster.
-pub fn cluster(name: &str) -> String {
-    format!("{CLUSTERS}/{}", percent_encode(name))
-}
-
-/// A cluster with the dialog that adopts an installed Helm release.
-pub fn adoption_dialog(cluster: &str, namespace: &str, release: &str) -> String {
-    cluster_dialog(cluster, "adopt", &[("namespace", namespace), ("release", release)])
-}
-
-/// A cluster with a confirmation dialog open: `revoke` or `delete`; `label` or `taint` with the change to confirm.
-pub fn cluster_dialog(name: &str, question: &str, change: &[(&str, &str)]) -> String {
-    query(&query(&cluster(name), &[("dialog", question)]), change)
 }
 
 /// The sections of the settings.
@@ -333,16 +325,6 @@ pub fn switch_workload(tab: &str) -> String {
     query(SEARCH, &[("switch", tab)])
 }
 
-/// The cluster, at the part of its page about cordon and taints.
-pub fn cluster_scheduling(name: &str) -> String {
-    format!("{}#scheduling", cluster(name))
-}
-
-/// The cluster, at the part of its page about labels.
-pub fn cluster_labels(name: &str) -> String {
-    format!("{}#labels", cluster(name))
-}
-
 /// Sign in, then go on to `next`.
 pub fn sign_in(next: &str) -> String {
     query(SIGN_IN, &[("next", next)])
@@ -415,8 +397,6 @@ mod tests {
         let map = [
             CLUSTERS.to_owned(),
             cluster("edge-1"),
-            cluster_dialog("edge-1", "delete", &[]),
-            cluster_dialog("edge-1", "label", &[("set", "env=dev"), ("remove", "")]),
             join_token_dialog("01K"),
             rejection_dialog(CLUSTERS, "edge-1"),
             join_cluster("edge-1"),
@@ -430,8 +410,6 @@ mod tests {
             workload_from_chart("local/web", "1.0.0"),
             search("web"),
             switch_workload("history"),
-            cluster_scheduling("edge-1"),
-            cluster_labels("edge-1"),
             EVENTS.to_owned(),
             INCIDENTS.to_owned(),
             incident("01K"),
@@ -449,8 +427,6 @@ mod tests {
         insta::assert_snapshot!(map.join("\n"), @r"
         /clusters
         /clusters/edge-1
-        /clusters/edge-1?dialog=delete
-        /clusters/edge-1?dialog=label&set=env%3Ddev
         /join?revoke=01K
         /clusters?reject=edge-1
         /join?cluster=edge-1
@@ -464,8 +440,6 @@ mod tests {
         /workloads/new?chart=local%2Fweb&version=1.0.0
         /search?q=web
         /search?switch=history
-        /clusters/edge-1#scheduling
-        /clusters/edge-1#labels
         /events
         /incidents
         /incidents/01K

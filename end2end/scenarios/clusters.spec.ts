@@ -3,6 +3,58 @@
 import { accessible, chooseAction, expect, open, packChart, remove, row, signIn, test } from "./kit.js";
 import { Server } from "./server.js";
 
+/** The tabs of a cluster: the name, the tab in the address, and a region that only this tab has. */
+const TABS = [
+  ["Workloads", "workloads", "Helm releases"],
+  ["Resources", "resources", "API and classes"],
+  ["Config", "config", "Annotations"],
+  ["Access", "access", "What its agent may write"],
+] as const;
+
+test("s0_3 every tab of a cluster has an address, and Back returns to the former one", async ({ page }) => {
+  await open(page, "/clusters/eu-west-1");
+  const tabs = page.getByRole("navigation", { name: "Parts of this cluster" });
+  await expect(page.getByRole("region", { name: "Conditions" })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Capacity" })).toContainText(/\d of \d+ schedulable/);
+  await expect(page.getByRole("region", { name: "Capacity" }), "what is not reported is not zero").toContainText("use not reported");
+  await expect(page.getByRole("region", { name: "Credentials" })).toContainText("no certificate");
+  for (const [name, tab, region] of TABS) {
+    await tabs.getByRole("link", { name }).click();
+    await expect(page).toHaveURL(new RegExp(`/clusters/eu-west-1\\?tab=${tab}$`));
+    await expect(tabs.getByRole("link", { name })).toHaveAttribute("aria-current", "page");
+    await expect(page.getByRole("region", { name: region })).toBeVisible();
+    await expect(page.getByRole("region", { name: "Conditions" })).toHaveCount(0);
+  }
+  await page.goBack();
+  await expect(page.getByRole("region", { name: "Annotations" })).toBeVisible();
+  await tabs.getByRole("link", { name: "Events" }).click();
+  await expect(page.getByRole("link", { name: "All events of this cluster" })).toHaveAttribute("href", "/events?cluster=eu-west-1");
+
+  // The filter by state belongs to the tab of the workloads.
+  await tabs.getByRole("link", { name: "Workloads" }).click();
+  const workloads = page.getByRole("region", { name: "Workloads on this cluster" });
+  await expect(row(workloads, "lighthouse")).toContainText("Healthy");
+  await workloads.getByRole("link", { name: /^\d+ Healthy$/ }).click();
+  await expect(page).toHaveURL(/\?tab=workloads&state=healthy$/);
+  await expect(row(workloads, "lighthouse")).toBeVisible();
+  await tabs.getByRole("link", { name: "Overview" }).click();
+  await expect(page).toHaveURL(/\/clusters\/eu-west-1$/);
+  await expect(row(page, "lighthouse")).toBeVisible();
+
+  // A part of the first tab is in sight also when the link is followed on another tab.
+  await tabs.getByRole("link", { name: "Access" }).click();
+  await expect(page.getByRole("region", { name: "What its agent may write" })).toBeVisible();
+  await page.setViewportSize({ width: 1280, height: 420 });
+  await chooseAction(page, "Edit labels");
+  await expect(page).toHaveURL(/\/clusters\/eu-west-1#labels$/);
+  await expect(page.getByRole("heading", { name: "Labels" })).toBeInViewport();
+
+  // On a phone the row of tabs scrolls to the current one.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open(page, "/clusters/eu-west-1?tab=events");
+  await expect(tabs.getByRole("link", { name: "Events" })).toBeInViewport({ ratio: 1 });
+});
+
 test("s0_3 a cluster is cordoned and uncordoned, and the page says what that means", async ({ page }) => {
   await open(page, "/clusters/us-east-2");
   const scheduling = page.getByRole("region", { name: "Scheduling" });
@@ -64,7 +116,7 @@ test("s0_3 a taint by which a workload would leave is confirmed first, and the p
 
 test("s4_7 annotations and values are set, and an error in the values names its line and loses nothing", async ({ page, context, faults }) => {
   faults.expect(/409|412|422/);
-  await open(page, "/clusters/us-east-2");
+  await open(page, "/clusters/us-east-2?tab=config");
   const annotations = page.getByRole("region", { name: "Annotations" });
   await annotations.getByText("Set an annotation").click();
   await annotations.getByLabel("Key of an annotation to set").fill("example.com/owner");
@@ -90,7 +142,7 @@ test("s4_7 annotations and values are set, and an error in the values names its 
 
   // Another tab changes the values in the meantime; a change of something else is no conflict.
   const other = await context.newPage();
-  await open(other, "/clusters/us-east-2");
+  await open(other, "/clusters/us-east-2?tab=config");
   await expect(other.getByRole("region", { name: "Values", exact: true }).locator(".cm-content")).toContainText('cidr: "10.0.0.0/8"');
   await other.getByRole("region", { name: "Annotations" }).getByRole("button", { name: "Remove the annotation example.com/owner" }).click();
   await expect(row(annotations, "example.com/owner")).toHaveCount(0);
@@ -106,7 +158,7 @@ test("s4_7 annotations and values are set, and an error in the values names its 
 });
 
 test("s0_3 the Helm releases that an agent reports are listed with the workload that manages them", async ({ page }) => {
-  await open(page, "/clusters/eu-west-3");
+  await open(page, "/clusters/eu-west-3?tab=workloads");
   const releases = page.getByRole("region", { name: "Helm releases" });
   await expect(releases).toContainText("No Helm release in any namespace.");
 
@@ -129,7 +181,7 @@ test("s0_3 the Helm releases that an agent reports are listed with the workload 
     return [await post("", { name: "buoy", spec }), await post("/buoy:publish", {})];
   });
   expect(statuses.map((status) => Math.floor(status / 100))).toEqual([2, 2]);
-  await open(page, "/clusters/eu-west-3");
+  await open(page, "/clusters/eu-west-3?tab=workloads");
   await expect(row(releases, "buoy")).toContainText("deployed");
   await expect(row(releases, "buoy").getByRole("link", { name: "buoy" })).toHaveAttribute("href", "/workloads/buoy");
   await accessible(page, "a cluster with a Helm release");
@@ -254,6 +306,18 @@ test("s1_2 the features of a group are enabled, changed and disabled, and a lock
 test.describe("without script", () => {
   test.use({ javaScriptEnabled: false });
 
+  test("s0_3 every tab of a cluster is a link to a complete page", async ({ page }) => {
+    await page.goto("/clusters/eu-west-1");
+    const tabs = page.getByRole("navigation", { name: "Parts of this cluster" });
+    for (const [name, tab, region] of TABS) {
+      await tabs.getByRole("link", { name }).click();
+      await expect(page).toHaveURL(new RegExp(`\\?tab=${tab}$`));
+      await expect(page.getByRole("region", { name: region })).toBeVisible();
+    }
+    await tabs.getByRole("link", { name: "Events" }).click();
+    await expect(page.getByRole("link", { name: "All events of this cluster" })).toBeVisible();
+  });
+
   test("s0_3 a cordon, a taint with its question and a rejected annotation are plain form posts", async ({ page }) => {
     await page.goto("/clusters/eu-west-3");
     await page.getByRole("button", { name: "Cordon" }).click();
@@ -261,10 +325,19 @@ test.describe("without script", () => {
     await page.getByRole("button", { name: "Uncordon" }).click();
     await expect(page.getByRole("button", { name: "Cordon", exact: true })).toBeVisible();
 
+    await page.goto("/clusters/eu-west-3?tab=config");
     await page.getByText("Set an annotation").click();
     await page.getByLabel("Key of an annotation to set").fill("not a key");
     await page.getByRole("region", { name: "Annotations" }).getByRole("button", { name: "Set" }).click();
     await expect(page.getByRole("alert")).toContainText("is not an annotation key");
+
+    await page.goto("/clusters/eu-west-3?tab=config");
+    await page.getByText("Set an annotation").click();
+    await page.getByLabel("Key of an annotation to set").fill("example.com/owner");
+    await page.getByRole("region", { name: "Annotations" }).getByRole("button", { name: "Set" }).click();
+    await expect(page, "a form leads back to its tab").toHaveURL(/\/clusters\/eu-west-3\?tab=config$/);
+    await page.getByRole("button", { name: "Remove the annotation example.com/owner" }).click();
+    await expect(page.getByRole("button", { name: "Remove the annotation example.com/owner" })).toHaveCount(0);
 
     await page.goto("/clusters/us-east-1");
     await page.getByText("Set a taint").click();

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startAgent } from "./agent.js";
 import { ControlPlanes } from "./control-planes.js";
-import { chooseAction, expect, open, row, signUp, test } from "./kit.js";
+import { accessible, chooseAction, expect, open, row, signUp, test } from "./kit.js";
 import { readManifests } from "./manifests.js";
 import { Server } from "./server.js";
 
@@ -46,15 +46,33 @@ test("s0_16 an agent registers, its key is compared and accepted on the page, an
     await open(page, "/clusters");
     await expect(row(page, "edge-1")).toContainText("Online");
 
-    // Its certificates are revoked only after a question.
+    // The page of the cluster shows how it joined, and the certificate.
     await open(page, "/clusters/edge-1");
+    const joined = page.getByRole("region", { name: "How it joined" });
+    await expect(joined.getByRole("listitem").filter({ hasText: "Key compared and accepted" })).toContainText("by owner");
+    await expect(joined.getByRole("listitem").filter({ hasText: "Certificate issued" })).toContainText("ago");
+    const credentials = page.getByRole("region", { name: "Credentials" });
+    await expect(credentials).toContainText("Valid");
+    await expect(credentials).toContainText(/in \d+ (d|h)/);
+    await credentials.getByRole("link", { name: "Rotate" }).click();
+    await expect(page).toHaveURL(/\/clusters\/edge-1\?tab=access$/);
+    await expect(credentials).toContainText("generate new manifests for this name");
+    await expect(page.getByRole("region", { name: "What its agent may write" })).toContainText(/\d+ kinds/);
+    await accessible(page, "the access to a cluster with an agent");
+
+    // Its certificates are revoked only after a question, which leads to the state of the certificate.
     await chooseAction(page, "Revoke certificates…");
     const revocation = page.getByRole("dialog", { name: "Revoke the certificates of edge-1?" });
     await expect(revocation).toContainText("Its agent is disconnected at once and can't connect again.");
     await expect(revocation).toContainText("No workload has a release there.");
+    await accessible(page, "the question before a revocation");
     await revocation.getByRole("button", { name: "Revoke" }).click();
-    await expect(page).toHaveURL(/\/clusters\/edge-1$/);
+    await expect(page).toHaveURL(/\/clusters\/edge-1\?tab=access$/);
     await expect(revocation).toHaveCount(0);
+    await expect(credentials).toContainText("Revoked");
+    await expect(credentials).toContainText("Generate new manifests, apply them, and accept the agent.");
+    await expect(joined).toContainText("the certificates of the cluster were revoked");
+    await accessible(page, "a cluster whose certificates are revoked");
   } finally {
     await stopAgent();
     await context.close();

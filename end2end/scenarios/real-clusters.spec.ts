@@ -68,7 +68,7 @@ test("s1_5 s1_8 s1_23 a chart on three real clusters is upgraded while one is do
     const packed = join(folder, "beacon-1.0.0.tgz");
     writeFileSync(packed, chart("1.0.0").buffer);
     planes.installChart(0, "legacy", "signal", packed, "message=installed");
-    await open(page, "/clusters/eu-1");
+    await open(page, "/clusters/eu-1?tab=workloads");
     const releases = page.getByRole("region", { name: "Helm releases" });
     await expect(row(releases, "signal")).toContainText("deployed");
     await releases.getByRole("link", { name: "Adopt signal…" }).click();

@@ -67,7 +67,7 @@ fn show_dialog(
     cluster: &str,
     action: ServerAction<HelmReleaseAdopt>,
 ) -> AnyView {
-    let back = paths::cluster(cluster);
+    let back = paths::below_cluster_dialog(cluster, "adopt");
     let details = match found {
         Ok(details) => details,
         Err(error) => {

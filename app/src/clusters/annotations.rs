@@ -25,7 +25,7 @@ pub async fn cluster_annotate(
         .map_err(|finding| host::with_status(AppError::from_finding(finding)))?;
     let edit = ClusterPatch { annotations: [change].into(), ..ClusterPatch::default() };
     host::into_app_result(hub.edit_cluster(&actor, &name, edit, None).await)?;
-    leptos_axum::redirect(&paths::cluster(&name));
+    leptos_axum::redirect(&paths::cluster_tab(&name, paths::ClusterTab::Config));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! The resources of a cluster: its nodes, and the namespaces that have limits.
 
-use domain::cluster::{NamespaceFacts, NodePool};
+use domain::cluster::{ClusterFacts, NamespaceFacts, NodePool};
+use domain::quantity::Quantity;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,51 @@ pub fn Nodes(pools: Vec<NodePool>) -> impl IntoView {
     })
 }
 
+/// The version of the API, its kinds, and the classes that manifests can name.
+#[component]
+pub fn ClusterClasses(
+    /// The facts of the cluster.
+    facts: ClusterFacts,
+    /// Number of kinds that its API serves.
+    kinds: u32,
+    /// Its confirmed zones.
+    zones: Vec<String>,
+) -> impl IntoView {
+    let or_unknown = |text: String| {
+        let empty = if facts.is_reported() { "none" } else { "unknown: not reported yet" };
+        if text.is_empty() { empty.to_owned() } else { text }
+    };
+    let kinds = if kinds == 0 { "unknown: not reported yet".to_owned() } else { kinds.to_string() };
+    let zones = or_unknown(zones.join(", "));
+    let storage = or_unknown(format_classes(&facts.storage_classes, &facts.default_storage_class));
+    let ingress = or_unknown(format_classes(&facts.ingress_classes, &facts.default_ingress_class));
+    view! {
+        <section class="stack-sm" aria-labelledby="classes">
+            <h2 class="section" id="classes">
+                "API and classes"
+            </h2>
+            <dl class="pairs">
+                <dt>"Kinds"</dt>
+                <dd>{kinds}</dd>
+                <dt>"Zones"</dt>
+                <dd>{zones}</dd>
+                <dt>"Storage classes"</dt>
+                <dd class="mono break-all">{storage}</dd>
+                <dt>"Ingress classes"</dt>
+                <dd class="mono break-all">{ingress}</dd>
+            </dl>
+        </section>
+    }
+    .into_any()
+}
+
+/// The names of classes; the default class is marked.
+fn format_classes(names: &[String], default: &str) -> String {
+    let format_name =
+        |name: &String| if name == default { format!("{name} (default)") } else { name.clone() };
+    names.iter().map(format_name).collect::<Vec<_>>().join(", ")
+}
+
 /// The namespaces with a quota or a pod security level.
 #[component]
 pub fn NamespaceLimits(namespaces: LimitedNamespaces) -> impl IntoView {
@@ -114,39 +160,46 @@ pub fn NamespaceLimits(namespaces: LimitedNamespaces) -> impl IntoView {
     })
 }
 
-/// `requests.cpu 1.2 of 2, pods 3 of 10`; bytes in binary units.
+/// `requests.cpu 1.2 of 2, pods 3 of 10`; bytes in binary units. What is used may be unknown.
 fn format_remaining_quota(namespace: &NamespaceFacts) -> String {
     let parts = namespace.quotas.iter().flat_map(|quota| {
-        quota.remaining().map(|(resource, left)| {
-            let hard = quota.hard[resource];
-            let in_bytes = resource.contains("memory") || resource.contains("storage");
-            let format_amount = |amount: domain::quantity::Quantity| {
-                if in_bytes { amount.format_bytes() } else { amount.to_string() }
-            };
-            format!("{resource} {} of {}", format_amount(left), format_amount(hard))
+        quota.hard.iter().map(|(resource, hard)| {
+            let limit = format_amount(resource, *hard);
+            match quota.used.get(resource) {
+                Some(used) => format!("{resource} {} of {limit}", format_amount(resource, *hard - *used)),
+                None => format!("{resource} unknown of {limit}"),
+            }
         })
     });
     let parts: Vec<String> = parts.collect();
     if parts.is_empty() { "–".to_owned() } else { parts.join(", ") }
 }
 
+/// An amount of a resource, bytes in binary units.
+pub fn format_amount(resource: &str, amount: Quantity) -> String {
+    let in_bytes = resource.contains("memory") || resource.contains("storage");
+    if in_bytes { amount.format_bytes() } else { amount.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use domain::cluster::Quota;
-    use domain::quantity::Quantity;
 
     use super::*;
 
     #[test]
-    fn remaining_quota_is_formatted_in_readable_units() {
+    fn remaining_quota_is_formatted_in_readable_units_and_unknown_without_use() {
         let q = |text| Quantity::parse(text).unwrap();
         let quota = Quota {
             name: "web".into(),
             hard: [("pods".to_owned(), q("10")), ("requests.memory".to_owned(), q("2Gi"))].into(),
             used: [("requests.memory".to_owned(), q("512Mi"))].into(),
         };
-        let namespace = NamespaceFacts { quotas: vec![quota], ..NamespaceFacts::default() };
-        assert_eq!(format_remaining_quota(&namespace), "pods 10 of 10, requests.memory 1.5 GiB of 2 GiB");
+        let used = [("pods".to_owned(), q("4"))].into();
+        let counted = Quota { hard: [("pods".to_owned(), q("10"))].into(), used, ..Quota::default() };
+        let namespace = NamespaceFacts { quotas: vec![quota, counted], ..NamespaceFacts::default() };
+        let expected = "pods unknown of 10, requests.memory 1.5 GiB of 2 GiB, pods 6 of 10";
+        assert_eq!(format_remaining_quota(&namespace), expected);
         assert_eq!(format_remaining_quota(&NamespaceFacts::default()), "–");
     }
 

@@ -8,6 +8,8 @@ use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::agent_permissions::AgentPermissions;
+use super::capacity::QuotaUses;
 use super::cluster_resources::LimitedNamespaces;
 use super::helm_releases::HelmReleases;
 use crate::errors::AppResult;
@@ -21,8 +23,18 @@ pub struct ClusterView {
     pub kinds: u32,
     /// Its namespaces with limits.
     pub namespaces: LimitedNamespaces,
+    /// The use of its quotas.
+    pub quotas: QuotaUses,
+    /// What its agent may write.
+    pub permissions: AgentPermissions,
     /// The Helm releases that its agent reports.
     pub helm_releases: HelmReleases,
+    /// The names of the cluster groups that it is in.
+    pub groups: Vec<String>,
+    /// The group of states by which its releases are filtered; empty for all.
+    pub group: String,
+    /// Whether the releases are not the first page.
+    pub is_later_page: bool,
     /// Its releases, worst first.
     pub releases: Page<ReleaseView>,
     /// The workloads that are about to be removed from it.
@@ -38,16 +50,27 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
+    let is_later_page = cursor.is_some();
     let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
     let details = host::into_app_result(hub.get_cluster_details(&name, &query).await)?;
     let hub::ClusterDetails { mut summary, releases, pending_removals } = details;
+    let groups = host::into_app_result(hub.list_groups().await)?;
+    let groups =
+        groups.into_iter().filter(|one| one.contains(&summary.cluster)).map(|one| one.name).collect();
     let helm_releases = HelmReleases::from_facts(&summary.cluster.facts.namespaces);
+    let permissions = AgentPermissions::from_facts(&summary.cluster.facts);
+    let quotas = QuotaUses::from_facts(&summary.cluster.facts.namespaces);
     let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
     let namespaces = LimitedNamespaces::from_facts(std::mem::take(&mut summary.cluster.facts.namespaces));
     Ok(ClusterView {
         summary,
         kinds: u32::try_from(kinds).unwrap_or(u32::MAX),
         namespaces,
+        quotas,
+        permissions,
+        groups,
+        group,
+        is_later_page,
         helm_releases,
         releases,
         pending_removals,

@@ -5,29 +5,43 @@ use domain::condition::ConditionStatus;
 use domain::join::{ClusterCondition, ClusterConditionType};
 use leptos::prelude::*;
 
-use crate::components::{Age, Banner, StatusStyle, icon};
+use crate::components::{Age, Banner, StatusStyle};
 
 /// The conditions in the order in which they become true.
 #[component]
 pub fn Conditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl IntoView {
-    let one = move |condition: ClusterCondition| {
-        let (holds, fails) = labels(condition.kind);
-        let (style, mark, label) = match condition.status {
-            ConditionStatus::True => ("state state-quiet hue-healthy", "healthy", holds.to_owned()),
-            ConditionStatus::False => ("state state-broken hue-degraded", "degraded", fails.to_owned()),
+    let row = move |condition: ClusterCondition| {
+        let (name, _) = labels(condition.kind);
+        let look = match condition.status {
+            ConditionStatus::True => {
+                StatusStyle { icon: "healthy", hue: "hue-healthy", emphasis: "state-quiet" }
+            }
+            ConditionStatus::False => {
+                StatusStyle { icon: "degraded", hue: "hue-degraded", emphasis: "state-broken" }
+            }
             ConditionStatus::Unknown => {
-                ("state state-quiet hue-unknown", "unknown", format!("{holds}: unknown"))
+                StatusStyle { icon: "unknown", hue: "hue-unknown", emphasis: "state-quiet" }
             }
         };
+        let word = match condition.status {
+            ConditionStatus::True => "True",
+            ConditionStatus::False => "False",
+            ConditionStatus::Unknown => "Unknown",
+        };
         view! {
-            <li class="grid gap-0.5">
-                <span class=style>{icon(mark)} {label}</span>
-                <p class="text-2">
-                    {condition.message}
-                    {condition.since.map(|since| view! { " " <Age since=since at=at suffix=" ago" /> })}
-                </p>
-                {(!condition.hint.is_empty()).then(|| view! { <p>{condition.hint}</p> })}
-            </li>
+            <tr>
+                <th scope="row" class="cell-name">
+                    {name}
+                </th>
+                <td class="cell-state">{look.with_label(word)}</td>
+                <td data-label=condition.since.map(|_| "Since")>
+                    {condition.since.map(|since| view! { <Age since=since at=at suffix=" ago" /> })}
+                </td>
+                <td>
+                    <p>{condition.message}</p>
+                    {(!condition.hint.is_empty()).then(|| view! { <p class="text-ink">{condition.hint}</p> })}
+                </td>
+            </tr>
         }
     };
     (!conditions.is_empty()).then(|| {
@@ -36,9 +50,20 @@ pub fn Conditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl Into
                 <h2 class="section" id="conditions">
                     "Conditions"
                 </h2>
-                <ul class="stack-md">{conditions.into_iter().map(one).collect_view()}</ul>
+                <table class="table">
+                    <thead>
+                        <tr>
+                            <th scope="col">"Condition"</th>
+                            <th scope="col">"Now"</th>
+                            <th scope="col">"Since"</th>
+                            <th scope="col">"Detail"</th>
+                        </tr>
+                    </thead>
+                    <tbody>{conditions.into_iter().map(row).collect_view()}</tbody>
+                </table>
             </section>
         }
+        .into_any()
     })
 }
 

@@ -9,7 +9,7 @@ use crate::errors::AppResult;
 pub async fn cluster_revoke(name: String) -> AppResult<()> {
     use crate::{host, paths};
     host::into_app_result(host::hub()?.revoke_cluster(&host::actor()?, &name).await)?;
-    leptos_axum::redirect(&paths::cluster(&name));
+    leptos_axum::redirect(&paths::below_cluster_dialog(&name, "revoke"));
     Ok(())
 }
 

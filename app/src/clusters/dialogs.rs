@@ -136,7 +136,7 @@ fn count(names: &[String]) -> u32 {
 
 fn revoke_dialog(name: String, facts: QuestionFacts, actions: ClusterActions) -> AnyView {
     let action = actions.revoke;
-    let back = paths::cluster(&name);
+    let back = paths::below_cluster_dialog(&name, "revoke");
     let there = count(&facts.workloads);
     let (verb, them) = if there == 1 { ("keeps", "it") } else { ("keep", "them") };
     let effect = match there {

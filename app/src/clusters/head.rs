@@ -1,13 +1,16 @@
 //! The head of the page of a cluster: its name, whether it reports, and the actions on it as a whole.
 
 use domain::cluster::ClusterKind;
+use domain::release::ReleaseState;
 use leptos::prelude::*;
 
 use super::cluster_view::ClusterView;
 use super::demo::{FaultMenu, InjectDemoFault, choose_workload};
-use crate::components::{ClusterReachability, cluster_label, icon, render_selected};
+use crate::components::{
+    ClusterReachability, StateGroup, StatusStyle, cluster_label, icon, pluralize, render_selected,
+};
 use crate::live;
-use crate::paths;
+use crate::paths::{self, ClusterTab};
 use crate::resource::PageResource;
 
 /// The head. Its menus are rendered once, so that an update of the page does not close them.
@@ -43,8 +46,19 @@ fn show_name(name: String) -> AnyView {
 fn show_status(view: &ClusterView) -> AnyView {
     let cluster = &view.summary.cluster;
     let cordoned = (!cluster.schedulable).then(|| view! { <span class="tag">"cordoned"</span> });
+    let (failing, targeted) = (view.summary.counts.failing(), view.summary.counts.targeted());
+    let failing = (failing > 0).then(|| {
+        let base = paths::cluster_tab(&cluster.name, ClusterTab::Workloads);
+        let label = format!("{failing} of {} failing", pluralize(targeted, "release"));
+        view! {
+            <a href=paths::query(&base, &[("state", StateGroup::Failing.slug())])>
+                {StatusStyle::from_state(ReleaseState::Failed).with_label(label)}
+            </a>
+        }
+    });
     view! {
         {cluster_label(ClusterReachability::from(cluster), view.at)}
+        {failing}
         {cordoned}
     }
     .into_any()

@@ -48,7 +48,7 @@ pub async fn cluster_set_values(name: String, base: String, values: String) -> A
     }
     let edit = ClusterPatch { values: Some(values), ..ClusterPatch::default() };
     host::into_app_result(hub.edit_cluster(&actor, &name, edit, Some(cluster.revision)).await)?;
-    leptos_axum::redirect(&paths::cluster(&name));
+    leptos_axum::redirect(&paths::cluster_tab(&name, paths::ClusterTab::Config));
     Ok(())
 }
 

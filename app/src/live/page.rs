@@ -48,6 +48,8 @@ mod server {
     pub fn show_current_tab(_row: NodeRef<Nav>) {}
     /// Moves the focus to the image of a container in the form of a source.
     pub fn focus_image(_object: &str, _container: &str) {}
+    /// Scrolls to the element that the fragment of the address names.
+    pub fn show_fragment() {}
     /// Whether an event came from a field.
     pub fn is_field_event(_event: &FocusEvent) -> bool {
         false
@@ -175,6 +177,18 @@ mod browser {
             let Some(current) = current.and_then(|link| link.dyn_into::<HtmlElement>().ok()) else { return };
             let middle = current.offset_left() + current.offset_width() / 2;
             row.set_scroll_left(middle - row.offset_left() - row.client_width() / 2);
+        });
+    }
+
+    /// Scrolls to the element that the fragment of the address names, after a tab was replaced: the router looks for it before.
+    pub fn show_fragment() {
+        request_animation_frame(|| {
+            let fragment = web_sys::window().and_then(|window| window.location().hash().ok());
+            let target =
+                fragment.and_then(|hash| document()?.get_element_by_id(hash.trim_start_matches('#')));
+            if let Some(target) = target {
+                target.scroll_into_view();
+            }
         });
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::Timestamp;
+use domain::join::certificate_renewal_at;
 use rand::Rng as _;
 use tokio::sync::watch;
 use wire::AgentClient;
@@ -52,7 +53,7 @@ fn renewal_due_at(since: Timestamp, until: Timestamp) -> Timestamp {
         return since.plus_millis(i64::try_from(CLOCK_CHECK_INTERVAL.as_millis()).unwrap_or(i64::MAX));
     }
     let jitter = life / 20;
-    since.plus_millis(life * 2 / 3 + rand::rng().random_range(-jitter..=jitter))
+    certificate_renewal_at(since, until).plus_millis(rand::rng().random_range(-jitter..=jitter))
 }
 
 async fn wait_until(due: Timestamp, options: &AgentOptions) {

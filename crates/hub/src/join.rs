@@ -7,6 +7,7 @@ use domain::cluster::ClusterFacts;
 use domain::{ClusterId, JoinTokenId, Timestamp};
 
 mod accept;
+mod agent;
 mod authenticate;
 mod install;
 mod issue;
@@ -18,6 +19,7 @@ mod revoke;
 mod token;
 mod wait;
 
+pub(crate) use agent::load_cluster_agent;
 pub use authenticate::read_certificate_cluster;
 pub use install::InstallOptions;
 

@@ -70,6 +70,16 @@ pub async fn find_first(
     decode_row(row, "agent_certificate", read_row)
 }
 
+/// The newest certificate of this cluster, whatever its key is and whether it is valid or not.
+pub async fn find_newest(tx: &mut Tx, cluster: ClusterId) -> Result<Option<CertificateRecord>, Error> {
+    let row = select()
+        .push("WHERE cluster_id = $1 ORDER BY created_at DESC, serial DESC LIMIT 1")
+        .bind_text(cluster)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "agent_certificate", read_row)
+}
+
 /// The certificate of this cluster and key that expires last, if it expires after `until` and is not revoked.
 pub async fn find_valid(
     tx: &mut Tx,

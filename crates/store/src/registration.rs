@@ -84,6 +84,20 @@ pub async fn find_latest(
     decode_row(row, "registration", |row| Ok((read_row(row)?, row.opt_timestamp("decided_at")?)))
 }
 
+/// The newest registration of this cluster, with the time of its decision.
+pub async fn find_newest_by_cluster(
+    tx: &mut Tx,
+    cluster: ClusterId,
+) -> Result<Option<(Registration, Option<Timestamp>)>, Error> {
+    let row = table::select::<RegistrationRow<'_>>("r")
+        .push(", r.decided_at FROM registration r ")
+        .push("WHERE cluster_id = $1 ORDER BY requested_at DESC, fingerprint LIMIT 1")
+        .bind_text(cluster)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "registration", |row| Ok((read_row(row)?, row.opt_timestamp("decided_at")?)))
+}
+
 /// Every registration that was not accepted, oldest first, at most 500.
 pub async fn list_not_accepted(tx: &mut Tx) -> Result<Vec<Registration>, Error> {
     let rows =

@@ -45,6 +45,7 @@ use std::time::Duration;
 pub use control_plane::{ControlPlane, ControlPlaneOptions};
 pub use corpus::{CORPUS_VAR, find_corpus};
 pub use http_server::{HttpRequest, HttpResponse, HttpServer};
+pub use pki::create_certificate_request;
 pub use pod_fault::PodFault;
 pub use processes::{RunningProcess, find_processes};
 pub use reserved_port::ReservedPort;

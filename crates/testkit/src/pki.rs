@@ -33,3 +33,10 @@ pub(crate) fn write_certificates(home: &Path) -> String {
     }
     certificate
 }
+
+/// A certificate request with a new key, as PEM, as an agent sends it. The key is dropped: only the request is used.
+pub fn create_certificate_request() -> String {
+    let key = KeyPair::generate().expect("a key pair");
+    let request = CertificateParams::default().serialize_request(&key).expect("a certificate request");
+    request.pem().expect("a certificate request as PEM")
+}

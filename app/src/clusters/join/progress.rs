@@ -2,14 +2,15 @@
 
 use domain::Timestamp;
 use domain::authorization::UserAction;
-use domain::join::{Onboarding, OnboardingStage, OnboardingStageName, OnboardingState, Registration};
+use domain::join::{Onboarding, OnboardingStageName, OnboardingState, Registration};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::JoinAddress;
 use crate::clusters::registrations::{RegistrationActions, rejection_link};
+use crate::clusters::stages::show_stage;
 use crate::components::error::action_error;
-use crate::components::{Age, Banner, CopyLine, StatusStyle, icon, icon_sized, render_resource};
+use crate::components::{Banner, CopyLine, StatusStyle, icon, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
@@ -88,33 +89,6 @@ fn show_progress(view: OnboardingView, address: &JoinAddress, decide: Registrati
         </noscript>
     }
     .into_any()
-}
-
-fn show_stage(stage: OnboardingStage, at: Timestamp) -> impl IntoView {
-    let (class, mark, hue) = match stage.state {
-        OnboardingState::Done => ("stage-done", "stage-done", "hue-unknown"),
-        OnboardingState::Waiting => ("stage-now", "progressing", "hue-progressing"),
-        OnboardingState::Failed => ("stage-now", "failed", "hue-degraded"),
-        OnboardingState::Pending => ("stage-later", "stage-later", "hue-unknown"),
-    };
-    let is_current = class == "stage-now";
-    let suffix = if stage.state == OnboardingState::Waiting { "" } else { " ago" };
-    let since = stage.since.map(|since| view! { <Age since=since at=at suffix=suffix /> });
-    let limit = (stage.state == OnboardingState::Waiting).then_some("; no time limit");
-    let hint =
-        (is_current && !stage.hint.is_empty()).then(|| view! { <p class="meta">{stage.hint.clone()}</p> });
-    view! {
-        <li class=format!("stage {class} {hue}") aria-current=is_current.then_some("step")>
-            {icon_sized(mark, "icon icon-16")}
-            <div class="stage-main">
-                <span class="stage-word">{stage.name.label()}</span>
-                " "
-                <span class="stage-fact">{stage.message.clone()}{limit}</span>
-                {hint}
-            </div>
-            <span class="stage-end">{since}</span>
-        </li>
-    }
 }
 
 /// The key to compare with the log of the agent, what the agent reported, and the two decisions.

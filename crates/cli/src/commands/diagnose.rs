@@ -334,6 +334,7 @@ mod tests {
             counts: ReleaseCounts::default(),
             conditions: Vec::new(),
             pending_facts: Vec::new(),
+            agent: None,
         }
     }
 

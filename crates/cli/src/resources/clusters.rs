@@ -1,8 +1,12 @@
 //! Lists and prints clusters.
 
-use domain::cluster::{Cluster, ClusterSummary, NamespaceFacts};
+use domain::cluster::{Cluster, ClusterFacts, ClusterSummary, NamespaceFacts, NodePool};
 use domain::condition::ConditionStatus;
-use domain::join::{ClusterCondition, ClusterConditionType, Registration, RegistrationState};
+use domain::join::{
+    CertificateState, ClusterAgent, ClusterCertificate, ClusterCondition, ClusterConditionType,
+    OnboardingStage, Registration, RegistrationState,
+};
+use domain::quantity::Quantity;
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -138,7 +142,7 @@ pub fn registration_fields(waiting: &Registration) -> Vec<(&'static str, String)
 
 /// The fields of a cluster.
 pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
-    let ClusterSummary { cluster, counts, conditions, pending_facts } = summary;
+    let ClusterSummary { cluster, counts, conditions, pending_facts, agent } = summary;
     let facts = &cluster.facts;
     let mut fields =
         vec![("name", cluster.name.clone()), ("connectivity", cluster.connectivity.as_str().to_owned())];
@@ -161,6 +165,7 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
     fields.extend(pending_facts.iter().map(|fact| ("not confirmed", fact.to_string())));
     fields.extend([
         ("nodes", facts.nodes.map_or_else(|| "unknown".to_owned(), |nodes| nodes.to_string())),
+        ("allocatable", format_allocatable(facts)),
         ("schedulable", if cluster.schedulable { "yes" } else { "no" }.to_owned()),
     ]);
     for condition in conditions {
@@ -171,6 +176,7 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
         };
         fields.push((condition.kind.as_str(), format!("{word}: {}", condition.message)));
     }
+    fields.extend(agent.iter().flat_map(agent_fields));
     fields.extend([
         ("labels", format_labels(cluster)),
         ("taints", format_taints(cluster)),
@@ -181,6 +187,62 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
         ("registered", cluster.created_at.to_string()),
     ]);
     fields
+}
+
+/// What the schedulable nodes offer; unknown without a list of nodes.
+fn format_allocatable(facts: &ClusterFacts) -> String {
+    if facts.nodes.is_none() {
+        return "unknown".to_owned();
+    }
+    let sum = |of: fn(&NodePool) -> Quantity| facts.node_pools.iter().map(of).sum::<Quantity>();
+    let schedulable: u32 = facts.node_pools.iter().map(|pool| pool.ready).sum();
+    let (cpu, memory) = (sum(|pool| pool.cpu), sum(|pool| pool.memory).format_bytes());
+    format!("{cpu} cores, {memory} on {schedulable} schedulable nodes; their use is not reported")
+}
+
+/// The fields of the agent of a cluster.
+fn agent_fields(agent: &ClusterAgent) -> Vec<(&'static str, String)> {
+    let mut fields = vec![("agent version", or_unknown(&agent.version))];
+    let Some(certificate) = &agent.certificate else {
+        fields.push(("certificate", "unknown: none is stored".to_owned()));
+        return fields;
+    };
+    fields.push(("certificate", describe_certificate(certificate)));
+    if !certificate.hint().is_empty() {
+        fields.push(("next", certificate.hint().to_owned()));
+    }
+    fields.push(("certificate key", certificate.fingerprint.clone()));
+    fields
+}
+
+/// Whether a certificate is valid, until when, and when it is renewed.
+fn describe_certificate(certificate: &ClusterCertificate) -> String {
+    let ClusterCertificate { renewal_at, expires_at, revoked_at, .. } = certificate;
+    match certificate.state {
+        CertificateState::Valid => {
+            format!("valid until {expires_at}, renewed by its agent about {renewal_at}")
+        }
+        CertificateState::RenewalOverdue => {
+            format!("valid until {expires_at}; its renewal is overdue since {renewal_at}")
+        }
+        CertificateState::Expired => format!("expired at {expires_at}"),
+        CertificateState::Revoked => match revoked_at {
+            Some(at) => format!("revoked at {at}"),
+            None => "revoked".to_owned(),
+        },
+    }
+}
+
+/// The stages in which a cluster joins.
+pub fn stage_table(stages: &[OnboardingStage]) -> Table {
+    let now = clock::now();
+    let mut table = Table::new(&["STAGE", "STATE", "SINCE", "MESSAGE"]);
+    for stage in stages {
+        let since = stage.since.map(|since| clock::format_age(since, now)).unwrap_or_default();
+        let row = table.add_row().text(stage.name.label()).text(stage.state.as_str());
+        row.text(since).text(&stage.message);
+    }
+    table
 }
 
 fn or_unknown(text: &str) -> String {
@@ -228,9 +290,54 @@ fn format_taints(cluster: &Cluster) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::Timestamp;
     use domain::cluster::HelmReleaseFacts;
+    use domain::join::CertificateValidity;
 
     use super::*;
+
+    #[test]
+    fn a_certificate_that_is_not_valid_says_since_when_and_what_to_do() {
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
+        let fields = |revoked_at, now| {
+            let validity = CertificateValidity { issued_at: at(0), expires_at: at(60), revoked_at };
+            let certificate = ClusterCertificate::new("1".to_owned(), "ab".to_owned(), validity, at(now));
+            let agent =
+                ClusterAgent { version: String::new(), stages: Vec::new(), certificate: Some(certificate) };
+            agent_fields(&agent)
+        };
+        let text = |revoked_at, now| fields(revoked_at, now)[1].1.clone();
+        let valid =
+            "valid until 1970-01-01T00:01:00.000Z, renewed by its agent about 1970-01-01T00:00:40.000Z";
+        assert_eq!(text(None, 1), valid);
+        assert!(text(None, 50).ends_with("; its renewal is overdue since 1970-01-01T00:00:40.000Z"));
+        assert_eq!(text(None, 61), "expired at 1970-01-01T00:01:00.000Z");
+        assert_eq!(text(Some(at(5)), 61), "revoked at 1970-01-01T00:00:05.000Z");
+        let names = |now| fields(None, now).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(1), ["agent version", "certificate", "certificate key"]);
+        assert_eq!(names(61), ["agent version", "certificate", "next", "certificate key"]);
+        let none = ClusterAgent { version: "1.0.0".to_owned(), stages: Vec::new(), certificate: None };
+        let unknown = ("certificate", "unknown: none is stored".to_owned());
+        assert_eq!(agent_fields(&none), [("agent version", "1.0.0".to_owned()), unknown]);
+    }
+
+    #[test]
+    fn resources_of_nodes_that_are_not_listed_are_unknown() {
+        let quantity = |text| Quantity::parse(text).unwrap();
+        let pool = |ready| NodePool {
+            nodes: 2,
+            ready,
+            cpu: quantity("4"),
+            memory: quantity("8Gi"),
+            ..NodePool::default()
+        };
+        let mut facts = ClusterFacts::default();
+        assert_eq!(format_allocatable(&facts), "unknown");
+        facts.nodes = Some(4);
+        facts.node_pools = vec![pool(1), pool(2)];
+        let expected = "8 cores, 16 GiB on 3 schedulable nodes; their use is not reported";
+        assert_eq!(format_allocatable(&facts), expected);
+    }
 
     #[test]
     fn helm_releases_that_are_not_reported_are_not_none() {

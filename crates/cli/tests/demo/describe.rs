@@ -2,20 +2,10 @@
 
 use domain::cluster::ClusterFacts;
 use wire::AgentClient;
-use wire::agent::{JoinTokenParts, RegisterRequest, RegisterResponse};
+use wire::agent::{JoinTokenParts, RegisterRequest};
 
 use super::WAIT_TIMEOUT;
 use super::test_server::{TestServer, fixture_path, wait_until};
-
-/// A request for a certificate, of which the hub uses the public key.
-const CERTIFICATE_REQUEST: &str = "-----BEGIN CERTIFICATE REQUEST-----
-MIHLMHMCAQAwETEPMA0GA1UEAwwGZWRnZS05MFkwEwYHKoZIzj0CAQYIKoZIzj0D
-AQcDQgAEDWHCBowMJjDmFYiNKhTpJnbC2mLr84fiu7ma/thThOxpflaACvMsK3MW
-Ze2AxZNxitukmPxO6oCFvyElnSaxOaAAMAoGCCqGSM49BAMCA0gAMEUCIBb63W2j
-XE4bys9RNav9irAd19no6djg6L/D1aIRcDx1AiEArucaF2fEcBJCw2AzuwNcQAdo
-oQqXJS8rseVBMCcPP0k=
------END CERTIFICATE REQUEST-----
-";
 
 #[test]
 fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_events() {
@@ -60,52 +50,68 @@ fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_ev
     assert!(kind.exit_code == 2 && kind.stderr.contains("can't be described"), "{kind}");
 }
 
-/// Registers an agent for a cluster, in a thread that ends when a user has decided; whether it was accepted.
-fn register(server: &TestServer, cluster: &str) -> std::thread::JoinHandle<bool> {
-    let created = server.run_cli_json(&["cluster", "token", "create", "--name", cluster, "-o", "json"]);
-    let text = |field: &str| created[field].as_str().unwrap().to_owned();
-    let (hub, token) = (text("hub"), text("token"));
+/// The longest part of the text that begins with `start` and consists of characters of tokens and addresses.
+fn find_word<'t>(text: &'t str, start: &str) -> &'t str {
+    let rest = &text[text.find(start).unwrap()..];
+    let is_other = |c: char| !c.is_ascii_alphanumeric() && !"_:/.-".contains(c);
+    rest.split(is_other).next().unwrap()
+}
+
+/// Sends the registration of an agent for a cluster of this name, with the token and the address of its manifests. The request waits
+/// for the decision in a thread.
+fn register_agent(server: &TestServer, cluster: &str) {
+    let install = server.run_cli(&["cluster", "install-manifest", cluster, "--namespaces", "shop"]);
+    assert_eq!(install.exit_code, 0, "{install}");
+    let token = find_word(&install.stdout, "flj_").to_owned();
+    let hub = find_word(&install.stdout, "https://").to_owned();
     let authority = token.parse::<JoinTokenParts>().unwrap().authority;
     let request = RegisterRequest {
         token,
         name: cluster.to_owned(),
-        csr: CERTIFICATE_REQUEST.to_owned(),
+        csr: testkit::create_certificate_request(),
         facts: ClusterFacts { kubernetes_version: "v1.36.3".to_owned(), ..ClusterFacts::default() },
     };
     std::thread::spawn(move || {
-        let tls = wire::tls::pinned_config(&authority).unwrap();
-        let client = AgentClient::new(&hub, tls).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            loop {
-                match client.register(&request).await {
-                    Ok(RegisterResponse::Pending { .. }) => {}
-                    decided => return decided.is_ok(),
-                }
-            }
-        })
-    })
+        let client = AgentClient::new(&hub, wire::tls::pinned_config(&authority).unwrap()).unwrap();
+        // An error if the server is stopped meanwhile.
+        drop(runtime.block_on(client.register(&request)));
+    });
 }
 
 #[test]
-fn a_cluster_that_waits_to_join_is_shown_with_its_key_and_the_command_that_accepts_it() {
+fn s0_16_a_cluster_that_waits_is_described_with_its_key_and_then_with_its_certificate_and_stages() {
     let server = TestServer::start_new();
-    let agent = register(&server, "edge-9");
-    wait_until("the agent waits to join", || server.run_cli(&["cluster", "get", "edge-9"]).exit_code == 0);
+    register_agent(&server, "edge-9");
+    let describe = || server.run_cli(&["describe", "cluster", "edge-9"]);
+    wait_until("the agent has registered", || describe().exit_code == 0);
+    let pending = describe();
+    for part in
+        ["state:              pending: its agent waits to join", "v1.36.3", "flotilla cluster accept edge-9"]
+    {
+        assert!(pending.stdout.contains(part), "{part}: {pending}");
+    }
+    let waiting = server.run_cli_json(&["cluster", "get", "edge-9", "-o", "json"]);
+    let key = waiting["fingerprint"].as_str().unwrap();
+    assert!(waiting["state"] == "pending" && pending.stdout.contains(key), "{waiting}");
     let shown = server.run_cli(&["cluster", "get", "edge-9"]);
-    let document = server.run_cli_json(&["cluster", "get", "edge-9", "-o", "json"]);
-    let key = document["fingerprint"].as_str().unwrap();
-    for part in ["pending: its agent waits to join", key, "v1.36.3"] {
-        assert!(shown.stdout.contains(part), "{part}: {shown}");
+    assert!(shown.stderr.contains("Compare the key with the agent's log"), "{shown}");
+
+    assert_eq!(server.run_cli(&["cluster", "accept", "edge-9"]).exit_code, 0);
+    wait_until("the waiting request has got the certificate", || describe().stdout.contains("valid until"));
+    let joined = describe();
+    for part in [
+        "certificate:        valid until ",
+        "certificate key:    ",
+        "joined:",
+        "Key compared and accepted  done",
+    ] {
+        assert!(joined.stdout.contains(part), "{part}: {joined}");
     }
-    assert!(shown.stderr.contains("flotilla cluster accept edge-9"), "{shown}");
-    let described = server.run_cli(&["describe", "cluster", "edge-9"]);
-    assert_eq!(described.exit_code, 0, "{described}");
-    for part in ["pending: its agent waits to join", key, "flotilla cluster accept edge-9"] {
-        assert!(described.stdout.contains(part), "{part}: {described}");
-    }
-    let rejected = server.run_cli(&["cluster", "reject", "edge-9", "--yes"]);
-    assert_eq!(rejected.exit_code, 0, "{rejected}");
-    assert!(!agent.join().unwrap(), "a rejected agent gets no certificate");
-    assert_eq!(server.run_cli(&["cluster", "get", "edge-9"]).exit_code, 1, "it is no longer pending");
+    assert!(joined.stdout.contains(key), "{joined}");
+    let simulated = server.run_cli(&["describe", "cluster", "eu-west-1"]);
+    assert!(
+        !simulated.stdout.contains("certificate:") && !simulated.stdout.contains("joined:"),
+        "{simulated}"
+    );
 }

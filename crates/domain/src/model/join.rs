@@ -9,11 +9,16 @@ use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity};
 use crate::model::condition::ConditionStatus;
 
+mod agent;
 mod api_server;
 mod facts_confirmed;
 mod onboarding;
 mod token;
 
+pub use agent::{
+    CertificateState, CertificateValidity, ClusterAgent, ClusterCertificate, certificate_renewal_at,
+    evaluate_cluster_agent,
+};
 pub use onboarding::{
     Onboarding, OnboardingRecords, OnboardingStage, OnboardingStageName, OnboardingState, evaluate_onboarding,
 };

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use domain::ClusterId;
 use domain::cluster::{Cluster, ClusterSummary};
 use domain::join;
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
 use domain::rollup::ReleaseCounts;
+use domain::{ClusterId, Timestamp};
 
 use super::{ClusterDetails, load_cluster};
+use crate::join::load_cluster_agent;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -26,7 +27,7 @@ impl Hub {
             let counts = counts.get(&cluster.id).cloned().unwrap_or_default();
             let conditions = join::cluster_conditions(&cluster, joinings.get(&cluster.id));
             let pending_facts = cluster.pending_facts();
-            ClusterSummary { cluster, counts, conditions, pending_facts }
+            ClusterSummary { cluster, counts, conditions, pending_facts, agent: None }
         }))
     }
 
@@ -34,7 +35,7 @@ impl Hub {
     pub async fn get_cluster(&self, name: &str) -> Result<ClusterSummary, Error> {
         let mut tx = self.read().await?;
         let found = load_cluster(&mut tx, name).await?;
-        load_summary(&mut tx, found).await
+        load_summary(&mut tx, found, self.clock().now()).await
     }
 
     /// One cluster, one page of the releases on it and its pending removals, from one read transaction.
@@ -43,7 +44,8 @@ impl Hub {
         let found = load_cluster(&mut tx, name).await?;
         let releases = load_releases(&mut tx, &found, query).await?;
         let pending_removals = store::pending_removal::list_by_cluster(&mut tx, found.id).await?;
-        Ok(ClusterDetails { summary: load_summary(&mut tx, found).await?, releases, pending_removals })
+        let summary = load_summary(&mut tx, found, self.clock().now()).await?;
+        Ok(ClusterDetails { summary, releases, pending_removals })
     }
 
     /// One page of the releases on a cluster, worst first; without resources.
@@ -58,14 +60,19 @@ impl Hub {
     }
 }
 
-async fn load_summary(tx: &mut store::Tx, found: Cluster) -> Result<ClusterSummary, Error> {
+async fn load_summary(tx: &mut store::Tx, found: Cluster, now: Timestamp) -> Result<ClusterSummary, Error> {
     let with_facts = store::cluster::get_many_with_facts(tx, &[found.id]).await?.pop();
     let counts = store::release::counts_by_cluster(tx, &[found.id]).await?;
     let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
-    let joinings = store::certificate::list_join_statuses(tx, &[found.id]).await?;
-    let conditions = join::cluster_conditions(&found, joinings.get(&found.id));
+    let joining = store::certificate::list_join_statuses(tx, &[found.id]).await?.remove(&found.id);
+    let conditions = join::cluster_conditions(&found, joining.as_ref());
     let pending_facts = found.pending_facts();
-    Ok(ClusterSummary { cluster: with_facts.unwrap_or(found), counts, conditions, pending_facts })
+    let agent = match joining {
+        Some(joining) => Some(load_cluster_agent(tx, &found, joining, now).await?),
+        None => None,
+    };
+    let cluster = with_facts.unwrap_or(found);
+    Ok(ClusterSummary { cluster, counts, conditions, pending_facts, agent })
 }
 
 async fn load_releases(

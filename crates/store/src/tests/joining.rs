@@ -90,7 +90,10 @@ async fn one_key_is_pending_per_name_until_it_is_decided() {
             ..first
         };
         assert!(registration::record_decision(&mut tx, &accepted, at(1)).await.unwrap());
-        assert_eq!(registration::get_by_fingerprint(&mut tx, "a").await.unwrap(), Some(accepted));
+        assert_eq!(registration::get_by_fingerprint(&mut tx, "a").await.unwrap().as_ref(), Some(&accepted));
+        let newest = registration::find_newest_by_cluster(&mut tx, cluster_id(1)).await.unwrap();
+        assert_eq!(newest, Some((accepted, Some(at(1)))));
+        assert_eq!(registration::find_newest_by_cluster(&mut tx, cluster_id(2)).await.unwrap(), None);
         assert_eq!(registration::count_pending(&mut tx).await.unwrap(), 0);
         registration::save(&mut tx, &pending_registration("b", "edge-1"), "csr").await.unwrap();
         let taken = registration::save(&mut tx, &pending_registration("c", "edge-1"), "csr").await;
@@ -107,6 +110,14 @@ async fn certificates_expire_are_revoked_and_are_deleted_with_their_cluster() {
         let (one, other) = (certificate("01", 1), certificate("02", 2));
         certificate::insert(&mut tx, &one).await.unwrap();
         certificate::insert(&mut tx, &other).await.unwrap();
+        let renewed = CertificateRecord {
+            fingerprint: "next key".to_owned(),
+            created_at: at(500),
+            ..certificate("03", 2)
+        };
+        certificate::insert(&mut tx, &renewed).await.unwrap();
+        assert_eq!(certificate::find_newest(&mut tx, cluster_id(1)).await.unwrap().as_ref(), Some(&one));
+        assert_eq!(certificate::find_newest(&mut tx, cluster_id(2)).await.unwrap(), Some(renewed));
         assert!(matches!(certificate::find_valid(&mut tx, cluster_id(1), "key", at(999)).await, Ok(Some(_))));
         assert!(matches!(certificate::find_valid(&mut tx, cluster_id(1), "key", at(1_000)).await, Ok(None)));
         assert_eq!(certificate::revoke_by_cluster(&mut tx, cluster_id(1), at(5)).await.unwrap(), 1);

@@ -10,7 +10,7 @@ use crate::etag::etag_header;
 use crate::input::{ClusterPath, Path};
 use crate::problem::ApiError;
 
-/// One cluster with its facts and counts.
+/// One cluster with its facts and counts, how its agent joined, and the agent's certificate.
 #[utoipa::path(
     get,
     path = "/api/v1/clusters/{cluster}",

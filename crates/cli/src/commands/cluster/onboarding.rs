@@ -3,11 +3,10 @@
 use clap::Args;
 use domain::join::{Onboarding, OnboardingState};
 
-use crate::clock;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
-use crate::output::{OutputArgs, Printer, Table, sanitize};
-use crate::resources::clusters::accept_command;
+use crate::output::{OutputArgs, Printer, sanitize};
+use crate::resources::clusters::{accept_command, stage_table};
 use crate::wait::ChangeSignals;
 
 /// Show how far a cluster is that joins: from its manifests until it is online
@@ -57,14 +56,7 @@ impl OnboardingArgs {
 }
 
 fn print_stages(onboarding: &Onboarding, out: &Printer) -> Result<(), Failure> {
-    let now = clock::now();
-    let mut table = Table::new(&["STAGE", "STATE", "SINCE", "MESSAGE"]);
-    for stage in &onboarding.stages {
-        let since = stage.since.map(|since| clock::format_age(since, now)).unwrap_or_default();
-        let row = table.add_row().text(stage.name.label()).text(stage.state.as_str());
-        row.text(since).text(&stage.message);
-    }
-    out.print_table(&table, "")?;
+    out.print_table(&stage_table(&onboarding.stages), "")?;
     if let Some(waiting) = &onboarding.pending {
         if onboarding.is_foreign {
             out.print_note("Its agent used another join token than the newest for this name.");

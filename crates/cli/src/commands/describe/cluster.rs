@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output::Table;
 use crate::pages::list_all_pages;
 use crate::resources::clusters::{
-    FoundCluster, accept_command, cluster_fields, find_cluster, registration_fields,
+    FoundCluster, accept_command, cluster_fields, find_cluster, registration_fields, stage_table,
 };
 
 /// The description of a cluster.
@@ -34,6 +34,9 @@ pub async fn describe_cluster(remote: &ServerConnection, name: &str) -> Result<S
         .map(|group| group.name.clone())
         .collect();
     text.list("groups", &groups);
+    if let Some(agent) = &summary.agent {
+        text.table("joined", &stage_table(&agent.stages), "its registration is no longer stored");
+    }
     let mut releases =
         list_all_pages(async |query| remote.client.list_cluster_releases(name, &query).await).await?;
     releases.sort_by_key(|one| std::cmp::Reverse(one.state));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Cluster, PendingFact};
-use crate::model::join::ClusterCondition;
+use crate::model::join::{ClusterAgent, ClusterCondition};
 use crate::model::rollup::ReleaseCounts;
 
 /// A cluster in the list of clusters.
@@ -22,4 +22,7 @@ pub struct ClusterSummary {
     /// Reported facts that differ from the confirmed ones, which placement uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending_facts: Vec<PendingFact>,
+    /// Its agent: how it joined, and its certificate. Not in lists, and omitted if the server itself serves the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<ClusterAgent>,
 }

@@ -1,0 +1,135 @@
+//! Which kinds the agent of a cluster may write.
+
+use domain::cluster::ClusterFacts;
+use domain::cluster::facts::qualified_kind;
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::components::pluralize;
+
+/// Maximum number of kinds on the page; the REST API returns all.
+const SHOWN: usize = 200;
+
+/// The write permissions that an agent reports.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentPermissions {
+    /// Whether they are known.
+    pub known: bool,
+    /// Number of kinds that the cluster serves.
+    pub kinds: u32,
+    /// Number of kinds that the agent may not write in every namespace.
+    pub denied: u32,
+    /// Number of namespaces in which it may write some of these.
+    pub exceptions: u32,
+    /// The first of the kinds that it may not write in every namespace.
+    pub shown: Vec<String>,
+}
+
+impl AgentPermissions {
+    /// Counts in the facts of a cluster.
+    #[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "only the server has the list of kinds"))]
+    pub fn from_facts(facts: &ClusterFacts) -> Self {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let denied = || facts.apis.iter().filter(|api| api.denied);
+        let has_exception =
+            |granted: &Option<Vec<String>>| granted.as_ref().is_some_and(|kinds| !kinds.is_empty());
+        let mut shown: Vec<String> = denied().map(|api| qualified_kind(&api.group, &api.kind)).collect();
+        shown.sort();
+        shown.dedup();
+        shown.truncate(SHOWN);
+        Self {
+            known: facts.permissions_known,
+            kinds: count(facts.apis.len()),
+            denied: count(denied().count()),
+            exceptions: count(facts.namespaces.iter().filter(|one| has_exception(&one.granted)).count()),
+            shown,
+        }
+    }
+
+    /// What the agent may write, in a sentence.
+    fn describe(&self) -> String {
+        let kinds = pluralize(self.kinds, "kind");
+        if self.kinds == 0 {
+            return "Unknown: the agent has not reported the kinds of the cluster yet.".to_owned();
+        }
+        if !self.known {
+            return format!(
+                "Unknown: the cluster serves {kinds}, and the agent could not read which of them it may write."
+            );
+        }
+        if self.denied == 0 {
+            return format!("All {kinds} of the cluster, in every namespace.");
+        }
+        let allowed = self.kinds.saturating_sub(self.denied);
+        let exceptions = match self.exceptions {
+            0 => String::new(),
+            some => format!(", and others in {}", pluralize(some, "namespace")),
+        };
+        format!("{allowed} of {kinds} in every namespace{exceptions}.")
+    }
+}
+
+/// The permissions, with the kinds that are not permitted everywhere.
+#[component]
+pub fn PermissionSection(permissions: AgentPermissions) -> impl IntoView {
+    let sentence = permissions.describe();
+    let AgentPermissions { known, denied, shown, .. } = permissions;
+    let names = (known && denied > 0).then(|| {
+        let list =
+            shown.into_iter().map(|kind| view! { <li class="mono break-all">{kind}</li> }).collect_view();
+        view! {
+            <details class="fold">
+                <summary>
+                    "Kinds it may not write in every namespace " <span class="text-3">{denied}</span>
+                </summary>
+                <ul class="pt-2 pb-4">{list}</ul>
+            </details>
+        }
+    });
+    view! {
+        <section class="stack-sm" aria-labelledby="permissions">
+            <h2 class="section" id="permissions">
+                "What its agent may write"
+            </h2>
+            <p>{sentence}</p>
+            {names}
+        </section>
+    }
+    .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use domain::cluster::{ApiResource, NamespaceFacts};
+
+    use super::*;
+
+    fn kind(kind: &str, denied: bool) -> ApiResource {
+        ApiResource {
+            group: "apps".to_owned(),
+            version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            namespaced: true,
+            denied,
+        }
+    }
+
+    #[test]
+    fn permissions_that_are_not_known_are_neither_none_nor_all() {
+        let describe = |facts: &ClusterFacts| AgentPermissions::from_facts(facts).describe();
+        let mut facts = ClusterFacts::default();
+        assert!(describe(&facts).starts_with("Unknown:"));
+        facts.apis = vec![kind("Deployment", false), kind("StatefulSet", true)];
+        assert!(describe(&facts).starts_with("Unknown: the cluster serves 2 kinds"));
+        facts.permissions_known = true;
+        assert_eq!(describe(&facts), "1 of 2 kinds in every namespace.");
+        facts.namespaces = vec![NamespaceFacts {
+            granted: Some(vec!["StatefulSet.apps".to_owned()]),
+            ..NamespaceFacts::default()
+        }];
+        assert_eq!(describe(&facts), "1 of 2 kinds in every namespace, and others in 1 namespace.");
+        assert_eq!(AgentPermissions::from_facts(&facts).shown, ["StatefulSet.apps"]);
+        facts.apis.truncate(1);
+        assert_eq!(describe(&facts), "All 1 kind of the cluster, in every namespace.");
+    }
+}
