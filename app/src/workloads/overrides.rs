@@ -10,6 +10,8 @@ mod state;
 mod step;
 mod tab;
 mod target;
+mod target_parts;
+mod target_picker;
 
 pub use step::OverridesPage;
 pub use tab::OverridesTab;
