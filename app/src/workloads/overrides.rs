@@ -5,7 +5,7 @@ mod fields;
 mod form;
 mod group_list;
 mod lists;
-mod overridable;
+pub mod overridable;
 mod state;
 mod step;
 mod tab;
