@@ -221,6 +221,20 @@ export function override(page: Page, name: string): Locator {
   return items.filter({ has: page.getByText(name, { exact: true }) });
 }
 
+/** Adds to the target of the edited override what is typed: names, or conditions on labels and facts. */
+export async function addTarget(page: Page, text: string): Promise<void> {
+  const field = page.getByPlaceholder("Add a cluster, group, label or fact");
+  await field.fill(text);
+  await field.press("Enter");
+  await expect(field, "what was added is not in the field any more").toHaveValue("");
+}
+
+/** A part of the target of the edited override, such as `group gold`. */
+export function targetPart(page: Page, name: string): Locator {
+  const parts = page.getByRole("list", { name: "Parts of the target" }).getByRole("listitem");
+  return parts.filter({ has: page.getByRole("button", { name: `Remove ${name}`, exact: true }) });
+}
+
 /** The cell of a workload on a cluster, in the fleet's matrix. Its accessible name contains the state. */
 export function cell(page: Page, workload: string, cluster: string): Locator {
   return page.getByRole("table").getByRole("link", { name: new RegExp(`^${workload} on ${cluster}: `) });

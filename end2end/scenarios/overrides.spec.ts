@@ -1,6 +1,6 @@
 // One override: a parallel edit is not lost, and the override alone is reviewed before it changes clusters.
 
-import { accessible, describe, expect, open, override, publish, remove, step, test, toStep } from "./kit.js";
+import { accessible, addTarget, describe, expect, open, override, publish, remove, SAVED, step, targetPart, test, toStep } from "./kit.js";
 import type { Page } from "@playwright/test";
 
 const NAME = "differing";
@@ -70,7 +70,7 @@ test("after a parallel edit the input stays in the form, and the stored draft op
   // A removal that is based on an older draft is rejected too.
   await other.getByRole("link", { name: "New override" }).click();
   await other.getByLabel("Name", { exact: true }).fill("everywhere");
-  await other.getByLabel("Clusters", { exact: true }).fill("eu-west-2");
+  await addTarget(other, "eu-west-2");
   await other.getByLabel("Deployment web replicas").fill("4");
   await other.getByRole("button", { name: "Save override" }).click();
   await expect(other.getByText("Override everywhere saved.")).toBeVisible();
@@ -135,13 +135,79 @@ test("the first override of a draft can be for labels instead of one cluster", a
   await expect(page.getByRole("heading", { name: "No overrides" })).toBeVisible();
   await page.getByRole("link", { name: "New override" }).click();
   await page.getByLabel("Name", { exact: true }).fill("europe");
-  await page.getByLabel("Labels", { exact: true }).fill("region=eu-west");
+  await addTarget(page, "region=eu-west");
   await page.getByLabel("Deployment web replicas").fill("4");
   await page.getByRole("button", { name: "Save override" }).click();
   await expect(page.getByText("Override europe saved.")).toBeVisible();
   await expect(override(page, "europe")).toContainText("labels region=eu-west");
   await page.getByRole("button", { name: "Remove override europe" }).click();
   await expect(page.getByText("Override europe removed.")).toBeVisible();
+});
+
+test("an override for a cluster is widened by what the fleet has, and what was picked is retained", async ({ page, faults }) => {
+  faults.expect(/override_save/);
+  faults.expect(/status (of )?422/);
+  await open(page, `/workloads/${NAME}?tab=overrides`);
+  await fill(page, "eu-west-1", "4");
+  const also = page.getByLabel("Also for");
+  await also.focus();
+  const suggestions = page.getByRole("button", { name: /^Add (cluster|group|label|fact) / });
+  await expect(suggestions.first()).toBeVisible();
+  await expect(page.getByRole("button", { name: "Add cluster eu-west-1" }), "it is the target already").toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Add label region=eu-west 3 clusters" })).toBeVisible();
+  await accessible(page, "the suggestions for a target");
+  await also.fill("west-2");
+  await expect(suggestions).toHaveCount(1);
+  await suggestions.click();
+  await expect(targetPart(page, "cluster eu-west-2")).toBeVisible();
+  await expect(also).toBeFocused();
+  await expect(also).toHaveValue("");
+  await addTarget(page, "region=us-east");
+  await expect(targetPart(page, "label region=us-east")).toBeVisible();
+  const clusters = page.getByRole("navigation", { name: "Target clusters" });
+  for (const name of ["eu-west-1", "eu-west-2", "us-east-1"]) {
+    await expect(clusters.getByRole("link", { name })).toContainText("1 field differs");
+  }
+  await expect(clusters.getByRole("link", { name: "eu-west-3" })).toContainText("same");
+
+  // What is typed and not added is not dropped by a save.
+  await also.fill("moon");
+  await page.getByRole("button", { name: "Save override" }).click();
+  await expect(page.getByRole("alert")).toContainText('"moon" is not a part of the target yet.');
+  await expect(also).toHaveValue("moon");
+  // The page is left with an invalid field, and opened again with the target.
+  await also.fill("");
+  await page.getByLabel("Deployment web replicas").fill("many");
+  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "History" }).click();
+  const banner = page.getByRole("status").filter({ hasText: `Override eu-west-1 of ${NAME} is not saved.` });
+  await banner.getByRole("link", { name: "Open what was typed" }).click();
+  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("many");
+  await expect(targetPart(page, "cluster eu-west-2")).toBeVisible();
+  await expect(targetPart(page, "label region=us-east")).toBeVisible();
+  await page.getByLabel("Deployment web replicas").fill("4");
+  await page.getByRole("button", { name: "Save override" }).click();
+  await expect(page.getByText("Override eu-west-1 saved.")).toBeVisible();
+  await expect(override(page, "eu-west-1")).toContainText("clusters eu-west-1, eu-west-2; labels region=us-east");
+
+  // A stored override has its whole target as parts; a change is saved automatically.
+  const address = `/workloads/${NAME}?tab=overrides&override=eu-west-1`;
+  await open(page, address);
+  await expect(page.getByLabel("Applies to")).toBeVisible();
+  await addTarget(page, "moon-1");
+  await expect(targetPart(page, "cluster moon-1")).toContainText("does not exist");
+  await expect(page.getByText(/for "moon-1" has no effect: there is no such cluster/)).toBeVisible();
+  await page.getByRole("button", { name: "Remove cluster moon-1" }).click();
+  await expect(page.getByText(/for "moon-1" has no effect/)).toBeHidden();
+  await page.getByRole("button", { name: "Remove label region=us-east" }).click();
+  const stored = page.waitForResponse((response) => /priority(\]|%5D)=600/.test(response.request().postData() ?? ""));
+  await page.locator("summary").filter({ hasText: /^More / }).click();
+  await page.getByLabel("Priority", { exact: true }).fill("600");
+  await stored;
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await open(page, address);
+  await expect(override(page, "eu-west-1")).toContainText("clusters eu-west-1, eu-west-2 · priority 600");
+  await page.getByRole("button", { name: "Remove override eu-west-1" }).click();
+  await expect(page.getByText("Override eu-west-1 removed.")).toBeVisible();
 });
 
 test("the first override of a draft can be for a group, which is selected like a cluster", async ({ page }) => {

@@ -1,7 +1,7 @@
 // Placement and overrides: every cluster that is not selected has its remedy, every value its provenance.
 
 import { type Page } from "@playwright/test";
-import { accessible, expect, open, override, paste, requireLabel, row, test } from "./kit.js";
+import { accessible, addTarget, expect, open, override, paste, requireLabel, row, targetPart, test } from "./kit.js";
 
 const NAME = "placed";
 const YAML = `apiVersion: apps/v1
@@ -118,14 +118,21 @@ test("a cluster gets other replicas with the form, and the value shows its prove
   await clusters.getByRole("link", { name: /eu-west-2/ }).click();
   await expect(page.getByRole("heading", { name: "eu-west-2", exact: true })).toBeVisible();
   await page.getByRole("link", { name: "New override" }).click();
-  await page.getByLabel("Clusters", { exact: true }).fill("eu-wset-1");
+  await addTarget(page, "eu-wset-1");
   await page.getByLabel("Name", { exact: true }).fill("typo");
   await expect(page.getByText(/Did you mean "eu-west-1"/)).toBeVisible();
+  await expect(targetPart(page, "cluster eu-wset-1")).toContainText("does not exist");
   // By confirmed facts, with the provenance of the value on the shown cluster.
-  await page.getByLabel("Clusters", { exact: true }).fill("");
-  await page.getByLabel("Facts", { exact: true }).fill("cloud=aws");
+  await page.getByRole("button", { name: "Remove cluster eu-wset-1" }).click();
+  await expect(page.getByText(/Did you mean "eu-west-1"/)).toBeHidden();
+  const also = page.getByPlaceholder("Add a cluster, group, label or fact");
+  await expect(also, "the button that had the focus is gone").toBeFocused();
+  await also.fill("cloud>=1");
+  await also.press("Enter");
   await expect(page.getByText(/"cloud" is not a fact/)).toBeVisible();
-  await page.getByLabel("Facts", { exact: true }).fill("kubernetesVersion>=1.0");
+  await expect(also, "what can't be added stays").toHaveValue("cloud>=1");
+  await addTarget(page, "kubernetesVersion>=1.0");
+  await expect(targetPart(page, "fact kubernetesVersion>=1.0")).toBeVisible();
   await field.fill("7");
   await expect(page.getByText("7 from typo ← 2 base")).toBeVisible();
   await accessible(page, "a filled editor");
@@ -146,5 +153,26 @@ test("an override is saved and removed without script", async ({ browser, signed
   await expect(page.getByText("4 from eu-west-2")).toBeVisible();
   await page.getByRole("button", { name: "Remove override eu-west-2" }).click();
   await expect(override(page, "eu-west-2")).toHaveCount(0);
+
+  // The target is text then; what does not exist is stored, and has its finding.
+  await page.getByRole("link", { name: "New override" }).click();
+  await expect(page.getByPlaceholder("Add a cluster, group, label or fact")).toBeHidden();
+  await page.getByLabel("Name", { exact: true }).fill("europe");
+  await page.getByLabel("Clusters", { exact: true }).fill("us-east-1, eu-wset-1");
+  await page.getByLabel("Labels", { exact: true }).fill("region=eu-west");
+  await page.getByLabel("Facts", { exact: true }).fill("kubernetesVersion>=1.0");
+  await page.getByLabel("Deployment web replicas").fill("4");
+  await page.getByRole("button", { name: "Save override" }).click();
+  const target = "clusters us-east-1, eu-wset-1; labels region=eu-west and facts kubernetesVersion>=1.0";
+  await expect(override(page, "europe")).toContainText(target);
+  await override(page, "europe").getByRole("link").click();
+  await expect(page.getByLabel("Clusters", { exact: true })).toHaveValue("us-east-1, eu-wset-1");
+  await expect(page.getByLabel("Labels", { exact: true })).toHaveValue("region=eu-west");
+  await expect(page.getByText(/Did you mean "eu-west-1"/)).toBeVisible();
+  await page.getByLabel("Clusters", { exact: true }).fill("us-east-1");
+  await page.getByRole("button", { name: "Save override" }).click();
+  await expect(override(page, "europe")).toContainText("cluster us-east-1; labels region=eu-west");
+  await page.getByRole("button", { name: "Remove override europe" }).click();
+  await expect(override(page, "europe")).toHaveCount(0);
   await context.close();
 });

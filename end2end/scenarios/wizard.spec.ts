@@ -143,7 +143,7 @@ test("a step begins at its heading, without findings; those of a field come afte
   await remove(page, "calm");
 });
 
-test("ignored fields, update strategies and orphaned objects are rows, which are saved, shown again and removed", async ({ page, faults }) => {
+test("ignored fields, update strategies and orphaned objects are rows, which are saved, shown again and removed", async ({ page, browser, signedIn, baseURL, faults }) => {
   faults.expect(/422/);
   await open(page, "/workloads/new");
   await page.getByLabel("Workload name").fill("ruled");
@@ -171,6 +171,17 @@ test("ignored fields, update strategies and orphaned objects are rows, which are
   await expect(page.getByLabel("Kind of orphaned object 1")).toHaveValue("PersistentVolumeClaim");
   await expect(page.getByLabel("Rules as YAML"), "nothing is written twice").toHaveValue("");
 
+  // A rule that no row can show is YAML; those after it are rows.
+  await page.locator("summary").filter({ hasText: "Rules as YAML" }).click();
+  await page.getByLabel("Rules as YAML").fill("ignore:\n- object: {kind: ConfigMap}\n  paths: ['$.data[\"a b\"]']\n");
+  await toStep(page, "Rollout");
+  await step(page, "Rollout");
+  await open(page, "/workloads/ruled/edit/policies");
+  await expect(page.getByLabel("Rules as YAML")).toHaveValue(/kind: ConfigMap/);
+  await expect(page.getByLabel("Rules as YAML")).not.toHaveValue(/Deployment/);
+  await expect(page.getByLabel("Kind of ignored field 1")).toHaveValue("Deployment");
+  await expect(page.getByLabel("Kind of ignored field 2")).toHaveValue("");
+
   // The row in the middle is removed; an incomplete one is reported.
   await page.getByRole("button", { name: "Remove update strategy 1" }).click();
   await expect(page.getByLabel("Kind of update strategy 1")).toHaveCount(0);
@@ -183,6 +194,19 @@ test("ignored fields, update strategies and orphaned objects are rows, which are
   await expect(page.getByText(/^Not saved: /)).toBeVisible();
   await page.getByLabel("Kind of ignored field 2").fill("");
   await expect(page.getByText(SAVED)).toBeVisible();
+
+  // Without script the blank row adds a rule.
+  const context = await browser.newContext({ javaScriptEnabled: false, storageState: signedIn, baseURL });
+  const plain = await context.newPage();
+  await plain.goto("/workloads/ruled/edit/policies");
+  await plain.getByLabel("Kind of orphaned object 2").fill("Secret");
+  await toStep(plain, "Rollout");
+  await step(plain, "Rollout");
+  await plain.goto("/workloads/ruled/edit/policies");
+  await expect(plain.getByLabel("Kind of orphaned object 1")).toHaveValue("PersistentVolumeClaim");
+  await expect(plain.getByLabel("Kind of orphaned object 2")).toHaveValue("Secret");
+  await expect(plain.getByLabel("Rules as YAML")).toHaveValue(/kind: ConfigMap/);
+  await context.close();
   await remove(page, "ruled");
 });
 

@@ -5,7 +5,7 @@
 #[cfg(not(feature = "hydrate"))]
 mod server {
     use domain::Timestamp;
-    use leptos::html::Nav;
+    use leptos::html::{Input, Nav};
     use leptos::prelude::{NodeRef, RwSignal};
     use leptos::web_sys::{Event, FocusEvent, HtmlDialogElement, KeyboardEvent, SubmitEvent};
 
@@ -40,6 +40,8 @@ mod server {
     }
     /// Moves the focus in a table of links with the arrow keys.
     pub fn move_in_grid(_event: &KeyboardEvent) {}
+    /// Moves the focus to a field.
+    pub fn focus_field(_field: NodeRef<Input>) {}
     /// Moves the focus to the content of the page.
     pub fn focus_content() {}
     /// The same, if no element has the focus.
@@ -75,7 +77,7 @@ mod browser {
     use std::time::Duration;
 
     use domain::Timestamp;
-    use leptos::html::Nav;
+    use leptos::html::{Input, Nav};
     use leptos::prelude::*;
     use wasm_bindgen::closure::Closure;
     use wasm_bindgen::{JsCast, JsValue};
@@ -370,6 +372,13 @@ mod browser {
         if let Some(link) = find_neighbour(event, step) {
             event.prevent_default();
             let _ = link.focus();
+        }
+    }
+
+    /// Moves the focus to a field.
+    pub fn focus_field(field: NodeRef<Input>) {
+        if let Some(field) = field.get_untracked() {
+            focus_in_place(&field);
         }
     }
 

@@ -5,11 +5,13 @@ mod fields;
 mod form;
 mod group_list;
 mod lists;
-mod overridable;
+pub mod overridable;
 mod state;
 mod step;
 mod tab;
 mod target;
+mod target_parts;
+mod target_picker;
 
 pub use step::OverridesPage;
 pub use tab::OverridesTab;

@@ -3,7 +3,7 @@
 pub mod candidates;
 pub mod evaluations;
 mod fields;
-mod fleet_values;
+pub mod fleet_values;
 mod form;
 pub mod pending_removals;
 mod step;

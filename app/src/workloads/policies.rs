@@ -4,6 +4,7 @@ pub mod fields;
 pub mod form;
 mod rule_fields;
 pub mod rule_rows;
+pub mod rule_suggestions;
 mod step;
 
 pub use step::PoliciesPage;

@@ -107,7 +107,9 @@ impl DraftForm for OverrideSave {
     }
 
     async fn save(self) -> AppResult<Option<SavedDraft>> {
-        let stored = override_save(self.name, self.base_revision, self.form, false, String::new()).await?;
+        // An unfinished search is not stored while a person types.
+        let form = OverrideForm { also: String::new(), ..self.form };
+        let stored = override_save(self.name, self.base_revision, form, false, String::new()).await?;
         Ok(stored.map(|stored| SavedDraft { revision: stored.revision, saved_at: stored.saved_at }))
     }
 }

@@ -48,6 +48,8 @@ pub struct OverrideForm {
     pub selector: String,
     /// Confirmed facts of clusters; empty for none.
     pub facts: String,
+    /// What is typed in the field that adds to the target, and is not added yet.
+    pub also: String,
     /// `yes` for every cluster, which is the empty label selector.
     pub everywhere: String,
     /// Its priority; empty for the default.
@@ -185,6 +187,7 @@ impl OverrideForm {
             &self.groups,
             &self.selector,
             &self.facts,
+            &self.also,
             &self.values,
             &self.patches,
             &self.chart_values,
@@ -197,6 +200,7 @@ impl OverrideForm {
     pub fn parse(&self) -> Result<OverrideInput, Vec<Finding>> {
         let mut wrong = Vec::new();
         let target = self.parse_target(&mut wrong);
+        wrong.extend(self.check_added());
         let name = self.resolve_name(&target);
         let priority = match self.priority.trim() {
             "" => DEFAULT_PRIORITY,
@@ -238,6 +242,14 @@ impl OverrideForm {
     /// The target, without the parts that are invalid.
     pub fn target(&self) -> ClusterSelector {
         self.parse_target(&mut Vec::new())
+    }
+
+    /// What is typed and not added to the target would be lost.
+    fn check_added(&self) -> Option<Finding> {
+        let also = self.also.trim();
+        let message = format!("{also:?} is not a part of the target yet.");
+        let hint = "Press Enter in the field to add it, or clear the field.";
+        (!also.is_empty()).then(|| Finding::error("G506", message, hint).with_path("/override/also"))
     }
 
     fn parse_target(&self, wrong: &mut Vec<Finding>) -> ClusterSelector {

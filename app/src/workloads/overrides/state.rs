@@ -21,6 +21,7 @@ use crate::address::use_tab_query;
 use crate::parsing::parse_text;
 use crate::workloads::form_page::open_left_form;
 use crate::workloads::placement::candidates::Fleet;
+use crate::workloads::placement::fleet_values::FleetValues;
 
 /// The values of a chart with the layers that set them, or why they can't be listed.
 pub type TracedValues = Result<Vec<ValueProvenance>, Box<Finding>>;
@@ -34,6 +35,8 @@ pub struct EditorState {
     pub base_revision: Memo<i64>,
     /// The clusters and groups that an override can target.
     pub fleet: StoredValue<Fleet>,
+    /// The labels and facts of those clusters.
+    pub fleet_values: StoredValue<FleetValues>,
     /// The project, which may lock values of charts.
     pub project: StoredValue<Project>,
     /// The objects of the source.
@@ -42,6 +45,8 @@ pub struct EditorState {
     pub fields: StoredValue<Vec<OverridableField>>,
     /// The input of the form.
     pub form: RwSignal<OverrideForm>,
+    /// The text of the field that adds to the target.
+    pub search: RwSignal<String>,
     /// The parsed form, or the findings about its invalid fields.
     pub input: Memo<Result<OverrideInput, Vec<Finding>>>,
     /// The name of the edited override; empty for a new one.
@@ -86,13 +91,11 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
     let edited = find_edited(&draft.overrides, at, || {
         shown_cluster(&requested, &ClusterSelector::default(), &fleet, &selected)
     });
-    let begin = match edited {
-        Some(over) => OverrideForm::from_override(over, &known),
-        None => OverrideForm { group: at.group.clone(), ..OverrideForm::blank(&known) },
-    };
+    let (begin, search) = begin_form(edited, &at.group, &known);
     let group = begin.group.clone();
     let name = edited.map(|over| over.name.clone()).unwrap_or_default();
-    let form = RwSignal::new(restore_typed_input(begin));
+    let (form, search) = (RwSignal::new(begin), RwSignal::new(search));
+    let fleet_values = StoredValue::new(FleetValues::count(&fleet));
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
     let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
     let project = StoredValue::new(data.project.clone());
@@ -135,10 +138,12 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
         workload,
         base_revision,
         fleet,
+        fleet_values,
         project,
         objects,
         fields,
         form,
+        search,
         input,
         edited_name: edited,
         overrides,
@@ -163,6 +168,16 @@ fn find_edited<'a>(
         "" => shown().and_then(|cluster| find_own_override(overrides, &cluster.name)),
         name => overrides.iter().find(|over| over.name == name),
     }
+}
+
+/// The input of the form, and the text of the field that adds to the target: only a submission contains it.
+fn begin_form(edited: Option<&Override>, group: &str, known: &[OverridableField]) -> (OverrideForm, String) {
+    let mut form = restore_typed_input(match edited {
+        Some(over) => OverrideForm::from_override(over, known),
+        None => OverrideForm { group: group.to_owned(), ..OverrideForm::blank(known) },
+    });
+    let search = std::mem::take(&mut form.also);
+    (form, search)
 }
 
 /// The form with the input with which its page was left before it was stored.

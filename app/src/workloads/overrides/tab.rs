@@ -139,8 +139,8 @@ fn editor_view(
         Some(footer) => (FORM, None, Some(footer(all_findings.into(), busy, autosave.status_view()))),
         None => ("override", Some(tab_footer(state, autosave.status_view())), None),
     };
-    // An override without a target gets one first; for any other the values come first.
-    let is_untargeted = target::is_untargeted(state);
+    // What was picked is input as what was typed.
+    let note_picked = Callback::new(move |()| autosave.note_input());
     let columns = view! {
         <div class="overrides">
             <div class="stack">
@@ -162,14 +162,14 @@ fn editor_view(
                 <input type="hidden" name="form[cluster]" value=move || state.target_cluster.get() />
                 <input type="hidden" name="form[group]" value=state.target_group.get_value() />
                 {target::subject(state)}
-                {is_untargeted.then(|| target::target_fields(state))}
+                {target::target_fields(state, note_picked)}
                 {fields::field_table(state)}
                 {move || {
                     let findings = all_findings.get();
                     (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })
                 }}
                 <div>
-                    {(!is_untargeted).then(|| target::target_fields(state))}
+                    {target::more_fields(state)}
                     {fields::yaml_editors(state)}
                 </div>
                 {own}

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 
 use super::form::OverrideForm;
 use super::state::EditorState;
+use super::target_picker::{TargetPicker, target_picker};
 use crate::components::join_names;
 
 struct TextInputProps {
@@ -14,7 +15,6 @@ struct TextInputProps {
     label: &'static str,
     placeholder: &'static str,
     help: &'static str,
-    list: &'static str,
 }
 
 /// Whether the edited override is a new one that has no target yet.
@@ -96,35 +96,80 @@ fn describe_mismatch(state: EditorState) -> Option<String> {
     (!applies).then(|| format!("It does not apply to {}.", cluster.name))
 }
 
-/// `cluster eu-west-1 · priority 500`, as it is typed.
-fn describe_typed(state: EditorState) -> String {
-    let cluster = state.target_cluster.get();
-    let form = OverrideForm { cluster, ..state.form.get() };
+/// What the edited override applies to. An override without a target of its own gets its name here too.
+pub(super) fn target_fields(state: EditorState, on_change: Callback<()>) -> AnyView {
+    let is_untargeted = is_untargeted(state);
+    // A stored override or a new one without a target has its whole target here.
+    let has_own = state.edited_name.with_value(String::is_empty) && !is_untargeted;
+    let picker = TargetPicker {
+        label: if has_own { "Also for" } else { "Applies to" },
+        form: state.form,
+        search: state.search,
+        cluster: state.target_cluster.into(),
+        fleet: state.fleet,
+        values: state.fleet_values,
+        on_change,
+    };
+    view! {
+        <div class="stack-sm">
+            {target_picker(picker)}
+            {is_untargeted.then(|| view! { {everywhere_box(state)} {name_field(state)} })}
+        </div>
+    }
+    .into_any()
+}
+
+/// What is seldom changed: the name and whether it is for every cluster, unless they are beside the target, and the priority.
+pub(super) fn more_fields(state: EditorState) -> AnyView {
+    let is_untargeted = is_untargeted(state);
+    let summary = move || {
+        let form = OverrideForm { cluster: state.target_cluster.get(), ..state.form.get() };
+        describe_more(&form, is_untargeted)
+    };
+    let priority =
+        TextInputProps { name: "priority", label: "Priority", placeholder: "500", help: "0 to 1000." };
+    view! {
+        <details class="fold">
+            <summary>"More " <span class="text-3">{summary}</span></summary>
+            <div class="stack-sm pb-4">
+                <div class="override-more">
+                    {(!is_untargeted).then(|| name_field(state))}
+                    {text_input(state, priority, false, |form| &mut form.priority)}
+                </div>
+                {(!is_untargeted).then(|| everywhere_box(state))}
+            </div>
+        </details>
+    }
+    .into_any()
+}
+
+/// `name eu-west-1 · priority 500`, as it is typed.
+fn describe_more(form: &OverrideForm, is_untargeted: bool) -> String {
     let priority = match form.priority.trim() {
         "" => DEFAULT_PRIORITY.to_string(),
         typed => typed.to_owned(),
     };
-    format!("{:.3} · priority {priority}", form.target())
+    let name = form.resolved_name();
+    let name = if is_untargeted || name.is_empty() { String::new() } else { format!("name {name} · ") };
+    let everywhere = if !is_untargeted && form.everywhere == "yes" { "every cluster · " } else { "" };
+    format!("{name}{everywhere}priority {priority}")
 }
 
-/// Name, target and priority: one line until it is opened; open for an override without a target.
-pub(super) fn target_fields(state: EditorState) -> AnyView {
+fn name_field(state: EditorState) -> AnyView {
     let is_new = state.edited_name.with_value(String::is_empty);
+    let name = TextInputProps {
+        name: "name",
+        label: "Name",
+        placeholder: "eu",
+        help: "Defaults to the name of the only cluster or group.",
+    };
+    text_input(state, name, !is_new, |form| &mut form.name)
+}
+
+fn everywhere_box(state: EditorState) -> AnyView {
     let everywhere = state.form.with_untracked(|form| form.everywhere == "yes");
-    let (clusters, groups) = state.fleet.with_value(|fleet| {
-        // At most 200 suggestions: a fleet can have ten thousand clusters.
-        let clusters: Vec<String> = fleet.clusters.iter().take(200).map(|one| one.name.clone()).collect();
-        let groups: Vec<String> = fleet.groups.iter().take(200).map(|one| one.name.clone()).collect();
-        (clusters, groups)
-    });
     view! {
-        <details class="fold" open=is_untargeted(state)>
-            <summary>
-                "Applies to " <span class="text-3">{move || describe_typed(state)}</span>
-            </summary>
-            <div class="stack-sm pb-4">
-                {target_inputs(state, is_new)}
-                <label class="choice">
+        <label class="choice">
             <input
                 class="checkbox"
                 type="checkbox"
@@ -138,74 +183,8 @@ pub(super) fn target_fields(state: EditorState) -> AnyView {
             />
             "For every cluster"
         </label>
-            </div>
-        </details>
-        {datalist("known-clusters", clusters)}
-        {datalist("known-groups", groups)}
     }
     .into_any()
-}
-
-/// Name, clusters, groups, labels, facts and priority.
-fn target_inputs(state: EditorState, is_new: bool) -> AnyView {
-    let name = TextInputProps {
-        name: "name",
-        label: "Name",
-        placeholder: "eu",
-        help: "Defaults to the name of the only cluster or group.",
-        list: "",
-    };
-    let cluster = TextInputProps {
-        name: "clusters",
-        label: "Clusters",
-        placeholder: "eu-1, eu-2",
-        help: "",
-        list: "known-clusters",
-    };
-    let group = TextInputProps {
-        name: "groups",
-        label: "Groups",
-        placeholder: "edge",
-        help: "",
-        list: "known-groups",
-    };
-    let labels = TextInputProps {
-        name: "selector",
-        label: "Labels",
-        placeholder: "region=eu",
-        help: "Syntax of kubectl -l.",
-        list: "",
-    };
-    let facts = TextInputProps {
-        name: "facts",
-        label: "Facts",
-        placeholder: "provider=aws",
-        help: "Confirmed provider, region, zone, distribution or kubernetesVersion; together with the labels.",
-        list: "",
-    };
-    let priority = TextInputProps {
-        name: "priority",
-        label: "Priority",
-        placeholder: "500",
-        help: "0 to 1000.",
-        list: "",
-    };
-    view! {
-        <div class="override-target">
-            {text_input(state, name, !is_new, |form| &mut form.name)}
-            {text_input(state, cluster, false, |form| &mut form.clusters)}
-            {text_input(state, group, false, |form| &mut form.groups)}
-            {text_input(state, labels, false, |form| &mut form.selector)}
-            {text_input(state, facts, false, |form| &mut form.facts)}
-            {text_input(state, priority, false, |form| &mut form.priority)}
-        </div>
-    }
-    .into_any()
-}
-
-fn datalist(id: &'static str, values: Vec<String>) -> impl IntoView {
-    let option = |value: String| view! { <option value=value></option> };
-    view! { <datalist id=id>{values.into_iter().map(option).collect_view()}</datalist> }
 }
 
 fn text_input(
@@ -238,7 +217,6 @@ fn text_input(
                 autocapitalize="off"
                 spellcheck="false"
                 readonly=locked
-                list=(!of.list.is_empty()).then_some(of.list)
                 aria-invalid=is_bad
                 aria-describedby=(!help.is_empty()).then(|| format!("{id}-help"))
                 on:input=move |ev| state.form.update(|form| *part(form) = event_target_value(&ev))

@@ -78,6 +78,21 @@ impl FleetValues {
         complete(Some(&pairs.collect()), text)
     }
 
+    /// Whether a cluster has a label with this key.
+    pub fn has_label(&self, key: &str) -> bool {
+        self.labels.contains_key(key)
+    }
+
+    /// Labels as `key=value` with the number of clusters that have each, the most frequent first.
+    pub fn label_counts(&self) -> Vec<(String, u32)> {
+        count_pairs(self.labels.iter().map(|(key, values)| (key.as_str(), values)))
+    }
+
+    /// Confirmed facts as `key=value` with the number of clusters that have each, the most frequent first.
+    pub fn fact_counts(&self) -> Vec<(String, u32)> {
+        count_pairs(self.facts.iter().map(|(fact, values)| (fact.as_str(), values)))
+    }
+
     /// Taints, to complete `text`.
     pub fn taints(&self, text: &str) -> Vec<Suggestion> {
         complete(Some(&self.taints), text)
@@ -104,6 +119,14 @@ impl FleetValues {
         };
         all.take(MAX_SUGGESTIONS).map(suggestion).collect()
     }
+}
+
+fn count_pairs<'a>(all: impl Iterator<Item = (&'a str, &'a ValueCounts)>) -> Vec<(String, u32)> {
+    let mut pairs: Vec<(String, u32)> = all
+        .flat_map(|(key, values)| values.iter().map(move |(value, count)| (format!("{key}={value}"), *count)))
+        .collect();
+    pairs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    pairs
 }
 
 /// The text up to its last value, and that value.
@@ -168,6 +191,10 @@ mod tests {
         );
         assert_eq!(texts(&values.fact_values("region", "u")), texts(&values.label_values("region", "u")));
         assert_eq!(texts(&values.spread_keys())[0], ("region", "region: 2 values"));
+        let pair = |text: &str, clusters| (text.to_owned(), clusters);
+        assert_eq!(values.label_counts(), [pair("env=prod", 3), pair("region=eu", 2), pair("region=us", 1)]);
+        assert_eq!(values.fact_counts(), [pair("region=eu", 2), pair("region=us", 1)]);
+        assert!(values.has_label("env") && !values.has_label("tier"));
     }
 
     #[test]

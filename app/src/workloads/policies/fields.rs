@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use super::form::{PolicyForm, format_rules};
 use super::rule_fields::rule_fields;
 use super::rule_rows::{RuleList, RuleRows};
+use super::rule_suggestions::RuleSuggestions;
 use crate::components::editor::TextArea;
 
 /// The fields of the policies.
@@ -19,6 +20,8 @@ pub fn PolicyFields(
     policies: Policies,
     /// Whether the source is a chart.
     is_chart: bool,
+    /// What the rows of rules offer.
+    suggestions: RuleSuggestions,
     /// The input with which the page was left before it was stored.
     typed: Option<PolicyForm>,
 ) -> impl IntoView {
@@ -28,6 +31,7 @@ pub fn PolicyFields(
     let rows = typed.as_ref().map_or_else(|| RuleRows::from_policies(&policies), PolicyForm::rule_rows);
     let chart = chart_fields(&policies);
     view! {
+        {suggestions.render_lists()}
         {section("Incidents", view! {
             {text_field("owners", "Owners", "team-shop, ops@example.com", "Who is notified of incidents: users, teams or e-mail addresses. Empty for the user who created it.", owners)}
         }.into_any())}
@@ -61,7 +65,7 @@ pub fn PolicyFields(
             {chart}
         </details>
         <details class="fold" open=has_rules>
-            <summary>"Rules as YAML " <span class="text-3">"reported values, and rules that rows can't show"</span></summary>
+            <summary>"Rules as YAML " <span class="text-3">"reported values, and rules up to the last one that rows can't show"</span></summary>
             <div class="field pb-4">
                 <TextArea class="textarea input-mono min-h-40" field="form[policies][rules]" text=rules label="Rules as YAML"
                     on_text=Callback::new(|_| ()) />
@@ -187,4 +191,48 @@ fn text_field(
         </div>
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use domain::overrides::ObjectSelector;
+    use domain::policy::{IgnoreRule, UpdateRule, UpdateStrategy};
+
+    use super::*;
+    use crate::render_tests::render_html;
+
+    #[test]
+    fn rules_are_rows_with_a_blank_one_and_yaml_has_only_what_rows_cannot_show() {
+        let object =
+            |kind: &str| ObjectSelector { kind: kind.into(), name: "web".into(), namespace: String::new() };
+        let spaced = "$.data[\"a b\"]".to_owned();
+        let policies = Policies {
+            ignore: vec![
+                IgnoreRule { object: object("ConfigMap"), paths: vec![spaced], ..IgnoreRule::default() },
+                IgnoreRule {
+                    object: object("Deployment"),
+                    paths: vec!["/spec/replicas".into()],
+                    ..IgnoreRule::default()
+                },
+            ],
+            update: vec![UpdateRule { object: object("Secret"), strategy: UpdateStrategy::ReadOnly }],
+            ..Policies::default()
+        };
+        let page = render_html(move || {
+            let suggestions = RuleSuggestions::default();
+            view! { <PolicyFields owners=String::new() addon=false policies=policies is_chart=false suggestions=suggestions typed=None /> }
+        });
+        for part in [
+            "name=\"form[policies][ignore][0][kind]\" value=\"Deployment\"",
+            "name=\"form[policies][ignore][0][paths]\" value=\"/spec/replicas\"",
+            "name=\"form[policies][ignore][1][kind]\"",
+            "name=\"form[policies][update][0][kind]\" value=\"Secret\"",
+            "name=\"form[policies][orphan][0][kind]\"",
+            "<option value=\"readOnly\" selected",
+        ] {
+            assert!(page.contains(part), "{part} is missing in {page}");
+        }
+        assert_eq!(page.matches("kind: ConfigMap").count(), 1, "{page}");
+        assert!(!page.contains("kind: Deployment"), "{page}");
+    }
 }

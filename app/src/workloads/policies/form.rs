@@ -157,18 +157,94 @@ impl PolicyForm {
 pub fn format_rules(policies: &Policies) -> String {
     let rows = RuleRows::from_policies(policies);
     let Ok(Value::Object(all)) = serde_json::to_value(policies) else { return String::new() };
-    let rules: Map<String, Value> = all.into_iter().filter(|(name, _)| is_in_yaml(name, &rows)).collect();
+    let mut rules = Map::new();
+    for (policy, value) in all {
+        let Value::Array(mut list) = value else { continue };
+        // The rows are the last rules.
+        list.truncate(list.len().saturating_sub(rows.count(&policy)));
+        if RULE_POLICIES.contains(&policy.as_str()) && !list.is_empty() {
+            rules.insert(policy, Value::Array(list));
+        }
+    }
     if rules.is_empty() { String::new() } else { yaml_value::write(&Value::Object(rules)) }
-}
-
-/// Whether a policy is a list of rules that rows do not show.
-fn is_in_yaml(policy: &str, rows: &RuleRows) -> bool {
-    RULE_POLICIES.contains(&policy) && !rows.has_rows(policy)
 }
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
+    use domain::overrides::ObjectSelector;
+    use domain::policy::{FeedbackRule, IgnoreRule, IgnoreWhen, UpdateRule, UpdateStrategy};
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Objects, also those that a row can't show: all of them, and names with spaces at the ends.
+    fn any_object() -> impl Strategy<Value = ObjectSelector> {
+        let part = |all: Vec<&'static str>| prop::sample::select(all).prop_map(str::to_owned);
+        let kind = part(vec!["", "Deployment", "Secret"]);
+        let name = part(vec!["", "web", " web ", "null", "1.5"]);
+        (kind, name, part(vec!["", "shop"])).prop_map(|(kind, name, namespace)| ObjectSelector {
+            kind,
+            name,
+            namespace,
+        })
+    }
+
+    fn any_ignore() -> impl Strategy<Value = IgnoreRule> {
+        let paths = vec!["/spec/replicas", "$.spec.paused", "$.data[\"a b\"]", "/metadata/annotations/a~1b"];
+        let paths = prop::sample::subsequence(paths, 0..=3);
+        let when = prop::sample::select(vec![IgnoreWhen::OnPresence, IgnoreWhen::OnChange]);
+        (any_object(), when, paths).prop_map(|(object, when, paths)| {
+            let paths = paths.into_iter().map(str::to_owned).collect();
+            IgnoreRule { object, when, paths }
+        })
+    }
+
+    fn any_update() -> impl Strategy<Value = UpdateRule> {
+        let strategies =
+            vec![UpdateStrategy::ServerSideApply, UpdateStrategy::CreateOnly, UpdateStrategy::ReadOnly];
+        (any_object(), prop::sample::select(strategies))
+            .prop_map(|(object, strategy)| UpdateRule { object, strategy })
+    }
+
+    fn any_rules() -> impl Strategy<Value = Policies> {
+        let feedback = any_object().prop_map(|object| FeedbackRule {
+            object,
+            name: "replicas".into(),
+            path: "$.spec.replicas".into(),
+        });
+        let ignore = prop::collection::vec(any_ignore(), 0..5);
+        let update = prop::collection::vec(any_update(), 0..5);
+        let orphan = prop::collection::vec(any_object(), 0..5);
+        (ignore, update, orphan, prop::collection::vec(feedback, 0..3)).prop_map(
+            |(ignore, update, orphan, feedback)| Policies {
+                ignore,
+                update,
+                orphan,
+                feedback,
+                ..Policies::default()
+            },
+        )
+    }
+
+    /// The form of the rules: rows, and YAML for the rest.
+    fn form_of(policies: &Policies) -> PolicyForm {
+        let RuleRows { ignore, update, orphan } = RuleRows::from_policies(policies);
+        PolicyForm { rules: format_rules(policies), ignore, update, orphan, ..PolicyForm::default() }
+    }
+
+    proptest! {
+        #[test]
+        fn any_rules_in_any_order_are_parsed_back_from_rows_and_yaml(policies in any_rules()) {
+            let form = form_of(&policies);
+            let parsed = form.parse().unwrap();
+            prop_assert_eq!(&parsed.ignore, &policies.ignore);
+            prop_assert_eq!(&parsed.update, &policies.update);
+            prop_assert_eq!(&parsed.orphan, &policies.orphan);
+            prop_assert_eq!(&parsed.feedback, &policies.feedback);
+            // The page that is shown after a save has the same fields.
+            prop_assert_eq!(form_of(&parsed), form);
+        }
+    }
 
     #[test]
     fn rules_survive_the_form() {
@@ -201,8 +277,17 @@ mod tests {
         let policies = form.parse().unwrap();
         let kinds: Vec<&str> = policies.orphan.iter().map(|object| object.kind.as_str()).collect();
         assert_eq!((kinds, policies.feedback.len()), (vec!["", "Secret"], 1));
-        let again = PolicyForm { rules: format_rules(&policies), orphan: Vec::new(), ..form };
+        // The page shows the same again.
+        assert_eq!(RuleRows::from_policies(&policies).orphan, form.orphan);
+        let again = PolicyForm { rules: format_rules(&policies), ..form.clone() };
+        assert_eq!(again.rules.matches("kind").count(), 0, "{}", again.rules);
+        assert_eq!(again.parse().unwrap(), policies);
+        // A rule of the YAML that comes last is followed by no row.
+        let swapped =
+            PolicyForm { rules: "orphan:\n- kind: Secret\n- {}\n".into(), orphan: Vec::new(), ..form };
+        let policies = swapped.parse().unwrap();
         assert!(RuleRows::from_policies(&policies).orphan.is_empty());
+        let again = PolicyForm { rules: format_rules(&policies), ..swapped };
         assert_eq!(again.parse().unwrap(), policies);
     }
 

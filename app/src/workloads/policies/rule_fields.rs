@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 
 use super::rule_rows::{RuleList, RuleRow};
+use super::rule_suggestions::list_id;
 use crate::components::icon;
 
 impl RuleList {
@@ -133,6 +134,7 @@ fn text_input(
             autocomplete="off"
             autocapitalize="off"
             spellcheck="false"
+            list=list_id(part)
             aria-label=format!("{label} of {} {}", list.noun(), at + 1)
         />
     }

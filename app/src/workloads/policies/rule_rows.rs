@@ -80,20 +80,22 @@ pub struct RuleRows {
 }
 
 impl RuleRows {
-    /// The rows of stored policies. A list that rows can't show as it is has none: it is written as YAML.
+    /// The rows of stored policies: of each list the last rules, as far as a row can show them as they are. The rules before them are
+    /// written as YAML, because the order counts: of several strategies for an object the last one applies.
     pub fn from_policies(policies: &Policies) -> Self {
-        let all = Self {
-            ignore: policies.ignore.iter().map(ignore_row).collect(),
-            update: policies.update.iter().map(update_row).collect(),
-            orphan: policies.orphan.iter().map(RuleRow::new).collect(),
+        let ignore = |row: RuleRow| {
+            let rows = Self { ignore: vec![row], ..Self::default() };
+            rows.parse_ignore().ok()?.pop()
         };
-        let shows_ignore = all.parse_ignore().is_ok_and(|rules| rules == policies.ignore);
-        let shows_update = all.parse_update().is_ok_and(|rules| rules == policies.update);
-        let shows_orphan = all.parse_orphan() == policies.orphan;
+        let update = |row: RuleRow| {
+            let rows = Self { update: vec![row], ..Self::default() };
+            rows.parse_update().ok()?.pop()
+        };
+        let orphan = |row: RuleRow| Self { orphan: vec![row], ..Self::default() }.parse_orphan().pop();
         Self {
-            ignore: if shows_ignore { all.ignore } else { Vec::new() },
-            update: if shows_update { all.update } else { Vec::new() },
-            orphan: if shows_orphan { all.orphan } else { Vec::new() },
+            ignore: list_last_rows(&policies.ignore, ignore_row, ignore),
+            update: list_last_rows(&policies.update, update_row, update),
+            orphan: list_last_rows(&policies.orphan, RuleRow::new, orphan),
         }
     }
 
@@ -106,10 +108,10 @@ impl RuleRows {
         }
     }
 
-    /// Whether rows show this policy.
-    pub fn has_rows(&self, policy: &str) -> bool {
+    /// How many rules of a policy are rows.
+    pub fn count(&self, policy: &str) -> usize {
         let lists = [RuleList::Ignore, RuleList::Update, RuleList::Orphan];
-        lists.into_iter().any(|list| list.slug() == policy && !self.rows(list).is_empty())
+        lists.into_iter().find(|list| list.slug() == policy).map_or(0, |list| self.rows(list).len())
     }
 
     /// Appends the rules of the rows, which come after those of the YAML.
@@ -178,6 +180,20 @@ impl RuleRows {
     }
 }
 
+/// The rows of the last rules that are parsed back as they are.
+fn list_last_rows<T: PartialEq>(
+    rules: &[T],
+    row: impl Fn(&T) -> RuleRow,
+    parse: impl Fn(RuleRow) -> Option<T>,
+) -> Vec<RuleRow> {
+    let is_shown = |rule: &&T| {
+        let rule: &T = rule;
+        parse(row(rule)).is_some_and(|parsed| parsed == *rule)
+    };
+    let count = rules.iter().rev().take_while(is_shown).count();
+    rules.iter().skip(rules.len() - count).map(row).collect()
+}
+
 fn ignore_row(rule: &IgnoreRule) -> RuleRow {
     let option = match rule.when {
         IgnoreWhen::OnPresence => "onPresence",
@@ -231,11 +247,11 @@ mod tests {
         assert_eq!(rows.parse_ignore().unwrap(), policies.ignore);
         assert_eq!(rows.parse_update().unwrap(), policies.update);
         assert_eq!(rows.parse_orphan(), policies.orphan);
-        assert!(rows.has_rows("ignore") && !rows.has_rows("feedback"));
+        assert_eq!((rows.count("ignore"), rows.count("feedback")), (2, 0));
     }
 
     #[test]
-    fn a_list_that_rows_cannot_show_has_no_rows() {
+    fn rules_up_to_the_last_one_that_rows_cannot_show_have_no_rows() {
         let spaced = "$.spec.template.spec.containers[?(@.name == \"web\")].image";
         let policies = Policies {
             ignore: vec![ignored(&["/a"], IgnoreWhen::OnChange), ignored(&[spaced], IgnoreWhen::OnChange)],
@@ -243,6 +259,12 @@ mod tests {
             ..Policies::default()
         };
         assert_eq!(RuleRows::from_policies(&policies), RuleRows::default());
+        let mut longer = policies;
+        longer.ignore.push(ignored(&["/b"], IgnoreWhen::OnPresence));
+        longer.orphan.push(object("Secret", ""));
+        let rows = RuleRows::from_policies(&longer);
+        assert_eq!((rows.count("ignore"), rows.count("orphan")), (1, 1));
+        assert_eq!((rows.ignore[0].paths.as_str(), rows.orphan[0].kind.as_str()), ("/b", "Secret"));
     }
 
     #[test]

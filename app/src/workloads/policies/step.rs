@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::PolicyFields;
 use super::form::PolicyForm;
+use super::rule_suggestions::RuleSuggestions;
 use crate::components::{ErrorBanner, render_resource};
 use crate::errors::AppResult;
 use crate::resource::create_resource;
@@ -82,6 +83,7 @@ pub fn PoliciesPage() -> impl IntoView {
 fn show_policies(workload: Workload, action: ServerAction<PoliciesSave>) -> AnyView {
     let nothing = Signal::stored(Vec::new());
     let is_chart = workload.draft.source.is_chart();
+    let suggestions = RuleSuggestions::from_source(&workload.draft.source);
     let (base_revision, element) = (RwSignal::new(workload.revision), NodeRef::new());
     let is_editable = domain::actions::check_edit(&workload).is_ok();
     let autosave = FormAutosave::<PoliciesSave>::new(&workload.name, element, base_revision, is_editable);
@@ -106,7 +108,7 @@ fn show_policies(workload: Workload, action: ServerAction<PoliciesSave>) -> AnyV
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <div class="fields max-w-140">
-                <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies is_chart=is_chart typed=typed.map(|typed| typed.form.policies) />
+                <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies is_chart=is_chart suggestions=suggestions typed=typed.map(|typed| typed.form.policies) />
             </div>
             <WizardFooter step=WizardStep::Policies findings=nothing busy=action.pending() status=autosave.status_view() />
         </ActionForm>

@@ -20,6 +20,7 @@ use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
+use crate::workloads::policies::rule_suggestions::RuleSuggestions;
 use crate::workloads::queries::{create_file_resource, draft_read, show_files};
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
@@ -137,6 +138,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
         }
     });
     let save = save_button(&workload, "Save draft");
+    let suggestions = RuleSuggestions::from_source(&workload.draft.source);
     view! {
         <ActionForm
             action=action
@@ -168,7 +170,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
                         <p class="field-help">"For objects that name none."</p>
                     </div>
                     {labels_field(&workload.labels)}
-                    <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies.clone() is_chart=workload.draft.source.is_chart() typed=typed.map(|typed| typed.form.policies) />
+                    <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies.clone() is_chart=workload.draft.source.is_chart() suggestions=suggestions typed=typed.map(|typed| typed.form.policies) />
                     <div class="flex flex-wrap items-center gap-3">{save} {autosave.status_view()}</div>
                     <p class="meta">"Saving changes the draft. Clusters change when you publish."</p>
                 </aside>

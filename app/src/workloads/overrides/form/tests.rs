@@ -1,6 +1,7 @@
 //! Tests of the override form: parsing, round trip and findings.
 
 use domain::OverrideId;
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -187,4 +188,52 @@ fn a_form_with_invalid_fields_has_the_name_under_which_it_would_be_stored() {
     assert_eq!(named("", "", "edge-2"), "edge-2");
     assert_eq!(named("europe", "edge-1", ""), "europe");
     assert_eq!(named("", "", "edge-1, edge-2"), "", "it has no name yet");
+}
+
+#[test]
+fn g506_what_is_typed_and_not_added_to_the_target_is_reported() {
+    let typed = OverrideForm { cluster: "eu-1".into(), also: " moon ".into(), ..OverrideForm::default() };
+    assert!(!typed.is_blank(), "it is not dropped");
+    let findings = typed.parse().unwrap_err();
+    assert_eq!(findings[0].path, "/override/also");
+    assert!(findings[0].message.contains("\"moon\" is not a part of the target yet"), "{findings:?}");
+    assert!(OverrideForm { also: "  ".into(), ..typed }.parse().is_ok());
+}
+
+fn any_patch() -> impl Strategy<Value = Patch> {
+    let objects = vec![
+        web(),
+        ObjectSelector { name: String::new(), ..web() },
+        ObjectSelector { namespace: "shop".into(), ..web() },
+        ObjectSelector { kind: "Service".into(), ..web() },
+    ];
+    let paths =
+        vec!["/spec/replicas", "/spec/template/spec/containers[name=web]/image", "/spec/paused", "/data/a.b"];
+    let value = prop_oneof![
+        (0..9_i64).prop_map(|n| json!(n)),
+        "[a-z0-9 .:-]{0,6}".prop_map(Value::from),
+        Just(json!("${{ cluster.labels.size }}")),
+        Just(json!(true)),
+        Just(Value::Null),
+        Just(json!({"a": [1, "b"]})),
+    ];
+    let op = (0..3, prop::sample::select(paths), value).prop_map(|(op, path, value)| match op {
+        0 => PatchOp::Set { path: path.to_owned(), value },
+        1 => PatchOp::Remove { path: path.to_owned() },
+        _ => PatchOp::Merge { value: json!({ "spec": { "a": value } }) },
+    });
+    (prop::sample::select(objects), op).prop_map(|(object, op)| Patch { object, op })
+}
+
+proptest! {
+    #[test]
+    fn an_override_of_any_patches_in_any_order_is_parsed_back_from_its_form(
+        patches in prop::collection::vec(any_patch(), 0..5),
+        priority in 0..=1_000_u32,
+        values in prop::sample::select(vec!["", "# size\nreplicas: 2\n"]),
+    ) {
+        let over = Override { priority, values: values.to_owned(), ..override_with(patches) };
+        let form = assert_round_trip(&over);
+        prop_assert_eq!(form.parse().unwrap().chart_values, values);
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::apply::{parse_path, raw_path};
 use super::limits::check_limits;
-use super::{MAX_PRIORITY, Override, PatchOp};
+use super::{ClusterSelector, MAX_PRIORITY, Override, PatchOp};
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::nearest::find_nearest;
 use crate::model::chart::check_values;
@@ -128,9 +128,26 @@ pub fn check_targets(
                 format!("Override {:?} has no effect: it matches none of the selected clusters.", over.name);
             let hint = "Check its groups, labels and confirmed facts against the placement, or remove it.";
             findings.push(Finding::warning("G506", message, hint).with_path(path));
+        } else {
+            let of_selector = check_selector(over, fleet);
+            findings.extend(of_selector.map(|finding| finding.with_path(format!("{path}/selector"))));
         }
     }
     findings
+}
+
+/// A target by names may have labels or facts too: those that no cluster has select nothing.
+fn check_selector(over: &Override, fleet: &[Cluster]) -> Option<Finding> {
+    let target = &over.target;
+    let selector = ClusterSelector { clusters: Vec::new(), groups: Vec::new(), ..target.clone() };
+    let has_match = || fleet.iter().any(|cluster| selector.specificity(cluster, &[]).is_some());
+    // Contradictory facts have a finding of their own.
+    if !selector.has_selector() || target.field_selector.is_contradictory() || has_match() {
+        return None;
+    }
+    let message =
+        format!("Override {:?} for {selector} has no effect there: no cluster has them.", over.name);
+    Some(Finding::warning("G506", message, "Correct the labels or facts, or remove them from the override."))
 }
 
 fn check_name(

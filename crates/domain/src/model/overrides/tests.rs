@@ -362,6 +362,33 @@ fn g506_an_override_without_clusters_is_reported_with_the_nearest_name() {
 }
 
 #[test]
+fn g506_labels_and_facts_that_no_cluster_has_are_reported_also_beside_names() {
+    let fleet = [cluster("prod-eu", &[("env", "prod")])];
+    let selected = [fleet[0].id];
+    let check_target = |selector: &str, facts: &str| {
+        let target = ClusterSelector {
+            clusters: vec!["prod-eu".into()],
+            selector: selector.parse().ok().filter(|selector: &LabelSelector| !selector.is_empty()),
+            field_selector: facts.parse().unwrap(),
+            ..ClusterSelector::default()
+        };
+        let over = Override { target, ..override_everywhere("x", vec![remove("/a")]) };
+        format_findings(&check_targets(&[over], &fleet, &selected, &[]))
+    };
+    assert_eq!(check_target("", ""), Vec::<String>::new());
+    assert_eq!(check_target("env=prod", ""), Vec::<String>::new());
+    for (selector, facts, named) in [
+        ("env=moon", "", "labels env=moon"),
+        ("", "provider=aws", "facts provider=aws"),
+        ("env=prod", "provider=aws", "labels env=prod and facts provider=aws"),
+    ] {
+        let found = check_target(selector, facts);
+        assert!(found[0].starts_with("G506 ") && found[0].contains(named), "{found:?}");
+        assert!(found[0].contains("no cluster has them"), "{found:?}");
+    }
+}
+
+#[test]
 fn s4_7_an_override_by_facts_applies_where_the_confirmed_facts_match_and_nowhere_else() {
     let with_facts = |name: &str, (provider, region, version): (&str, &str, &str)| {
         let confirmed_facts = ConfirmedFacts {

@@ -44,7 +44,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G506",
         title: "Override without a target",
         severities: &[(Static, &[Warning]), (Fleet, &[Warning]), (Verb, &[Error])],
-        finds: "An override selects no cluster, names a cluster or group that does not exist, or matches none of the selected clusters; an error in a deployment, whose values may only name members of its group.",
+        finds: "An override selects no cluster, names a cluster or group that does not exist, has labels or facts that no cluster has, or matches none of the selected clusters; an error in a deployment, whose values may only name members of its group.",
         fix: "Correct its clusters, groups or selector, or remove it.",
     },
     GuardRail {
