@@ -253,7 +253,7 @@ pub async fn update_chart(fleet: &TestFleet, change: impl FnOnce(&mut WorkloadSp
 }
 
 /// A hook that is a Job.
-fn hook_job(name: &str, events: &str) -> String {
+pub(super) fn hook_job(name: &str, events: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}, annotations: {{helm.sh/hook: '{events}'}}}}\nspec:\n  backoffLimit: 0\n  template: {{spec: {{restartPolicy: Never, containers: [{{name: main, image: '{{{{ .Values.tool | default \"tool:1\" }}}}'}}]}}}}\n"
     )

@@ -18,7 +18,7 @@ use crate::model::cluster::Connectivity;
 use crate::model::health::HealthStatus;
 use crate::model::operation::{OperationStatus, OperationTarget};
 use crate::model::placement::{Placement, Predicate};
-use crate::model::release::{Release, ReleaseGoal, ReleaseState};
+use crate::model::release::{Release, ReleaseGoal, ReleaseState, Tombstone};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 
@@ -206,6 +206,9 @@ pub enum DeploymentStatus {
     /// Another chart version or other values are applied, or the cluster left the group.
     #[serde(rename = "STALE")]
     Stale,
+    /// The cluster was deleted while the deployment was on it.
+    #[serde(rename = "STALE - cluster not found")]
+    ClusterNotFound,
     /// The desired chart and values are applied. It says nothing of health.
     #[serde(rename = "DEPLOYED")]
     Deployed,
@@ -250,6 +253,24 @@ pub struct TargetClusterStatus {
     /// Why it failed or waits; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+}
+
+impl TargetClusterStatus {
+    /// A cluster that was deleted while the deployment was on it. It owes the removal of the objects, by this tombstone.
+    pub fn cluster_not_found(tombstone: &Tombstone) -> Self {
+        let why = "The cluster was deleted. It removes the objects when it joins again.";
+        Self {
+            cluster_id: tombstone.cluster,
+            cluster_name: tombstone.cluster_name.clone(),
+            cloud: String::new(),
+            distribution: String::new(),
+            status: DeploymentStatus::ClusterNotFound,
+            stale: true,
+            version: String::new(),
+            health: HealthStatus::Unknown,
+            error: why.to_owned(),
+        }
+    }
 }
 
 impl DeploymentStatus {

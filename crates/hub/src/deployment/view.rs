@@ -73,7 +73,7 @@ fn summarize(deployment: &Deployment) -> DeploymentSummary {
     }
 }
 
-/// The clusters that have the deployment, are to have it, or are losing it; by name.
+/// The clusters that have the deployment, are to have it, or are losing it, and deleted ones that still have it; by name.
 async fn load_target_clusters(
     tx: &mut Tx,
     deployment: &Deployment,
@@ -114,6 +114,8 @@ async fn load_target_clusters(
             error,
         });
     }
+    let deleted = store::tombstone::list_of_deleted_clusters(tx, workload).await?;
+    targets.extend(deleted.iter().map(TargetClusterStatus::cluster_not_found));
     targets.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
     Ok(targets)
 }
