@@ -162,9 +162,8 @@ async fn s1_20_s1_21_s1_23_a_deleted_cluster_is_stale_and_not_found_until_it_has
         let client = fleet.agents[1].client.clone();
         fleet.join_cluster("eu-2", client).await;
         // It is a member again by its name, and gets nothing before an edit; what it had before is removed.
-        let is_cleaned = async || {
-            fleet.data(1, "web").is_null() && fleet.statuses(WEB).await == ["eu-1 DEPLOYED 1.0.0"]
-        };
+        let is_cleaned =
+            async || fleet.data(1, "web").is_null() && fleet.statuses(WEB).await == ["eu-1 DEPLOYED 1.0.0"];
         fleet.wait_until(is_cleaned).await;
         fleet.stop().await;
     }))
