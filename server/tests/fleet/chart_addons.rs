@@ -23,12 +23,19 @@ join: ${{ fleet.targets | join(\",\") }}
 
 /// The names of the objects of the addon on a cluster.
 fn object_names(cluster: &SimCluster) -> Vec<&'static str> {
-    let exists = |name: &&str| cluster.get(CONFIG_MAP, ("apps", name)).is_some();
+    let exists = |name: &&str| cluster.get(CONFIG_MAP, ("apps", *name)).is_some();
     ["web", "extra", "other", "sub"].into_iter().filter(exists).collect()
 }
 
 fn field(cluster: &SimCluster, name: &str, key: &str) -> Value {
     cluster.get(CONFIG_MAP, ("apps", name)).map(|found| found["data"][key].clone()).unwrap_or_default()
+}
+
+/// Whether every cluster has exactly these objects of the addon, and the names of all clusters in its values.
+fn is_complete(fleet: &TestFleet, expected: &[&str], join: &str) -> bool {
+    let is_it =
+        |n: usize| object_names(&fleet.clusters[n]) == expected && values_of(fleet, n)["join"] == join;
+    (0..fleet.clusters.len()).all(is_it)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,10 +54,6 @@ async fn s4_1_s4_4_s4_6_s4_7_all_objects_of_an_addon_chart_follow_the_clusters_a
         new.spec.placement = Placement { predicates: vec![Predicate::default()], ..Placement::default() };
         fleet.client.create_workload(&new).await.unwrap();
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
-        let is_complete = |fleet: &TestFleet, expected: &[&str], join: &str| {
-            (0..fleet.clusters.len())
-                .all(|n| object_names(&fleet.clusters[n]) == expected && values_of(fleet, n)["join"] == join)
-        };
         let first = ["web", "extra", "sub"];
         let three = |status: &WorkloadStatus| {
             status.counts.healthy() == 3 && is_complete(&fleet, &first, "eu-1,eu-2,us-1")
