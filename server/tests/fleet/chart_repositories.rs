@@ -20,7 +20,7 @@ use super::*;
 /// What the repository does.
 pub(super) const WORKS: u8 = 0;
 pub(super) const IS_DOWN: u8 = 1;
-const HAS_OTHER_CONTENT: u8 = 2;
+pub(super) const HAS_OTHER_CONTENT: u8 = 2;
 pub(super) const ANNOUNCES_OTHER_CONTENT: u8 = 3;
 
 /// A repository with the chart `web` in 1.0.0, 1.1.0 and 2.0.0-rc.1.

@@ -89,7 +89,7 @@ async fn s1_20_clusters_of_a_wave_that_is_not_approved_are_stale_or_not_installe
         let near = Wave { name: "near".to_owned(), target: cluster_named("eu-1"), ..Wave::default() };
         let far = Wave { name: "far".to_owned(), approval: true, ..Wave::default() };
         spec.rollout = RolloutStrategy { waves: vec![near, far], ..RolloutStrategy::default() };
-        let Source::Chart(source) = &mut spec.source else { panic!("{spec:?}") };
+        let Source::Chart(source) = &mut spec.source else { panic!("no chart") };
         source.version = "1.1.0".to_owned();
         let put = WorkloadPut { spec, ..WorkloadPut::default() };
         fleet.client.put_workload("web", &put, current.revision).await.unwrap();

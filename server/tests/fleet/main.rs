@@ -39,6 +39,7 @@ mod evaluation_budgets;
 mod git_content;
 mod git_server;
 mod git_sources;
+mod hash_mismatch;
 mod helm_releases;
 mod ignored_fields;
 mod incidents;
