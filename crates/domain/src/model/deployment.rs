@@ -224,9 +224,6 @@ pub enum DeploymentStatus {
     /// Being removed.
     #[serde(rename = "DELETING")]
     Deleting,
-    /// Removed.
-    #[serde(rename = "DELETED")]
-    Deleted,
 }
 
 /// A deployment on one cluster.
@@ -274,18 +271,22 @@ impl TargetClusterStatus {
 }
 
 impl DeploymentStatus {
-    /// The status of a release. `is_deleting` is whether the whole deployment is being deleted.
-    pub fn from_release(release: &Release, is_deleting: bool) -> Self {
-        match release.goal() {
+    /// The status of a release; `None` if it is removed. `is_deleting` is whether the whole deployment is being deleted.
+    pub fn from_release(release: &Release, is_deleting: bool) -> Option<Self> {
+        Some(match release.goal() {
             ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
-                return Self::Deleted;
+                return None;
             }
-            _ if release.connectivity() == Connectivity::Offline => return Self::Unknown,
-            ReleaseGoal::Removing { .. } if release.state() == ReleaseState::Failed => return Self::Failed,
-            ReleaseGoal::Removing { .. } if is_deleting => return Self::Deleting,
-            ReleaseGoal::Removing { .. } => return Self::Stale,
-            ReleaseGoal::Present => {}
-        }
+            _ if release.connectivity() == Connectivity::Offline => Self::Unknown,
+            ReleaseGoal::Removing { .. } if release.state() == ReleaseState::Failed => Self::Failed,
+            ReleaseGoal::Removing { .. } if is_deleting => Self::Deleting,
+            ReleaseGoal::Removing { .. } => Self::Stale,
+            ReleaseGoal::Present => Self::from_present(release),
+        })
+    }
+
+    /// The status of a release that is not being removed, on a reachable cluster.
+    fn from_present(release: &Release) -> Self {
         let is_installed = release.applied().is_some();
         match release.state() {
             _ if is_installed && release.applied() == release.desired() => Self::Deployed,
