@@ -188,7 +188,8 @@ impl RetainedTable {
                   AND NOT EXISTS (SELECT 1 FROM workload w WHERE w.id = r.workload_id \
                                   AND w.published_revision = r.number) \
                   AND NOT EXISTS (SELECT 1 FROM release x WHERE x.workload_id = r.workload_id \
-                                  AND (x.revision = r.number OR x.released_revision = r.number)) \
+                                  AND (x.revision = r.number OR x.released_revision = r.number \
+                                       OR x.applied_revision = r.number)) \
                   AND NOT EXISTS (SELECT 1 FROM rollout o WHERE o.workload_id = r.workload_id \
                                   AND o.revision = r.number AND o.active = 1) \
                   ORDER BY r.created_at LIMIT $2)"
