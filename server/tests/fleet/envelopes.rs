@@ -66,3 +66,26 @@ async fn p19_g111_a_manifest_work_with_more_objects_than_documents_are_allowed_i
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g128_a_chart_in_an_object_of_another_tool_is_named_with_the_way_to_manage_it_here() {
+    with_timeout(async {
+        let fleet = TestFleet::start().await;
+        let chart = json!({
+            "apiVersion": "helm.cattle.io/v1", "kind": "HelmChart", "metadata": {"name": "traefik", "namespace": "apps"},
+            "spec": {"chart": "traefik", "version": "27.0.2", "repo": "https://charts.example.com", "valuesContent": "a: 1\n"},
+        });
+        let mut new = web_workload();
+        new.spec.source =
+            Source::Yaml { files: vec![SourceFile { name: "chart.yaml".to_owned(), text: chart.to_string() }] };
+        let request = wire::ValidateRequest { name: "web".into(), spec: new.spec };
+        let findings = fleet.client.validate_workload(&request).await.unwrap().findings;
+        let found: Vec<_> = findings.iter().filter(|finding| finding.code == "G128").collect();
+        assert_eq!(found.len(), 1, "{findings:?}");
+        let message = &found[0].message;
+        assert!(message.starts_with("HelmChart traefik names the chart \"traefik\" 27.0.2 of https://charts.example.com."), "{message}");
+        assert!(!found[0].is_blocking() && found[0].hint.contains("flotilla apply --chart"), "{:?}", found[0]);
+        fleet.stop().await;
+    })
+    .await;
+}

@@ -3,8 +3,8 @@
 use super::rule_context::{RuleContext, RuleObject, quote};
 use crate::text::finding::Finding;
 
-const HINT: &str = "To manage its objects here, make the chart the source of a workload: add its repository (flotilla chart repo \
-     add), then apply the chart with the values of this object (flotilla apply --chart).";
+const HINT: &str = "To manage its objects here, add the repository of the chart: flotilla chart repo add; \
+     then make the chart the source of a workload, with the values of this object: flotilla apply --chart.";
 
 /// G128: a chart that a controller of the cluster installs. The workload has the object that names the chart, and not what is made of it.
 pub(super) fn charts(context: &RuleContext<'_>) -> Vec<Finding> {
