@@ -309,13 +309,41 @@ mod tests {
         assert_eq!(command_paths(&Cli::command(), ""), listed, "docs/actions.md");
     }
 
+    /// The cells of each row of the table below this heading.
+    fn table_rows(heading: &str) -> Vec<Vec<&'static str>> {
+        let section = ACTIONS.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
+        let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
+        rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+    }
+
+    /// The names between backticks.
+    fn names_of(cell: &str) -> impl Iterator<Item = &str> {
+        cell.split('`').skip(1).step_by(2)
+    }
+
     #[test]
-    fn s0_3_every_action_is_offered_by_every_interface() {
-        let is_missing = |cell: &&str| cell.trim() == "—";
-        let rows = ACTIONS.lines().filter(|line| line.starts_with('|'));
-        let rows = rows.map(|line| line.split('|').skip(1).collect::<Vec<_>>());
-        let missing: Vec<String> =
-            rows.filter(|cells| cells.iter().any(is_missing)).map(|cells| cells.join("|")).collect();
-        assert_eq!(missing, Vec::<String>::new(), "docs/actions.md");
+    fn s0_3_every_action_and_every_query_is_offered_by_every_interface() {
+        let has_name = |cell: &&str| names_of(cell).next().is_some();
+        let (actions, queries) = (table_rows("All actions"), table_rows("All queries"));
+        assert!(actions.len() > 50 && queries.len() > 20, "{} {}", actions.len(), queries.len());
+        for cells in &actions {
+            assert!(cells.len() == 4 && cells[1..].iter().all(has_name), "{cells:?}");
+        }
+        for cells in &queries {
+            let has_page = cells.get(1).is_some_and(|page| !page.is_empty());
+            assert!(cells.len() == 4 && has_page && cells[2..].iter().all(has_name), "{cells:?}");
+        }
+    }
+
+    #[test]
+    fn s0_3_every_name_that_an_interface_lacks_has_its_reason() {
+        let rows = [table_rows("All actions"), table_rows("All queries")].concat();
+        let offered: BTreeSet<&str> = rows.iter().flatten().flat_map(|cell| names_of(cell)).collect();
+        for cells in table_rows("Names without a counterpart") {
+            let [names, reason] = cells[..] else { panic!("{cells:?}") };
+            assert!(reason.len() > 20 && reason.ends_with('.'), "{cells:?}");
+            let doubled: Vec<&str> = names_of(names).filter(|name| offered.contains(name)).collect();
+            assert_eq!(doubled, [""; 0], "{cells:?}");
+        }
     }
 }

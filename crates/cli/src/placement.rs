@@ -323,6 +323,18 @@ mod tests {
     }
 
     #[test]
+    fn s1_24_a_chart_that_is_applied_to_one_group_is_a_deployment_of_that_group() {
+        let flags = PlacementArgs { groups: Some(vec!["europe".into()]), ..PlacementArgs::default() };
+        let chart = domain::chart::ChartSource { chart: "local/web".into(), ..Default::default() };
+        let spec = domain::workload::WorkloadSpec {
+            source: domain::workload::Source::Chart(chart),
+            placement: flags.apply_to(Placement::default()).unwrap(),
+            ..Default::default()
+        };
+        assert_eq!(domain::deployment::deployment_group(&spec), Some("europe"));
+    }
+
+    #[test]
     fn groups_facts_and_labels_are_one_condition() {
         let flags = PlacementArgs {
             groups: Some(vec!["edge".into()]),

@@ -31,7 +31,8 @@ pub enum RetainedTable {
     Revision,
     /// Removals that clusters still owe after a forced deletion, by their age.
     ReleaseTombstone,
-    /// Renderings of charts that no published revision was delivered with, by their age.
+    /// Renderings of charts that no published revision was delivered with, and of charts that are not stored any more, by their age. A
+    /// chart that a revision names is stored.
     ChartRendering,
     /// Contents of commits that no draft and no revision names, by their age.
     GitSnapshot,
@@ -59,6 +60,15 @@ const DELETE_GIT_SNAPSHOTS: &str = "DELETE FROM git_snapshot WHERE (project_id, 
       AND NOT EXISTS (SELECT 1 FROM spec_reference x WHERE x.kind = 'commit' AND x.name = s.commit_id) \
       AND NOT EXISTS (SELECT 1 FROM spec_reference x WHERE x.kind = 'unknown') \
       ORDER BY s.created_at LIMIT $2)";
+
+/// Of what was delivered, a rendering stays as long as its chart is stored or its commit has a snapshot: revisions that name them are
+/// rendered from it again.
+const DELETE_RENDERINGS: &str = "DELETE FROM chart_rendering WHERE inputs_digest IN \
+     (SELECT d.inputs_digest FROM chart_rendering d WHERE d.created_at < $1 AND (d.used = 0 OR ( \
+          NOT EXISTS (SELECT 1 FROM chart c WHERE c.digest = d.chart_digest) \
+          AND NOT EXISTS (SELECT 1 FROM git_snapshot g WHERE g.digest = d.chart_digest) \
+          AND NOT EXISTS (SELECT 1 FROM spec_reference x WHERE x.kind = 'unknown'))) \
+      ORDER BY d.created_at LIMIT $2)";
 
 /// Bundles of releases, the facts that they are rendered with, schemas of clusters, stored responses, charts, their renderings, their indexes and contents of commits are
 /// referenced by their digest.
@@ -178,7 +188,8 @@ impl RetainedTable {
                   AND NOT EXISTS (SELECT 1 FROM workload w WHERE w.id = r.workload_id \
                                   AND w.published_revision = r.number) \
                   AND NOT EXISTS (SELECT 1 FROM release x WHERE x.workload_id = r.workload_id \
-                                  AND (x.revision = r.number OR x.released_revision = r.number)) \
+                                  AND (x.revision = r.number OR x.released_revision = r.number \
+                                       OR x.applied_revision = r.number)) \
                   AND NOT EXISTS (SELECT 1 FROM rollout o WHERE o.workload_id = r.workload_id \
                                   AND o.revision = r.number AND o.active = 1) \
                   ORDER BY r.created_at LIMIT $2)"
@@ -187,10 +198,7 @@ impl RetainedTable {
                 "DELETE FROM release_tombstone WHERE release_id IN \
                  (SELECT release_id FROM release_tombstone WHERE created_at < $1 ORDER BY created_at LIMIT $2)"
             }
-            Self::ChartRendering => {
-                "DELETE FROM chart_rendering WHERE inputs_digest IN \
-                 (SELECT inputs_digest FROM chart_rendering WHERE used = 0 AND created_at < $1 ORDER BY created_at LIMIT $2)"
-            }
+            Self::ChartRendering => DELETE_RENDERINGS,
             Self::GitSnapshot => DELETE_GIT_SNAPSHOTS,
             Self::Artifact => DELETE_ARTIFACTS,
             Self::Operation => {

@@ -25,6 +25,7 @@ mod reencryption;
 mod releases;
 mod repeated_requests;
 mod retention;
+mod retention_of_artifacts;
 mod rollouts;
 mod search;
 mod sign_in_attempts;

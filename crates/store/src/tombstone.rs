@@ -2,7 +2,7 @@
 
 use domain::release::Tombstone;
 use domain::report::DesiredRelease;
-use domain::{ClusterId, ReleaseId};
+use domain::{ClusterId, ReleaseId, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
 use crate::sql::{sql, to_json};
@@ -49,6 +49,19 @@ pub async fn list_desired_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<
         .fetch_all(tx)
         .await?;
     Ok(decode_rows(&rows, "release_tombstone", read)?.iter().map(Tombstone::desired_release).collect())
+}
+
+/// The removals of a workload that deleted clusters owe, by name of the cluster.
+pub async fn list_of_deleted_clusters(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Tombstone>, Error> {
+    let rows = sql(SELECT)
+        .push(
+            "t.workload_id = $1 AND NOT EXISTS (SELECT 1 FROM cluster c WHERE c.id = t.cluster_id) \
+             ORDER BY t.cluster_name, t.release_id",
+        )
+        .bind_text(workload)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, "release_tombstone", read)
 }
 
 /// Assigns the tombstones of these releases to the cluster that reported their records, if the cluster that they name was

@@ -2,6 +2,7 @@
 
 use domain::release::ReleaseState;
 
+use crate::raw_agent::RawAgent;
 use crate::test_server::{CONFIG_MAP, TestServer, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,5 +164,43 @@ async fn p21_agents_keep_applying_in_an_outage_of_the_database_and_continue_afte
         "no time of the outage counts"
     );
     assert!(server.hub.task_statuses().values().all(|task| task.restarts == 0));
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_8_s4_9_a_lost_bundle_is_answered_with_503_and_retry_after_and_is_made_again() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let agent = RawAgent::join(&server, "eu-1", &token).await;
+    server.publish("web", "1", &["eu-1"]).await;
+    let (desired, digest) = agent.wait_for_release().await;
+    let path = format!("releases/{}/bundle/{digest}", desired.release);
+    let before = agent.get(&path).await;
+    assert_eq!(before.status, 200, "{before:?}");
+
+    server.delete_bundles().await;
+    let lost = agent.get(&path).await;
+    assert_eq!((lost.status, &lost.body["code"]), (503, &"BeingRestored".into()), "{lost:?}");
+    assert!(lost.retry_after.is_some_and(|seconds| seconds > 0), "{lost:?}");
+    wait_until("the bundle is made again", async || agent.get(&path).await.status == 200).await;
+    assert_eq!(agent.get(&path).await.body, before.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_9_an_agent_waits_for_a_lost_bundle_and_applies_it_without_a_failure() {
+    let server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    member.stop().await;
+    server.publish("web", "2", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Queued).await;
+    server.delete_bundles().await;
+    member.start(None);
+    member.wait_for_value("web", Some("2")).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    let events = server.hub.list_events_after(0, 500).await.unwrap();
+    let failed: Vec<_> = events.iter().filter(|event| event.message.contains("Failed")).collect();
+    assert!(failed.is_empty(), "{failed:?}");
     member.stop().await;
 }

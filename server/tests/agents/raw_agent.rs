@@ -42,7 +42,16 @@ impl RawAgent {
     }
 
     pub async fn send(&self, path: &str, body: &Value) -> RawResponse {
-        let response = self.http.post(format!("{}/{path}", self.url)).json(body).send().await.unwrap();
+        let request = self.http.post(format!("{}/{path}", self.url)).json(body);
+        Self::read(request.send().await.unwrap()).await
+    }
+
+    pub async fn get(&self, path: &str) -> RawResponse {
+        let request = self.http.get(format!("{}/{path}", self.url));
+        Self::read(request.send().await.unwrap()).await
+    }
+
+    async fn read(response: reqwest::Response) -> RawResponse {
         let retry_after = response.headers().get(RETRY_AFTER);
         let retry_after = retry_after.map(|seconds| seconds.to_str().unwrap().parse().unwrap());
         let status = response.status().as_u16();

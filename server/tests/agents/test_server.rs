@@ -144,6 +144,16 @@ impl TestServer {
         copy
     }
 
+    /// Deletes the bytes of all bundles, as damage of the database does.
+    pub async fn delete_bundles(&self) {
+        const BUNDLES: &str = "DELETE FROM artifact WHERE digest IN (SELECT released FROM release)";
+        let file = self._folder.path().join("flotilla.db");
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(file);
+        let mut connection = options.connect().await.unwrap();
+        let deleted = sqlx::query(BUNDLES).execute(&mut connection).await.unwrap();
+        assert!(deleted.rows_affected() > 0);
+    }
+
     /// Restarts the hub on the backup, on the same address.
     pub async fn restore(mut self, backup: &tempfile::TempDir) -> Self {
         self.stop().await;

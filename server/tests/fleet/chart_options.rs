@@ -31,7 +31,7 @@ fn phases(fleet: &TestFleet) -> Vec<String> {
     .collect()
 }
 
-async fn set_label(fleet: &TestFleet, cluster: &str, value: &str) {
+pub(super) async fn set_label(fleet: &TestFleet, cluster: &str, value: &str) {
     let labels = BTreeMap::from([("tier".to_owned(), Some(value.to_owned()))]);
     let patch = ClusterPatch { labels, ..ClusterPatch::default() };
     fleet.client.patch_cluster(cluster, &patch, None).await.unwrap();

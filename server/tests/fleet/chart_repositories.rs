@@ -18,10 +18,10 @@ use super::charts::{chart, chart_workload, set_helm, values_of};
 use super::*;
 
 /// What the repository does.
-const WORKS: u8 = 0;
-const IS_DOWN: u8 = 1;
-const HAS_OTHER_CONTENT: u8 = 2;
-const ANNOUNCES_OTHER_CONTENT: u8 = 3;
+pub(super) const WORKS: u8 = 0;
+pub(super) const IS_DOWN: u8 = 1;
+pub(super) const HAS_OTHER_CONTENT: u8 = 2;
+pub(super) const ANNOUNCES_OTHER_CONTENT: u8 = 3;
 
 /// A repository with the chart `web` in 1.0.0, 1.1.0 and 2.0.0-rc.1.
 pub struct TestRepository {
@@ -37,7 +37,7 @@ impl TestRepository {
         Self { server, mode }
     }
 
-    fn set(&self, mode: u8) {
+    pub(super) fn set(&self, mode: u8) {
         self.mode.store(mode, SeqCst);
     }
 
@@ -90,11 +90,11 @@ pub async fn fleet_with_repositories() -> TestFleet {
     fleet
 }
 
-fn new_repository(url: &str) -> NewChartRepository {
+pub(super) fn new_repository(url: &str) -> NewChartRepository {
     NewChartRepository { name: "acme".into(), url: url.into(), ..NewChartRepository::default() }
 }
 
-fn workload_of(version: &str) -> NewWorkload {
+pub(super) fn workload_of(version: &str) -> NewWorkload {
     let mut new = chart_workload(version, "replicas: 2\n");
     if let Source::Chart(source) = &mut new.spec.source {
         source.chart = "acme/web".into();

@@ -145,7 +145,7 @@ async fn s1_10_s1_11_a_chart_runs_on_every_cluster_with_common_values_and_values
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_9_g117_a_release_waits_for_a_chart_that_can_not_be_rendered_yet_and_resumes() {
+async fn g117_a_chart_is_not_published_before_helm_is_available() {
     with_timeout(async {
         let fleet = fleet_with_helm().await;
         fleet.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
@@ -253,7 +253,7 @@ pub async fn update_chart(fleet: &TestFleet, change: impl FnOnce(&mut WorkloadSp
 }
 
 /// A hook that is a Job.
-fn hook_job(name: &str, events: &str) -> String {
+pub(super) fn hook_job(name: &str, events: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}, annotations: {{helm.sh/hook: '{events}'}}}}\nspec:\n  backoffLimit: 0\n  template: {{spec: {{restartPolicy: Never, containers: [{{name: main, image: '{{{{ .Values.tool | default \"tool:1\" }}}}'}}]}}}}\n"
     )

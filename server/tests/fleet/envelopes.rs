@@ -2,6 +2,7 @@
 
 use domain::workload::DeletionPolicy;
 
+use super::charts::{chart, chart_workload, fleet_with_helm};
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,5 +65,67 @@ async fn p19_g111_a_manifest_work_with_more_objects_than_documents_are_allowed_i
         assert!(refused.findings().iter().any(is_limit), "{refused:?}");
         fleet.stop().await;
     })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g128_a_chart_in_an_object_of_another_tool_is_named_with_the_way_to_manage_it_here() {
+    with_timeout(async {
+        let fleet = TestFleet::start().await;
+        let chart = json!({
+            "apiVersion": "helm.cattle.io/v1", "kind": "HelmChart", "metadata": {"name": "traefik", "namespace": "apps"},
+            "spec": {"chart": "traefik", "version": "27.0.2", "repo": "https://charts.example.com", "valuesContent": "a: 1\n"},
+        });
+        let mut new = web_workload();
+        new.spec.source =
+            Source::Yaml { files: vec![SourceFile { name: "chart.yaml".to_owned(), text: chart.to_string() }] };
+        let request = wire::ValidateRequest { name: "web".into(), spec: new.spec };
+        let findings = fleet.client.validate_workload(&request).await.unwrap().findings;
+        let found: Vec<_> = findings.iter().filter(|finding| finding.code == "G128").collect();
+        assert_eq!(found.len(), 1, "{findings:?}");
+        let message = &found[0].message;
+        assert!(message.starts_with("HelmChart traefik names the chart \"traefik\" 27.0.2 of https://charts.example.com."), "{message}");
+        assert!(!found[0].is_blocking() && found[0].hint.contains("flotilla apply --chart"), "{:?}", found[0]);
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s3_2_g120_a_manifest_work_in_a_chart_is_unwrapped_and_its_options_are_named_as_without_effect() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_helm().await;
+        let work = "apiVersion: work.open-cluster-management.io/v1
+kind: ManifestWork
+metadata: {name: addon, namespace: cluster1}
+spec:
+  deleteOption: {propagationPolicy: Orphan}
+  workload:
+    manifests:
+      - {apiVersion: v1, kind: ConfigMap, metadata: {name: inner, namespace: apps}, data: {replicas: '{{ .Values.replicas }}'}}
+";
+        fleet.client.upload_chart(chart("1.0.0", &[("templates/work.yaml", work)])).await.unwrap();
+        let mut new = chart_workload("1.0.0", "replicas: 4\n");
+        let validate = async |spec: WorkloadSpec| {
+            let request = wire::ValidateRequest { name: "web".into(), spec };
+            fleet.client.validate_workload(&request).await.unwrap().findings
+        };
+        let findings = validate(new.spec.clone()).await;
+        let is_named = |finding: &domain::Finding| {
+            finding.code == "G120" && finding.message.contains("addon") && finding.message.contains("deletion")
+        };
+        assert_eq!(findings.iter().filter(|finding| is_named(finding)).count(), 1, "{findings:?}");
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        for cluster in &fleet.clusters {
+            let inner = cluster.get(CONFIG_MAP, ("apps", "inner")).unwrap();
+            assert_eq!(inner["data"]["replicas"], "4");
+        }
+        new.spec.policies.deletion = DeletionPolicy::Orphan;
+        let findings = validate(new.spec).await;
+        assert!(!findings.iter().any(|finding| finding.code == "G120"), "the policy is the same: {findings:?}");
+        fleet.stop().await;
+    }))
     .await;
 }

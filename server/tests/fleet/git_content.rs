@@ -13,7 +13,7 @@ use source::kustomize::Kustomize;
 use tar::{Builder, Header};
 use wire::{RenderQuery, ValuesQuery};
 
-use super::charts::{set_helm, values_of};
+use super::charts::{cluster_named, override_for, set_helm, values_of};
 use super::git_server::{GitServer, is_link};
 use super::git_sources::{
     draft_source, find_problems, git_fleet, git_workload, manifest, publish, replicas, repository,
@@ -317,7 +317,7 @@ async fn addresses_that_the_server_does_not_allow_and_ssh_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s1_10_a_chart_in_a_repository_is_rendered_with_values_per_cluster() {
+async fn s1_10_s1_11_a_chart_in_a_repository_is_rendered_with_values_per_cluster() {
     with_timeout(Box::pin(async {
         let server = GitServer::start().await;
         let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {chart: '{{ .Chart.Version }}', replicas: '{{ .Values.replicas }}'}\n";
@@ -331,13 +331,17 @@ async fn s1_10_a_chart_in_a_repository_is_rendered_with_values_per_cluster() {
             source.path = "charts/web".into();
             source.values = "replicas: 7\n".into();
         }
+        new.spec.overrides = vec![override_for("us-1", cluster_named("us-1"), "replicas: 9\n")];
         publish(&fleet, &new).await;
         let pinned = draft_source(&fleet).await.pinned.unwrap();
         assert_eq!((pinned.content, pinned.files), (GitContent::Chart, 3));
         assert_eq!((&values_of(&fleet, 0)["chart"], &values_of(&fleet, 0)["replicas"]), (&json!("1.2.3"), &json!("7")));
-        let query = ValuesQuery { cluster: "eu-1".into(), ..ValuesQuery::default() };
-        let values = fleet.client.get_values("web", &query).await.unwrap();
-        assert_eq!(values.values["replicas"], 7);
+        assert_eq!(values_of(&fleet, 2)["replicas"], "9", "the cluster wins over the common values");
+        for (cluster, expected) in [("eu-1", 7), ("us-1", 9)] {
+            let query = ValuesQuery { cluster: cluster.into(), ..ValuesQuery::default() };
+            let values = fleet.client.get_values("web", &query).await.unwrap();
+            assert_eq!(values.values["replicas"], expected);
+        }
         fleet.stop().await;
     }))
     .await;

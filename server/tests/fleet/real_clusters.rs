@@ -81,7 +81,7 @@ fn version(chart: &str, replicas: i32) -> Option<(String, i32)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s1_4_s1_5_s1_6_s1_14_a_chart_on_three_real_clusters_survives_the_loss_of_one() {
+async fn s1_4_s1_5_s1_6_a_chart_on_three_real_clusters_survives_the_loss_of_one() {
     if !testkit::is_available("a chart on three real clusters") {
         return;
     }

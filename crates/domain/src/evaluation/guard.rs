@@ -17,6 +17,7 @@ mod batch;
 mod capacity;
 pub mod catalogue;
 mod change;
+mod chart_envelope;
 mod classes;
 mod cluster_context;
 mod container;

@@ -18,7 +18,7 @@ use crate::model::cluster::Connectivity;
 use crate::model::health::HealthStatus;
 use crate::model::operation::{OperationStatus, OperationTarget};
 use crate::model::placement::{Placement, Predicate};
-use crate::model::release::{Release, ReleaseGoal, ReleaseState};
+use crate::model::release::{Release, ReleaseGoal, ReleaseState, Tombstone};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 
@@ -206,6 +206,9 @@ pub enum DeploymentStatus {
     /// Another chart version or other values are applied, or the cluster left the group.
     #[serde(rename = "STALE")]
     Stale,
+    /// The cluster was deleted while the deployment was on it.
+    #[serde(rename = "STALE - cluster not found")]
+    ClusterNotFound,
     /// The desired chart and values are applied. It says nothing of health.
     #[serde(rename = "DEPLOYED")]
     Deployed,
@@ -221,9 +224,6 @@ pub enum DeploymentStatus {
     /// Being removed.
     #[serde(rename = "DELETING")]
     Deleting,
-    /// Removed.
-    #[serde(rename = "DELETED")]
-    Deleted,
 }
 
 /// A deployment on one cluster.
@@ -252,19 +252,41 @@ pub struct TargetClusterStatus {
     pub error: String,
 }
 
-impl DeploymentStatus {
-    /// The status of a release. `is_deleting` is whether the whole deployment is being deleted.
-    pub fn from_release(release: &Release, is_deleting: bool) -> Self {
-        match release.goal() {
-            ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
-                return Self::Deleted;
-            }
-            _ if release.connectivity() == Connectivity::Offline => return Self::Unknown,
-            ReleaseGoal::Removing { .. } if release.state() == ReleaseState::Failed => return Self::Failed,
-            ReleaseGoal::Removing { .. } if is_deleting => return Self::Deleting,
-            ReleaseGoal::Removing { .. } => return Self::Stale,
-            ReleaseGoal::Present => {}
+impl TargetClusterStatus {
+    /// A cluster that was deleted while the deployment was on it. It owes the removal of the objects, by this tombstone.
+    pub fn cluster_not_found(tombstone: &Tombstone) -> Self {
+        let why = "The cluster was deleted. It removes the objects when it joins again.";
+        Self {
+            cluster_id: tombstone.cluster,
+            cluster_name: tombstone.cluster_name.clone(),
+            cloud: String::new(),
+            distribution: String::new(),
+            status: DeploymentStatus::ClusterNotFound,
+            stale: true,
+            version: String::new(),
+            health: HealthStatus::Unknown,
+            error: why.to_owned(),
         }
+    }
+}
+
+impl DeploymentStatus {
+    /// The status of a release; `None` if it is removed. `is_deleting` is whether the whole deployment is being deleted.
+    pub fn from_release(release: &Release, is_deleting: bool) -> Option<Self> {
+        Some(match release.goal() {
+            ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
+                return None;
+            }
+            _ if release.connectivity() == Connectivity::Offline => Self::Unknown,
+            ReleaseGoal::Removing { .. } if release.state() == ReleaseState::Failed => Self::Failed,
+            ReleaseGoal::Removing { .. } if is_deleting => Self::Deleting,
+            ReleaseGoal::Removing { .. } => Self::Stale,
+            ReleaseGoal::Present => Self::from_present(release),
+        })
+    }
+
+    /// The status of a release that is not being removed, on a reachable cluster.
+    fn from_present(release: &Release) -> Self {
         let is_installed = release.applied().is_some();
         match release.state() {
             _ if is_installed && release.applied() == release.desired() => Self::Deployed,

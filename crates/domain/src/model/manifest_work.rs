@@ -2,8 +2,8 @@
 //! policies (S3-2, G120).
 //!
 //! The objects are unwrapped where manifests are read. The options are copied into policies that have their default value, when
-//! a draft is stored; a policy that a user set differently stays, and a finding says so. Options in files of Git or an OCI artifact are not
-//! copied, and a finding names them.
+//! a draft is stored; a policy that a user set differently stays, and a finding says so. Options in files of Git, an OCI artifact or a chart
+//! are not copied, and a finding names them.
 
 use std::collections::BTreeSet;
 
@@ -66,8 +66,8 @@ pub fn check(spec: &WorkloadSpec) -> Vec<Finding> {
     findings
 }
 
-/// G120: options of a `ManifestWork` in files that are read from Git or an OCI artifact and differ from the policies of the workload. They
-/// have no effect: what a commit contains does not change policies.
+/// G120: options of a `ManifestWork` in files that are read from Git or an OCI artifact, or are rendered from a chart, and differ from the
+/// policies of the workload. They have no effect: what a commit or a chart contains does not change policies.
 pub fn check_fetched(files: &[SourceFile], policies: &Policies) -> Option<Finding> {
     let current = to_map(policies);
     let (mut works, mut ignored) = (Vec::new(), BTreeSet::new());
@@ -87,7 +87,7 @@ pub fn check_fetched(files: &[SourceFile], policies: &Policies) -> Option<Findin
     }
     let ignored: Vec<String> = ignored.into_iter().collect();
     let message = format!(
-        "Options of ManifestWork {} have no effect, because policies are not read from Git or OCI artifacts: {}.",
+        "Options of ManifestWork {} have no effect, because policies are not read from charts, Git or OCI artifacts: {}.",
         join_first(&works, NAMED),
         join_first(&ignored, NAMED)
     );

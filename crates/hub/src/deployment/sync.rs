@@ -25,7 +25,9 @@ impl Hub {
         wait: Duration,
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
-        let view = self.get_deployment(group, name).await?;
+        let mut view = self.get_deployment(group, name).await?;
+        // A sync has nothing to repair there.
+        view.target_clusters.retain(|one| one.status != DeploymentStatus::ClusterNotFound);
         let mut tx = self.write_as(actor, UserAction::Deploy).await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
         let workload = self.lock_workload_head(&mut tx, &deployment.workload.name).await?;

@@ -6,7 +6,7 @@ use domain::deployment::{
     DeploymentStatus, DeploymentSummary, DeploymentView, TargetClusterStatus, is_stale, list_value_overrides,
     read_chart_values,
 };
-use domain::release::{Release, ReleaseGoal};
+use domain::release::Release;
 use domain::workload::WorkloadSpec;
 use domain::{ClusterId, WorkloadId};
 use store::Tx;
@@ -73,29 +73,31 @@ fn summarize(deployment: &Deployment) -> DeploymentSummary {
     }
 }
 
-/// The clusters that have the deployment, are to have it, or are losing it; by name.
+/// The clusters that have the deployment, are to have it, or are losing it, and deleted ones that still have it; by name.
 async fn load_target_clusters(
     tx: &mut Tx,
     deployment: &Deployment,
 ) -> Result<Vec<TargetClusterStatus>, Error> {
     let workload = deployment.workload.id;
     let releases = store::release::list_all_by_workload(tx, workload).await?;
-    let is_target =
-        |release: &&Release| matches!(release.goal(), ReleaseGoal::Present | ReleaseGoal::Removing { .. });
-    let releases: Vec<Release> = releases.iter().filter(is_target).cloned().collect();
-    let ids: Vec<ClusterId> = releases.iter().map(Release::cluster).collect();
+    let is_deleting = deployment.is_deleting();
+    let status_of = |release: Release| {
+        let status = DeploymentStatus::from_release(&release, is_deleting)?;
+        Some((release, status))
+    };
+    let releases: Vec<(Release, DeploymentStatus)> = releases.into_iter().filter_map(status_of).collect();
+    let ids: Vec<ClusterId> = releases.iter().map(|(release, _)| release.cluster()).collect();
     let clusters = store::cluster::get_many_with_facts(tx, &ids).await?;
     let clusters: HashMap<ClusterId, _> = clusters.into_iter().map(|cluster| (cluster.id, cluster)).collect();
     let leaving = store::pending_removal::list(tx, workload).await?;
     let mut versions = ChartVersions::new(workload);
     let mut targets = Vec::with_capacity(releases.len());
-    for release in releases {
+    for (release, status) in releases {
         let Some(cluster) = clusters.get(&release.cluster()) else { continue };
         let version = match release.applied_revision() {
             Some(revision) => versions.get(tx, revision).await?,
             None => String::new(),
         };
-        let status = DeploymentStatus::from_release(&release, deployment.is_deleting());
         let is_leaving = leaving.iter().any(|one| one.cluster == cluster.id);
         let status = match status {
             DeploymentStatus::Deployed if is_leaving => DeploymentStatus::Stale,
@@ -114,6 +116,8 @@ async fn load_target_clusters(
             error,
         });
     }
+    let deleted = store::tombstone::list_of_deleted_clusters(tx, workload).await?;
+    targets.extend(deleted.iter().map(TargetClusterStatus::cluster_not_found));
     targets.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
     Ok(targets)
 }

@@ -10,6 +10,7 @@ use domain::cluster::Cluster;
 use domain::finding::{limit_findings, merge_clusters};
 use domain::generated_values::GeneratedFields;
 use domain::manifest;
+use domain::manifest_work;
 use domain::release::{Reason, RenderOutcome};
 use domain::workload::{Policies, SourceFile};
 use domain::{ClusterId, Digest, Finding, WorkloadId};
@@ -288,7 +289,11 @@ impl RenderedFiles {
         let mut parsed = manifest::parse(&files);
         let mut findings = leave_out_parts(&mut parsed, policies);
         findings.extend(check_hooks(&parsed));
-        if parsed.manifests.is_empty() && !parsed.findings.iter().any(Finding::is_blocking) {
+        let is_explained = parsed.findings.iter().any(Finding::is_blocking);
+        if !is_explained {
+            findings.extend(manifest_work::check_fetched(&files, policies));
+        }
+        if parsed.manifests.is_empty() && !is_explained {
             let message = "The chart renders no Kubernetes object with these values.";
             let hint = "Change the values, or unpublish the workload if nothing should run.";
             findings.push(Finding::error("G109", message, hint));

@@ -1,5 +1,6 @@
 //! Expired rows are deleted in batches, and nothing that is in use.
 
+use domain::health::Health;
 use domain::release::{Release, RenderOutcome};
 use domain::role::Role;
 use domain::rollout::{Rollout, RolloutStrategy, Wave};
@@ -7,7 +8,7 @@ use domain::workload::{Policies, Revision, WorkloadSpec};
 use domain::{Digest, TokenId, UserId};
 
 use super::databases::for_each_engine;
-use super::fixtures::{at, insert_fleet, some_release, workload_id};
+use super::fixtures::{at, insert_fleet, release_report, some_release, workload_id};
 use crate::retention::{REVISIONS_KEPT, RetainedTable, count_rows, delete_batch};
 use crate::token::ApiTokenRecord;
 use crate::user::User;
@@ -45,6 +46,17 @@ fn release_of(revision: u32) -> Release {
     release
 }
 
+/// A release of a cluster that runs this revision, and was sent the next one.
+fn release_behind(revision: u32) -> Release {
+    let mut release = some_release(2, 1, 2);
+    let bundle = |number: u32| RenderOutcome::Bundle(Digest::compute(&number.to_be_bytes()));
+    release.set_desired_revision(revision, bundle(revision), Policies::default(), at(1));
+    release.apply_report(&release_report(&release, Health::healthy()), at(2)).unwrap();
+    release.set_desired_revision(revision + 1, bundle(revision + 1), Policies::default(), at(3));
+    assert_eq!(release.applied_revision(), Some(revision));
+    release
+}
+
 async fn insert_rollout(store: &Store, revision: u32) {
     let mut tx = store.write().await.unwrap();
     let wave = Wave { name: "one".to_owned(), ..Wave::default() };
@@ -61,7 +73,7 @@ async fn insert_rollout(store: &Store, revision: u32) {
 #[tokio::test]
 async fn old_revisions_expire_except_the_newest_and_those_in_use() {
     for_each_engine(|store| async move {
-        insert_fleet(&store, 1, 1).await;
+        insert_fleet(&store, 2, 1).await;
         let last = REVISIONS_KEPT + 20;
         let mut tx = store.write().await.unwrap();
         insert_revisions(&mut tx, last).await;
@@ -71,6 +83,7 @@ async fn old_revisions_expire_except_the_newest_and_those_in_use() {
         published.revision += 1;
         assert!(workload::update(&mut tx, &published, resource_version, "ana").await.unwrap());
         release::insert(&mut tx, &release_of(4)).await.unwrap();
+        release::insert(&mut tx, &release_behind(7)).await.unwrap();
         tx.commit().await.unwrap();
         insert_rollout(&store, 5).await;
         insert_rollout(&store, 6).await;
@@ -83,9 +96,9 @@ async fn old_revisions_expire_except_the_newest_and_those_in_use() {
             "by their age"
         );
         assert_eq!(delete_batch(&mut tx, RetainedTable::Revision, age, 10).await.unwrap(), 10, "one batch");
-        assert_eq!(delete_batch(&mut tx, RetainedTable::Revision, age, 10).await.unwrap(), 6);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Revision, age, 10).await.unwrap(), 4);
         assert_eq!(delete_batch(&mut tx, RetainedTable::Revision, age, 10).await.unwrap(), 0);
-        let mut retained = vec![3, 4, 6];
+        let mut retained = vec![3, 4, 6, 7, 8];
         retained.extend(21..=last);
         assert_eq!(list_numbers(&mut tx, last).await, retained);
         assert_eq!(

@@ -36,13 +36,17 @@ async fn s1_23_a_tombstone_outlives_its_workload_and_its_cluster() {
             0,
             "it exists"
         );
+        assert_eq!(tombstone::list_of_deleted_clusters(&mut tx, workload_id(1)).await.unwrap(), []);
         workload::delete(&mut tx, workload_id(1)).await.unwrap();
         cluster::delete(&mut tx, cluster_id(1)).await.unwrap();
+        let owed = tombstone::list_of_deleted_clusters(&mut tx, workload_id(1)).await.unwrap();
+        assert_eq!(owed, std::slice::from_ref(&stone));
         assert_eq!(tombstone::get(&mut tx, stone.release).await.unwrap().as_ref(), Some(&stone));
         // It joined again, under another id.
         cluster::insert(&mut tx, &some_cluster(2, "again")).await.unwrap();
         assert_eq!(tombstone::assign(&mut tx, cluster_id(2), &[stone.release]).await.unwrap(), 1);
         assert_eq!(tombstone::list_desired_by_cluster(&mut tx, cluster_id(2)).await.unwrap().len(), 1);
+        assert_eq!(tombstone::list_of_deleted_clusters(&mut tx, workload_id(1)).await.unwrap(), []);
         assert_eq!(
             retention::delete_batch(&mut tx, RetainedTable::ReleaseTombstone, at(2), 10).await.unwrap(),
             0

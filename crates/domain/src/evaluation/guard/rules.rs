@@ -4,9 +4,10 @@ use super::catalogue::{Scope, declared, find_foreign};
 use super::cluster_context::{self, ClusterContext, ClusterRule, EffectiveObjects, ViolationCache};
 use super::rule_context::{self, RuleContext};
 use super::{
-    api_versions, autoscale, batch, capacity, classes, container, credentials, deletion, helm_release,
-    identity, image, ingress, labels, namespace, network, permission, pod_admission, ports, probes, pull,
-    rbac, references, replicas, resources, secret, security, selector, service, volumes, webhook,
+    api_versions, autoscale, batch, capacity, chart_envelope, classes, container, credentials, deletion,
+    helm_release, identity, image, ingress, labels, namespace, network, permission, pod_admission, ports,
+    probes, pull, rbac, references, replicas, resources, secret, security, selector, service, volumes,
+    webhook,
 };
 use crate::evaluation::render::BundleRenderer;
 use crate::model::cluster::Cluster;
@@ -24,6 +25,7 @@ pub(super) const STATIC_RULES: &[(&str, StaticRule)] = &[
     (declared("G107"), identity::namespaces),
     (declared("G110"), identity::duplicates_after_namespacing),
     (declared("G124"), secret::hidden_values),
+    (declared("G128"), chart_envelope::charts),
     (declared("G201"), image::references),
     (declared("G202"), image::mutable_tags),
     (declared("G203"), pull::policies),

@@ -203,10 +203,11 @@ fn s1_20_each_state_of_a_release_has_its_status_word() {
         ("left the group", removing(), false, Status::Stale),
         ("the deployment is deleted", removing(), true, Status::Deleting),
         ("the removal failed", reported(removing(), pruned, Some(1)), true, Status::Failed),
-        ("deleted by force", abandoned(removing()), true, Status::Deleted),
-        ("deleted by force while offline", offline(abandoned(removing())), true, Status::Deleted),
     ];
     for (name, release, is_deleting, expected) in table {
-        assert_eq!(DeploymentStatus::from_release(&release, is_deleting), expected, "{name}");
+        assert_eq!(DeploymentStatus::from_release(&release, is_deleting), Some(expected), "{name}");
+    }
+    for forced in [abandoned(removing()), offline(abandoned(removing()))] {
+        assert_eq!(DeploymentStatus::from_release(&forced, true), None, "it is not listed any more");
     }
 }

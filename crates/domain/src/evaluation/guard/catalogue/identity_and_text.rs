@@ -178,4 +178,11 @@ pub(super) const RAILS: &[GuardRail] = &[
         finds: "A publish would replace a value that a chart generates and that is on a cluster, such as a password, because what stands around the generated part changed; it holds the publish until the code is forced.",
         fix: "Set the value in the workload if it has to stay, or force the code.",
     },
+    GuardRail {
+        code: "G128",
+        title: "Chart in an object",
+        severities: &[(Static, &[Warning])],
+        finds: "A HelmChart of K3s, a HelmRelease of Flux or an Application of Argo CD names a chart: a controller of the cluster installs it, and what it creates is in no plan, status or drift.",
+        fix: "Make the chart the source of a workload, or leave it to the controller.",
+    },
 ];

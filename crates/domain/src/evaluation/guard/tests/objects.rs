@@ -52,6 +52,30 @@ fn g124_a_value_that_was_hidden_is_not_published() {
 }
 
 #[test]
+fn g128_a_chart_that_a_controller_of_the_cluster_installs_is_named_with_its_repository() {
+    let envelope = |api_version: &str, kind: &str, spec: &str| {
+        format!("apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: traefik}}\nspec: {spec}\n")
+    };
+    let of_k3s =
+        "{chart: traefik, version: 27.0.2, repo: 'https://charts.example.com', valuesContent: 'a: 1'}";
+    let of_flux = "{chart: {spec: {chart: traefik, version: 27.0.2, sourceRef: {kind: HelmRepository, name: traefik}}}}";
+    let of_argo = "{source: {chart: traefik, targetRevision: 27.0.2, repoURL: 'https://charts.example.com'}}";
+    for (api_version, kind, spec, repository) in [
+        ("helm.cattle.io/v1", "HelmChart", of_k3s, "https://charts.example.com"),
+        ("helm.toolkit.fluxcd.io/v2", "HelmRelease", of_flux, "traefik"),
+        ("argoproj.io/v1alpha1", "Application", of_argo, "https://charts.example.com"),
+    ] {
+        let finding = only_finding("G128", &envelope(api_version, kind, spec));
+        let expected = format!("{kind} traefik names the chart \"traefik\" 27.0.2 of {repository}. ");
+        assert!(finding.message.starts_with(&expected), "{}", finding.message);
+        assert!(!finding.is_blocking() && finding.hint.contains("flotilla chart repo add"), "{finding:?}");
+    }
+    // Manifests of a folder, and a kind of the same name of another group.
+    assert_no_finding("G128", &envelope("argoproj.io/v1alpha1", "Application", "{source: {path: deploy}}"));
+    assert_no_finding("G128", &envelope("example.com/v1", "HelmChart", "{chart: traefik}"));
+}
+
+#[test]
 fn g110_an_object_with_and_one_without_the_namespace_are_duplicates() {
     let twice = format!(
         "{}---\n{}",
