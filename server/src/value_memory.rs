@@ -106,8 +106,13 @@ fn find_excess(needed: u64, by_size: u64, share: u64) -> Result<u64, ValueRefusa
     Ok(excess)
 }
 
-/// What the values of a JSON text need at most, in bytes: there is one more of them than commas, and maps and lists that are not empty.
+/// What the values of a JSON text need at most, in bytes.
 pub fn estimate_json(body: &[u8]) -> u64 {
+    JSON_VALUE_BYTES * count_json_values(body) + TEXT_COPIES * body.len() as u64
+}
+
+/// The values of a JSON text: there is one more of them than commas, and maps and lists that are not empty.
+pub fn count_json_values(body: &[u8]) -> u64 {
     let (mut values, mut in_string, mut is_escaped, mut previous) = (1, false, false, b' ');
     for &byte in body {
         match byte {
@@ -120,12 +125,19 @@ pub fn estimate_json(body: &[u8]) -> u64 {
         }
         previous = byte;
     }
-    JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64
+    values
 }
 
 /// What a form with so many fields and levels of their names needs at most, in bytes.
 pub fn estimate_form(parts: usize, body_bytes: usize) -> u64 {
     FORM_PART_BYTES * parts as u64 + TEXT_COPIES * body_bytes as u64
+}
+
+/// The same for the text of a form; a bracket in a value counts as one in a name.
+pub fn estimate_form_text(body: &[u8]) -> u64 {
+    let plain = body.iter().filter(|byte| matches!(byte, b'&' | b'[')).count();
+    let encoded = body.windows(3).filter(|text| text.eq_ignore_ascii_case(b"%5b")).count();
+    estimate_form(1 + plain + encoded, body.len())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::memory_budget::{
     AGENT_MESSAGES, AGENT_RESPONSES, ARRIVING_BODIES, CHART_INDEXES, GIT_PACKS, MemoryBudget,
     MemoryExhausted, MemoryReservation, PUBLIC_BODIES, RECEIVED_FILES, REQUEST_BODIES, REQUEST_VALUES,
-    RESPONSES, UNKNOWN_RESPONSES,
+    RESPONSES, UNKNOWN_RESPONSES, USUAL_BODIES,
 };
 
 /// Clients whose shares exist although they use nothing now.
@@ -24,6 +24,9 @@ pub static ARRIVING_MESSAGES_OF_AGENTS: ClientShares =
     ClientShares::new(&ARRIVING_BODIES, "messages of your cluster that arrive");
 /// Large bodies of the requests of each user.
 pub static BODIES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_BODIES, "bodies of your requests");
+/// Bodies of the usual size of the requests of each user.
+pub static USUAL_BODIES_OF_USERS: ClientShares =
+    ClientShares::new(&USUAL_BODIES, "bodies of the usual size of your requests");
 /// Values in the bodies of each user, beyond what is reserved for the size of the bodies.
 pub static VALUES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_VALUES, "values of your requests");
 /// Bodies from each network of clients that are not signed in.

@@ -29,6 +29,9 @@ pub static ARRIVING_BODIES: LazyLock<MemoryBudget> =
 /// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
 pub static REQUEST_BODIES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 2));
+/// Bodies of requests of the usual size that are more than a few KiB, while they are executed. They do not wait for large ones.
+pub static USUAL_BODIES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("bodies of requests of the usual size", 128 << 20, 1));
 /// Values in the bodies of requests, beyond what is reserved for the size of the bodies.
 pub static REQUEST_VALUES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("values of requests", 256 << 20, 1));
@@ -46,7 +49,7 @@ pub static AGENT_MESSAGES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 2));
 /// Responses to agents that are larger than usual ones, until they are sent.
 pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 2));
+    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 1));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 3));
@@ -242,6 +245,7 @@ mod tests {
         let budgets = [
             &ARRIVING_BODIES,
             &REQUEST_BODIES,
+            &USUAL_BODIES,
             &REQUEST_VALUES,
             &PUBLIC_BODIES,
             &RESPONSES,
