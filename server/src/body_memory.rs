@@ -17,6 +17,7 @@ use source::client_shares::{
     ARRIVING_BODIES_OF_USERS, ARRIVING_MESSAGES_OF_AGENTS, BODIES_OF_USERS, MESSAGES_OF_AGENTS,
     USUAL_BODIES_OF_USERS,
 };
+use source::retained_memory::run_with_memory;
 
 use crate::access::refuse_busy;
 use crate::arriving_body::{BodyNeed, BodyNotReceived, BodyShares, SMALL_BODY_BYTES, receive};
@@ -50,7 +51,9 @@ pub async fn reserve_request_body(State(site): State<Site>, request: Request, ne
     };
     let (parts, body) = request.into_parts();
     match receive(&OF_USERS, user, body, need).await {
-        Ok((bytes, _reserved)) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Ok((bytes, reserved)) => {
+            run_with_memory(reserved, next.run(Request::from_parts(parts, Body::from(bytes)))).await
+        }
         Err(BodyNotReceived::Busy(exhausted)) => {
             refuse_busy(&site, parts.uri.path(), &parts.headers, exhausted)
         }
@@ -66,7 +69,9 @@ pub async fn reserve_agent_message(max_bytes: usize, request: Request, next: Nex
     };
     let (parts, body) = request.into_parts();
     match receive(&OF_AGENTS, cluster, body, need).await {
-        Ok((bytes, _reserved)) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Ok((bytes, reserved)) => {
+            run_with_memory(reserved, next.run(Request::from_parts(parts, Body::from(bytes)))).await
+        }
         Err(BodyNotReceived::Busy(exhausted)) => ApiError::from(hub::Error::from(exhausted)).into_response(),
         Err(BodyNotReceived::Refused(error)) => error.into_response(),
     }

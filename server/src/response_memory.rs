@@ -26,6 +26,7 @@ use source::client_shares::{
     ClientReservation, RESPONSES_TO_AGENTS, RESPONSES_TO_USERS, UNKNOWN_RESPONSES_TO_USERS,
 };
 use source::memory_budget::{MemoryExhausted, RESERVE_WAIT};
+use source::retained_memory::run_with_memory;
 
 use self::sizes::{ResponseSizes, SMALL_BYTES, SizeKey, UserResponseSizes, response_size};
 use crate::access::{RouteKind, refuse_busy, route_kind};
@@ -128,7 +129,8 @@ async fn respond_to_read(
     request.extensions_mut().insert(memory.clone());
     // What is large is decrypted, parsed and written for long.
     let is_large = !waits && SIZES.find(&key).is_none_or(|size| size > SMALL_BYTES);
-    let response = run_beside_others(is_large, Box::pin(next.run(request))).await;
+    let handled = Box::pin(run_with_memory(memory.clone(), next.run(request)));
+    let response = run_beside_others(is_large, handled).await;
     SIZES.record(&key, &response);
     let reserved = memory.0.lock().take();
     match reserved {

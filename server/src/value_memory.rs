@@ -13,6 +13,7 @@ use axum::response::Response;
 use hub::Actor;
 use parking_lot::Mutex;
 use source::memory_budget::MemoryExhausted;
+use source::retained_memory::run_with_memory;
 
 use crate::body_memory::PARSED_FACTOR;
 use crate::problem::ApiError;
@@ -25,7 +26,7 @@ const FORM_PART_BYTES: u64 = 512;
 /// How often the text itself is in memory: as it was sent, and in the values.
 const TEXT_COPIES: u64 = 2;
 
-/// The memory for the values of the body of one request, in its extensions; it is released when the response is there.
+/// The memory for the values of the body of one request, in its extensions; it is released when the response is there, and no thread works for it.
 #[derive(Clone)]
 pub struct ValueMemory {
     user: String,
@@ -89,12 +90,9 @@ impl ValueMemory {
 pub async fn retain_value_memory(mut request: Request, next: Next) -> Response {
     let user = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
     let memory = user.map(|user| ValueMemory { user, reserved: Arc::default() });
-    if let Some(memory) = &memory {
-        request.extensions_mut().insert(memory.clone());
-    }
-    let response = next.run(request).await;
-    drop(memory);
-    response
+    let Some(memory) = memory else { return next.run(request).await };
+    request.extensions_mut().insert(memory.clone());
+    run_with_memory(memory, next.run(request)).await
 }
 
 /// What is needed beyond the reservation by size.
