@@ -42,6 +42,8 @@ mod sizes;
 const UNKNOWN_BYTES: u64 = 2 << 20;
 /// The same for a page, which has the text of a workload several times.
 const UNKNOWN_PAGE_BYTES: u64 = 8 << 20;
+/// What a small page needs while it is rendered: a user may have hundreds of connections, and a page waits for its queries.
+const SMALL_PAGE_BYTES: u64 = 512 << 10;
 /// The same for a bundle that an agent requests: many agents request one at once.
 const UNKNOWN_BUNDLE_BYTES: u64 = 256 << 10;
 /// What a response needs while it is built, as a multiple of its size: its values are larger than their text.
@@ -154,9 +156,17 @@ async fn reserve_for_read(
         until_built = Some(UNKNOWN_RESPONSES_TO_USERS.reserve(user.clone(), unknown).await?);
     }
     let size = SIZES.find(key);
-    if size.is_some() {
-        until_built = None;
-    }
+    let is_small_page = kind == RouteKind::Page && size.is_some_and(|size| size <= SMALL_BYTES);
+    let until_built = match until_built {
+        Some(mut reserved) if is_small_page => {
+            reserved.shrink_to(SMALL_PAGE_BYTES);
+            Some(reserved)
+        }
+        None if is_small_page => {
+            Some(UNKNOWN_RESPONSES_TO_USERS.reserve(user.clone(), SMALL_PAGE_BYTES).await?)
+        }
+        reserved => reserved.filter(|_| size.is_none()),
+    };
     let memory = RESPONSES_TO_USERS.reserve(user, needed_bytes(size, factor)).await?;
     Ok(ReadReservations { memory, _until_built: until_built })
 }
@@ -436,5 +446,9 @@ mod tests {
         let known = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
         assert_eq!(share.free_bytes(), free);
         drop(known);
+        SIZES.record(&key, &response(1 << 10));
+        let small = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
+        assert_eq!(share.free_bytes(), free - SMALL_PAGE_BYTES);
+        drop(small);
     }
 }

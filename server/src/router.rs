@@ -115,6 +115,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(from_fn(value_memory::retain_value_memory))
         .layer(from_fn_with_state(site.clone(), body_memory::reserve_request_body))
         .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_body))
+        .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_page))
         .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
         .layer(from_fn_with_state(query_parameters, query_parameters::reject_unknown))
         .layer(from_fn_with_state((site.clone(), actions), access::authorize))
