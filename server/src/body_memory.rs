@@ -37,10 +37,15 @@ static OF_USERS: BodyShares = BodyShares {
     arriving: &ARRIVING_BODIES_OF_USERS,
     complete: &BODIES_OF_USERS,
     usual: Some(&USUAL_BODIES_OF_USERS),
+    in_full: false,
 };
 /// The shares of agents.
-static OF_AGENTS: BodyShares =
-    BodyShares { arriving: &ARRIVING_MESSAGES_OF_AGENTS, complete: &MESSAGES_OF_AGENTS, usual: None };
+static OF_AGENTS: BodyShares = BodyShares {
+    arriving: &ARRIVING_MESSAGES_OF_AGENTS,
+    complete: &MESSAGES_OF_AGENTS,
+    usual: None,
+    in_full: true,
+};
 
 /// Middleware: receives the body of a signed-in user or a program, with memory for it unless it is small. Those of public routes: [`crate::public_body_memory`].
 pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {
