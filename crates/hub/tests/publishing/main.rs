@@ -16,6 +16,8 @@ mod draft_changes;
 mod exposures;
 mod facts;
 mod generated_values;
+#[path = "../shared/helm_chart.rs"]
+mod helm_chart;
 mod incidents;
 mod override_limits;
 mod overrides;
