@@ -30,6 +30,7 @@ mod memory;
 use memory::{ManifestsMemory, estimate_memory};
 
 pub(crate) use chart::{RenderWait, unrendered};
+pub(crate) use memory::estimate_compared;
 
 /// The manifests of a spec, by cluster.
 #[derive(Debug, Clone, Default)]

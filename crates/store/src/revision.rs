@@ -24,7 +24,7 @@ table_row! {
 }
 
 /// Most bytes of the stored specs in one page: each has up to 10 MiB.
-const MAX_PAGE_BYTES: i64 = 16 << 20;
+const MAX_PAGE_BYTES: i64 = 4 << 20;
 
 fn select() -> Sql {
     table::select_from::<Revision>().push(" WHERE workload_id = $1")

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use domain::workload::Source;
 use source::client_shares::{ClientReservation, MANIFESTS_OF_USERS};
 
 use super::RenderWait;
@@ -14,6 +15,9 @@ use crate::Error;
 const TEXT_COPIES: u64 = 6;
 /// What a value needs when it is parsed, with its position and its part of a map or a list.
 const VALUE_BYTES: u64 = 256;
+
+/// What rendered objects need while they are compared.
+const COMPARED_BYTES: u64 = 4 << 20;
 
 /// Memory that is reserved for as long as manifests exist; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -43,9 +47,17 @@ pub(super) fn estimate_memory<'a>(texts: impl Iterator<Item = &'a [u8]>) -> u64 
     texts.map(of_text).sum()
 }
 
+/// What the objects of a source need while they are compared with others, about: what a chart or a commit has is not known before.
+pub(crate) fn estimate_compared(source: &Source) -> u64 {
+    match source {
+        Source::Yaml { files } => estimate_memory(files.iter().map(|file| file.text.as_bytes())),
+        Source::Chart(_) | Source::Git(_) | Source::Oci(_) => COMPARED_BYTES,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use domain::workload::{Source, SourceFile, WorkloadSpec};
+    use domain::workload::{SourceFile, WorkloadSpec};
 
     use super::*;
     use crate::manifests::ManifestsQuery;

@@ -146,7 +146,7 @@ async fn p19_a_page_of_revisions_ends_before_it_has_too_many_bytes_and_the_next_
         insert_fleet(&store, 0, 1).await;
         let mut tx = store.write().await.unwrap();
         // Two of them have less than a page may have, and three more, whether or not they are encrypted.
-        let text = format!("# {}\n", "x".repeat((59 << 20) / 10));
+        let text = format!("# {}\n", "x".repeat((59 << 20) / 40));
         for number in 1..=4 {
             let mut spec = some_workload(1, "w").draft;
             let files = vec![SourceFile { name: "app.yaml".to_owned(), text: text.clone() }];
