@@ -45,6 +45,9 @@ pub enum RouteKind {
 pub const PUBLIC_PATHS: [&str; 7] =
     ["/livez", "/readyz", "/healthz", "/version", "/sign-in", "/setup", "/set-password"];
 
+/// Those of them that are pages of the console: anyone can have them rendered.
+pub const PUBLIC_PAGES: [&str; 3] = ["/sign-in", "/setup", "/set-password"];
+
 /// Longest recorded id of a request, in characters.
 const MAX_REQUEST_ID_CHARS: usize = 64;
 
@@ -170,11 +173,12 @@ pub fn refuse_busy(site: &Site, path: &str, headers: &HeaderMap, exhausted: Memo
             let body = app::AppError::ServerBusy(error.detail().to_owned()).ser();
             error.with_body(HeaderValue::from_static("application/json"), body.to_vec())
         }
-        RouteKind::ServerFn | RouteKind::Page => {
+        RouteKind::Public if !accepts_html(headers) => error.into_response(),
+        RouteKind::ServerFn | RouteKind::Page | RouteKind::Public => {
             let page = console::refusal_page("The server is busy", error.detail());
             error.with_body(HeaderValue::from_static("text/html; charset=utf-8"), page.into_bytes())
         }
-        RouteKind::Api | RouteKind::Signed | RouteKind::Public => error.into_response(),
+        RouteKind::Api | RouteKind::Signed => error.into_response(),
     }
 }
 

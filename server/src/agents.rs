@@ -21,6 +21,7 @@ use wire::agent::JoinTokenParts;
 
 use crate::body_memory::reserve_agent_message;
 use crate::body_rate::require_body_rate;
+use crate::compression;
 use crate::problem::ApiError;
 use crate::public_body_memory::reserve_registration;
 use crate::response_memory::reserve_agent_response;
@@ -150,6 +151,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         routes.push((method, path));
         router = router.route(path, handler);
     }
+    let compression_layer = CompressionLayer::new().no_gzip().br(true).quality(CompressionLevel::Fastest);
     let router = router
         .fallback(async || ApiError::from_status(StatusCode::NOT_FOUND))
         .method_not_allowed_fallback(async || ApiError::from_status(StatusCode::METHOD_NOT_ALLOWED))
@@ -162,7 +164,8 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .layer(CatchPanicLayer::new())
         .layer(from_fn(crate::problem::convert_errors_to_problems))
         .layer(from_fn_with_state(site.clone(), crate::metrics::record_request))
-        .layer(CompressionLayer::new().no_gzip().br(true).quality(CompressionLevel::Fastest))
+        .layer(from_fn(compression::reserve_encoder))
+        .layer(compression::restrict_compression(compression_layer))
         .with_state(agents);
     AgentRouter { router, routes }
 }

@@ -16,6 +16,10 @@ pub struct BodyShares {
     pub arriving: &'static ClientShares,
     /// When it is complete, until the response.
     pub complete: &'static ClientShares,
+    /// The same for one of the usual size; without it, such a body needs no reservation.
+    pub usual: Option<&'static ClientShares>,
+    /// Whether a complete one that exceeds the share of its client is reserved in full: two such bodies are then not parsed at once.
+    pub in_full: bool,
 }
 
 /// What a body may need.
@@ -25,7 +29,13 @@ pub struct BodyNeed {
     pub max_bytes: usize,
     /// What it needs when it is complete, as a multiple of its size.
     pub factor: u64,
+    /// What its values need, if it has the usual size: those of a large one are reserved before it is parsed
+    /// ([`crate::value_memory`]).
+    pub estimate: fn(&[u8]) -> u64,
 }
+
+/// A body of at most this many bytes needs no reservation: a client has as many of them as connections.
+pub const SMALL_BODY_BYTES: usize = 4 << 10;
 
 /// Why a body was not received.
 pub enum BodyNotReceived {
@@ -41,7 +51,7 @@ impl From<MemoryExhausted> for BodyNotReceived {
     }
 }
 
-/// Receives a body, with the reservation of what it needs; without one if it has the usual size.
+/// Receives a body, with the reservation of what it needs; without one if it is small.
 ///
 /// # Errors
 /// See [`BodyNotReceived`].
@@ -76,11 +86,16 @@ pub async fn receive(
         bytes.extend_from_slice(&part);
     }
     bytes.shrink_to_fit();
-    let complete = if bytes.len() > LARGE_BODY_BYTES {
-        let needed = (bytes.len() as u64).saturating_mul(need.factor);
-        Some(shares.complete.reserve(client, needed).await?)
-    } else {
-        None
+    let needed = (bytes.len() as u64).saturating_mul(need.factor);
+    let complete = match shares.usual {
+        _ if bytes.len() > LARGE_BODY_BYTES && shares.in_full => {
+            Some(shares.complete.reserve_in_full(client, needed).await?)
+        }
+        _ if bytes.len() > LARGE_BODY_BYTES => Some(shares.complete.reserve(client, needed).await?),
+        Some(usual) if bytes.len() > SMALL_BODY_BYTES => {
+            Some(usual.reserve(client, needed.max((need.estimate)(&bytes))).await?)
+        }
+        _ => None,
     };
     // Released only now: what waits for its turn to be used is in memory.
     drop(arriving);
@@ -97,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    const NEED: BodyNeed = BodyNeed { max_bytes: 4 << 20, factor: 4 };
+    const NEED: BodyNeed = BodyNeed { max_bytes: 4 << 20, factor: 4, estimate: |_| 0 };
 
     /// A body of so many KiB; its end arrives or not.
     fn body(kib: usize, has_end: bool) -> Body {
@@ -111,7 +126,8 @@ mod tests {
         static COMPLETE: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 32 << 20));
         static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
         static OF_COMPLETE: ClientShares = ClientShares::new(&COMPLETE, "a test of one client");
-        let shares = BodyShares { arriving: &OF_ARRIVING, complete: &OF_COMPLETE };
+        let shares =
+            BodyShares { arriving: &OF_ARRIVING, complete: &OF_COMPLETE, usual: None, in_full: false };
         let mut small = Box::pin(receive(&shares, "eve".to_owned(), body(64, false), NEED));
         assert!(futures::poll!(small.as_mut()).is_pending());
         assert_eq!(ARRIVING.free_bytes(), 8 << 20, "the first 64 KiB are those of a usual body");
@@ -135,8 +151,8 @@ mod tests {
     async fn p19_a_body_beyond_its_limit_is_refused_and_leaves_nothing_reserved() {
         static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
         static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
-        let shares = BodyShares { arriving: &SHARES, complete: &SHARES };
-        let need = BodyNeed { max_bytes: 100 << 10, factor: 1 };
+        let shares = BodyShares { arriving: &SHARES, complete: &SHARES, usual: None, in_full: false };
+        let need = BodyNeed { max_bytes: 100 << 10, factor: 1, estimate: |_| 0 };
         let refused = receive(&shares, "ada".to_owned(), body(101, true), need).await;
         let Err(BodyNotReceived::Refused(error)) = refused else { panic!("it is too large") };
         assert_eq!(error.status(), StatusCode::PAYLOAD_TOO_LARGE);
@@ -144,5 +160,55 @@ mod tests {
         let small = receive(&shares, "ada".to_owned(), body(64, true), need).await;
         let Ok((bytes, None)) = small else { panic!("a usual body needs no reservation") };
         assert_eq!(bytes.len(), 64 << 10);
+    }
+
+    #[tokio::test]
+    async fn p19_a_large_message_is_alone_in_memory_where_it_exceeds_the_share_of_its_agent() {
+        static ARRIVING: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
+        static MESSAGES: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 4 << 20));
+        static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
+        static OF_MESSAGES: ClientShares = ClientShares::new(&MESSAGES, "a test of one client");
+        let shares =
+            BodyShares { arriving: &OF_ARRIVING, complete: &OF_MESSAGES, usual: None, in_full: true };
+        let received = receive(&shares, "eu".to_owned(), body(1_024, true), NEED).await;
+        let Ok((_, Some(first))) = received else { panic!("the message is received") };
+        assert_eq!(MESSAGES.free_bytes(), 0);
+        let mut second = Box::pin(receive(&shares, "us".to_owned(), body(1_024, true), NEED));
+        for _ in 0..2_000 {
+            assert!(futures::poll!(second.as_mut()).is_pending());
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        assert!(matches!(second.await, Ok((_, Some(_)))));
+    }
+
+    #[tokio::test]
+    async fn p19_many_bodies_of_the_usual_size_have_a_budget_of_their_own_and_small_ones_need_none() {
+        static LARGE: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
+        static USUAL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
+        static OF_LARGE: ClientShares = ClientShares::new(&LARGE, "a test of one client");
+        static OF_USUAL: ClientShares = ClientShares::new(&USUAL, "a test of one client");
+        let shares =
+            BodyShares { arriving: &OF_LARGE, complete: &OF_LARGE, usual: Some(&OF_USUAL), in_full: false };
+        let received = receive(&shares, "ada".to_owned(), body(64, true), NEED).await;
+        let Ok((_, Some(by_size))) = received else { panic!("it needs a reservation") };
+        assert_eq!((USUAL.free_bytes(), LARGE.free_bytes()), ((8 << 20) - (256 << 10), 8 << 20));
+        drop(by_size);
+        let many_values = BodyNeed { estimate: |bytes| 32 * bytes.len() as u64, ..NEED };
+        let mut reserved = Vec::new();
+        for _ in 0..2 {
+            let received = receive(&shares, "ada".to_owned(), body(64, true), many_values).await;
+            let Ok((_, Some(by_values))) = received else { panic!("it needs a reservation") };
+            reserved.push(by_values);
+        }
+        assert_eq!(USUAL.free_bytes(), 4 << 20, "one client has half of it");
+        let mut third = Box::pin(receive(&shares, "ada".to_owned(), body(64, true), many_values));
+        assert!(futures::poll!(third.as_mut()).is_pending());
+        let received = receive(&shares, "bob".to_owned(), body(64, true), many_values).await;
+        assert!(matches!(received, Ok((_, Some(_)))), "others are served");
+        let received = receive(&shares, "ada".to_owned(), body(4, true), many_values).await;
+        assert!(matches!(received, Ok((_, None))), "a small body needs no reservation");
+        drop(reserved);
+        assert!(matches!(third.await, Ok((_, Some(_)))));
     }
 }

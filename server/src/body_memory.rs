@@ -1,9 +1,10 @@
 //! Memory for large bodies: reserved while a body arrives ([`crate::arriving_body`]), and for its use when it is complete; released with
 //! the response.
 //!
-//! Each body has a limit of its own, and many at the same time would have none. A body of the usual size needs no reservation, so that
-//! usual requests never wait for large ones. Only authenticated clients get one, in a share of each user and agent
-//! ([`source::client_shares`]).
+//! Each body has a limit of its own, and many at the same time would have none: a client may have hundreds of connections. A body of the
+//! usual size of a user is reserved in a budget of its own, so that usual requests never wait for large ones; one of a few KiB, and one of
+//! the usual size of an agent, which has few connections, needs no reservation. Only authenticated clients get one, in a share of each user
+//! and agent ([`source::client_shares`]).
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -14,35 +15,50 @@ use axum::response::{IntoResponse as _, Response};
 use hub::{Actor, AuthenticatedAgent};
 use source::client_shares::{
     ARRIVING_BODIES_OF_USERS, ARRIVING_MESSAGES_OF_AGENTS, BODIES_OF_USERS, MESSAGES_OF_AGENTS,
+    USUAL_BODIES_OF_USERS,
 };
+use source::retained_memory::run_with_memory;
 
 use crate::access::refuse_busy;
-use crate::arriving_body::{BodyNeed, BodyNotReceived, BodyShares, receive};
+use crate::arriving_body::{BodyNeed, BodyNotReceived, BodyShares, SMALL_BODY_BYTES, receive};
 use crate::console::is_form;
 use crate::input::{LARGE_BODY_BYTES, is_json};
 use crate::problem::ApiError;
 use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
+use crate::value_memory::{estimate_form_text, estimate_json};
 
 /// What a body in JSON or a form usually needs while it is parsed, as a multiple of its size: its values are larger than their text. What
 /// many short values need beyond it is reserved by [`crate::value_memory`].
 pub const PARSED_FACTOR: u64 = 16;
 
 /// The shares of users.
-static OF_USERS: BodyShares = BodyShares { arriving: &ARRIVING_BODIES_OF_USERS, complete: &BODIES_OF_USERS };
+static OF_USERS: BodyShares = BodyShares {
+    arriving: &ARRIVING_BODIES_OF_USERS,
+    complete: &BODIES_OF_USERS,
+    usual: Some(&USUAL_BODIES_OF_USERS),
+    in_full: false,
+};
 /// The shares of agents.
-static OF_AGENTS: BodyShares =
-    BodyShares { arriving: &ARRIVING_MESSAGES_OF_AGENTS, complete: &MESSAGES_OF_AGENTS };
+static OF_AGENTS: BodyShares = BodyShares {
+    arriving: &ARRIVING_MESSAGES_OF_AGENTS,
+    complete: &MESSAGES_OF_AGENTS,
+    usual: None,
+    in_full: true,
+};
 
-/// Middleware: receives the large body of a signed-in user or a program, with memory for it. Those of public routes: [`crate::public_body_memory`].
+/// Middleware: receives the body of a signed-in user or a program, with memory for it unless it is small. Those of public routes: [`crate::public_body_memory`].
 pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {
     let actor = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
-    let (Some(user), Some(need)) = (actor, find_need(&request, MAX_BODY_BYTES)) else {
+    let need = find_need(&request, MAX_BODY_BYTES, SMALL_BODY_BYTES);
+    let (Some(user), Some(need)) = (actor, need) else {
         return next.run(request).await;
     };
     let (parts, body) = request.into_parts();
     match receive(&OF_USERS, user, body, need).await {
-        Ok((bytes, _reserved)) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Ok((bytes, reserved)) => {
+            run_with_memory(reserved, next.run(Request::from_parts(parts, Body::from(bytes)))).await
+        }
         Err(BodyNotReceived::Busy(exhausted)) => {
             refuse_busy(&site, parts.uri.path(), &parts.headers, exhausted)
         }
@@ -53,21 +69,24 @@ pub async fn reserve_request_body(State(site): State<Site>, request: Request, ne
 /// Middleware: receives a large message of an agent with memory for it. The agent has presented its certificate.
 pub async fn reserve_agent_message(max_bytes: usize, request: Request, next: Next) -> Response {
     let agent = request.extensions().get::<AuthenticatedAgent>().map(|agent| agent.cluster.to_string());
-    let (Some(cluster), Some(need)) = (agent, find_need(&request, max_bytes)) else {
+    let (Some(cluster), Some(need)) = (agent, find_need(&request, max_bytes, LARGE_BODY_BYTES)) else {
         return next.run(request).await;
     };
     let (parts, body) = request.into_parts();
     match receive(&OF_AGENTS, cluster, body, need).await {
-        Ok((bytes, _reserved)) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Ok((bytes, reserved)) => {
+            run_with_memory(reserved, next.run(Request::from_parts(parts, Body::from(bytes)))).await
+        }
         Err(BodyNotReceived::Busy(exhausted)) => ApiError::from(hub::Error::from(exhausted)).into_response(),
         Err(BodyNotReceived::Refused(error)) => error.into_response(),
     }
 }
 
-/// What the body may need in memory; `None` for one of the usual size.
-fn find_need<B>(request: &axum::http::Request<B>, max_bytes: usize) -> Option<BodyNeed> {
+/// What the body may need in memory; `None` for one that has at most this many bytes.
+fn find_need<B>(request: &axum::http::Request<B>, max_bytes: usize, free_bytes: usize) -> Option<BodyNeed> {
     let bytes = body_bytes(request, max_bytes as u64);
-    (bytes > LARGE_BODY_BYTES as u64).then(|| BodyNeed { max_bytes, factor: memory_factor(request) })
+    let (factor, estimate) = parsed_need(request);
+    (bytes > free_bytes as u64).then_some(BodyNeed { max_bytes, factor, estimate })
 }
 
 /// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
@@ -83,13 +102,13 @@ pub fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
     }
 }
 
-/// What the body needs in memory, as a multiple of its size. Other content than JSON and forms stays as it is.
-fn memory_factor<B>(request: &axum::http::Request<B>) -> u64 {
+/// What the body needs in memory, as a multiple of its size and by its values. Other content than JSON and forms stays as it is.
+fn parsed_need<B>(request: &axum::http::Request<B>) -> (u64, fn(&[u8]) -> u64) {
     let media_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    if media_type.is_some_and(|media_type| is_json(media_type) || is_form(media_type)) {
-        PARSED_FACTOR
-    } else {
-        1
+    match media_type {
+        Some(media_type) if is_json(media_type) => (PARSED_FACTOR, estimate_json),
+        Some(media_type) if is_form(media_type) => (PARSED_FACTOR, estimate_form_text),
+        _ => (1, |_| 0),
     }
 }
 
@@ -114,13 +133,13 @@ mod tests {
     fn p19_a_body_in_json_or_a_form_reserves_a_multiple_of_its_size_and_an_upload_does_not() {
         let factor = |media_type: &str| {
             let request = axum::http::Request::builder().header(CONTENT_TYPE, media_type);
-            memory_factor(&request.body(()).unwrap())
+            parsed_need(&request.body(()).unwrap()).0
         };
         assert_eq!(factor("application/json; charset=utf-8"), PARSED_FACTOR);
         assert_eq!(factor("application/merge-patch+json"), PARSED_FACTOR);
         assert_eq!(factor("application/x-www-form-urlencoded"), PARSED_FACTOR);
         assert_eq!(factor("application/gzip"), 1);
-        assert_eq!(memory_factor(&axum::http::Request::new(())), 1);
+        assert_eq!(parsed_need(&axum::http::Request::new(())).0, 1);
     }
 
     #[test]
@@ -128,10 +147,25 @@ mod tests {
         let factor = |bytes: usize| {
             let request = axum::http::Request::builder().method("POST").header(CONTENT_LENGTH, bytes);
             let request = request.header(CONTENT_TYPE, "application/json").body(()).unwrap();
-            find_need(&request, 1 << 20).map(|need| need.factor)
+            find_need(&request, 1 << 20, LARGE_BODY_BYTES).map(|need| need.factor)
         };
         assert_eq!(factor(LARGE_BODY_BYTES), None);
         assert_eq!(factor(100_000), Some(PARSED_FACTOR));
         assert_eq!(factor(2 << 20), Some(PARSED_FACTOR), "one that states more is refused when it arrives");
+    }
+
+    #[test]
+    fn p19_the_values_of_a_body_of_the_usual_size_are_counted_and_not_only_its_bytes() {
+        let estimate = |media_type: &str, text: &str| {
+            let request = axum::http::Request::builder().method("POST").header(CONTENT_LENGTH, text.len());
+            let request = request.header(CONTENT_TYPE, media_type).body(()).unwrap();
+            find_need(&request, 1 << 20, SMALL_BODY_BYTES).map(|need| (need.estimate)(text.as_bytes()))
+        };
+        let maps = format!("[{}1]", r#"{"":0},"#.repeat(1_000));
+        assert!(estimate("application/json", &maps).unwrap() > 60 * maps.len() as u64);
+        let form = "k[a][a][a][a]=&".repeat(1_000);
+        assert!(estimate("application/x-www-form-urlencoded", &form).unwrap() > 100 * form.len() as u64);
+        assert_eq!(estimate("application/gzip", &form), Some(0));
+        assert_eq!(estimate("application/json", &maps[..SMALL_BODY_BYTES]), None);
     }
 }

@@ -21,11 +21,12 @@ use http_body_util::LengthLimitError;
 use hub::{Actor, ActorKind, run_blocking_in_place};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use source::retained_memory::RetainedMemory;
 use utoipa::IntoParams;
 
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
-use crate::value_memory::{ValueMemory, estimate_json};
+use crate::value_memory::{ValueMemory, check_message_values, estimate_json};
 
 /// The only project, of the only organisation of the same name; any other is not found.
 pub const PROJECT: &str = "default";
@@ -72,6 +73,7 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Ag
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let bytes = read_json_body(request).await?;
+        check_message_values(&bytes)?;
         parse_body(bytes, parse_agent_message).await.map(Self)
     }
 }
@@ -158,7 +160,8 @@ pub fn is_json(media_type: &str) -> bool {
     subtype == "json" || subtype.ends_with("+json")
 }
 
-/// Parses a body: a large one on a thread for blocking work, because other requests wait for this one.
+/// Parses a body: a large one on a thread for blocking work, because other requests wait for this one. It has the memory that its request
+/// has reserved to its end, although the client may be gone.
 async fn parse_body<T: Send + 'static>(
     bytes: Bytes,
     parse: fn(&[u8]) -> Result<T, ApiError>,
@@ -166,7 +169,13 @@ async fn parse_body<T: Send + 'static>(
     if bytes.len() <= LARGE_BODY_BYTES {
         return parse(&bytes);
     }
-    let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
+    let retained = RetainedMemory::current();
+    let parse = move || {
+        let parsed = parse(&bytes);
+        drop((bytes, retained));
+        parsed
+    };
+    let parsed = tokio::task::spawn_blocking(parse).await;
     parsed.map_err(|error| hub::Error::Internal(Box::new(error)))?
 }
 
@@ -387,6 +396,11 @@ fn next_link(uri: &axum::http::Uri, cursor: &str) -> Option<axum::http::HeaderVa
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+    use source::retained_memory::run_with_memory;
+
     use super::*;
 
     #[test]
@@ -404,6 +418,31 @@ mod tests {
         let own = std::thread::current().id();
         assert_eq!(parse_body(Bytes::from(vec![0; LARGE_BODY_BYTES]), thread).await.unwrap(), own);
         assert_ne!(parse_body(Bytes::from(vec![0; LARGE_BODY_BYTES + 1]), thread).await.unwrap(), own);
+    }
+
+    #[tokio::test]
+    async fn p19_a_large_body_whose_client_is_gone_is_parsed_in_the_memory_of_its_request() {
+        static IS_PARSING: AtomicBool = AtomicBool::new(false);
+        static MAY_END: AtomicBool = AtomicBool::new(false);
+        fn parse_slowly(_: &[u8]) -> Result<(), ApiError> {
+            IS_PARSING.store(true, SeqCst);
+            while !MAY_END.load(SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        }
+        let reserved = Arc::new(());
+        let parsed = parse_body(Bytes::from(vec![0; LARGE_BODY_BYTES + 1]), parse_slowly);
+        let mut request = Box::pin(run_with_memory(reserved.clone(), parsed));
+        while !IS_PARSING.load(SeqCst) {
+            assert!(futures::poll!(request.as_mut()).is_pending());
+        }
+        drop(request);
+        assert_eq!(Arc::strong_count(&reserved), 2);
+        MAY_END.store(true, SeqCst);
+        while Arc::strong_count(&reserved) > 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     #[test]

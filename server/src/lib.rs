@@ -19,6 +19,7 @@ mod body_memory;
 mod body_rate;
 pub mod charts;
 pub mod client_address;
+mod compression;
 pub mod console;
 mod custom_verb;
 pub mod demo;

@@ -22,6 +22,7 @@ use tracing::instrument::{Instrument, WithSubscriber};
 use crate::problem::ApiError;
 use crate::response_memory::ResponseMemory;
 use crate::router::RESPONSE_TIMEOUT;
+use source::retained_memory::RetainedMemory;
 
 /// Threads per processor core: a page that computes for long delays fewer of the others.
 const THREADS_PER_CORE: usize = 2;
@@ -43,8 +44,9 @@ where
 {
     let abandoned = CancellationToken::new();
     let _until_awaited = abandoned.clone().drop_guard();
+    let retained = RetainedMemory::current();
     let complete = async move {
-        let _memory = memory;
+        let _memory = (memory, retained);
         if abandoned.is_cancelled() {
             return None;
         }

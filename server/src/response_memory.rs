@@ -26,6 +26,7 @@ use source::client_shares::{
     ClientReservation, RESPONSES_TO_AGENTS, RESPONSES_TO_USERS, UNKNOWN_RESPONSES_TO_USERS,
 };
 use source::memory_budget::{MemoryExhausted, RESERVE_WAIT};
+use source::retained_memory::run_with_memory;
 
 use self::sizes::{ResponseSizes, SMALL_BYTES, SizeKey, UserResponseSizes, response_size};
 use crate::access::{RouteKind, refuse_busy, route_kind};
@@ -41,6 +42,8 @@ mod sizes;
 const UNKNOWN_BYTES: u64 = 2 << 20;
 /// The same for a page, which has the text of a workload several times.
 const UNKNOWN_PAGE_BYTES: u64 = 8 << 20;
+/// What a small page needs while it is rendered: a user may have hundreds of connections, and a page waits for its queries.
+const SMALL_PAGE_BYTES: u64 = 512 << 10;
 /// The same for a bundle that an agent requests: many agents request one at once.
 const UNKNOWN_BUNDLE_BYTES: u64 = 256 << 10;
 /// What a response needs while it is built, as a multiple of its size: its values are larger than their text.
@@ -128,7 +131,8 @@ async fn respond_to_read(
     request.extensions_mut().insert(memory.clone());
     // What is large is decrypted, parsed and written for long.
     let is_large = !waits && SIZES.find(&key).is_none_or(|size| size > SMALL_BYTES);
-    let response = run_beside_others(is_large, Box::pin(next.run(request))).await;
+    let handled = Box::pin(run_with_memory(memory.clone(), next.run(request)));
+    let response = run_beside_others(is_large, handled).await;
     SIZES.record(&key, &response);
     let reserved = memory.0.lock().take();
     match reserved {
@@ -152,9 +156,17 @@ async fn reserve_for_read(
         until_built = Some(UNKNOWN_RESPONSES_TO_USERS.reserve(user.clone(), unknown).await?);
     }
     let size = SIZES.find(key);
-    if size.is_some() {
-        until_built = None;
-    }
+    let is_small_page = kind == RouteKind::Page && size.is_some_and(|size| size <= SMALL_BYTES);
+    let until_built = match until_built {
+        Some(mut reserved) if is_small_page => {
+            reserved.shrink_to(SMALL_PAGE_BYTES);
+            Some(reserved)
+        }
+        None if is_small_page => {
+            Some(UNKNOWN_RESPONSES_TO_USERS.reserve(user.clone(), SMALL_PAGE_BYTES).await?)
+        }
+        reserved => reserved.filter(|_| size.is_none()),
+    };
     let memory = RESPONSES_TO_USERS.reserve(user, needed_bytes(size, factor)).await?;
     Ok(ReadReservations { memory, _until_built: until_built })
 }
@@ -434,5 +446,9 @@ mod tests {
         let known = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
         assert_eq!(share.free_bytes(), free);
         drop(known);
+        SIZES.record(&key, &response(1 << 10));
+        let small = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
+        assert_eq!(share.free_bytes(), free - SMALL_PAGE_BYTES);
+        drop(small);
     }
 }

@@ -25,9 +25,9 @@ use crate::body_rate::require_body_rate;
 use crate::query_parameters::QueryParameters;
 use crate::site::Site;
 use crate::{
-    access, api, assets, body_memory, console, custom_verb, encoded_text, form_error, headers, health,
-    idempotency, install, metrics, problem, public_body_memory, query_parameters, response_memory, session,
-    value_memory,
+    access, api, assets, body_memory, compression, console, custom_verb, encoded_text, form_error, headers,
+    health, idempotency, install, metrics, problem, public_body_memory, query_parameters, response_memory,
+    session, value_memory,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -115,6 +115,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(from_fn(value_memory::retain_value_memory))
         .layer(from_fn_with_state(site.clone(), body_memory::reserve_request_body))
         .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_body))
+        .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_page))
         .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
         .layer(from_fn_with_state(query_parameters, query_parameters::reject_unknown))
         .layer(from_fn_with_state((site.clone(), actions), access::authorize))
@@ -131,7 +132,8 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
     let dressed = bounded
         .layer(from_fn(problem::convert_errors_to_problems))
         .layer(from_fn_with_state(site.clone(), metrics::record_request))
-        .layer(CompressionLayer::new())
+        .layer(from_fn(compression::reserve_encoder))
+        .layer(compression::restrict_compression(CompressionLayer::new()))
         .layer(from_fn_with_state(site.clone(), headers::add_security_headers))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
         .layer(TraceLayer::new_for_http().make_span_with(request_span).on_failure(log_failure))

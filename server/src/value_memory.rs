@@ -10,9 +10,10 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
-use hub::Actor;
+use hub::{Actor, run_blocking_in_place};
 use parking_lot::Mutex;
 use source::memory_budget::MemoryExhausted;
+use source::retained_memory::run_with_memory;
 
 use crate::body_memory::PARSED_FACTOR;
 use crate::problem::ApiError;
@@ -22,10 +23,12 @@ use source::client_shares::{BODIES_OF_USERS, ClientReservation, VALUES_OF_USERS}
 const JSON_VALUE_BYTES: u64 = 256;
 /// The same for a field of a form, and for each level of its name, which is a map.
 const FORM_PART_BYTES: u64 = 512;
+/// Most values of a message of an agent. An agent sends at most 8 MiB, in which no value has less than some ten bytes.
+const MAX_MESSAGE_VALUES: u64 = 1_000_000;
 /// How often the text itself is in memory: as it was sent, and in the values.
 const TEXT_COPIES: u64 = 2;
 
-/// The memory for the values of the body of one request, in its extensions; it is released when the response is there.
+/// The memory for the values of the body of one request, in its extensions; it is released when the response is there, and no thread works for it.
 #[derive(Clone)]
 pub struct ValueMemory {
     user: String,
@@ -89,12 +92,9 @@ impl ValueMemory {
 pub async fn retain_value_memory(mut request: Request, next: Next) -> Response {
     let user = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
     let memory = user.map(|user| ValueMemory { user, reserved: Arc::default() });
-    if let Some(memory) = &memory {
-        request.extensions_mut().insert(memory.clone());
-    }
-    let response = next.run(request).await;
-    drop(memory);
-    response
+    let Some(memory) = memory else { return next.run(request).await };
+    request.extensions_mut().insert(memory.clone());
+    run_with_memory(memory, next.run(request)).await
 }
 
 /// What is needed beyond the reservation by size.
@@ -106,8 +106,13 @@ fn find_excess(needed: u64, by_size: u64, share: u64) -> Result<u64, ValueRefusa
     Ok(excess)
 }
 
-/// What the values of a JSON text need at most, in bytes: there is one more of them than commas, and maps and lists that are not empty.
+/// What the values of a JSON text need at most, in bytes.
 pub fn estimate_json(body: &[u8]) -> u64 {
+    JSON_VALUE_BYTES * count_json_values(body) + TEXT_COPIES * body.len() as u64
+}
+
+/// The values of a JSON text: there is one more of them than commas, and maps and lists that are not empty.
+pub fn count_json_values(body: &[u8]) -> u64 {
     let (mut values, mut in_string, mut is_escaped, mut previous) = (1, false, false, b' ');
     for &byte in body {
         match byte {
@@ -120,12 +125,41 @@ pub fn estimate_json(body: &[u8]) -> u64 {
         }
         previous = byte;
     }
-    JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64
+    values
+}
+
+/// Checks the number of values of a message of an agent before it is parsed: each needs far more memory than the few bytes of its text.
+///
+/// # Errors
+/// It has too many.
+pub fn check_message_values(body: &[u8]) -> Result<(), ApiError> {
+    // A value has at least one byte.
+    if body.len() as u64 <= MAX_MESSAGE_VALUES {
+        return Ok(());
+    }
+    let values = run_blocking_in_place(|| count_json_values(body));
+    if values <= MAX_MESSAGE_VALUES {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "TooLarge",
+        format!(
+            "The message has {values} values, and at most {MAX_MESSAGE_VALUES} are read. Nothing was stored. Send it in several parts."
+        ),
+    ))
 }
 
 /// What a form with so many fields and levels of their names needs at most, in bytes.
 pub fn estimate_form(parts: usize, body_bytes: usize) -> u64 {
     FORM_PART_BYTES * parts as u64 + TEXT_COPIES * body_bytes as u64
+}
+
+/// The same for the text of a form; a bracket in a value counts as one in a name.
+pub fn estimate_form_text(body: &[u8]) -> u64 {
+    let plain = body.iter().filter(|byte| matches!(byte, b'&' | b'[')).count();
+    let encoded = body.windows(3).filter(|text| text.eq_ignore_ascii_case(b"%5b")).count();
+    estimate_form(1 + plain + encoded, body.len())
 }
 
 #[cfg(test)]
@@ -162,5 +196,16 @@ mod tests {
         assert!(memory.reserved.lock().is_none(), "the reservation by size is enough");
         memory.reserve((PARSED_FACTOR * 100) + 1, 100).await.unwrap();
         assert!(memory.reserved.lock().is_some());
+    }
+
+    #[test]
+    fn p19_a_message_of_an_agent_with_too_many_values_is_refused_before_it_is_parsed() {
+        let message = |count: usize| format!(r#"{{"leftovers":[{}""]}}"#, r#""","#.repeat(count));
+        let most = usize::try_from(MAX_MESSAGE_VALUES).unwrap() - 3;
+        check_message_values(message(most).as_bytes()).unwrap();
+        let refused = check_message_values(message(most + 1).as_bytes()).unwrap_err();
+        assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(refused.detail().starts_with("The message has 1000001 values"), "{}", refused.detail());
+        check_message_values(format!("\"{}\"", ",".repeat(2_000_000)).as_bytes()).unwrap();
     }
 }

@@ -81,9 +81,9 @@ pub fn show_files<T: FileData>(data: T, show: impl FnOnce(T) -> AnyView) -> AnyV
 
 /// A note in place of files whose texts are left out.
 pub fn omission_note(bytes: u32) -> AnyView {
+    let size = if bytes < 1 << 20 { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes >> 20) };
     let note = format!(
-        "The files have {} MiB in all and are read after the page. That needs JavaScript; without it, use the command line or the REST API.",
-        bytes >> 20
+        "The files have {size} in all and are read after the page. That needs JavaScript; without it, use the command line or the REST API."
     );
     view! {
         <p class="meta" role="status">
@@ -116,5 +116,6 @@ mod tests {
         assert!(shown(None).contains("<form"));
         let page = shown(Some(4 << 20));
         assert!(page.contains("The files have 4 MiB in all") && !page.contains("<form"), "{page}");
+        assert!(shown(Some(240_004)).contains("The files have 234 KiB in all"));
     }
 }

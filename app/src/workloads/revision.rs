@@ -61,8 +61,8 @@ pub async fn revision_read(
     let comparison = hub::RevisionComparison { against, cluster };
     let hub::RevisionDetails { mut view, mut workload, rollout } =
         host::into_app_result(hub.get_revision_details(&name, number, &comparison).await)?;
-    let newest = host::into_app_result(hub.list_revisions(&name, &ListQuery::default()).await)?;
-    let mut others: Vec<u32> = newest.items.iter().map(|revision| revision.number).collect();
+    let limit = ListQuery::default().limit();
+    let mut others = host::into_app_result(hub.list_revision_numbers(&name, limit).await)?;
     others.extend(view.against);
     others.retain(|other| *other != number);
     others.sort_unstable_by(|a, b| b.cmp(a));

@@ -146,14 +146,55 @@ impl Hub {
 
     async fn try_record_unchanged(&self, record: AuditRecord) -> Result<(), Error> {
         let now = self.clock().now();
-        let mut tx = self.write().await?;
         let since = now.plus_millis(-REPEAT_MILLIS);
-        let is_repeated = record.outcome != AuditOutcome::Succeeded
-            && store::audit::is_recorded_since(&mut tx, &record, since).await?;
-        if !is_repeated {
+        let may_be_repeated = record.outcome != AuditOutcome::Succeeded;
+        // Whoever repeats a denied request does not occupy the writer of the database.
+        if may_be_repeated {
+            let mut tx = self.read().await?;
+            if store::audit::is_recorded_since(&mut tx, &record, since).await? {
+                return Ok(());
+            }
+        }
+        let mut tx = self.write().await?;
+        if !may_be_repeated || !store::audit::is_recorded_since(&mut tx, &record, since).await? {
             tx.record_audit(record, now);
             tx.commit().await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use domain::UserId;
+    use domain::role::Role;
+
+    use super::*;
+    use crate::{ActorKind, Clock, HubConfig};
+
+    #[tokio::test]
+    async fn p20_a_denial_that_is_repeated_within_a_minute_does_not_wait_for_the_writer_of_the_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let eve = Actor::new("eve", ActorKind::Token(UserId::from_parts(1, 1)), Role::Viewer);
+        let denied = eve.check_role(UserAction::Publish).unwrap_err();
+        hub.record_denial(&eve, &denied, "POST /api/v1/groups").await;
+        let writer = hub.write().await.unwrap();
+        let mut repeated = pin!(hub.record_denial(&eve, &denied, "POST /api/v1/groups"));
+        let mut is_done = false;
+        for _ in 0..1_000 {
+            tokio::select! {
+                () = &mut repeated => {
+                    is_done = true;
+                    break;
+                }
+                groups = hub.list_groups() => assert!(groups.unwrap().is_empty()),
+            }
+        }
+        assert!(is_done, "it waits for the writer while others read");
+        drop(writer);
     }
 }

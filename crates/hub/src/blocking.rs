@@ -2,15 +2,22 @@
 
 use source::archive::{self, MAX_ARCHIVE_BYTES};
 use source::memory_budget::MemoryReservation;
+use source::retained_memory::RetainedMemory;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::Error;
 
 /// Runs `work` on a thread for blocking work. Parsing and rendering belong there: the text of a draft is untrusted and
-/// may be expensive.
+/// may be expensive. It goes on although its request is gone, and has the memory of the request until then.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
+    let retained = RetainedMemory::current();
+    let work = move || {
+        let result = work();
+        drop(retained);
+        result
+    };
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(Box::new(error)))
 }
 
@@ -64,8 +71,11 @@ pub fn run_blocking_in_place<T>(work: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{Arc, mpsc};
     use std::time::Duration;
+
+    use source::retained_memory::run_with_memory;
+    use tokio::sync::oneshot;
 
     use super::*;
 
@@ -82,5 +92,25 @@ mod tests {
     #[tokio::test]
     async fn a_runtime_with_one_thread_runs_it_like_other_code() {
         assert_eq!(run_blocking_in_place(|| 1), 1);
+    }
+
+    #[tokio::test]
+    async fn p19_work_whose_request_is_gone_retains_what_the_request_has_reserved() {
+        let reserved = Arc::new(());
+        let (started, has_started) = oneshot::channel();
+        let (proceed, may_proceed) = mpsc::channel::<()>();
+        let work = run_blocking(move || {
+            let _ = started.send(());
+            may_proceed.recv_timeout(Duration::from_secs(60)).is_ok()
+        });
+        let request = tokio::spawn(run_with_memory(reserved.clone(), work));
+        has_started.await.unwrap();
+        request.abort();
+        assert!(request.await.is_err_and(|error| error.is_cancelled()));
+        assert_eq!(Arc::strong_count(&reserved), 2);
+        proceed.send(()).unwrap();
+        while Arc::strong_count(&reserved) > 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 }

@@ -19,6 +19,7 @@ mod exclusive;
 mod feature;
 mod member;
 mod preview;
+mod size;
 
 pub use candidates::GroupCandidateQuery;
 pub(crate) use exclusive::check_label_change;
@@ -177,6 +178,7 @@ impl Hub {
         let mut findings = check_group(&group);
         if findings.is_empty() {
             findings.extend(exclusive::check_group_change(tx, old.as_ref(), &group).await?);
+            findings.extend(size::check_all_groups(tx, old.as_ref(), &group).await?);
         }
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
@@ -187,7 +189,8 @@ impl Hub {
             check_membership_change(&old).map_err(actions::ActionUnavailable)?;
         }
         let missing_in = |other: &[String], names: &[String]| -> Vec<String> {
-            names.iter().filter(|name| !other.contains(name)).cloned().collect()
+            let other: HashSet<&String> = other.iter().collect();
+            names.iter().filter(|name| !other.contains(*name)).cloned().collect()
         };
         let (joined, left) =
             (missing_in(&old.members, &group.members), missing_in(&group.members, &old.members));

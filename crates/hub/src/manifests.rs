@@ -25,8 +25,12 @@ use crate::{Error, Hub};
 mod chart;
 mod generated;
 mod git;
+mod memory;
+
+use memory::{ManifestsMemory, estimate_memory};
 
 pub(crate) use chart::{RenderWait, unrendered};
+pub(crate) use memory::estimate_compared;
 
 /// The manifests of a spec, by cluster.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +47,8 @@ pub(crate) struct SourceManifests {
     project: Option<Project>,
     /// The versions of Helm that rendered the sets.
     helm_versions: BTreeSet<String>,
+    /// What is reserved for them.
+    _memory: ManifestsMemory,
 }
 
 /// Manifests that some clusters have in common.
@@ -176,8 +182,14 @@ impl Hub {
     ) -> Result<SourceManifests, Error> {
         match &query.spec.source {
             source @ Source::Yaml { .. } => {
+                let texts = source.files().iter().map(|file| file.text.as_bytes());
+                let memory = ManifestsMemory::reserve(estimate_memory(texts), wait).await?;
                 let source = source.clone();
-                run_blocking(move || SourceManifests::parse_files(&source)).await
+                run_blocking(move || SourceManifests {
+                    _memory: memory,
+                    ..SourceManifests::parse_files(&source)
+                })
+                .await
             }
             Source::Chart(source) => {
                 let release = ChartRelease {

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use crate::memory_budget::{
     AGENT_MESSAGES, AGENT_RESPONSES, ARRIVING_BODIES, CHART_INDEXES, GIT_PACKS, MemoryBudget,
-    MemoryExhausted, MemoryReservation, PUBLIC_BODIES, RECEIVED_FILES, REQUEST_BODIES, REQUEST_VALUES,
-    RESPONSES, UNKNOWN_RESPONSES,
+    MemoryExhausted, MemoryReservation, PARSED_MANIFESTS, PUBLIC_BODIES, RECEIVED_FILES, REQUEST_BODIES,
+    REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES, USUAL_BODIES,
 };
 
 /// Clients whose shares exist although they use nothing now.
@@ -24,6 +24,9 @@ pub static ARRIVING_MESSAGES_OF_AGENTS: ClientShares =
     ClientShares::new(&ARRIVING_BODIES, "messages of your cluster that arrive");
 /// Large bodies of the requests of each user.
 pub static BODIES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_BODIES, "bodies of your requests");
+/// Bodies of the usual size of the requests of each user.
+pub static USUAL_BODIES_OF_USERS: ClientShares =
+    ClientShares::new(&USUAL_BODIES, "bodies of the usual size of your requests");
 /// Values in the bodies of each user, beyond what is reserved for the size of the bodies.
 pub static VALUES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_VALUES, "values of your requests");
 /// Bodies from each network of clients that are not signed in.
@@ -48,6 +51,10 @@ pub static INDEXES_OF_USERS: ClientShares =
 /// Packs that are indexed and read for each user.
 pub static PACKS_OF_USERS: ClientShares =
     ClientShares::new(&GIT_PACKS, "packs of Git repositories that your requests read");
+
+/// Manifests that are evaluated for each user, and by the placer.
+pub static MANIFESTS_OF_USERS: ClientShares =
+    ClientShares::new(&PARSED_MANIFESTS, "manifests that your requests evaluate");
 
 /// A budget of which each client has at most half.
 pub struct ClientShares {

@@ -198,9 +198,9 @@ impl GitClient {
         let measured = tokio::task::spawn_blocking(move || {
             let pack = parse_pack(body)?;
             let needed = measure_pack(&pack)?;
-            Ok::<_, GitError>((pack, needed))
+            Ok::<_, GitError>((pack, needed, received))
         });
-        let (pack, needed) = measured.await.map_err(|error| GitError::from_task(&error))??;
+        let (pack, needed, received) = measured.await.map_err(|error| GitError::from_task(&error))??;
         let needed = needed.saturating_add(pack.len() as u64);
         let memory = PACKS_OF_USERS.reserve_in_full(current_turn(), needed).await?;
         let (commit, scratch) = (commit.to_owned(), self.scratch.clone());

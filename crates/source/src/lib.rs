@@ -21,6 +21,7 @@ mod remote_access;
 pub mod repository;
 pub mod requester;
 mod reserved_body;
+pub mod retained_memory;
 pub mod sandbox;
 pub mod scratch;
 pub mod unknown_values;

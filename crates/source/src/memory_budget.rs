@@ -8,7 +8,7 @@
 //! earlier, instead of being killed. Each is given in parts of 32 of that memory.
 //!
 //! What has a reservation waits for another one only in this order: for the response, the body of the request, its values, what is received of
-//! another server, what is parsed of it; for each in the share of the client first, then in the budget of all. Two that extended
+//! another server, what is parsed of it, the manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended
 //! reservations of the same budget would wait for each other.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
@@ -29,6 +29,9 @@ pub static ARRIVING_BODIES: LazyLock<MemoryBudget> =
 /// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
 pub static REQUEST_BODIES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 2));
+/// Bodies of requests of the usual size that are more than a few KiB, while they are executed. They do not wait for large ones.
+pub static USUAL_BODIES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("bodies of requests of the usual size", 128 << 20, 1));
 /// Values in the bodies of requests, beyond what is reserved for the size of the bodies.
 pub static REQUEST_VALUES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("values of requests", 256 << 20, 1));
@@ -46,7 +49,10 @@ pub static AGENT_MESSAGES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 2));
 /// Responses to agents that are larger than usual ones, until they are sent.
 pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 2));
+    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 1));
+/// Manifests of workloads that are parsed and evaluated.
+pub static PARSED_MANIFESTS: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("manifests that are evaluated", 512 << 20, 2));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 3));
@@ -55,10 +61,10 @@ pub static RECEIVED_FILES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 3));
 /// Indexes of chart repositories that are parsed.
 pub static CHART_INDEXES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are parsed", 1 << 30, 4));
+    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are parsed", 1 << 30, 3));
 /// Packs of Git repositories that are indexed and read.
 pub static GIT_PACKS: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are indexed", 768 << 20, 4));
+    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are indexed", 768 << 20, 3));
 
 /// How long a reservation waits for others to end.
 pub const RESERVE_WAIT: Duration = Duration::from_secs(10);
@@ -242,12 +248,14 @@ mod tests {
         let budgets = [
             &ARRIVING_BODIES,
             &REQUEST_BODIES,
+            &USUAL_BODIES,
             &REQUEST_VALUES,
             &PUBLIC_BODIES,
             &RESPONSES,
             &UNKNOWN_RESPONSES,
             &AGENT_MESSAGES,
             &AGENT_RESPONSES,
+            &PARSED_MANIFESTS,
             &ARCHIVES,
             &RECEIVED_FILES,
             &CHART_INDEXES,

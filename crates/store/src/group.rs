@@ -61,6 +61,16 @@ pub async fn lock_changes(tx: &mut Tx) -> Result<(), Error> {
     Ok(())
 }
 
+/// How many groups there are besides the one with this name, and the bytes of what is stored of them.
+pub async fn measure_others(tx: &mut Tx, name: &str) -> Result<(i64, i64), Error> {
+    let select = "SELECT COUNT(*) AS total, COALESCE(SUM(OCTET_LENGTH(members) \
+                  + OCTET_LENGTH(COALESCE(selector, '')) + OCTET_LENGTH(locked_values)), 0) AS bytes \
+                  FROM cluster_group WHERE name <> $1";
+    let row = sql(select).bind_text(name).fetch_optional(tx).await?;
+    let measured = decode_row(row, "cluster_group", |row| Ok((row.int("total")?, row.int("bytes")?)))?;
+    Ok(measured.unwrap_or_default())
+}
+
 /// The group with this name, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<ClusterGroup>, Error> {
     let select = table::select_from::<ClusterGroup>().push(" WHERE name = $1").bind_text(name);

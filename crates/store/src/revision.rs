@@ -7,7 +7,7 @@ use domain::page::{ListQuery, Page};
 use domain::workload::Revision;
 use domain::{ClusterId, Timestamp, WorkloadId};
 
-use crate::decode::{decode_one, decode_page, decode_row};
+use crate::decode::{decode_one, decode_page, decode_row, decode_rows};
 use crate::sql::{Sql, StoredRow, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx, cursor, spec_reference};
@@ -22,6 +22,9 @@ table_row! {
     Fixed spec = to_json(&revision.spec)? => spec: json;
     Fixed helm_versions = to_json(&revision.helm_versions)? => helm_versions: json;
 }
+
+/// Most bytes of the stored specs in one page: each has up to 10 MiB.
+const MAX_PAGE_BYTES: i64 = 4 << 20;
 
 fn select() -> Sql {
     table::select_from::<Revision>().push(" WHERE workload_id = $1")
@@ -156,7 +159,8 @@ pub async fn latest_number(tx: &mut Tx, workload: WorkloadId) -> Result<u32, Err
     Ok(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// One page of a workload's revisions, newest first.
+/// One page of the revisions of a workload, newest first. It ends before the specs that are stored in it have more than
+/// [`MAX_PAGE_BYTES`]; one revision is in it in any case.
 pub async fn list(tx: &mut Tx, workload: WorkloadId, query: &ListQuery) -> Result<Page<Revision>, Error> {
     let before = cursor::decode("revision", 1, query.cursor.as_deref())?;
     let before = before.map_or(Ok(i64::MAX), |parts| cursor::parse_number(&parts[0]))?;
@@ -164,18 +168,53 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId, query: &ListQuery) -> Resul
         .bind_text(workload)
         .fetch_number(tx)
         .await?;
-    let limit = query.limit();
+    let sized = list_sizes(tx, workload, before, query.limit()).await?;
+    let count = count_fitting(&sized, query.limit());
+    let oldest = sized.get(..count).and_then(<[_]>::last).map(|(number, _)| *number);
+    let next = oldest.filter(|_| sized.len() > count);
+    let next = next.map(|number| cursor::encode("revision", &[&number.to_string()]));
     let rows = select()
-        .push(" AND number < $2 ORDER BY number DESC LIMIT $3")
+        .push(" AND number < $2 AND number >= $3 ORDER BY number DESC")
         .bind_text(workload)
         .bind(before)
-        .bind(i64::from(limit) + 1)
+        .bind(oldest.unwrap_or(before))
         .fetch_all(tx)
         .await?;
-    let mut placed = decode_page(&rows, "revision", |row| row.int("number"), read_row);
-    let next = cursor::truncate_page(&mut placed, limit, |(number, _)| {
-        cursor::encode("revision", &[&number.to_string()])
-    });
+    let placed = decode_page(&rows, "revision", |row| row.int("number"), read_row);
     let items = placed.into_iter().filter_map(|(_, revision)| revision).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
+/// The numbers of the newest revisions of a workload, newest first.
+pub async fn list_numbers(tx: &mut Tx, workload: WorkloadId, limit: u32) -> Result<Vec<u32>, Error> {
+    let rows = sql("SELECT number FROM revision WHERE workload_id = $1 ORDER BY number DESC LIMIT $2")
+        .bind_text(workload)
+        .bind(i64::from(limit))
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, "revision", |row| row.count("number"))
+}
+
+/// The numbers of the revisions before one, newest first, with the bytes of their specs: one more than the limit, if there are so many.
+async fn list_sizes(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    before: i64,
+    limit: u32,
+) -> Result<Vec<(i64, i64)>, Error> {
+    let select = "SELECT number, OCTET_LENGTH(spec) AS bytes FROM revision WHERE workload_id = $1 AND number < $2 \
+                  ORDER BY number DESC LIMIT $3";
+    let rows = sql(select).bind_text(workload).bind(before).bind(i64::from(limit) + 1).fetch_all(tx).await?;
+    decode_rows(&rows, "revision", |row| Ok((row.int("number")?, row.int("bytes")?)))
+}
+
+/// How many of these revisions are in one page.
+fn count_fitting(sized: &[(i64, i64)], limit: u32) -> usize {
+    let mut bytes = 0;
+    let fits = |(_, size): &&(i64, i64)| {
+        bytes += *size;
+        bytes <= MAX_PAGE_BYTES
+    };
+    let fitting = sized.iter().take(limit as usize).take_while(fits).count();
+    fitting.max(1).min(sized.len())
 }

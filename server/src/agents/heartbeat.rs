@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use domain::report::Heartbeat;
 use serde_json::{Value, json};
 
@@ -15,10 +16,13 @@ pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
     AgentMessage(heartbeat): AgentMessage<Heartbeat>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
+    if let Err(later) = agents.rate_limits.check_heartbeat(agent.cluster) {
+        return Ok(later.into_response());
+    }
     match heartbeat.api_server_error {
         None => agents.site.hub().record_heartbeat(agent.cluster).await?,
         Some(error) => agents.site.hub().record_api_server_outage(agent.cluster, &error).await?,
     }
-    Ok(Json(json!({})))
+    Ok(Json(json!({})).into_response())
 }

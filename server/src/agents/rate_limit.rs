@@ -37,6 +37,10 @@ const AGENT_SESSION_RATE: Rate = Rate { per_second: 0.5, burst: 20.0 };
 const AGENT_REPORT_RATE: Rate = Rate { per_second: 2.0, burst: 100.0 };
 /// Certificate renewals of one agent: it renews after two thirds of the lifetime, which is days.
 const AGENT_RENEWAL_RATE: Rate = Rate { per_second: 0.1, burst: 5.0 };
+/// Heartbeats of one agent: it sends one in 20 s. Each is a write, and one that differs from the last changes every release of the cluster.
+const AGENT_HEARTBEAT_RATE: Rate = Rate { per_second: 5.0, burst: 100.0 };
+/// Schemas of one agent: it sends one when the kinds of its API server have changed. Each is stored, until retention deletes it.
+const AGENT_SCHEMA_RATE: Rate = Rate { per_second: 1.0 / 30.0, burst: 20.0 };
 /// Registrations of one address with an invalid join token.
 const INVALID_TOKEN_RATE: Rate = Rate { per_second: 1.0 / 15.0, burst: 20.0 };
 /// Largest `Retry-After` of a request beyond the rate of all agents, in seconds; the value is random, so that retries
@@ -52,6 +56,8 @@ pub struct RateLimits {
     agent_sessions: KeyedBuckets<ClusterId>,
     agent_reports: KeyedBuckets<ClusterId>,
     agent_renewals: KeyedBuckets<ClusterId>,
+    agent_heartbeats: KeyedBuckets<ClusterId>,
+    agent_schemas: KeyedBuckets<ClusterId>,
     invalid_tokens: KeyedBuckets<IpAddr>,
 }
 
@@ -64,6 +70,8 @@ impl RateLimits {
             agent_sessions: KeyedBuckets::new(AGENT_SESSION_RATE),
             agent_reports: KeyedBuckets::new(AGENT_REPORT_RATE),
             agent_renewals: KeyedBuckets::new(AGENT_RENEWAL_RATE),
+            agent_heartbeats: KeyedBuckets::new(AGENT_HEARTBEAT_RATE),
+            agent_schemas: KeyedBuckets::new(AGENT_SCHEMA_RATE),
             invalid_tokens: KeyedBuckets::new(INVALID_TOKEN_RATE),
         }
     }
@@ -87,6 +95,16 @@ impl RateLimits {
     /// Takes a token for a certificate renewal of this cluster's agent; an error if there is none.
     pub fn check_renewal(&self, cluster: ClusterId) -> Result<(), RateLimited> {
         self.agent_renewals.try_acquire(cluster, Instant::now()).map_err(RateLimited::agent)
+    }
+
+    /// Takes a token for a heartbeat of this cluster's agent; an error if there is none.
+    pub fn check_heartbeat(&self, cluster: ClusterId) -> Result<(), RateLimited> {
+        self.agent_heartbeats.try_acquire(cluster, Instant::now()).map_err(RateLimited::agent)
+    }
+
+    /// Takes a token for a schema of this cluster's agent; an error if there is none.
+    pub fn check_schema(&self, cluster: ClusterId) -> Result<(), RateLimited> {
+        self.agent_schemas.try_acquire(cluster, Instant::now()).map_err(RateLimited::agent)
     }
 
     /// An error if this address sent too many invalid join tokens.
@@ -264,5 +282,13 @@ mod tests {
         assert!(buckets.try_acquire(cluster(MAX_BUCKETS), later).is_ok());
         assert_eq!(buckets.buckets.lock().len(), 2, "the others are full again");
         assert!(buckets.try_acquire(cluster(0), later).is_err(), "a bucket that is not full stays");
+    }
+
+    #[test]
+    fn p20_an_agent_that_sends_one_schema_after_the_other_is_slowed_down_and_others_are_not() {
+        let (limits, cluster) = (RateLimits::new(), |at: u128| ClusterId::from_parts(1, at));
+        let sent = (0..100).filter(|_| limits.check_schema(cluster(1)).is_ok()).count();
+        assert_eq!(sent, 20);
+        assert!(limits.check_schema(cluster(2)).is_ok());
     }
 }

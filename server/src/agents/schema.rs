@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use domain::Digest;
 use serde::Deserialize;
 
@@ -22,9 +23,12 @@ pub async fn handler(
     AgentConnection(agent): AgentConnection,
     Path(which): Path<SchemaPath>,
     RawBody(body): RawBody,
-) -> Result<Json<serde_json::Value>, ApiError> {
+) -> Result<Response, ApiError> {
+    if let Err(later) = agents.rate_limits.check_schema(agent.cluster) {
+        return Ok(later.into_response());
+    }
     let missing = || hub::Error::not_found("schema", which.digest.chars().take(80).collect::<String>());
     let digest: Digest = which.digest.parse().map_err(|_| missing())?;
     agents.site.hub().store_schema(agent.cluster, &digest, body.into()).await?;
-    Ok(Json(serde_json::json!({})))
+    Ok(Json(serde_json::json!({})).into_response())
 }

@@ -134,7 +134,7 @@ impl RequestHandler {
 
 fn refuse(refusal: Refusal) -> Response<Body> {
     let (status, detail) = match refusal {
-        Refusal::Listener => (
+        Refusal::Listener | Refusal::WithoutCertificate => (
             StatusCode::SERVICE_UNAVAILABLE,
             "The server has as many open connections as it may have. Retry after the time in the Retry-After header.".to_owned(),
         ),

@@ -3,11 +3,16 @@
 use std::time::Duration;
 
 use egress::MinimumRate;
+use source::memory_limit::process_memory;
 
 use crate::client_address::TrustedProxies;
 
 /// Descriptors that are not for connections of clients: the database, files, and the API servers of a few clusters.
 const OTHER_DESCRIPTORS: usize = 64;
+/// What a connection with TLS needs while its head arrives, with an unfinished record.
+const CONNECTION_BYTES: u64 = 64 << 10;
+/// So many connections without a client certificate are possible on every server.
+const MIN_WITHOUT_CERTIFICATE: usize = 256;
 
 /// Limits of the connections of one listener.
 #[derive(Debug, Clone)]
@@ -18,6 +23,8 @@ pub struct ConnectionLimits {
     pub max_per_address: usize,
     /// Open connections of one agent, by the cluster in its certificate.
     pub max_per_agent: usize,
+    /// Open connections without a client certificate, proxies excepted. Anyone can open them and retain a handshake and a head in memory.
+    pub max_without_certificate: usize,
     /// Reverse proxies: their connections are those of many clients.
     pub proxies: TrustedProxies,
     /// Until a handshake is complete.
@@ -39,6 +46,7 @@ impl ConnectionLimits {
             max_connections: 4_096,
             max_per_address: 512,
             max_per_agent: usize::MAX,
+            max_without_certificate: usize::MAX,
             proxies: TrustedProxies::default(),
             handshake_timeout: Duration::from_secs(3),
             header_timeout: Duration::from_secs(10),
@@ -50,13 +58,25 @@ impl ConnectionLimits {
     /// The defaults of the agents' listener. An agent has a stream, a request that waits for the desired state, and up to a
     /// dozen more while it fetches bundles.
     pub fn agents() -> Self {
-        Self { max_connections: 32_768, max_per_address: 1_024, max_per_agent: 64, ..Self::console() }
+        Self {
+            max_connections: 32_768,
+            max_per_address: 1_024,
+            max_per_agent: 64,
+            max_without_certificate: count_without_certificate(process_memory()),
+            ..Self::console()
+        }
     }
 
     /// Connections beyond [`Self::max_connections`] that are only answered with an error or by a health route.
     pub fn reserve(&self) -> usize {
         (self.max_connections / 8).clamp(2, 32)
     }
+}
+
+/// How many connections without a client certificate have an eighth of this memory together.
+fn count_without_certificate(memory: Option<u64>) -> usize {
+    let possible = memory.map_or(u64::MAX, |memory| memory / 8 / CONNECTION_BYTES);
+    usize::try_from(possible).unwrap_or(usize::MAX).max(MIN_WITHOUT_CERTIFICATE)
 }
 
 /// The file descriptors of this process.
@@ -98,6 +118,14 @@ impl DescriptorBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn p20_connections_that_anyone_can_open_have_a_part_of_the_memory_together() {
+        assert_eq!(count_without_certificate(Some(1 << 30)), 2_048);
+        assert_eq!(count_without_certificate(Some(1 << 20)), MIN_WITHOUT_CERTIFICATE);
+        assert_eq!(count_without_certificate(None), usize::MAX);
+        assert_eq!(ConnectionLimits::console().max_without_certificate, usize::MAX, "browsers have none");
+    }
 
     #[test]
     fn p20_connections_leave_descriptors_for_the_database_and_the_other_listener() {

@@ -24,11 +24,19 @@ enum ClientKey {
     Proxy,
 }
 
+impl ClientKey {
+    const fn has_no_certificate(self) -> bool {
+        matches!(self, Self::Network(_))
+    }
+}
+
 /// Why the requests of a connection are answered with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The listener has [`ConnectionLimits::max_connections`].
     Listener,
+    /// It has [`ConnectionLimits::max_without_certificate`].
+    WithoutCertificate,
     /// The client has as many as it may.
     Client {
         /// How many that is.
@@ -60,6 +68,7 @@ struct TableInner {
 struct TableLimits {
     total: usize,
     reserve: usize,
+    without_certificate: usize,
     per_network: usize,
     per_agent: usize,
     proxies: TrustedProxies,
@@ -71,6 +80,8 @@ struct TableRows {
     connections: HashMap<u64, ConnectionRow>,
     waiting: WaitingSet,
     clients: HashMap<ClientKey, ClientRow>,
+    /// The connections of all clients without a certificate.
+    without_certificate: ClientRow,
 }
 
 /// Connections by the time since when they wait.
@@ -94,6 +105,7 @@ impl ConnectionTable {
         let limits = TableLimits {
             total: limits.max_connections,
             reserve: limits.reserve(),
+            without_certificate: limits.max_without_certificate,
             per_network: limits.max_per_address,
             per_agent: limits.max_per_agent,
             proxies: limits.proxies.clone(),
@@ -116,10 +128,20 @@ impl ConnectionTable {
         };
         let mut rows = inner.rows.lock();
         let mut refusal = inner.make_room_for_client(&mut rows, client);
-        if rows.connections.len() >= inner.limits.total && !inner.close_longest_waiting(&mut rows, None) {
-            refusal = Some(Refusal::Listener);
+        if inner.has_too_many_without_certificate(&rows, client, 0) {
+            let longest = rows.without_certificate.waiting.first().copied();
+            if !inner.close_waiting(&mut rows, longest) {
+                refusal = Some(Refusal::WithoutCertificate);
+            }
+        }
+        if rows.connections.len() >= inner.limits.total {
+            let longest = rows.waiting.first().copied();
+            if !inner.close_waiting(&mut rows, longest) {
+                refusal = Some(Refusal::Listener);
+            }
         }
         let is_full = rows.connections.len() >= inner.limits.total + inner.limits.reserve
+            || inner.has_too_many_without_certificate(&rows, client, inner.limits.reserve)
             || rows.count(client) >= inner.limits.client_limit(client).saturating_add(inner.limits.reserve);
         if refusal.is_some() || is_full {
             inner.statistics.refused.fetch_add(1, Relaxed);
@@ -130,7 +152,7 @@ impl ConnectionTable {
         rows.last_id += 1;
         let (id, closed) = (rows.last_id, CancellationToken::new());
         rows.connections.insert(id, ConnectionRow { client, waiting_since: None, closed: closed.clone() });
-        rows.clients.entry(client).or_default().connections += 1;
+        rows.join_client(client);
         rows.set_waiting(id, true);
         inner.statistics.open.store(rows.connections.len() as u64, Relaxed);
         drop(rows);
@@ -140,7 +162,8 @@ impl ConnectionTable {
     /// Closes the connection that has waited longest, if any waits.
     pub fn close_longest_waiting(&self) {
         let mut rows = self.0.rows.lock();
-        self.0.close_longest_waiting(&mut rows, None);
+        let longest = rows.waiting.first().copied();
+        self.0.close_waiting(&mut rows, longest);
     }
 }
 
@@ -157,17 +180,22 @@ impl TableLimits {
 impl TableInner {
     fn make_room_for_client(&self, rows: &mut TableRows, client: ClientKey) -> Option<Refusal> {
         let limit = self.limits.client_limit(client);
-        let is_refused = rows.count(client) >= limit && !self.close_longest_waiting(rows, Some(client));
-        is_refused.then_some(Refusal::Client { limit })
+        if rows.count(client) < limit {
+            return None;
+        }
+        let longest = rows.clients.get(&client).and_then(|client| client.waiting.first().copied());
+        (!self.close_waiting(rows, longest)).then_some(Refusal::Client { limit })
     }
 
-    /// Closes the connection, of this client if one is given, that has waited longest. Returns whether one waited.
-    fn close_longest_waiting(&self, rows: &mut TableRows, client: Option<ClientKey>) -> bool {
-        let waiting = match client {
-            Some(client) => rows.clients.get(&client).and_then(|client| client.waiting.first()),
-            None => rows.waiting.first(),
-        };
-        let Some(&(_, id)) = waiting else { return false };
+    /// Whether a client without a certificate may not have another connection, with so many beyond the limit.
+    fn has_too_many_without_certificate(&self, rows: &TableRows, client: ClientKey, reserve: usize) -> bool {
+        let limit = self.limits.without_certificate.saturating_add(reserve);
+        client.has_no_certificate() && rows.without_certificate.connections >= limit
+    }
+
+    /// Closes this connection, which waits. Returns whether there is one.
+    fn close_waiting(&self, rows: &mut TableRows, waiting: Option<(Instant, u64)>) -> bool {
+        let Some((_, id)) = waiting else { return false };
         if let Some(row) = rows.remove(id) {
             row.closed.cancel();
             self.statistics.closed.fetch_add(1, Relaxed);
@@ -184,15 +212,20 @@ impl TableRows {
     fn set_waiting(&mut self, id: u64, waits: bool) {
         let Some(row) = self.connections.get_mut(&id) else { return };
         let client = self.clients.entry(row.client).or_default();
+        let has_no_certificate = row.client.has_no_certificate();
         if let Some(since) = row.waiting_since.take() {
             self.waiting.remove(&(since, id));
             client.waiting.remove(&(since, id));
+            self.without_certificate.waiting.remove(&(since, id));
         }
         if waits {
             let now = Instant::now();
             row.waiting_since = Some(now);
             self.waiting.insert((now, id));
             client.waiting.insert((now, id));
+            if has_no_certificate {
+                self.without_certificate.waiting.insert((now, id));
+            }
         }
     }
 
@@ -203,7 +236,17 @@ impl TableRows {
         Some(row)
     }
 
+    fn join_client(&mut self, key: ClientKey) {
+        self.clients.entry(key).or_default().connections += 1;
+        if key.has_no_certificate() {
+            self.without_certificate.connections += 1;
+        }
+    }
+
     fn leave_client(&mut self, key: ClientKey) {
+        if key.has_no_certificate() {
+            self.without_certificate.connections -= 1;
+        }
         if let Some(client) = self.clients.get_mut(&key) {
             client.connections -= 1;
             if client.connections == 0 {
@@ -226,8 +269,9 @@ impl ConnectionEntry {
     pub fn set_cluster(&self, cluster: ClusterId) {
         let (inner, client) = (&self.table.0, ClientKey::Agent(cluster));
         let mut rows = inner.rows.lock();
-        // Its address has no limit for it.
-        let is_refused_for_address = matches!(*self.refusal.lock(), Some(Refusal::Client { .. }));
+        // Its address has no limit for it, and it has a certificate.
+        let is_refused_for_address =
+            matches!(*self.refusal.lock(), Some(Refusal::Client { .. } | Refusal::WithoutCertificate));
         let refusal = inner.make_room_for_client(&mut rows, client);
         if refusal.is_some() {
             inner.statistics.refused.fetch_add(1, Relaxed);
@@ -239,7 +283,7 @@ impl ConnectionEntry {
         let Some(row) = rows.connections.get_mut(&self.id) else { return };
         let before = std::mem::replace(&mut row.client, client);
         rows.leave_client(before);
-        rows.clients.entry(client).or_default().connections += 1;
+        rows.join_client(client);
         rows.set_waiting(self.id, true);
     }
 
@@ -352,5 +396,36 @@ mod tests {
         let entry = busy(&table, address(1));
         entry.set_cluster(ClusterId::from_parts(1, 5));
         assert_eq!(entry.refusal(), Some(Refusal::Client { limit: 3 }));
+    }
+
+    #[test]
+    fn p20_connections_without_a_certificate_are_bounded_together_and_take_no_place_of_an_agent() {
+        let table = ConnectionTable::new(&ConnectionLimits {
+            max_connections: 100,
+            max_without_certificate: 2,
+            ..ConnectionLimits::agents()
+        });
+        let agent = table.admit(address(1)).unwrap();
+        agent.set_cluster(ClusterId::from_parts(1, 1));
+        let first = table.admit(address(2)).unwrap();
+        let (second, third) = (table.admit(address(3)).unwrap(), table.admit(address(4)).unwrap());
+        assert!(first.closed.is_cancelled(), "it has waited longest of those without a certificate");
+        assert!(!agent.closed.is_cancelled() && !second.closed.is_cancelled());
+        assert!(second.begin_request() && third.begin_request());
+        let known = table.admit(address(5)).unwrap();
+        assert_eq!(known.refusal(), Some(Refusal::WithoutCertificate), "none of them waits");
+        known.set_cluster(ClusterId::from_parts(1, 1));
+        assert_eq!(known.refusal(), None, "a known agent is served");
+        let mut refused = Vec::new();
+        for last in 10..60 {
+            let Some(entry) = table.admit(address(last)) else { continue };
+            assert!(entry.begin_request());
+            refused.push(entry);
+        }
+        assert_eq!(refused.len(), 12, "the reserve");
+        drop((agent, first, second, third, known, refused));
+        let rows = table.0.rows.lock();
+        assert!(rows.clients.is_empty() && rows.without_certificate.waiting.is_empty());
+        assert_eq!(rows.without_certificate.connections, 0);
     }
 }

@@ -1,6 +1,8 @@
 //! Limits of connections and renewals per agent, and none for many agents behind one address.
 
+use futures::StreamExt as _;
 use futures::future::join_all;
+use futures::stream::iter;
 use serde_json::json;
 
 use crate::raw_agent::{RawAgent, RawResponse};
@@ -28,6 +30,25 @@ async fn p20_parallel_renewals_of_an_agent_are_limited_and_others_renew() {
         assert!(response.retry_after.is_some_and(|seconds| (1..=11).contains(&seconds)), "{response:?}");
     }
     other.post("renew", &json!({"csr": signing_request()})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_an_agent_that_sends_heartbeats_without_pause_is_slowed_down_and_others_are_not() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let (busy, other) =
+        (RawAgent::join(&server, "eu", &token).await, RawAgent::join(&server, "us", &token).await);
+    let heartbeat = json!({});
+    let sent = iter(0..500).map(|_| busy.send("heartbeat", &heartbeat)).buffer_unordered(8);
+    let responses: Vec<RawResponse> = sent.collect().await;
+    let (accepted, refused): (Vec<&RawResponse>, Vec<_>) =
+        responses.iter().partition(|response| response.status == 200);
+    assert!(accepted.len() >= 100 && !refused.is_empty(), "{} accepted", accepted.len());
+    for response in refused {
+        assert_eq!((response.status, &response.body["code"]), (429, &json!("RateLimited")), "{response:?}");
+        assert!(response.retry_after.is_some(), "{response:?}");
+    }
+    other.post("heartbeat", &heartbeat).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

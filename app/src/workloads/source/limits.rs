@@ -20,17 +20,25 @@ pub fn clear_texts(source: &mut Source) {
     }
 }
 
-/// Removes the texts of files that have more than [`SOURCE_MAX`] bytes in all, unless `is_whole`: a page has them several times. Returns
-/// their bytes if it did. No form of the console stores as many.
+/// Removes the texts of files that have more than [`SOURCE_MAX`] bytes or [`PAGE_VALUES_MAX`] values in all, unless `is_whole`: a page has
+/// them several times, and parses them. Returns their bytes if it did.
 pub fn clear_large_texts(source: &mut Source, is_whole: bool) -> Option<u32> {
     let bytes: usize = source.files().iter().map(|file| file.text.len()).sum();
-    if is_whole || bytes <= SOURCE_MAX {
+    if is_whole || (bytes <= SOURCE_MAX && count_values(source) <= PAGE_VALUES_MAX) {
         return None;
     }
     clear_texts(source);
     Some(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
+/// The values of the files at most: a value has a line, or a part of a list or a map in one line.
+fn count_values(source: &Source) -> usize {
+    let is_value = |byte: &&u8| matches!(byte, b'\n' | b',' | b'[' | b'{');
+    source.files().iter().map(|file| file.text.as_bytes().iter().filter(is_value).count()).sum()
+}
+
+/// Most values of files in a page. Usual files with [`SOURCE_MAX`] bytes have fewer; many short values need far more memory than their text.
+const PAGE_VALUES_MAX: usize = 60_000;
 /// Largest source in bytes over all its files. A larger one is rejected before it is parsed.
 pub const SOURCE_MAX: usize = 1_048_576;
 /// Most files of a source.
@@ -85,6 +93,17 @@ mod tests {
         assert_eq!(large, files(SOURCE_MAX));
         assert_eq!(clear_large_texts(&mut large, false), Some(2 << 20));
         assert_eq!(large, files(0), "the names stay");
+    }
+
+    #[test]
+    fn p19_the_texts_of_files_with_many_short_values_are_left_out_too() {
+        let files = |lines: usize| Source::Yaml { files: vec![file("a.yaml", &"- a\n".repeat(lines))] };
+        let mut usual = files(PAGE_VALUES_MAX);
+        assert_eq!(clear_large_texts(&mut usual, false), None);
+        let mut dense = files(PAGE_VALUES_MAX + 1);
+        assert_eq!(clear_large_texts(&mut dense, true), None);
+        assert_eq!(clear_large_texts(&mut dense, false), Some(240_004));
+        assert_eq!(dense, Source::Yaml { files: vec![file("a.yaml", "")] });
     }
 
     #[test]

@@ -17,6 +17,7 @@ use domain::{ClusterId, Digest, Finding, WorkloadId};
 use store::chart::ChartRendering;
 
 use super::generated::ParsedRendering;
+use super::memory::{ManifestsMemory, estimate_memory};
 use super::{ClusterManifests, ManifestsQuery, SourceManifests};
 use crate::blocking::{run_blocking, run_blocking_in_place};
 use crate::chart::{RenderingFailure, SharedRendering, accept_rendering, too_many_renderings};
@@ -56,11 +57,15 @@ impl RenderWait {
 
     /// In whose turn renderings for this workload are done: every user has turns, and so has the placer.
     pub(crate) fn queue_key(self, workload: &str) -> QueueKey {
-        let group = match self {
+        QueueKey::new(self.turn(), workload)
+    }
+
+    /// Whose turns and share that are.
+    pub(super) fn turn(self) -> String {
+        match self {
             Self::Request => current_turn(),
             Self::Placer(_) => "placer".to_owned(),
-        };
-        QueueKey::new(group, workload)
+        }
     }
 }
 
@@ -109,7 +114,7 @@ impl Hub {
             return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
         let renderings = self.load_renderings(release.workload, &inputs, wait).await?;
-        let mut manifests = Box::pin(self.collect_manifests(query, inputs, renderings)).await?;
+        let mut manifests = Box::pin(self.collect_manifests(query, inputs, renderings, wait)).await?;
         // The placer decides by the renderings alone.
         if matches!(wait, RenderWait::Request) {
             manifests.findings.extend(self.find_unknown_values(release, chart).await?);
@@ -207,6 +212,7 @@ impl Hub {
         query: ManifestsQuery<'_>,
         inputs: InputsByCluster,
         renderings: BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>,
+        wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
         let InputsByCluster { mut distinct, missing, mut findings } = inputs;
         let names: HashMap<ClusterId, &str> =
@@ -242,6 +248,8 @@ impl Hub {
         }
         drop(tx);
         let policies = query.spec.policies.clone();
+        let needed = estimate_memory(rendered.iter().map(|files| files.bytes.as_slice()));
+        let memory = ManifestsMemory::reserve(needed, wait).await?;
         let parse = move || rendered.into_iter().map(|files| files.parse(&policies)).collect();
         let parsed: Result<Vec<ParsedRendering>, serde_json::Error> = run_blocking(parse).await?;
         let mut sets = Vec::new();
@@ -262,7 +270,14 @@ impl Hub {
         }
         let findings = limit_findings(merge_clusters(findings));
         let by_cluster = Some(by_cluster);
-        Ok(SourceManifests { sets, by_cluster, findings, helm_versions, ..SourceManifests::default() })
+        Ok(SourceManifests {
+            sets,
+            by_cluster,
+            findings,
+            helm_versions,
+            _memory: memory,
+            ..SourceManifests::default()
+        })
     }
 }
 

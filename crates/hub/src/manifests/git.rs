@@ -7,6 +7,7 @@ use domain::{Digest, Finding, Timestamp, manifest, manifest_work};
 use source::archive::ChartArchive;
 
 use super::chart::{RenderWait, unrendered};
+use super::memory::{ManifestsMemory, estimate_memory};
 use super::{ManifestSet, ManifestsQuery, SourceManifests};
 use crate::blocking::{read_stored_archive, run_blocking};
 use crate::chart::{RenderingFailure, rejected_archive};
@@ -38,13 +39,19 @@ impl Hub {
         match stored.content {
             GitContent::Chart => self.load_git_chart(source, &stored.digest, query, wait).await,
             GitContent::Manifests | GitContent::Kustomize => {
-                self.load_git_files(&stored.digest, &query.spec.policies).await
+                self.load_git_files(&stored.digest, &query.spec.policies, wait).await
             }
         }
     }
 
-    async fn load_git_files(&self, digest: &Digest, policies: &Policies) -> Result<SourceManifests, Error> {
+    async fn load_git_files(
+        &self,
+        digest: &Digest,
+        policies: &Policies,
+        wait: RenderWait,
+    ) -> Result<SourceManifests, Error> {
         let bytes = self.get_git_content(digest).await?;
+        let memory = ManifestsMemory::reserve(estimate_memory([bytes.as_slice()].into_iter()), wait).await?;
         let policies = policies.clone();
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
             let (files, left_out) = manifest::leave_out_data(serde_json::from_slice(&bytes)?);
@@ -64,6 +71,7 @@ impl Hub {
             Ok(SourceManifests {
                 sets: vec![set],
                 findings: empty.into_iter().chain(left_out).chain(ignored).collect(),
+                _memory: memory,
                 ..SourceManifests::default()
             })
         })

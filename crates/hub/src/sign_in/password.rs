@@ -30,7 +30,14 @@ impl HashLimiter {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let _permit = self.0.acquire().await.map_err(|error| Error::Internal(Box::new(error)))?;
+        let acquired = self.0.clone().acquire_owned().await;
+        let permit = acquired.map_err(|error| Error::Internal(Box::new(error)))?;
+        // A client that does not wait ends the request, and not the computation.
+        let work = move || {
+            let result = work();
+            drop(permit);
+            result
+        };
         tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(Box::new(error)))
     }
 }
@@ -149,4 +156,39 @@ fn dummy_hash() -> &'static str {
 
 fn check_credentials(user: &str, password: &str) -> Vec<Finding> {
     name_check::check_label("Name", user).into_iter().chain(check_password(user, password)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn p20_a_password_is_hashed_to_its_end_in_its_place_although_its_client_is_gone() {
+        let limiter = Arc::new(HashLimiter::new());
+        let (started, has_started) = oneshot::channel();
+        let (proceed, may_proceed) = mpsc::channel::<()>();
+        let request = {
+            let limiter = limiter.clone();
+            tokio::spawn(async move {
+                let work = move || {
+                    let _ = started.send(());
+                    may_proceed.recv_timeout(Duration::from_secs(60)).is_ok()
+                };
+                limiter.run_hash(work).await.is_ok()
+            })
+        };
+        has_started.await.unwrap();
+        request.abort();
+        assert!(request.await.unwrap_err().is_cancelled());
+        assert_eq!(limiter.0.available_permits(), MAX_CONCURRENT_HASHES - 1);
+        proceed.send(()).unwrap();
+        while limiter.0.available_permits() < MAX_CONCURRENT_HASHES {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
 }

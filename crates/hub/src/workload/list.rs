@@ -20,6 +20,16 @@ impl Hub {
         Ok(store::workload::list(&mut tx, self.project(), query, order).await?)
     }
 
+    /// The numbers of its newest revisions, newest first.
+    ///
+    /// # Errors
+    /// There is no such workload.
+    pub async fn list_revision_numbers(&self, name: &str, limit: u32) -> Result<Vec<u32>, Error> {
+        let mut tx = self.read().await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
+        Ok(store::revision::list_numbers(&mut tx, workload.id, limit).await?)
+    }
+
     /// Its revisions, newest first, with the values of their Secrets hidden.
     pub async fn list_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
         let mut tx = self.read().await?;

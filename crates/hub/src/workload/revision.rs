@@ -13,12 +13,14 @@ use domain::rollout::Rollout;
 use domain::workload::{Revision, Source, Workload, WorkloadSpec, WorkloadView};
 use domain::{Finding, ProjectId};
 use similar::TextDiff;
+use source::client_shares::VALUES_OF_USERS;
 use store::Tx;
 
 use super::snapshot::{InstalledReleases, load_present_releases};
 use crate::blocking::run_blocking;
-use crate::manifests::{ManifestsQuery, RenderWait, load_project};
+use crate::manifests::{ManifestsQuery, RenderWait, estimate_compared, load_project};
 use crate::render::restore_facts;
+use crate::requester::current_turn;
 use crate::{Error, Hub};
 
 /// Lines around a changed one.
@@ -106,6 +108,10 @@ impl Hub {
     }
 
     async fn compare_revisions(&self, pair: RevisionPair) -> Result<RevisionView, Error> {
+        // What is rendered of both stays until it is compared, when the memory of their manifests is free again.
+        let both = std::iter::once(&pair.revision).chain(&pair.before);
+        let needed: u64 = both.map(|revision| estimate_compared(&revision.spec.source)).sum();
+        let memory = VALUES_OF_USERS.reserve_in_full(current_turn(), needed).await?;
         let after = self.render_revision(&pair, &pair.revision).await?;
         let before = match &pair.before {
             Some(before) => Some(self.render_revision(&pair, before).await?),
@@ -118,6 +124,7 @@ impl Hub {
                 (Err(findings), _) | (_, Err(findings)) => (None, findings),
             };
             let changed_parts = other.as_ref().map(|other| list_changed_parts(&other.spec, &revision.spec));
+            drop(memory);
             RevisionView {
                 against: other.map(|other| other.number),
                 cluster: cluster.map(|cluster| cluster.name).unwrap_or_default(),

@@ -1,25 +1,18 @@
 //! A published revision stays as it is while the facts of clusters change: charts with random values, rendered by the real helm.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
 use domain::bundle::Bundle;
 use domain::chart::ChartSource;
 use domain::cluster::{ApiResource, ClusterFacts};
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
 use domain::release::Release;
 use domain::request::ClusterPatch;
-use domain::server_status::SandboxMode;
 use domain::workload::{NewWorkload, Source, WorkloadSpec};
 use domain::{Digest, OverrideId};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use hub::RevisionComparison;
 use serde_json::{Value, json};
-use source::helm::Helm;
-use source::sandbox::Sandbox;
 use tokio_util::sync::CancellationToken;
 
+use crate::helm_chart::{pack_chart, set_helm};
 use crate::test_hub::{TestAgent, TestHub, everywhere, source, wait_for, wait_until};
 
 /// Without `.Capabilities`: the version of the cluster is an input nevertheless, and makes a new rendering.
@@ -30,30 +23,6 @@ const CAPABILITIES: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: we
                             password: {{ randAlphaNum 20 | quote }}\n  size: {{ .Values.size | default \"s\" | quote }}\n  \
                             version: {{ .Capabilities.KubeVersion.Version | quote }}\n  \
                             widgets: {{ .Capabilities.APIVersions.Has \"example.com/v1/Widget\" | quote }}\n";
-
-/// Runs the program without a sandbox: the charts are those of the test.
-const RUN_PROGRAM: &str = "[ \"$1\" = --probe ] && echo files open, network open && exit 0; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
-
-pub async fn set_helm(test: &TestHub) {
-    let program = std::env::var_os("FLOTILLA_HELM").map(PathBuf::from);
-    let program = program.expect("FLOTILLA_HELM names helm; cargo xtask test sets it");
-    let run: Vec<OsString> = ["/bin/sh", "-c", RUN_PROGRAM, "sh"].map(OsString::from).into();
-    let sandbox = Sandbox::measure(run, SandboxMode::BestEffort, test.scratch()).await;
-    test.hub.set_helm(Helm::find(Some(&program), sandbox).await.unwrap());
-}
-
-/// A chart with this template.
-pub fn chart(template: &str) -> Vec<u8> {
-    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    let description = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
-    for (path, text) in [("web/Chart.yaml", description), ("web/templates/web.yaml", template)] {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
-    }
-    builder.into_inner().unwrap().finish().unwrap()
-}
 
 /// Facts of a cluster that serves ConfigMaps and these kinds of a group of its own.
 pub fn facts(version: &str, kinds: &[&str]) -> ClusterFacts {
@@ -89,8 +58,8 @@ pub fn chart_spec(values: &str) -> WorkloadSpec {
 
 /// A hub with a published chart that has this template.
 pub async fn publish_chart(test: &TestHub, template: &str, spec: WorkloadSpec) {
-    set_helm(test).await;
-    test.hub.upload_chart(&test.actor, chart(template)).await.unwrap();
+    set_helm(&test.hub, &test.scratch()).await;
+    test.hub.upload_chart(&test.actor, pack_chart(template)).await.unwrap();
     publish_spec(test, spec).await;
 }
 
@@ -301,7 +270,7 @@ async fn a_revision_stays_as_it_was_published_after_retention_and_a_restart() {
     test.hub.delete_expired_rows(&CancellationToken::new()).await;
     drop(east);
     let test = test.restart().await;
-    set_helm(&test).await;
+    set_helm(&test.hub, &test.scratch()).await;
     let mut east = test.reconnect_agent("east").await;
     east.send_facts(facts("v1.33.5", &["Widget"])).await;
     let notice = notice.replace("v1.33.5)", "v1.33.5, new: example.com/v1 Widget)");

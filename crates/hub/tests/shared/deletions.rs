@@ -11,7 +11,8 @@ use domain::placement::ClusterGroup;
 use domain::request::{OverridePut, RemovalOptions};
 use hub::{Actor, Error, Hub, NewCluster, OverrideChange, PublishContent, PublishOptions};
 
-use crate::deployments::chart;
+use crate::deployments::TEMPLATE;
+use crate::helm_chart::pack_chart;
 use crate::races::{for_each_setup, workload_of};
 
 /// One of two deletions has succeeded, and the other one has found nothing.
@@ -110,7 +111,7 @@ async fn p35_of_two_deletions_of_a_group_a_cluster_a_chart_or_a_repository_at_on
             );
             check_deleted_once("chart repository", round, both);
 
-            one.upload_chart(&actor, chart()).await.unwrap();
+            one.upload_chart(&actor, pack_chart(TEMPLATE)).await.unwrap();
             let both = tokio::join!(
                 one.delete_chart(&actor, "local", "web", "1.0.0"),
                 other.delete_chart(&actor, "local", "web", "1.0.0"),

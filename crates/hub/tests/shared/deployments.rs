@@ -1,8 +1,6 @@
 //! Deployments that are created while their group changes: on SQLite, and on PostgreSQL with one and with two servers. Charts are rendered
 //! by the real helm.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::cluster::{ApiResource, ClusterFacts, ClusterKind};
@@ -10,42 +8,16 @@ use domain::deployment::{DeploymentRequest, DeploymentResult};
 use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
 use domain::report::ReportBatch;
-use domain::server_status::SandboxMode;
 use domain::workload::{Intent, WorkloadOrder};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use hub::{Actor, Error, Hub, NewCluster};
-use source::helm::Helm;
-use source::sandbox::Sandbox;
 use source::scratch::ScratchFolder;
 
 use crate::RACE_ROUNDS;
+use crate::helm_chart::{pack_chart, set_helm};
 use crate::races::for_each_setup;
 
 /// An object with the name of the release.
-const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n";
-/// Runs the program without a sandbox: the chart is that of the test.
-const RUN_PROGRAM: &str = "[ \"$1\" = --probe ] && echo files open, network open && exit 0; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
-
-pub(crate) fn chart() -> Vec<u8> {
-    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    let description = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
-    for (path, text) in [("web/Chart.yaml", description), ("web/templates/web.yaml", TEMPLATE)] {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
-    }
-    builder.into_inner().unwrap().finish().unwrap()
-}
-
-async fn set_helm(hub: &Hub, scratch: &ScratchFolder) {
-    let program = std::env::var_os("FLOTILLA_HELM").map(PathBuf::from);
-    let program = program.expect("FLOTILLA_HELM names helm; cargo xtask test sets it");
-    let run: Vec<OsString> = ["/bin/sh", "-c", RUN_PROGRAM, "sh"].map(OsString::from).into();
-    let sandbox = Sandbox::measure(run, SandboxMode::BestEffort, scratch.clone()).await;
-    hub.set_helm(Helm::find(Some(&program), sandbox).await.unwrap());
-}
+pub(crate) const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n";
 
 /// Lets both servers render charts, stores the chart once, and registers a cluster with facts.
 async fn prepare(servers: [&Hub; 2], scratch: &ScratchFolder, cluster: &str, is_first: bool) {
@@ -54,7 +26,7 @@ async fn prepare(servers: [&Hub; 2], scratch: &ScratchFolder, cluster: &str, is_
     }
     let (hub, actor) = (servers[0], Actor::system());
     if is_first {
-        hub.upload_chart(&actor, chart()).await.unwrap();
+        hub.upload_chart(&actor, pack_chart(TEMPLATE)).await.unwrap();
     }
     let api = |kind: &str, namespaced| ApiResource {
         group: String::new(),

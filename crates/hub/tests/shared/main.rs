@@ -13,6 +13,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 mod deadlocks;
 mod deletions;
 mod deployments;
+mod helm_chart;
 mod lock_order;
 mod races;
 

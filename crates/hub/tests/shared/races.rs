@@ -1,5 +1,5 @@
 //! Rules over several rows hold when two requests come at once (docs/consistency.md): on SQLite, and on PostgreSQL with one and with two
-//! servers.
+//! servers. Rules without a test here are in the scenarios of `flotilla-bench races`.
 
 use std::time::Duration;
 
@@ -8,9 +8,8 @@ use domain::cluster::ClusterKind;
 use domain::git_repository::GitRepositoryPut;
 use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
-use domain::request::ClusterPatch;
 use domain::rollout::RolloutStrategy;
-use domain::workload::{Intent, NewWorkload, Source};
+use domain::workload::{NewWorkload, Source};
 use hub::{Actor, Error, Hub, NewCluster, PublishContent, PublishOptions, WorkloadEdit};
 
 use crate::{RACE_ROUNDS, create_database, new_workload, open_server};
@@ -34,116 +33,6 @@ pub(crate) fn workload_of(name: &str, text: String) -> NewWorkload {
     files[0].text = text;
     workload.spec.rollout = RolloutStrategy::default();
     workload
-}
-
-fn route(host: &str) -> String {
-    format!(
-        "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: front}}\nspec:\n  rules:\n  - host: {host}\n    \
-         http:\n      paths:\n      - {{path: /, pathType: Prefix, backend: {{service: {{name: front, port: {{number: 80}}}}}}}}\n"
-    )
-}
-
-fn node_port(port: usize) -> String {
-    format!(
-        "apiVersion: v1\nkind: Service\nmetadata: {{name: front}}\nspec:\n  type: NodePort\n  selector: {{app: front}}\n  \
-         ports: [{{port: 80, nodePort: {port}}}]\n"
-    )
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn p35_of_two_workloads_that_are_published_at_once_with_one_route_or_node_port_one_is_refused() {
-    for_each_setup("exposures", async |one, other, rounds| {
-        let actor = Actor::system();
-        one.register_cluster(&actor, NewCluster::new("eu", ClusterKind::Agent)).await.unwrap();
-        for round in rounds {
-            let (code, text) = if round % 2 == 0 {
-                ("G305", route(&format!("shop-{round}.example.com")))
-            } else {
-                ("G303", node_port(31_000 + round))
-            };
-            let names = [format!("a-{round}"), format!("b-{round}")];
-            for name in &names {
-                one.create_workload(&actor, workload_of(name, text.clone())).await.unwrap();
-            }
-            let (first, second) = tokio::join!(
-                one.publish_workload(&actor, &names[0], "", PublishOptions::default()),
-                other.publish_workload(&actor, &names[1], "", PublishOptions::default()),
-            );
-            let refused: Vec<Error> = [first, second].into_iter().filter_map(Result::err).collect();
-            match refused.as_slice() {
-                [Error::Invalid(findings)] => {
-                    assert!(findings.iter().any(|finding| finding.code == code), "{findings:#?}");
-                }
-                other => panic!("round {round}: {other:?}"),
-            }
-            let mut published = 0;
-            for name in &names {
-                let workload = one.get_workload(name).await.unwrap().workload;
-                published += usize::from(workload.intent == Intent::Published);
-            }
-            assert_eq!(published, 1, "round {round}");
-        }
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn p35_of_two_exclusive_groups_that_are_created_at_once_with_one_member_one_is_refused() {
-    for_each_setup("exclusive_groups", async |one, other, rounds| {
-        let actor = Actor::system();
-        for round in rounds {
-            let group = |name: &str| ClusterGroup {
-                name: format!("{name}-{round}"),
-                members: vec![format!("c-{round}")],
-                exclusive: true,
-                ..ClusterGroup::default()
-            };
-            let (first, second) =
-                tokio::join!(one.create_group(&actor, group("a")), other.create_group(&actor, group("b")));
-            let refused: Vec<Error> = [first, second].into_iter().filter_map(Result::err).collect();
-            match refused.as_slice() {
-                [Error::Invalid(findings)] => assert_eq!(findings[0].code, "G502"),
-                other => panic!("round {round}: {other:?}"),
-            }
-        }
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn p35_of_labels_and_an_exclusive_group_that_are_saved_at_once_for_one_cluster_one_is_refused() {
-    for_each_setup("exclusive_labels", async |one, other, rounds| {
-        let actor = Actor::system();
-        for round in rounds {
-            let value = format!("x{round}");
-            let name = format!("c-{round}");
-            let labels = [("b".to_owned(), value.clone())].into();
-            let new = NewCluster { labels, ..NewCluster::new(&name, ClusterKind::Agent) };
-            one.register_cluster(&actor, new).await.unwrap();
-            let group = |key: &str| ClusterGroup {
-                name: format!("{key}-{round}"),
-                selector: Some(format!("{key}={value}").parse().unwrap()),
-                exclusive: true,
-                ..ClusterGroup::default()
-            };
-            one.create_group(&actor, group("a")).await.unwrap();
-            let labels = [("a".to_owned(), Some(value.clone()))].into();
-            let patch = ClusterPatch { labels, ..ClusterPatch::default() };
-            let (labelled, created) = tokio::join!(
-                one.edit_cluster(&actor, &name, patch, None),
-                other.create_group(&actor, group("b")),
-            );
-            let refused = match (labelled, created) {
-                (Ok(_), Err(refused)) | (Err(refused), Ok(_)) => refused,
-                both => panic!("round {round}: {both:?}"),
-            };
-            match refused {
-                Error::Invalid(findings) => assert_eq!(findings[0].code, "G502", "round {round}"),
-                refused => panic!("round {round}: {refused:?}"),
-            }
-        }
-    })
-    .await;
 }
 
 /// One of two requests has added a repository, and the other one is refused because of it.
@@ -261,36 +150,6 @@ async fn p35_a_cluster_that_is_deleted_while_a_workload_is_placed_on_it_has_no_r
             }
         }
         loops.stop().await;
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn p35_of_two_publishes_of_one_draft_at_once_each_is_a_revision_of_its_own_or_refused() {
-    for_each_setup("one_draft", async |one, other, rounds| {
-        let actor = Actor::system();
-        one.register_cluster(&actor, NewCluster::new("eu", ClusterKind::Agent)).await.unwrap();
-        for round in rounds {
-            let name = format!("web-{round}");
-            let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
-            one.create_workload(&actor, workload_of(&name, text)).await.unwrap();
-            let (first, second) = tokio::join!(
-                one.publish_workload(&actor, &name, "", PublishOptions::default()),
-                other.publish_workload(&actor, &name, "", PublishOptions::default()),
-            );
-            let mut revisions = Vec::new();
-            for published in [first, second] {
-                match published {
-                    Ok(published) => revisions.push(published.revision),
-                    Err(Error::RevisionConflict { .. }) => {}
-                    Err(error) => panic!("round {round}: {error:?}"),
-                }
-            }
-            revisions.sort_unstable();
-            assert!(revisions == [1] || revisions == [1, 2], "round {round}: {revisions:?}");
-            let published = one.get_workload(&name).await.unwrap().workload.published;
-            assert_eq!(published, revisions.last().copied(), "round {round}");
-        }
     })
     .await;
 }

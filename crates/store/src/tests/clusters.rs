@@ -344,6 +344,9 @@ async fn groups_are_stored_by_name() {
         assert_eq!(group::get_by_name(&mut tx, "edge").await.unwrap().as_ref(), Some(&edge));
         assert_eq!(group::get_by_name(&mut tx, "core").await.unwrap(), None);
         assert_eq!(group::list(&mut tx).await.unwrap(), [edge]);
+        assert_eq!(group::measure_others(&mut tx, "edge").await.unwrap(), (0, 0));
+        let (others, bytes) = group::measure_others(&mut tx, "core").await.unwrap();
+        assert!(others == 1 && bytes > 20, "{bytes} bytes");
         assert!(group::delete(&mut tx, "edge").await.unwrap());
         assert!(!group::delete(&mut tx, "edge").await.unwrap());
     })

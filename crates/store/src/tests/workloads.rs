@@ -141,6 +141,48 @@ async fn revisions_are_numbered_and_never_overwritten() {
 }
 
 #[tokio::test]
+async fn p19_a_page_of_revisions_ends_before_it_has_too_many_bytes_and_the_next_one_continues() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
+        let mut tx = store.write().await.unwrap();
+        // Two of them have less than a page may have, and three more, whether or not they are encrypted.
+        let text = format!("# {}\n", "x".repeat((59 << 20) / 40));
+        for number in 1..=4 {
+            let mut spec = some_workload(1, "w").draft;
+            let files = vec![SourceFile { name: "app.yaml".to_owned(), text: text.clone() }];
+            // The oldest one is small.
+            if number > 1 {
+                spec.source = Source::Yaml { files };
+            }
+            let revision = Revision {
+                workload: workload_id(1),
+                number,
+                spec,
+                author: "ana".to_owned(),
+                message: String::new(),
+                created_at: at(i64::from(number)),
+                helm_versions: Vec::new(),
+            };
+            revision::insert(&mut tx, &revision).await.unwrap();
+        }
+        let mut query = ListQuery::default();
+        let mut pages = Vec::new();
+        loop {
+            let page = revision::list(&mut tx, workload_id(1), &query).await.unwrap();
+            assert_eq!(page.total, 4);
+            pages.push(page.items.iter().map(|revision| revision.number).collect::<Vec<u32>>());
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages, [vec![4, 3], vec![2, 1]]);
+        assert_eq!(revision::list_numbers(&mut tx, workload_id(1), 3).await.unwrap(), [4, 3, 2]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_last_fifty_decisions_are_retained() {
     for_each_engine(|store| async move {
         insert_fleet(&store, 0, 1).await;

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
+use domain::cluster::ClusterKind;
 use domain::deployment::DeploymentRequest;
 use domain::guard::RELEASE_NAME_IN_USE;
 use domain::placement::{ClusterGroup, GroupFeatureName, INVALID_GROUP};
+use domain::request::ClusterPatch;
 use domain::workload::{Intent, NewWorkload};
-use hub::{Error, PublishContent, PublishOptions, WorkloadEdit};
+use hub::{Error, NewCluster, PublishContent, PublishOptions, WorkloadEdit};
 
 use super::charts::upload_once;
 use crate::races::agent::ReportingAgent;
@@ -113,10 +115,37 @@ pub async fn exclude_groups(race: &Race) -> anyhow::Result<()> {
             race.other.create_group(&race.actor, group("b")),
         )
         .await?;
-    let is_expected = matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == INVALID_GROUP));
-    ensure!(is_expected, "{refused:?}");
+    ensure!(is_group_conflict(&refused), "{refused:?}");
     race.clean_up_groups(&["a", "b"]).await?;
-    Ok(())
+    exclude_labels(race).await
+}
+
+/// Of labels with which a cluster joins one exclusive group, and another exclusive group that it would be in, one is refused (G502).
+async fn exclude_labels(race: &Race) -> anyhow::Result<()> {
+    let (name, value) = (race.name("c"), format!("x{}", race.round));
+    let labels = [("b".to_owned(), value.clone())].into();
+    let new = NewCluster { labels, lease_seconds: 600, ..NewCluster::new(&name, ClusterKind::Agent) };
+    race.one.register_cluster(&race.actor, new).await?;
+    let group = |part: &str| -> anyhow::Result<ClusterGroup> {
+        let selector = Some(format!("{part}={value}").parse()?);
+        Ok(ClusterGroup { name: race.name(part), selector, exclusive: true, ..ClusterGroup::default() })
+    };
+    race.one.create_group(&race.actor, group("a")?).await?;
+    let labels = [("a".to_owned(), Some(value.clone()))].into();
+    let patch = ClusterPatch { labels, ..ClusterPatch::default() };
+    let refused = race
+        .send_rivals(
+            race.one.edit_cluster(&race.actor, &name, patch, None),
+            race.other.create_group(&race.actor, group("b")?),
+        )
+        .await?;
+    ensure!(is_group_conflict(&refused), "labels: {refused:?}");
+    race.clean_up_groups(&["a", "b"]).await?;
+    race.clean_up(&[], &["c"]).await
+}
+
+fn is_group_conflict(refused: &Error) -> bool {
+    matches!(refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == INVALID_GROUP))
 }
 
 /// Of two deployments with one release name on one cluster one is refused (G105).

@@ -1,0 +1,115 @@
+//! Memory for the manifests of a spec: reserved before they are parsed, and released when they are dropped.
+//!
+//! A request of a few bytes checks, plans or renders a stored workload of 10 MiB: what that needs does not follow from its body, and not
+//! from its response. Its user has a share; the placer has another one.
+
+use std::sync::Arc;
+
+use domain::workload::Source;
+use source::client_shares::{ClientReservation, MANIFESTS_OF_USERS};
+
+use super::RenderWait;
+use crate::Error;
+
+/// How often the text is in memory: as it is stored, in the parsed values and in what is rendered of them.
+const TEXT_COPIES: u64 = 6;
+/// What a value needs when it is parsed, with its position and its part of a map or a list.
+const VALUE_BYTES: u64 = 256;
+
+/// What rendered objects need while they are compared.
+const COMPARED_BYTES: u64 = 4 << 20;
+
+/// Memory that is reserved for as long as manifests exist; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ManifestsMemory {
+    _reserved: Option<Arc<ClientReservation>>,
+}
+
+impl ManifestsMemory {
+    /// Reserves what manifests of these texts need. What is larger than the share of a user is alone in the memory for all.
+    ///
+    /// # Errors
+    /// Others use the memory for longer than a request waits.
+    pub async fn reserve(needed: u64, wait: RenderWait) -> Result<Self, Error> {
+        let reserved = MANIFESTS_OF_USERS.reserve_in_full(wait.turn(), needed).await?;
+        Ok(Self { _reserved: Some(Arc::new(reserved)) })
+    }
+}
+
+/// What manifests of these texts need at most, in bytes. A value of YAML has a line, or a part of a list or a map in one line; in a text
+/// within JSON the end of a line is escaped.
+pub(super) fn estimate_memory<'a>(texts: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let is_value = |byte: &&u8| matches!(byte, b'\n' | b'\\' | b',' | b'{' | b'[');
+    let of_text = |text: &[u8]| {
+        let values = text.iter().filter(is_value).count() as u64;
+        VALUE_BYTES * values + TEXT_COPIES * text.len() as u64
+    };
+    texts.map(of_text).sum()
+}
+
+/// What the objects of a source need while they are compared with others, about: what a chart or a commit has is not known before.
+pub(crate) fn estimate_compared(source: &Source) -> u64 {
+    match source {
+        Source::Yaml { files } => estimate_memory(files.iter().map(|file| file.text.as_bytes())),
+        Source::Chart(_) | Source::Git(_) | Source::Oci(_) => COMPARED_BYTES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::workload::{SourceFile, WorkloadSpec};
+
+    use super::*;
+    use crate::manifests::ManifestsQuery;
+    use crate::workload::InstalledReleases;
+    use crate::{Clock, Hub, HubConfig, run_for_requester};
+
+    #[test]
+    fn p19_what_manifests_need_follows_from_their_values_and_not_only_from_their_size() {
+        let estimate = |text: &str| estimate_memory([text.as_bytes()].into_iter());
+        let comment = format!("# {}\n", "a".repeat(10_000));
+        assert!(estimate(&comment) < 7 * comment.len() as u64);
+        let items = "- a\n".repeat(1_000);
+        assert!(estimate(&items) > 60 * items.len() as u64);
+        let escaped = serde_json::to_string(&items).unwrap();
+        assert!(estimate(&escaped) > 50 * escaped.len() as u64);
+        assert_eq!(estimate_memory(["a".as_bytes(), b"b"].into_iter()), 2 * TEXT_COPIES);
+    }
+
+    #[tokio::test]
+    async fn p19_a_stored_workload_is_evaluated_only_with_memory_of_its_user_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n".to_owned();
+        let source = Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] };
+        let spec = WorkloadSpec { source, ..WorkloadSpec::default() };
+        let load = async |user: &str| {
+            let query = ManifestsQuery {
+                workload: "web",
+                revision: 1,
+                spec: &spec,
+                groups: &[],
+                project: None,
+                clusters: &[],
+                targets: &[],
+                installed: &InstalledReleases::default(),
+            };
+            let load = Box::pin(hub.load_manifests(query, RenderWait::Request));
+            run_for_requester(user.to_owned(), load).await
+        };
+        // The wait for memory passes at once.
+        tokio::time::pause();
+        let in_use = MANIFESTS_OF_USERS.reserve("user mallory".to_owned(), u64::MAX).await.unwrap();
+        let busy = load("mallory").await.unwrap_err();
+        assert!(matches!(busy, Error::ServerBusy { .. }), "{busy}");
+        let of_ada = load("ada").await.unwrap();
+        assert_eq!(of_ada.sample().manifests.len(), 1);
+        drop(in_use);
+        let loaded = load("mallory").await.unwrap();
+        let free = MANIFESTS_OF_USERS.reserve("user mallory".to_owned(), 0).await.unwrap().free_bytes();
+        drop(loaded);
+        let after = MANIFESTS_OF_USERS.reserve("user mallory".to_owned(), 0).await.unwrap().free_bytes();
+        assert!(free < after, "they have it as long as they exist");
+    }
+}

@@ -1,0 +1,76 @@
+//! What a request has reserved, for its work on threads for blocking work.
+//!
+//! A request whose client is gone is dropped, and its reservations with it. What it has started on such a thread can't be ended: it needs its
+//! memory to its end, and otherwise a client that repeats a request and does not wait would have as many of them in memory as there are
+//! threads.
+
+use std::any::Any;
+use std::sync::Arc;
+
+tokio::task_local! {
+    static RETAINED: RetainedMemory;
+}
+
+/// The reservations of a request. Clones share them, and they end with the last one.
+#[derive(Clone)]
+pub struct RetainedMemory {
+    _reservations: Arc<Reservations>,
+}
+
+struct Reservations {
+    _memory: Box<dyn Any + Send + Sync>,
+    _outer: Option<RetainedMemory>,
+}
+
+impl RetainedMemory {
+    /// That of the request on which this task works; `None` if it has reserved nothing.
+    pub fn current() -> Option<Self> {
+        RETAINED.try_with(Clone::clone).ok()
+    }
+}
+
+/// Runs a request with this reservation, and those that it has already.
+pub async fn run_with_memory<F: Future>(memory: impl Any + Send + Sync, request: F) -> F::Output {
+    let reservations = Reservations { _memory: Box::new(memory), _outer: RetainedMemory::current() };
+    RETAINED.scope(RetainedMemory { _reservations: Arc::new(reservations) }, request).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+    use tokio::task::spawn_blocking;
+
+    use super::*;
+    use crate::memory_budget::MemoryBudget;
+
+    #[tokio::test]
+    async fn p19_work_that_goes_on_without_its_request_has_the_memory_of_the_request_until_it_ends() {
+        let budget = MemoryBudget::new("a test", 4 << 20);
+        let body = budget.reserve(1 << 20).await.unwrap();
+        let values = budget.reserve(2 << 20).await.unwrap();
+        let (started, has_started) = oneshot::channel();
+        let (proceed, may_proceed) = mpsc::channel::<()>();
+        let request = run_with_memory(values, async move {
+            let retained = RetainedMemory::current();
+            let work = spawn_blocking(move || {
+                let _ = may_proceed.recv_timeout(Duration::from_secs(60));
+                drop(retained);
+            });
+            started.send(()).unwrap();
+            work.await
+        });
+        let request = tokio::spawn(run_with_memory(body, request));
+        has_started.await.unwrap();
+        request.abort();
+        assert!(request.await.unwrap_err().is_cancelled());
+        assert_eq!(budget.free_bytes(), 1 << 20, "both reservations are in use");
+        proceed.send(()).unwrap();
+        while budget.free_bytes() < 4 << 20 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(RetainedMemory::current().is_none());
+    }
+}
