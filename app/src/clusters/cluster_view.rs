@@ -37,10 +37,11 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     use crate::components::StateGroup;
     use crate::host;
     use domain::page::ListQuery;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
     let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
     let details = host::into_app_result(hub.get_cluster_details(&name, &query).await)?;
-    let hub::ClusterDetails { mut summary, releases, pending_removals } = details;
+    let hub::ClusterDetails { summary, releases, pending_removals } = details;
+    let mut summary = host::into_app_result(hub.hide_secrets(&actor, summary).await)?;
     let helm_releases = HelmReleases::from_facts(&summary.cluster.facts.namespaces);
     let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
     let namespaces = LimitedNamespaces::from_facts(std::mem::take(&mut summary.cluster.facts.namespaces));

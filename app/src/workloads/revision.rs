@@ -56,12 +56,12 @@ pub async fn revision_read(
     use super::source::limits::{clear_large_texts, clear_texts};
     use crate::host;
     use domain::page::ListQuery;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
     let cluster = cluster.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
     let comparison = hub::RevisionComparison { against, cluster };
     let hub::RevisionDetails { mut view, mut workload, rollout } =
-        host::into_app_result(hub.get_revision_details(&name, number, &comparison).await)?;
-    let newest = host::into_app_result(hub.list_revisions(&name, &ListQuery::default()).await)?;
+        host::into_app_result(hub.get_revision_details(&actor, &name, number, &comparison).await)?;
+    let newest = host::into_app_result(hub.list_revisions(&actor, &name, &ListQuery::default()).await)?;
     let mut others: Vec<u32> = newest.items.iter().map(|revision| revision.number).collect();
     others.extend(view.against);
     others.retain(|other| *other != number);

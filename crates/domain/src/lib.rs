@@ -26,6 +26,7 @@ mod text;
 
 pub use evaluation::{
     actions, authorization, chart_hooks, chart_values, exposure, fix, guard, plan, possible_actions, render,
+    secret_content,
 };
 pub use kubernetes::digest::Digest;
 pub use kubernetes::id::{
@@ -45,5 +46,6 @@ pub use model::{
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{
-    finding, manifest, name_check, name_list, null_character, schema, strict_input, template, yaml_edit,
+    finding, manifest, name_check, name_list, null_character, schema, secret_values, strict_input, template,
+    yaml_edit,
 };

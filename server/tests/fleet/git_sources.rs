@@ -104,7 +104,8 @@ async fn a_branch_is_pinned_when_the_draft_is_saved_and_runs_without_its_reposit
         let (hub, _folder) = (fleet.hub, fleet.folder);
         drop((hub, fleet.site));
         let restarted = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
-        let checked = restarted.check_content("web", &hub::PublishContent::Draft).await.unwrap();
+        let draft = hub::PublishContent::Draft;
+        let checked = restarted.check_content(&Actor::system(), "web", &draft).await.unwrap();
         let blocking: Vec<_> = checked.checked.findings.iter().filter(|found| found.is_blocking()).collect();
         assert!(blocking.is_empty() && checked.checked.manifests == 1, "{blocking:?}");
         let published =

@@ -25,7 +25,7 @@ impl Hub {
         wait: Duration,
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
-        let view = self.get_deployment(group, name).await?;
+        let view = self.get_deployment(actor, group, name).await?;
         let mut tx = self.write_as(actor, UserAction::Deploy).await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
         let workload = self.lock_workload_head(&mut tx, &deployment.workload.name).await?;
