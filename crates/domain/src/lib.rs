@@ -42,7 +42,7 @@ pub use model::{
     deployment, event, failure_cause, fleet, generated_values, git_repository, git_status, health,
     helm_release, incident, join, manifest_work, notification, operation, overrides, owner, page, placement,
     policy, project, release, remote, report, request, role, rollout, rollup, search, selection,
-    server_status, session, user, values, values_form, workload,
+    server_status, session, ssh_url, user, values, values_form, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{

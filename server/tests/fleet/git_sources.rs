@@ -369,7 +369,7 @@ async fn g122_credentials_are_bound_to_their_server_and_never_shown_again() {
         let new = git_workload(&server, OnNewCommit::Draft);
         let problems = find_problems(&fleet, &new).await;
         assert!(problems.iter().any(|(code, text)| code == "G122" && text.contains("401")), "{problems:?}");
-        let login = GitCredentials { user_name: "git".into(), password: "s3cret".into() };
+        let login = GitCredentials::basic("git", "s3cret");
         let put =
             GitRepositoryPut { url: server.url(), credentials: Some(login), ..GitRepositoryPut::default() };
         fleet.client.put_git_repository("deploy", &put).await.unwrap();
