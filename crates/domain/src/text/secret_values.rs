@@ -324,7 +324,7 @@ mod tests {
     fn every_value_is_hidden_if_the_schema_cannot_be_read() {
         let marks = SecretMarks::from_schema("{not json");
         assert_eq!(marks, SecretMarks::Unknown);
-        assert_eq!(marks.hide_in_text("size: large\nready: true\n"), "size: (hidden)\nready: true\n");
+        assert_eq!(marks.hide_in_text("size: large\nready: true\n"), "size: \"(hidden)\"\nready: true\n");
     }
 
     #[test]

@@ -208,7 +208,7 @@ mod tests {
         let changes = diff_settings(&after, &secret, &ChartMarks::for_editor());
         assert_eq!(changes[0].path, "/overrides/east/values", "a changed secret is listed: {changes:?}");
         secret.overrides[0].values = "password: other\n".into();
-        let hidden = json!("password: (hidden)\n");
+        let hidden = json!("password: \"(hidden)\"\n");
         assert!(
             diff_settings(&after, &secret, &ChartMarks::for_editor())
                 .iter()
