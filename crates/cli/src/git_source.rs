@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// The Git flags.
 #[derive(Args, Debug, Default, Clone)]
 pub struct GitSourceArgs {
-    /// A Git repository: https://HOST/PATH; its newest commit is pinned
+    /// A Git repository: https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH; its newest commit is pinned
     #[arg(long, value_name = "URL", conflicts_with_all = ["filename", "chart", "chart_version"])]
     pub git: Option<String>,
     /// An OCI artifact: oci://REGISTRY/PATH; the newest artifact of its tag is pinned

@@ -84,8 +84,8 @@ pub trait SecretContent {
 }
 
 fn hide_spec(spec: &mut WorkloadSpec, marks: &ChartMarks) {
-    let hidden = spec.with_marked_secrets(marks.get(&spec.source));
-    *spec = hidden;
+    let marks = marks.get(&spec.source);
+    spec.hide_secrets(marks);
 }
 
 impl SecretContent for Workload {

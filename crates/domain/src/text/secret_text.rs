@@ -78,11 +78,15 @@ pub fn is_annotation_path(path: &str) -> bool {
     path.contains("last-applied-configuration")
 }
 
+/// Whether a text of manifests may contain a Secret. Without the word, and without an escape that could stand for a part of it, it does not.
+pub fn may_contain_secret(text: &str) -> bool {
+    text.contains("Secret") || text.contains('\\')
+}
+
 /// The text of manifests with the values of Secrets replaced by [`HIDDEN_VALUE`], and otherwise as it is. A text in which a Secret may
 /// stand that can't be hidden is replaced as a whole.
 pub fn hide_secrets(text: &str) -> String {
-    // Without the word and without an escape that could stand for a part of it, there is none.
-    if !text.contains("Secret") && !text.contains('\\') {
+    if !may_contain_secret(text) {
         return text.to_owned();
     }
     let documents = yaml_edit::parse_documents(text);

@@ -6,7 +6,9 @@ use super::WorkloadSpec;
 use crate::kubernetes::field_path::{FieldPath, PathSegment};
 use crate::model::overrides::{Override, Patch, PatchOp};
 use crate::model::source::Source;
-use crate::text::secret_text::{HIDDEN_VALUE, hide_annotation, hide_secrets, is_annotation_path};
+use crate::text::secret_text::{
+    HIDDEN_VALUE, hide_annotation, hide_secrets, is_annotation_path, may_contain_secret,
+};
 use crate::text::secret_values::SecretMarks;
 
 impl WorkloadSpec {
@@ -21,17 +23,22 @@ impl WorkloadSpec {
     #[must_use]
     pub fn with_marked_secrets(&self, marks: &SecretMarks) -> Self {
         let mut shown = self.clone();
-        match &mut shown.source {
+        shown.hide_secrets(marks);
+        shown
+    }
+
+    /// The same in place: a spec may be large.
+    pub fn hide_secrets(&mut self, marks: &SecretMarks) {
+        match &mut self.source {
             Source::Yaml { files } => {
-                for file in files {
+                for file in files.iter_mut().filter(|file| may_contain_secret(&file.text)) {
                     file.text = hide_secrets(&file.text);
                 }
             }
             Source::Chart(chart) => chart.values = marks.hide_in_text(&chart.values),
             Source::Git(source) | Source::Oci(source) => source.values = marks.hide_in_text(&source.values),
         }
-        shown.overrides.iter_mut().for_each(|over| over.hide_secrets(marks));
-        shown
+        self.overrides.iter_mut().for_each(|over| over.hide_secrets(marks));
     }
 }
 
