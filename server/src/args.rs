@@ -231,6 +231,9 @@ pub struct ChartArgs {
     /// The kustomize program, 5.4 or newer, which renders kustomizations in Git. Default: the first one on PATH.
     #[arg(long, env = "FLOTILLA_KUSTOMIZE", value_name = "FILE")]
     pub kustomize: Option<PathBuf>,
+    /// The program ssh, which reads Git repositories over SSH. Default: the first one on PATH; without one, only these are not read.
+    #[arg(long, env = "FLOTILLA_SSH", value_name = "FILE")]
+    pub ssh: Option<PathBuf>,
     /// What to do if the kernel can't close the sandbox in which charts and kustomizations are rendered.
     #[arg(long, env = "FLOTILLA_RENDERER_SANDBOX", value_name = "MODE", default_value = "strict")]
     pub renderer_sandbox: SandboxArg,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use hub::Hub;
 use source::RemoteAccess;
-use source::git::GitClient;
+use source::git::{GitClient, SshProgram};
 use source::helm::Helm;
 use source::kustomize::Kustomize;
 use source::repository::RepositoryClient;
@@ -84,10 +84,30 @@ fn set_repository_client(hub: &Hub, args: &ChartArgs) {
 fn set_git_client(hub: &Hub, args: &ChartArgs, scratch: ScratchFolder) {
     hub.set_git_check_interval(Duration::from_secs(args.git_check_seconds));
     let Some(access) = remote_access(args.git_repositories) else { return };
+    let ssh = find_ssh(args);
     match GitClient::new(access, scratch) {
-        Ok(client) => hub.set_git_client(client),
+        Ok(client) => hub.set_git_client(client.with_ssh(ssh)),
         Err(error) => tracing::warn!(%error, "Git repositories can't be read"),
     }
+}
+
+/// The program for Git over SSH, which ends with this server.
+fn find_ssh(args: &ChartArgs) -> Option<SshProgram> {
+    let wrapper = match std::env::current_exe() {
+        Ok(server) => vec![server.into(), sandbox::COMMAND.into()],
+        Err(error) => {
+            tracing::warn!(%error, "Git is not read over SSH: the path of this program is unknown");
+            return None;
+        }
+    };
+    let found = SshProgram::find(args.ssh.as_deref(), wrapper);
+    match &found {
+        Some(ssh) => {
+            tracing::info!(program = %ssh.path().display(), "Git repositories over SSH are read by ssh")
+        }
+        None => tracing::info!("Git repositories over SSH can't be read: there is no program ssh"),
+    }
+    found
 }
 
 /// The servers that the option allows; `None` if it is off.

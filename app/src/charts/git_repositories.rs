@@ -27,6 +27,10 @@ pub struct GitRepositoryForm {
     pub user_name: String,
     /// Password or token; empty for a public repository.
     pub secret: String,
+    /// Private key, for a URL over SSH; empty for another one.
+    pub private_key: String,
+    /// Keys of the server, for a URL over SSH.
+    pub known_hosts: String,
     /// Secret of its webhook; empty without one.
     pub webhook_secret: String,
     /// SSH public keys that commits must be signed with.
@@ -45,11 +49,25 @@ pub async fn git_repositories_read() -> AppResult<Vec<GitRepository>> {
 pub async fn git_repository_save(form: GitRepositoryForm) -> AppResult<GitRepository> {
     use crate::host;
     use domain::git_repository::{GitCredentials, GitRepositoryPut};
-    let GitRepositoryForm { name, url, user_name, secret, webhook_secret, allowed_signers } = form;
-    let has_credentials = !user_name.trim().is_empty() || !secret.is_empty();
+    let GitRepositoryForm {
+        name,
+        url,
+        user_name,
+        secret,
+        private_key,
+        known_hosts,
+        webhook_secret,
+        allowed_signers,
+    } = form;
+    let credentials = GitCredentials { user_name, password: secret, private_key, known_hosts };
+    let is_entered = |text: &String| !text.trim().is_empty();
+    let has_credentials =
+        [&credentials.user_name, &credentials.password, &credentials.private_key, &credentials.known_hosts]
+            .into_iter()
+            .any(is_entered);
     let put = GitRepositoryPut {
         url,
-        credentials: has_credentials.then_some(GitCredentials { user_name, password: secret }),
+        credentials: has_credentials.then_some(credentials),
         webhook_secret: Some(webhook_secret).filter(|secret| !secret.is_empty()),
         allowed_signers: Some(allowed_signers).filter(|keys| !keys.trim().is_empty()),
     };
@@ -117,13 +135,13 @@ fn show_list(repositories: Vec<GitRepository>) -> AnyView {
 }
 
 fn show_row(repository: GitRepository) -> AnyView {
-    let GitRepository { name, url, user_name, has_webhook, allowed_signers, .. } = repository;
+    let user = describe_login(&repository);
+    let GitRepository { name, url, has_webhook, allowed_signers, .. } = repository;
     let label = format!("Remove {name}");
     let webhook = match has_webhook {
         true => format!("/api/v1/projects/default/git-webhooks/{name}"),
         false => "None".to_owned(),
     };
-    let user = if user_name.is_empty() { "Public".to_owned() } else { user_name };
     view! {
         <tr>
             <th scope="row" class="cell-name name">{name.clone()}</th>
@@ -135,6 +153,30 @@ fn show_row(repository: GitRepository) -> AnyView {
                 <a class="btn btn-sm btn-danger" href=paths::git_repository_removal(&name) aria-label=label>{icon("trash")} "Remove"</a>
             </td>
         </tr>
+    }
+    .into_any()
+}
+
+/// How the server signs in to it.
+fn describe_login(repository: &GitRepository) -> String {
+    match (repository.has_private_key, repository.has_known_hosts) {
+        (true, true) => "SSH key".to_owned(),
+        (true, false) => "SSH key, no known hosts".to_owned(),
+        (false, _) if repository.user_name.is_empty() => "Public".to_owned(),
+        (false, _) => repository.user_name.clone(),
+    }
+}
+
+/// A field for lines of text that are never displayed again.
+fn lines_field(id: &'static str, name: &'static str, label: &'static str, help: &'static str) -> AnyView {
+    let help_id = format!("{id}-help");
+    view! {
+        <div class="field">
+            <label class="field-label" for=id>{label}</label>
+            <textarea class="input input-mono" id=id name=name rows="3" spellcheck="false" autocomplete="off" autocapitalize="off"
+                aria-describedby=help_id.clone()></textarea>
+            <p class="field-help" id=help_id>{help}</p>
+        </div>
     }
     .into_any()
 }
@@ -170,15 +212,13 @@ fn show_form(save: ServerAction<GitRepositorySave>) -> AnyView {
                 <Permission action=UserAction::ManageRepositories>
                     {result}
                     {TextField { id: "git-name", name: "form[name]", label: "Name", help: "The address of its webhook ends with it.", max_length: 63, is_required: true, ..TextField::default() }.view()}
-                    {TextField { id: "git-url", name: "form[url]", label: "URL", help: "As sources name it, such as https://github.com/acme/deploy.git.", max_length: 500, is_required: true, ..TextField::default() }.view()}
-                    {TextField { id: "git-user", name: "form[user_name]", label: "User name", help: "Empty for a public repository. Many servers accept any name for a token.", max_length: 200, is_required: false, ..TextField::default() }.view()}
+                    {TextField { id: "git-url", name: "form[url]", label: "URL", help: "As sources name it, such as https://github.com/acme/deploy.git or git@github.com:acme/deploy.git.", max_length: 500, is_required: true, ..TextField::default() }.view()}
+                    {TextField { id: "git-user", name: "form[user_name]", label: "User name", help: "Empty for a public repository and over SSH. Many servers accept any name for a token.", max_length: 200, is_required: false, ..TextField::default() }.view()}
                     {secret_field("git-secret", "form[secret]", "Password or token", "Leave empty to retain the stored one.")}
+                    {lines_field("git-private-key", "form[private_key]", "Private key", "Over SSH only, without a passphrase. Leave empty to retain the stored one.")}
+                    {lines_field("git-known-hosts", "form[known_hosts]", "Known hosts", "Over SSH only: the keys of the server, as ssh-keyscan prints them. Compare them with what its administrator publishes. A server that is not among them is refused. Leave empty to retain the stored ones.")}
                     {secret_field("git-webhook", "form[webhook_secret]", "Secret of the webhook", "At least 16 bytes; empty without a webhook, or to retain the stored one.")}
-                    <div class="field">
-                        <label class="field-label" for="git-signers">"Allowed signers"</label>
-                        <textarea class="input input-mono" id="git-signers" name="form[allowed_signers]" rows="3" spellcheck="false"></textarea>
-                        <p class="field-help">"SSH public keys, one a line. Commits that none of them signed are blocked. Leave empty to retain the stored ones."</p>
-                    </div>
+                    {lines_field("git-signers", "form[allowed_signers]", "Allowed signers", "SSH public keys, one a line. Commits that none of them signed are blocked. Leave empty to retain the stored ones.")}
                     <div>
                         <button class="btn btn-primary" type="submit" disabled=move || save.pending().get()>
                             {move || if save.pending().get() { "Saving…" } else { "Save Git repository" }}

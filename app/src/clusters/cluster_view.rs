@@ -49,11 +49,12 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     use crate::components::StateGroup;
     use crate::host;
     use domain::page::ListQuery;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub_for_reader()?, host::actor()?);
     let is_later_page = cursor.is_some();
     let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
     let details = host::into_app_result(hub.get_cluster_details(&name, &query).await)?;
-    let hub::ClusterDetails { mut summary, releases, pending_removals } = details;
+    let hub::ClusterDetails { summary, releases, pending_removals } = details;
+    let mut summary = host::into_app_result(hub.hide_secrets(&actor, summary).await)?;
     let groups = host::into_app_result(hub.list_groups().await)?;
     let groups =
         groups.into_iter().filter(|one| one.contains(&summary.cluster)).map(|one| one.name).collect();

@@ -39,8 +39,9 @@ pub struct FeatureRow {
 #[server(prefix = "/api/fn", endpoint = "group_features_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn group_features_read(name: String) -> AppResult<GroupFeatures> {
     use crate::host;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
     let features = host::into_app_result(hub.list_group_features(&name).await)?;
+    let features = host::into_app_result(hub.hide_secrets(&actor, features).await)?;
     let deployments = host::into_app_result(hub.list_deployments(&name).await)?;
     let row = |status: FeatureStatus| FeatureRow { properties: format_properties(&status), status };
     Ok(GroupFeatures {

@@ -17,7 +17,9 @@ const VALUES_FILE: &str = "values.yaml";
 #[server(prefix = "/api/fn", endpoint = "cluster_values_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn cluster_values_read(name: String) -> AppResult<ClusterValues> {
     use crate::host;
-    let summary = host::into_app_result(host::hub_for_reader()?.get_cluster(&name).await)?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let summary = host::into_app_result(hub.get_cluster(&name).await)?;
+    let summary = host::into_app_result(hub.hide_secrets(&actor, summary).await)?;
     Ok(ClusterValues { name, text: format_values(summary.cluster.values) })
 }
 

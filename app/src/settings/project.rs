@@ -26,7 +26,9 @@ pub struct ProjectForm {
 #[server(prefix = "/api/fn", endpoint = "project_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn project_read() -> AppResult<Project> {
     use crate::host;
-    host::into_app_result(host::hub_for_reader()?.get_project().await)
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let project = host::into_app_result(hub.get_project().await)?;
+    host::into_app_result(hub.hide_secrets(&actor, project).await)
 }
 
 /// Changes the project with the revision `base_revision`.

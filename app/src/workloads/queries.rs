@@ -37,8 +37,9 @@ impl FileData for DraftContent {
 pub async fn draft_read(name: String, #[server(default)] is_whole: bool) -> AppResult<DraftContent> {
     use crate::host;
     use crate::workloads::source::limits::clear_large_texts;
-    let hub = host::hub_for_reader()?;
-    let mut workload = host::into_app_result(hub.get_workload(&name).await)?.workload;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let workload = host::into_app_result(hub.get_workload(&name).await)?.workload;
+    let mut workload = host::into_app_result(hub.hide_secrets(&actor, workload).await)?;
     let omitted_bytes = clear_large_texts(&mut workload.draft.source, is_whole);
     Ok(DraftContent { workload, omitted_bytes })
 }

@@ -56,11 +56,11 @@ pub async fn revision_read(
     use super::source::limits::{clear_large_texts, clear_texts};
     use crate::host;
     use domain::page::ListQuery;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
     let cluster = cluster.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
     let comparison = hub::RevisionComparison { against, cluster };
     let hub::RevisionDetails { mut view, mut workload, rollout } =
-        host::into_app_result(hub.get_revision_details(&name, number, &comparison).await)?;
+        host::into_app_result(hub.get_revision_details(&actor, &name, number, &comparison).await)?;
     let limit = ListQuery::default().limit();
     let mut others = host::into_app_result(hub.list_revision_numbers(&name, limit).await)?;
     others.extend(view.against);

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// The Git flags.
 #[derive(Args, Debug, Default, Clone)]
 pub struct GitSourceArgs {
-    /// A Git repository: https://HOST/PATH; its newest commit is pinned
+    /// A Git repository: https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH; its newest commit is pinned
     #[arg(long, value_name = "URL", conflicts_with_all = ["filename", "chart", "chart_version"])]
     pub git: Option<String>,
     /// An OCI artifact: oci://REGISTRY/PATH; the newest artifact of its tag is pinned
@@ -77,7 +77,9 @@ impl GitChange {
     pub fn suggested_name(&self) -> Option<String> {
         let url = self.flags.url()?.trim_end_matches('/');
         let path = self.flags.path.as_deref().unwrap_or_default().trim_matches(['/', '.']);
-        let last = |text: &str| text.rsplit('/').next().map(str::to_owned).filter(|name| !name.is_empty());
+        // The short form over SSH has a path behind a colon.
+        let last =
+            |text: &str| text.rsplit(['/', ':']).next().map(str::to_owned).filter(|name| !name.is_empty());
         let is_file = [".yaml", ".yml", ".json"].iter().any(|end| path.ends_with(end));
         let of_path = if is_file { None } else { last(path) };
         of_path.or_else(|| last(url.trim_end_matches(".git")))
@@ -142,5 +144,6 @@ mod tests {
         let named = |path| change(Some("https://a.test/acme/shop.git"), path).suggested_name().unwrap();
         assert_eq!((named(None), named(Some("deploy/web/"))), ("shop".into(), "web".into()));
         assert_eq!((named(Some(".")), named(Some("deploy/web.yaml"))), ("shop".into(), "shop".into()));
+        assert_eq!(change(Some("git@a.test:shop.git"), None).suggested_name().unwrap(), "shop");
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Most bytes of a file with a secret.
-const MAX_SECRET_BYTES: u64 = 16 << 10;
+/// Most bytes of a file with a secret, or with keys.
+const MAX_SECRET_BYTES: u64 = 64 << 10;
 
 /// The secret in a file, or on standard input for `-`.
 pub fn read_secret(path: &Path) -> Result<String, Failure> {
@@ -16,10 +16,14 @@ pub fn read_secret(path: &Path) -> Result<String, Failure> {
     };
     let mut text = String::new();
     if path.as_os_str() == "-" {
-        io::stdin().lock().take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(failed)?;
+        io::stdin().lock().take(MAX_SECRET_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
     } else {
         let file = std::fs::File::open(path).map_err(failed)?;
-        file.take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(failed)?;
+        file.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    }
+    if text.len() as u64 > MAX_SECRET_BYTES {
+        let message = format!("{shown} has more than {} KiB.", MAX_SECRET_BYTES >> 10);
+        return Err(Failure::usage(message, "Name a file that contains only the secret."));
     }
     let secret = text.trim_end_matches(['\r', '\n']);
     if secret.is_empty() {

@@ -10,3 +10,4 @@ pub mod guard;
 pub mod plan;
 pub mod possible_actions;
 pub mod render;
+pub mod secret_content;

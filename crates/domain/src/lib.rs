@@ -26,6 +26,7 @@ mod text;
 
 pub use evaluation::{
     actions, authorization, chart_hooks, chart_values, exposure, fix, guard, plan, possible_actions, render,
+    secret_content,
 };
 pub use kubernetes::digest::Digest;
 pub use kubernetes::id::{
@@ -41,9 +42,10 @@ pub use model::{
     deployment, event, failure_cause, fleet, generated_values, git_repository, git_status, health,
     helm_release, incident, join, manifest_work, notification, operation, overrides, owner, page, placement,
     policy, project, release, remote, report, request, role, rollout, rollup, search, selection,
-    server_status, session, user, values, values_form, workload,
+    server_status, session, ssh_url, user, values, values_form, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{
-    finding, manifest, name_check, name_list, null_character, schema, strict_input, template, yaml_edit,
+    finding, manifest, name_check, name_list, null_character, schema, secret_values, strict_input, template,
+    yaml_edit,
 };

@@ -42,6 +42,7 @@ pub mod selection;
 pub mod server_status;
 pub mod session;
 pub mod source;
+pub mod ssh_url;
 pub mod user;
 pub mod values;
 pub mod values_form;

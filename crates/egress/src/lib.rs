@@ -4,7 +4,8 @@
 //! request goes through [`EgressClient`]: the connected address decides, not the spelling of the host ([`ReachableNetwork`]);
 //! redirects and addresses named by a response are decided again, by a policy that only becomes narrower ([`EgressPolicy`]);
 //! credentials are sent to their own origins only ([`Credentials`]); size, time and rate are bounded. Requests only read:
-//! `GET`, or a `POST` that a protocol reads with and that is never redirected. No proxy is used, which would resolve names itself.
+//! `GET`, or a `POST` that a protocol reads with and that is never redirected. No proxy is used, which would resolve names itself. A
+//! program that makes a connection of its own is given an address that was decided here ([`ReachableNetwork::resolve_host`]).
 //!
 //! The crate depends on no other of this workspace: agent and server use it for different products.
 

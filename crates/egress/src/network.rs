@@ -3,12 +3,12 @@
 //! Users choose the hosts, and a name can resolve to any address, at each connection to another. So the address decides, not the
 //! spelling of the host: names are resolved here, and a connection is possible only to the addresses that remain.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::error::AddressRefused;
+use crate::error::{AddressRefused, FetchError, FetchErrorKind};
 
 /// The addresses that may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,25 @@ impl ReachableNetwork {
             Self::Public => "its address is not a public one",
             Self::Private => "its address is not a private one, which plain HTTP requires",
             Self::PublicAndPrivate => "its address is neither a public nor a private one",
+        }
+    }
+
+    /// The addresses of a host that may be connected to, for a program that makes the connection itself: it is given an address, so that
+    /// it resolves no name again. `url` is that of the connection, for messages.
+    ///
+    /// # Errors
+    /// The host has no address, or none that may be connected to.
+    pub async fn resolve_host(self, host: &str, port: u16, url: &Url) -> Result<Vec<SocketAddr>, FetchError> {
+        let found = tokio::net::lookup_host((host, port)).await.map_err(|error| {
+            FetchError::new(FetchErrorKind::Unreachable, url, format!("the host can't be resolved: {error}"))
+        })?;
+        let found: Vec<SocketAddr> = found.collect();
+        let allowed: Vec<SocketAddr> =
+            found.iter().copied().filter(|address| self.contains(address.ip())).collect();
+        match (found.is_empty(), allowed.is_empty()) {
+            (true, _) => Err(FetchError::new(FetchErrorKind::Unreachable, url, "the host has no address")),
+            (false, true) => Err(FetchError::new(FetchErrorKind::NotAllowed, url, self.describe_refusal())),
+            (false, false) => Ok(allowed),
         }
     }
 
@@ -243,6 +262,23 @@ mod tests {
         for name in ["localhost", "LOCALHOST", "LocalHost"] {
             assert!(resolve(ReachableNetwork::Public, name).await.is_err(), "{name}");
             assert!(resolve(ReachableNetwork::Private, name).await.unwrap().next().is_some(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_is_resolved_to_the_addresses_that_may_be_connected_to() {
+        let url = Url::parse("ssh://git@host/deploy").unwrap();
+        let local = ReachableNetwork::Private.resolve_host("127.0.0.1", 22, &url).await.unwrap();
+        assert_eq!(local, [SocketAddr::from(([127, 0, 0, 1], 22))]);
+        for (network, host) in [
+            (ReachableNetwork::Public, "127.0.0.1"),
+            (ReachableNetwork::Public, "localhost"),
+            (ReachableNetwork::Public, "10.0.0.7"),
+            (ReachableNetwork::PublicAndPrivate, "169.254.169.254"),
+            (ReachableNetwork::PublicAndPrivate, "::ffff:169.254.169.254"),
+        ] {
+            let refused = network.resolve_host(host, 22, &url).await.unwrap_err();
+            assert_eq!(refused.kind, FetchErrorKind::NotAllowed, "{host}: {refused}");
         }
     }
 }

@@ -17,6 +17,7 @@ mod fetch;
 mod list;
 mod pin;
 mod rendering;
+mod secret_marks;
 mod upload;
 mod values_check;
 

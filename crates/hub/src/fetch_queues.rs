@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::ssh_url::SshUrl;
 use futures::FutureExt as _;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::sleep;
@@ -143,6 +144,10 @@ pub(crate) fn describe_ended(url: &str) -> String {
 
 /// Host and port of a URL as they are written, in lower case. It decides nothing but turns.
 pub(crate) fn url_host(url: &str) -> String {
+    // The short form over SSH has a path behind the first colon, and is the same host as a URL with the usual port.
+    if let Ok(ssh) = SshUrl::parse(url) {
+        return ssh.known_host();
+    }
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -171,6 +176,9 @@ mod tests {
             ("oci://registry.example.com/charts/web", "registry.example.com"),
             ("https://user@git.example.com?x", "git.example.com"),
             ("https://[::1]:80/a@b", "[::1]:80"),
+            ("git@Git.example.com:team/deploy.git", "git.example.com"),
+            ("ssh://git@git.example.com:22/team/deploy.git", "git.example.com"),
+            ("ssh://git@git.example.com:2222/team/deploy.git", "[git.example.com]:2222"),
         ];
         for (url, host) in hosts {
             assert_eq!(url_host(url), host, "{url}");

@@ -6,9 +6,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use domain::Finding;
+use domain::git_repository::GitCredentials;
 use domain::release::Reason;
+use domain::ssh_url::is_ssh_url;
 use parking_lot::Mutex;
-use source::git::{GitClient, GitError, GitRemote, InvalidSigner};
+use source::git::{
+    GitClient, GitError, GitRemote, InvalidGitRemote, InvalidSigner, InvalidSshCredentials, SshCredentials,
+};
 use source::kustomize::Kustomize;
 use store::git::GitRefRow;
 use store::git_repository::GitRepositoryRow;
@@ -233,11 +237,33 @@ pub(crate) fn invalid_signers(error: &InvalidSigner) -> Finding {
 /// The repository with its credentials.
 pub(crate) fn to_remote(url: &str, row: Option<&GitRepositoryRow>) -> Result<GitRemote, Finding> {
     let credentials = row.and_then(|row| row.credentials.as_ref());
+    let invalid = |error: InvalidGitRemote| {
+        let hint = "Write https://host/path, ssh://git@host/path or git@host:path of the repository.";
+        Finding::error("G121", error.to_string(), hint).with_path("/source/repository")
+    };
+    if is_ssh_url(url) {
+        let remote = GitRemote::new(url, None).map_err(invalid)?;
+        return match credentials {
+            Some(credentials) => {
+                let key = to_ssh_credentials(credentials)
+                    .map_err(|error| invalid_key(&error).with_path("/source/repository"))?;
+                remote.with_ssh_credentials(key).map_err(invalid)
+            }
+            None => Ok(remote),
+        };
+    }
     let login = credentials.map(|login| (login.user_name.as_str(), login.password.as_str()));
-    GitRemote::new(url, login).map_err(|error| {
-        Finding::error("G121", error.to_string(), "Write https://host/path of the repository.")
-            .with_path("/source/repository")
-    })
+    GitRemote::new(url, login).map_err(invalid)
+}
+
+/// The private key and the known hosts.
+pub(crate) fn to_ssh_credentials(stored: &GitCredentials) -> Result<SshCredentials, InvalidSshCredentials> {
+    SshCredentials::new(&stored.private_key, &stored.known_hosts)
+}
+
+/// A private key or known hosts can't be used.
+pub(crate) fn invalid_key(error: &InvalidSshCredentials) -> Finding {
+    Finding::error("G121", error.to_string(), error.hint).with_path(format!("/credentials/{}", error.field))
 }
 
 /// It may succeed later.

@@ -5,10 +5,11 @@ use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
 use domain::git_repository::{GitCredentials, GitRepository, GitRepositoryPut};
 use domain::remote::normalize_url;
+use domain::ssh_url::is_ssh_url;
 use source::git::AllowedSigners;
 use store::git_repository::GitRepositoryRow;
 
-use crate::git::{identity, invalid_signers, to_remote};
+use crate::git::{identity, invalid_key, invalid_signers, to_remote, to_ssh_credentials};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -117,6 +118,8 @@ impl Hub {
         let credentials = put.credentials.map(|login| GitCredentials {
             user_name: login.user_name.trim().to_owned(),
             password: login.password.trim().to_owned(),
+            private_key: login.private_key,
+            known_hosts: login.known_hosts,
         });
         let mut row = GitRepositoryRow {
             project: self.project(),
@@ -137,10 +140,10 @@ impl Hub {
             (row.created_by, row.created_at) = (before.created_by.clone(), before.created_at);
             row.revision = before.revision + 1;
             row.webhook_secret = row.webhook_secret.or_else(|| before.webhook_secret.clone());
-            if row.credentials.is_none() && before.credentials.is_some() {
-                check_same_server(before, &row)?;
-                row.credentials.clone_from(&before.credentials);
-            }
+            retain_credentials(before, &mut row)?;
+        }
+        if let Some(credentials) = row.credentials.as_ref().filter(|_| is_ssh_url(&row.url)) {
+            to_ssh_credentials(credentials).map_err(|error| Error::Invalid(vec![invalid_key(&error)]))?;
         }
         AllowedSigners::parse(&row.allowed_signers)
             .map_err(|error| Error::Invalid(vec![invalid_signers(&error)]))?;
@@ -195,6 +198,28 @@ fn invalid(message: String, hint: &str, path: &str) -> Error {
     Error::Invalid(vec![Finding::error("G121", message, hint).with_path(path)])
 }
 
+/// Completes the credentials of a changed repository by those that are stored for the same server.
+fn retain_credentials(before: &GitRepositoryRow, row: &mut GitRepositoryRow) -> Result<(), Error> {
+    let Some(stored) = &before.credentials else { return Ok(()) };
+    let same_server = check_same_server(before, row);
+    match &mut row.credentials {
+        None => {
+            same_server?;
+            row.credentials = Some(stored.clone());
+        }
+        Some(entered) if is_ssh_url(&row.url) => {
+            if entered.private_key.trim().is_empty() {
+                same_server?;
+                entered.retain_ssh(stored);
+            } else if same_server.is_ok() {
+                entered.retain_ssh(stored);
+            }
+        }
+        Some(_) => {}
+    }
+    Ok(())
+}
+
 /// Stored credentials stay with the server that they were entered for.
 fn check_same_server(before: &GitRepositoryRow, after: &GitRepositoryRow) -> Result<(), Error> {
     match (to_remote(&before.url, None), to_remote(&after.url, None)) {
@@ -210,10 +235,13 @@ fn check_same_server(before: &GitRepositoryRow, after: &GitRepositoryRow) -> Res
 
 /// What is shown of a repository: everything but the secrets.
 fn to_public(row: GitRepositoryRow) -> GitRepository {
+    let credentials = row.credentials.unwrap_or_default();
     GitRepository {
         name: row.name,
         url: row.url,
-        user_name: row.credentials.map(|credentials| credentials.user_name).unwrap_or_default(),
+        has_private_key: !credentials.private_key.is_empty(),
+        has_known_hosts: !credentials.known_hosts.trim().is_empty(),
+        user_name: credentials.user_name,
         has_webhook: row.webhook_secret.is_some(),
         allowed_signers: row.allowed_signers,
         created_by: row.created_by,

@@ -43,6 +43,7 @@ mod report;
 mod requester;
 mod rollout;
 mod search;
+mod secret_content;
 mod server_status;
 mod sign_in;
 mod supervise;

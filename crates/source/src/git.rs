@@ -1,8 +1,8 @@
-//! Git repositories over HTTPS: the commit of a ref, and the files of a commit at a path.
+//! Git repositories over HTTPS and SSH: the commit of a ref, and the files of a commit at a path.
 //!
 //! A repository is a server that a user chose. Every request goes through [`egress`], which decides by the connected address and
-//! binds credentials to their origin. Only two commands of version 2 of the Git protocol are sent ([`protocol`]): the list of refs,
-//! and one commit without its history. The pack is bounded, and so is what its objects need in memory ([`pack_size`]). It is indexed in a
+//! binds credentials to their origin; over SSH it decides the address that the program `ssh` connects to ([`ssh`]). Only two commands of
+//! version 2 of the Git protocol are sent ([`protocol`]): the list of refs, and one commit without its history. The pack is bounded, and so is what its objects need in memory ([`pack_size`]). It is indexed in a
 //! folder of its own, and never checked out: the files at the path are read into a bounded map ([`tree`]), and links, submodules and
 //! pointers to Git LFS refuse it.
 
@@ -11,12 +11,11 @@ use std::time::Duration;
 use egress::header::{HeaderMap, HeaderName, HeaderValue};
 use egress::{
     Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, FetchResponse,
-    MinimumRate, PostBody, Url,
+    MinimumRate, PostBody, ReachableNetwork, Url,
 };
 
 use crate::RemoteAccess;
 use crate::client_shares::{ClientReservation, FILES_OF_USERS, PACKS_OF_USERS};
-use crate::identity::{authority_identity, path_identity};
 use crate::requester::current_turn;
 use crate::reserved_body::read_reserved;
 use crate::scratch::ScratchFolder;
@@ -27,8 +26,10 @@ mod kustomization;
 mod pack;
 mod pack_size;
 mod protocol;
+mod remote;
 mod signature;
 mod snapshot;
+mod ssh;
 #[cfg(test)]
 mod test_pack;
 mod tree;
@@ -39,8 +40,12 @@ pub use pack::{CommitDetails, CommitObjects};
 use pack_size::measure_pack;
 pub use protocol::GitRef;
 use protocol::{Capabilities, parse_pack, parse_refs};
+use remote::RemoteAddress;
+pub use remote::{GitRemote, InvalidGitRemote};
 pub use signature::{AllowedSigners, InvalidSigner};
 pub use snapshot::{GitSnapshot, SnapshotContent};
+use ssh::SshSession;
+pub use ssh::{InvalidSshCredentials, SshCredentials, SshProgram};
 pub use tree::{FileTree, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES};
 
 /// Largest pack of one commit, in bytes.
@@ -58,57 +63,8 @@ pub struct GitClient {
     egress: EgressClient,
     policy: EgressPolicy,
     scratch: ScratchFolder,
-}
-
-/// A repository, with the credentials for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GitRemote {
-    url: Url,
-    credentials: Option<Credentials>,
-}
-
-/// The address or the credentials of a repository are not valid.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("The Git repository is not valid: {0}.")]
-pub struct InvalidGitRemote(String);
-
-impl GitRemote {
-    /// Checks the URL, and binds user name and password to its origin.
-    ///
-    /// # Errors
-    /// The URL is not valid, or the credentials can't be sent.
-    pub fn new(url: &str, login: Option<(&str, &str)>) -> Result<Self, InvalidGitRemote> {
-        let shown: String = url.chars().filter(|c| !c.is_control()).take(80).collect();
-        let url = Url::parse(url.trim()).ok().filter(Url::has_host);
-        let mut url = url.ok_or_else(|| InvalidGitRemote(format!("{shown:?} is no URL")))?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(InvalidGitRemote("its URL contains a user name or password".to_owned()));
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(InvalidGitRemote("its URL contains \"?\" or \"#\"".to_owned()));
-        }
-        let path = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&path);
-        let credentials = login.map(|(user, password)| Credentials::basic(&url, user, password));
-        let credentials = credentials.transpose().map_err(|error| InvalidGitRemote(error.to_string()))?;
-        Ok(Self { url, credentials })
-    }
-
-    /// The URL in the form that all spellings of a repository share, for comparisons only: that of every URL, without `.git` at its end
-    /// and in lower case, because many Git servers accept their paths in any.
-    pub fn identity(&self) -> String {
-        let path = path_identity(&self.url).to_ascii_lowercase();
-        let mut path = path.as_str();
-        while let Some(rest) = path.strip_suffix(".git").or_else(|| path.strip_suffix('/')) {
-            path = rest;
-        }
-        format!("{}://{}{path}", self.url.scheme(), authority_identity(&self.url))
-    }
-
-    /// Whether another repository has the same scheme, host and port, so that the same credentials are for it.
-    pub fn has_same_origin(&self, other: &Self) -> bool {
-        self.url.origin() == other.url.origin()
-    }
+    /// The program for repositories over SSH; `None` if there is none.
+    ssh: Option<SshProgram>,
 }
 
 /// A server that has responded, after its redirects.
@@ -135,7 +91,13 @@ impl GitClient {
             minimum_rate: MinimumRate::COMPUTED,
             timeout: Duration::from_secs(120),
         })?;
-        Ok(Self { egress, policy: access.policy(), scratch })
+        Ok(Self { egress, policy: access.policy(), scratch, ssh: None })
+    }
+
+    /// The same client, which reads repositories over SSH with this program.
+    #[must_use]
+    pub fn with_ssh(self, ssh: Option<SshProgram>) -> Self {
+        Self { ssh, ..self }
     }
 
     /// The commit that a branch or a tag refers to now; of the default branch if `reference` is empty. No object is fetched.
@@ -143,10 +105,8 @@ impl GitClient {
     /// # Errors
     /// The repository can't be read, or has no such ref.
     pub async fn resolve_ref(&self, remote: &GitRemote, reference: &str) -> Result<GitRef, GitError> {
-        let session = self.open(remote).await?;
         let names = list_candidates(reference);
-        let request = session.capabilities.encode_ls_refs(&names);
-        let listed = self.command(&session, &request, MAX_REFS_BYTES).await;
+        let listed = self.list_refs(remote, &names).await;
         let mut found = parse_refs(&listed.map_err(explain_long_list)?, &names)?;
         match found.len() {
             0 => Err(missing_ref(reference)),
@@ -164,9 +124,7 @@ impl GitClient {
     /// # Errors
     /// The repository can't be read or does not have the commit, or its pack exceeds the limits.
     pub async fn fetch_commit(&self, remote: &GitRemote, commit: &str) -> Result<CommitObjects, GitError> {
-        let session = self.open(remote).await?;
-        let request = session.capabilities.encode_fetch(commit);
-        let body = self.fetch_pack(&session, &request).await?;
+        let body = self.fetch(remote, |server| server.encode_fetch(commit)).await?;
         self.read_objects(body, commit).await
     }
 
@@ -181,9 +139,7 @@ impl GitClient {
         tip: &str,
         base: &str,
     ) -> Result<Option<u32>, GitError> {
-        let session = self.open(remote).await?;
-        let request = session.capabilities.encode_history(tip);
-        let body = self.fetch_pack(&session, &request).await?;
+        let body = self.fetch(remote, |server| server.encode_history(tip)).await?;
         let (objects, base) = (self.read_objects(body, tip).await?, base.to_owned());
         let counted = tokio::task::spawn_blocking(move || objects.count_ahead_of(&base));
         counted.await.map_err(|error| GitError::from_task(&error))?
@@ -212,11 +168,63 @@ impl GitClient {
         read.await.map_err(|error| GitError::from_task(&error))?
     }
 
-    async fn open<'a>(&self, remote: &'a GitRemote) -> Result<Session<'a>, GitError> {
-        let mut url = remote.url.clone();
-        url.set_path(&format!("{}/info/refs", remote.url.path()));
+    /// The list of the refs with these names, which may have others.
+    async fn list_refs(&self, remote: &GitRemote, names: &[String]) -> Result<Vec<u8>, GitError> {
+        match remote.address() {
+            RemoteAddress::Http { url, credentials } => {
+                let session = self.open(url, credentials.as_ref()).await?;
+                let request = session.capabilities.encode_ls_refs(names);
+                self.command(&session, &request, MAX_REFS_BYTES).await
+            }
+            RemoteAddress::Ssh { .. } => {
+                let (mut session, capabilities) = self.open_ssh(remote).await?;
+                session.command(&capabilities.encode_ls_refs(names), MAX_REFS_BYTES).await
+            }
+        }
+    }
+
+    /// The response to a request for a pack, with the reservation of its memory.
+    async fn fetch(
+        &self,
+        remote: &GitRemote,
+        encode: impl FnOnce(&Capabilities) -> Vec<u8> + Send,
+    ) -> Result<(Vec<u8>, ClientReservation), GitError> {
+        match remote.address() {
+            RemoteAddress::Http { url, credentials } => {
+                let session = self.open(url, credentials.as_ref()).await?;
+                let request = encode(&session.capabilities);
+                self.fetch_pack(&session, &request).await
+            }
+            RemoteAddress::Ssh { .. } => {
+                let (mut session, capabilities) = self.open_ssh(remote).await?;
+                session.fetch_pack(&encode(&capabilities)).await
+            }
+        }
+    }
+
+    /// Connects to a server over SSH.
+    async fn open_ssh(&self, remote: &GitRemote) -> Result<(SshSession, Capabilities), GitError> {
+        let RemoteAddress::Ssh { url, credentials } = remote.address() else {
+            return Err(GitError::invalid("The repository is not read over SSH."));
+        };
+        let program = self.ssh.as_ref().ok_or_else(ssh::unavailable)?;
+        let credentials = credentials.as_ref().ok_or_else(|| ssh::no_credentials(url))?;
+        // As for HTTPS: the server proves who it is, whatever its address.
+        let network = self.policy.https.unwrap_or(ReachableNetwork::Public);
+        let mut session = program.open(url, credentials, network, &self.scratch).await?;
+        let capabilities = session.read_capabilities().await?;
+        Ok((session, capabilities))
+    }
+
+    async fn open<'a>(
+        &self,
+        repository: &Url,
+        credentials: Option<&'a Credentials>,
+    ) -> Result<Session<'a>, GitError> {
+        let mut url = repository.clone();
+        url.set_path(&format!("{}/info/refs", repository.path()));
         url.set_query(Some("service=git-upload-pack"));
-        let request = self.request(url, self.policy, remote.credentials.as_ref(), MAX_REFS_BYTES);
+        let request = self.request(url, self.policy, credentials, MAX_REFS_BYTES);
         let response =
             check(self.egress.fetch(request).await?, "application/x-git-upload-pack-advertisement")?;
         let mut base = response.url.clone();
@@ -227,9 +235,9 @@ impl GitClient {
         base.set_path(&path);
         Ok(Session {
             // The user trusts the origin of the repository; another one was chosen by it.
-            policy: if base.origin() == remote.url.origin() { self.policy } else { response.policy },
+            policy: if base.origin() == repository.origin() { self.policy } else { response.policy },
             base,
-            credentials: remote.credentials.as_ref(),
+            credentials,
             capabilities: Capabilities::parse(&response.body)?,
         })
     }
@@ -350,34 +358,4 @@ fn missing_ref(reference: &str) -> GitError {
         ),
     };
     GitError::new(GitErrorKind::NotFound, message, hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spellings_of_one_git_repository_have_one_identity() {
-        let identity = |url: &str| GitRemote::new(url, None).unwrap().identity();
-        let one = identity("https://git.example.com/acme/deploy");
-        for spelling in [
-            "https://git.example.com/acme/deploy.git",
-            "https://git.example.com/acme/deploy.git/",
-            "https://git.example.com/acme/deploy/.git",
-            "https://git.example.com:443/acme/deploy/",
-            "https://GIT.example.com./Acme/Deploy.GIT",
-            "https://git.example.com/acme/%64eploy%2egit",
-        ] {
-            assert_eq!(identity(spelling), one, "{spelling}");
-        }
-        for other in [
-            "http://git.example.com/acme/deploy",
-            "https://git.example.com/acme/deploy2",
-            "https://git.example.com:8443/acme/deploy",
-        ] {
-            assert_ne!(identity(other), one, "{other}");
-        }
-        // Credentials of one host are never those of another.
-        assert_ne!(identity("https://example.git"), identity("https://example"));
-    }
 }

@@ -12,13 +12,38 @@ const STEP_BYTES: usize = 1 << 20;
 /// When the next step is reserved: a part of a body is not larger than this.
 const PART_BYTES: usize = 512 << 10;
 
+/// A body that arrives in parts.
+pub(crate) trait BodyStream: Send {
+    /// Why it breaks off.
+    type Error;
+
+    /// Its size, if that is known before.
+    fn stated_bytes(&self) -> Option<usize>;
+
+    /// Appends the next part; `false` at its end.
+    fn read_into(&mut self, body: &mut Vec<u8>) -> impl Future<Output = Result<bool, Self::Error>> + Send;
+}
+
+impl BodyStream for ResponseStream {
+    type Error = FetchError;
+
+    fn stated_bytes(&self) -> Option<usize> {
+        Self::stated_bytes(self)
+    }
+
+    fn read_into(&mut self, body: &mut Vec<u8>) -> impl Future<Output = Result<bool, FetchError>> + Send {
+        Self::read_into(self, body)
+    }
+}
+
 /// Reads the rest of a response, with the reservation of its memory.
-pub(crate) async fn read_reserved<E>(
-    stream: &mut ResponseStream,
+pub(crate) async fn read_reserved<S, E>(
+    stream: &mut S,
     shares: &'static ClientShares,
 ) -> Result<(Vec<u8>, ClientReservation), E>
 where
-    E: From<FetchError> + From<MemoryExhausted>,
+    S: BodyStream,
+    E: From<S::Error> + From<MemoryExhausted>,
 {
     let most = stream.stated_bytes().unwrap_or(usize::MAX);
     let mut reserved = most.min(STEP_BYTES);

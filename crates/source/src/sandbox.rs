@@ -25,7 +25,7 @@ mod system_calls;
 
 pub use enter::run;
 pub use memory::max_processes;
-pub(crate) use process::{RUN_TIMEOUT, RunEnd, run as run_process};
+pub(crate) use process::{Conversation, RUN_TIMEOUT, RunEnd, run as run_process};
 
 /// The name of the command that enters the sandbox, as the first argument of the server.
 pub const COMMAND: &str = "sandbox-exec";
@@ -225,6 +225,13 @@ impl SandboxArguments<'_> {
         arguments.extend(["--".into(), self.program.into()]);
         arguments
     }
+}
+
+/// The arguments of [`run`] for a program that needs the network: it ends with this process and has the limits on resources, and its files
+/// are not restricted.
+pub(crate) fn network_program_arguments(program: &Path) -> Vec<OsString> {
+    let server = std::process::id().to_string().into();
+    vec!["--server".into(), server, "--network".into(), "--".into(), program.into()]
 }
 
 /// Measures in a process of its own which protections are in force; `command` is the program with [`COMMAND`], if it needs one.

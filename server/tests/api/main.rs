@@ -22,6 +22,7 @@ mod problems;
 mod projects;
 mod roles;
 mod search;
+mod secret_content;
 mod sessions;
 mod sign_in_limits;
 mod test_server;

@@ -50,7 +50,7 @@ impl RoleUser {
     }
 
     /// Calls a server function with the session.
-    async fn call(&self, server: &TestServer, method: &Method, path: &str) -> TestResponse {
+    pub async fn call(&self, server: &TestServer, method: &Method, path: &str) -> TestResponse {
         let request = Request::builder().method(method).uri(path).header("cookie", &self.cookie);
         let request = request.header("sec-fetch-site", "same-origin").header("accept", "application/json");
         let request = request.header("content-type", "application/x-www-form-urlencoded");

@@ -70,6 +70,11 @@ impl GitServer {
         format!("http://{}/deploy.git", self.address)
     }
 
+    /// The folder with the repository, as it is served.
+    pub fn root(&self) -> &Path {
+        &self.state.root
+    }
+
     pub fn set_down(&self, is_down: bool) {
         self.state.is_down.store(is_down, SeqCst);
     }

@@ -104,7 +104,8 @@ async fn a_branch_is_pinned_when_the_draft_is_saved_and_runs_without_its_reposit
         let (hub, _folder) = (fleet.hub, fleet.folder);
         drop((hub, fleet.site));
         let restarted = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
-        let checked = restarted.check_content("web", &hub::PublishContent::Draft).await.unwrap();
+        let draft = hub::PublishContent::Draft;
+        let checked = restarted.check_content(&Actor::system(), "web", &draft).await.unwrap();
         let blocking: Vec<_> = checked.checked.findings.iter().filter(|found| found.is_blocking()).collect();
         assert!(blocking.is_empty() && checked.checked.manifests == 1, "{blocking:?}");
         let published =
@@ -368,7 +369,7 @@ async fn g122_credentials_are_bound_to_their_server_and_never_shown_again() {
         let new = git_workload(&server, OnNewCommit::Draft);
         let problems = find_problems(&fleet, &new).await;
         assert!(problems.iter().any(|(code, text)| code == "G122" && text.contains("401")), "{problems:?}");
-        let login = GitCredentials { user_name: "git".into(), password: "s3cret".into() };
+        let login = GitCredentials::basic("git", "s3cret");
         let put =
             GitRepositoryPut { url: server.url(), credentials: Some(login), ..GitRepositoryPut::default() };
         fleet.client.put_git_repository("deploy", &put).await.unwrap();

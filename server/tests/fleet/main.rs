@@ -37,6 +37,7 @@ mod deployments;
 mod envelopes;
 mod evaluation_budgets;
 mod git_content;
+mod git_over_ssh;
 mod git_server;
 mod git_sources;
 mod hash_mismatch;

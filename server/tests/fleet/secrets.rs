@@ -300,3 +300,49 @@ async fn values_of_secrets_stand_neither_in_the_data_folder_nor_in_what_is_read_
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_the_schema_of_its_chart_marks_is_hidden_from_those_who_may_not_write_it() {
+    with_timeout(async {
+        let server = SecretServer {
+            fleet: TestFleet::start().await,
+            http: reqwest::Client::new(),
+            secrets: Secrets::new(),
+        };
+        let schema =
+            json!({"properties": {"login": {"properties": {"key": {"type": "string", "writeOnly": true}}}}});
+        let archive = crate::charts::chart("1.0.0", &[("values.schema.json", &schema.to_string())]);
+        server.fleet.client.upload_chart(archive).await.unwrap();
+        let secret = server.secrets.get("chart values");
+        let spec = json!({
+            "namespace": "apps",
+            "source": { "type": "chart", "chart": "local/web", "version": "1.0.0",
+                "values": format!("login: {{key: {secret}}}\nregion: eu\n") },
+            "placement": { "predicates": [{ "names": ["eu-1"] }] },
+        });
+        let workload = format!("{PROJECT}/workloads/schema");
+        server
+            .succeed("POST", &format!("{PROJECT}/workloads"), json!({ "name": "schema", "spec": spec }))
+            .await;
+        let token = json!({ "name": "reader", "role": "viewer", "days": 1 });
+        let token = server.succeed("POST", "/api/v1/tokens", token).await;
+        let viewer = wire::Client::new(&server.fleet.url, token["token"].as_str().unwrap()).unwrap();
+        let shown = serde_json::to_string(&viewer.get_workload("schema").await.unwrap()).unwrap();
+        assert_eq!(server.secrets.find_in(shown.as_bytes()), [""; 0], "{shown}");
+        assert!(
+            shown.contains("region: eu") && shown.contains("(hidden)"),
+            "only the secret is hidden: {shown}"
+        );
+        let query = wire::ValuesQuery { cluster: "eu-1".to_owned(), source: true, revision: None };
+        let values = serde_json::to_string(&viewer.get_values("schema", &query).await.unwrap()).unwrap();
+        assert_eq!(server.secrets.find_in(values.as_bytes()), [""; 0], "{values}");
+        let (_, draft) = server.send("GET", &workload, Value::Null).await;
+        assert_eq!(
+            server.secrets.find_in(draft.as_bytes()),
+            ["chart values"],
+            "editors read what they write"
+        );
+        server.fleet.stop().await;
+    })
+    .await;
+}

@@ -66,9 +66,10 @@ pub struct GroupPageView {
 pub async fn group_read(name: String) -> AppResult<GroupPageView> {
     use crate::host;
     use domain::placement::GroupView;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let view = host::into_app_result(hub.get_group_details(&name).await)?;
     let GroupView { group, mut missing, used_by, findings, .. } =
-        host::into_app_result(hub.get_group_details(&name).await)?;
+        host::into_app_result(hub.hide_secrets(&actor, view).await)?;
     let unchanged = domain::placement::GroupMembersChange::default();
     let members = host::into_app_result(hub.preview_group_members(&name, &unchanged).await)?.members;
     let missing_total = missing.len();

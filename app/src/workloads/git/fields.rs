@@ -132,7 +132,7 @@ pub fn GitFields(
                     required=true maxlength="500" placeholder="https://github.com/acme/deploy.git" autocomplete="off" autocapitalize="off"
                     spellcheck="false" aria-describedby="git-repository-help" on:input=move |ev| draft.repository.set(event_target_value(&ev)) />
                 <p class="field-help" id="git-repository-help">
-                    "Git over https://, or an OCI artifact: oci://registry/path. Credentials are added on the page "
+                    "Git over https:// or SSH, or an OCI artifact: oci://registry/path. Credentials are added on the page "
                     <a class="link" href=crate::paths::CHARTS>"Charts"</a> "."
                 </p>
             </div>

@@ -40,10 +40,13 @@ impl FileData for OverridesData {
 pub async fn overrides_read(name: String, #[server(default)] is_whole: bool) -> AppResult<OverridesData> {
     use crate::host;
     use crate::workloads::source::limits::clear_large_texts;
-    let hub = host::hub_for_reader()?;
-    let (mut workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
-    let candidates = Candidates::new(fleet.clusters, fleet.groups, &fleet.current);
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let (workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
+    let mut workload = host::into_app_result(hub.hide_secrets(&actor, workload).await)?;
+    let groups = host::into_app_result(hub.hide_secrets(&actor, fleet.groups).await)?;
+    let candidates = Candidates::new(fleet.clusters, groups, &fleet.current);
     let project = host::into_app_result(hub.get_project().await)?;
+    let project = host::into_app_result(hub.hide_secrets(&actor, project).await)?;
     let omitted_bytes = clear_large_texts(&mut workload.draft.source, is_whole);
     Ok(OverridesData { workload, omitted_bytes, candidates, project })
 }

@@ -35,10 +35,12 @@ pub struct PlacementData {
 pub async fn placement_read(name: String) -> AppResult<PlacementData> {
     use crate::host;
     use crate::workloads::source::limits::clear_texts;
-    let hub = host::hub_for_reader()?;
-    let (mut workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let (workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
+    let mut workload = host::into_app_result(hub.hide_secrets(&actor, workload).await)?;
     clear_texts(&mut workload.draft.source);
-    let candidates = Candidates::new(fleet.clusters, fleet.groups, &fleet.current);
+    let groups = host::into_app_result(hub.hide_secrets(&actor, fleet.groups).await)?;
+    let candidates = Candidates::new(fleet.clusters, groups, &fleet.current);
     Ok(PlacementData { workload, candidates })
 }
 

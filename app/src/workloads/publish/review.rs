@@ -148,12 +148,12 @@ pub async fn review_read(
 ) -> AppResult<Review> {
     use crate::host;
     use crate::workloads::source::limits::clear_texts;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
     let plan = match plan {
         None => None,
         Some(id) => Some(load_plan(&hub, &name, &content, &id).await?),
     };
-    let found = host::into_app_result(hub.check_content(&name, &content.to_publish_content()).await)?;
+    let found = host::into_app_result(hub.check_content(&actor, &name, &content.to_publish_content()).await)?;
     let (mut view, checked) = (found.view, found.checked);
     let forcible_codes = find_forcible_codes(&checked.findings, plan.as_ref().and_then(Option::as_ref));
     clear_texts(&mut view.workload.draft.source);

@@ -62,8 +62,8 @@ pub async fn draft_status_read(name: String) -> AppResult<DraftStatus> {
     if name.is_empty() {
         return Ok(DraftStatus::default());
     }
-    let hub = host::hub_for_reader()?;
-    let (workload, checked) = match hub.check_content(&name, &hub::PublishContent::Draft).await {
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let (workload, checked) = match hub.check_content(&actor, &name, &hub::PublishContent::Draft).await {
         Ok(found) => (found.view.workload, found.checked),
         Err(hub::Error::NotFound { .. }) => return Ok(DraftStatus::default()),
         Err(error) => return host::into_app_result(Err(error)),

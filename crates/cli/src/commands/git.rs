@@ -58,14 +58,20 @@ pub enum GitRepoCommand {
 pub struct AddGitRepoArgs {
     /// Its name, which the address of its webhook ends with
     name: String,
-    /// Its URL, as sources name it: https://HOST/PATH
+    /// Its URL, as sources name it: https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH
     url: String,
     /// User name; many servers accept any for a token
-    #[arg(long, value_name = "NAME", requires = "password_file")]
+    #[arg(long, value_name = "NAME", requires = "password_file", conflicts_with_all = ["private_key_file", "known_hosts"])]
     username: Option<String>,
     /// File with the password or token, or - for stdin
     #[arg(long, value_name = "FILE|-", requires = "username")]
     password_file: Option<PathBuf>,
+    /// SSH: file with the private key, without a passphrase, or - for stdin [default: unchanged]
+    #[arg(long, value_name = "FILE|-")]
+    private_key_file: Option<PathBuf>,
+    /// SSH: file with the keys of the server, as ssh-keyscan prints them; without any, the server is not trusted [default: unchanged]
+    #[arg(long, value_name = "FILE")]
+    known_hosts: Option<PathBuf>,
     /// File with the secret of its webhook, at least 16 bytes, or - for stdin
     #[arg(long, value_name = "FILE|-")]
     webhook_secret_file: Option<PathBuf>,
@@ -111,13 +117,23 @@ impl GitRepoCommand {
 }
 
 impl AddGitRepoArgs {
+    /// The credentials that are entered; `None` to retain the stored ones.
+    fn read_credentials(&self) -> Result<Option<GitCredentials>, Failure> {
+        if let (Some(user_name), Some(file)) = (&self.username, &self.password_file) {
+            return Ok(Some(GitCredentials::basic(user_name.clone(), read_secret(file)?)));
+        }
+        let read = |file: &Option<PathBuf>| file.as_deref().map(read_secret).transpose();
+        let (private_key, known_hosts) = (read(&self.private_key_file)?, read(&self.known_hosts)?);
+        let has_key = private_key.is_some() || known_hosts.is_some();
+        Ok(has_key.then(|| GitCredentials {
+            private_key: private_key.unwrap_or_default(),
+            known_hosts: known_hosts.unwrap_or_default(),
+            ..GitCredentials::default()
+        }))
+    }
+
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
-        let credentials = match (&self.username, &self.password_file) {
-            (Some(user_name), Some(file)) => {
-                Some(GitCredentials { user_name: user_name.clone(), password: read_secret(file)? })
-            }
-            _ => None,
-        };
+        let credentials = self.read_credentials()?;
         let put = GitRepositoryPut {
             url: self.url,
             credentials,
@@ -178,7 +194,12 @@ fn print_list(repositories: &[GitRepository], format: Format, out: &Printer) -> 
     let mut table = Table::new(&["NAME", "URL", "USER", "WEBHOOK", "SIGNERS"]);
     for repository in repositories {
         let signers = repository.allowed_signers.lines().filter(|line| !line.trim().is_empty()).count();
-        let row = table.add_row().text(&repository.name).text(&repository.url).text(&repository.user_name);
+        let user = match (repository.has_private_key, repository.has_known_hosts) {
+            (true, true) => "(SSH key)",
+            (true, false) => "(SSH key, no known hosts)",
+            (false, _) => repository.user_name.as_str(),
+        };
+        let row = table.add_row().text(&repository.name).text(&repository.url).text(user);
         row.text(if repository.has_webhook { "yes" } else { "no" }).text(signers.to_string());
     }
     out.print_table(&table, "There are no Git repositories yet: flotilla git repo add NAME URL")

@@ -7,6 +7,7 @@ use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
 use crate::text::finding::Finding;
 use crate::text::manifest::yaml_value;
+use crate::text::secret_text::check_hidden_value;
 
 /// The repository of charts that were uploaded to the project.
 pub const LOCAL_REPOSITORY: &str = "local";
@@ -128,14 +129,15 @@ impl ChartSource {
     }
 }
 
-/// Checks values as text: YAML with one document, which is a map. `what` begins the sentence.
+/// Checks values as text: YAML with one document, which is a map without a hidden value. `what` begins the sentence.
 pub fn check_values(what: &str, text: &str) -> Option<Finding> {
     match yaml_value::read(text) {
         Err(mut finding) => {
             finding.message = format!("{what}: {}", finding.message);
             Some(finding)
         }
-        Ok(None | Some(serde_json::Value::Null | serde_json::Value::Object(_))) => None,
+        Ok(Some(values @ serde_json::Value::Object(_))) => check_hidden_value(what, &values),
+        Ok(None | Some(serde_json::Value::Null)) => None,
         Ok(Some(_)) => Some(Finding::error(
             "G109",
             format!("{what} are not a map."),
@@ -330,6 +332,13 @@ mod tests {
     #[test]
     fn values_are_one_map_and_problems_name_the_line() {
         assert_eq!(check_values("The values", "# only a comment\n"), None);
+        let hidden = check_values("The values", "db: {users: [{password: (hidden)}]}\n").unwrap();
+        assert_eq!(
+            (&*hidden.code, hidden.is_blocking()),
+            ("G124", true),
+            "values that were copied as they are shown"
+        );
+        assert!(hidden.message.ends_with("at /db/users/0/password."), "{}", hidden.message);
         assert_eq!(check_values("The values", "a: 1 # one\nb: null\n"), None);
         assert_eq!(check_values("The values", "- 1\n").unwrap().message, "The values are not a map.");
         let twice = check_values("The values", "a: 1\na: 2\n").unwrap();

@@ -9,6 +9,7 @@ use crate::kubernetes::labels::{self, Labels};
 use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
 use crate::text::finding::Finding;
+use crate::text::secret_text::check_hidden_value;
 
 mod confirmed_facts;
 pub mod facts;
@@ -326,10 +327,12 @@ pub fn check_annotations(annotations: &Labels) -> Vec<Finding> {
     bad_key.chain(too_large).collect()
 }
 
-/// Checks the values that a user gives a cluster (G111).
+/// Checks the values that a user gives a cluster (G111, G124).
 pub fn check_values(values: &Map<String, Value>) -> Vec<Finding> {
     let bytes = serde_json::to_vec(values).map_or(usize::MAX, |text| text.len());
-    (bytes > MAX_CLUSTER_DATA_BYTES).then(|| too_large("values", bytes)).into_iter().collect()
+    let too_large = (bytes > MAX_CLUSTER_DATA_BYTES).then(|| too_large("values", bytes));
+    let hidden = check_hidden_value("The values", &Value::Object(values.clone()));
+    too_large.into_iter().chain(hidden).collect()
 }
 
 /// The largest annotations, and the largest values, of one cluster.

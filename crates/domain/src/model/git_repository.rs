@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
 use crate::model::remote::{check_url, is_oci_url};
+use crate::model::ssh_url::is_ssh_url;
 use crate::text::finding::Finding;
 
 /// Longest secret, in bytes.
@@ -16,15 +17,91 @@ const MIN_WEBHOOK_SECRET_BYTES: usize = 16;
 /// Most bytes of the allowed signers.
 const MAX_SIGNERS_BYTES: usize = 64 << 10;
 
-/// User name and token for a repository. They are sent to the origin of its URL only, and never shown again.
+/// Most bytes of the known hosts.
+const MAX_KNOWN_HOSTS_BYTES: usize = 64 << 10;
+
+/// User name and token for a repository over HTTPS, or private key and known hosts for one over SSH. They are used for the server of its
+/// URL only, and never shown again.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GitCredentials {
-    /// The user name; many servers accept any for a token.
+    /// HTTPS: the user name; many servers accept any for a token.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user_name: String,
-    /// The password, or a token that takes its place.
+    /// HTTPS: the password, or a token that takes its place.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub password: String,
+    /// SSH: the private key without a passphrase, as `ssh-keygen` writes it. Empty to retain the stored one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub private_key: String,
+    /// SSH: the keys of the server, as they stand in a file of known hosts (`ssh-keyscan HOST`). Empty to retain the stored ones; without
+    /// any, the server is not trusted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub known_hosts: String,
+}
+
+impl GitCredentials {
+    /// User name and password, or a token.
+    pub fn basic(user_name: impl Into<String>, password: impl Into<String>) -> Self {
+        Self { user_name: user_name.into(), password: password.into(), ..Self::default() }
+    }
+
+    /// What is missing of a key of SSH, from the credentials that are stored.
+    pub fn retain_ssh(&mut self, stored: &Self) {
+        for (field, stored) in
+            [(&mut self.private_key, &stored.private_key), (&mut self.known_hosts, &stored.known_hosts)]
+        {
+            if field.trim().is_empty() {
+                field.clone_from(stored);
+            }
+        }
+    }
+
+    /// G121: whether they fit the URL. Paths are relative to the repository.
+    fn check(&self, url: &str) -> Vec<Finding> {
+        let error = |message: &str, hint: &str, path: &str| {
+            Finding::error("G121", message, hint).with_path(format!("/credentials{path}"))
+        };
+        let (has_login, has_key) = (
+            !self.user_name.trim().is_empty() || !self.password.is_empty(),
+            !self.private_key.trim().is_empty() || !self.known_hosts.trim().is_empty(),
+        );
+        let mut findings = Vec::new();
+        if is_ssh_url(url) {
+            if has_login || !has_key {
+                let message = "A repository over SSH needs a private key and known hosts, and no user name and password.";
+                let hint =
+                    "Write the private key of a deploy key; the user is in the URL, as in git@host:path.";
+                findings.push(error(message, hint, ""));
+            }
+        } else if has_key {
+            let message = "A private key and known hosts are for URLs over SSH only.";
+            let hint = "Write the URL as ssh://git@host/path or git@host:path, or a user name and a token.";
+            findings.push(error(message, hint, "/privateKey"));
+        } else if self.user_name.trim().is_empty() || self.password.is_empty() {
+            let message = "The credentials need a user name and a password or token.";
+            findings.push(error(
+                message,
+                "Write both; for a token the user name is often git or oauth2.",
+                "",
+            ));
+        }
+        for (secret, most, path) in [
+            (&self.password, MAX_SECRET_BYTES, "/password"),
+            (&self.private_key, MAX_SECRET_BYTES, "/privateKey"),
+            (&self.known_hosts, MAX_KNOWN_HOSTS_BYTES, "/knownHosts"),
+        ] {
+            if secret.len() > most {
+                findings.push(error(
+                    &format!("The secret has more than {most} bytes."),
+                    "Use a shorter one.",
+                    path,
+                ));
+            }
+        }
+        findings
+    }
 }
 
 impl fmt::Debug for GitCredentials {
@@ -72,6 +149,12 @@ pub struct GitRepository {
     /// The user name that it is signed in to with; empty for a public repository.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user_name: String,
+    /// Whether it has a private key, for a URL over SSH.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_private_key: bool,
+    /// Whether it has known hosts, without which a server over SSH is not trusted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_known_hosts: bool,
     /// Whether it has a webhook.
     #[serde(default)]
     pub has_webhook: bool,
@@ -102,20 +185,7 @@ impl GitRepositoryPut {
                 format!("{:?} is no name of a Git repository.", name.chars().take(80).collect::<String>());
             findings.push(error(message, "Use lower-case letters, digits and \"-\", at most 63.", "/name"));
         }
-        if let Some(credentials) = &self.credentials {
-            if credentials.user_name.trim().is_empty() || credentials.password.is_empty() {
-                let message = "The credentials need a user name and a password or token.".to_owned();
-                findings.push(error(
-                    message,
-                    "Write both; for a token the user name is often git or oauth2.",
-                    "/credentials",
-                ));
-            }
-            if credentials.password.len() > MAX_SECRET_BYTES {
-                let message = format!("The secret has more than {MAX_SECRET_BYTES} bytes.");
-                findings.push(error(message, "Use a shorter one.", "/credentials/password"));
-            }
-        }
+        findings.extend(self.credentials.iter().flat_map(|credentials| credentials.check(&self.url)));
         if let Some(secret) = &self.webhook_secret
             && !(MIN_WEBHOOK_SECRET_BYTES..=MAX_SECRET_BYTES).contains(&secret.len())
         {
@@ -129,5 +199,48 @@ impl GitRepositoryPut {
             findings.push(error(message, "Remove some.", "/allowedSigners"));
         }
         findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, credentials: GitCredentials) -> Vec<String> {
+        let put = GitRepositoryPut {
+            url: url.into(),
+            credentials: Some(credentials),
+            ..GitRepositoryPut::default()
+        };
+        put.check("deploy").into_iter().map(|found| found.path).collect()
+    }
+
+    #[test]
+    fn g121_credentials_fit_the_way_in_which_the_repository_is_read() {
+        let (https, ssh) = ("https://git.example.com/deploy", "git@git.example.com:deploy");
+        let login = GitCredentials::basic("git", "s3cret");
+        let key = GitCredentials { private_key: "key".into(), ..GitCredentials::default() };
+        assert_eq!((check(https, login.clone()), check(ssh, key.clone())), (Vec::new(), Vec::new()));
+        assert_eq!(check(ssh, login), ["/credentials"]);
+        assert_eq!(check(https, key.clone()), ["/credentials/privateKey"]);
+        assert_eq!(check(https, GitCredentials::default()), ["/credentials"]);
+        let large = GitCredentials { known_hosts: "a".repeat(MAX_KNOWN_HOSTS_BYTES + 1), ..key };
+        assert_eq!(check(ssh, large), ["/credentials/knownHosts"]);
+    }
+
+    #[test]
+    fn a_private_key_is_in_no_debug_output() {
+        let key = GitCredentials { private_key: "canary".into(), ..GitCredentials::default() };
+        let put = GitRepositoryPut { credentials: Some(key.clone()), ..GitRepositoryPut::default() };
+        assert!(!format!("{key:?} {put:?}").contains("canary"));
+    }
+
+    #[test]
+    fn a_new_known_host_retains_the_stored_key() {
+        let stored =
+            GitCredentials { private_key: "key".into(), known_hosts: "old".into(), ..Default::default() };
+        let mut new = GitCredentials { known_hosts: "new".into(), ..GitCredentials::default() };
+        new.retain_ssh(&stored);
+        assert_eq!((&*new.private_key, &*new.known_hosts), ("key", "new"));
     }
 }

@@ -11,6 +11,7 @@ use crate::kubernetes::digest::Digest;
 use crate::kubernetes::image::{self, ImageReference};
 use crate::kubernetes::time::Timestamp;
 use crate::model::chart::{ChartSource, check_values};
+use crate::model::ssh_url::{SshUrl, is_ssh_url};
 use crate::text::finding::Finding;
 
 /// Longest URL of a Git repository, in bytes.
@@ -30,7 +31,8 @@ pub const DEFAULT_TAG: &str = "latest";
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteSource {
-    /// URL of the repository: `https://host/path` for Git, `oci://registry/path` for an OCI artifact.
+    /// URL of the repository: `https://host/path`, `ssh://user@host/path` or `user@host:path` for Git, `oci://registry/path` for an OCI
+    /// artifact.
     pub repository: String,
     /// Git: a branch, a tag, or a commit with all 40 digits; empty for the default branch. OCI: a tag, or the digest of a manifest;
     /// empty for `latest`.
@@ -266,7 +268,7 @@ impl RemoteSource {
 pub fn check_url(url: &str, path: &str) -> Option<Finding> {
     let url = url.trim();
     let refuse = |message: String, hint: &str| Some(Finding::error("G121", message, hint).with_path(path));
-    let example = "Write https://host/path, such as https://github.com/acme/deploy.git, or oci://registry/path of an artifact.";
+    let example = "Write https://host/path, such as https://github.com/acme/deploy.git, ssh://git@host/path, or oci://registry/path of an artifact.";
     if url.is_empty() {
         return refuse("No repository is named.".to_owned(), example);
     }
@@ -283,12 +285,10 @@ pub fn check_url(url: &str, path: &str) -> Option<Finding> {
             "Write the registry and the repository, such as oci://ghcr.io/acme/deploy; the tag is the ref.";
         return refuse(format!("{:?} is no URL of an OCI artifact: {found}.", shorten(url)), hint);
     }
-    let is_ssh = url.starts_with("ssh://") || url.starts_with("git@") || url.starts_with("git+ssh://");
-    if is_ssh {
-        return refuse(
-            format!("{:?} is read over SSH, which is not supported.", shorten(url)),
-            "Write the https:// URL of the repository, and add a token for it: flotilla git repo add, or page Charts.",
-        );
+    if is_ssh_url(url) {
+        let found = SshUrl::parse(url).err()?;
+        let hint = "Write ssh://git@host/path or git@host:path, as the server shows it.";
+        return refuse(format!("{:?} is no URL of a Git repository over SSH: {found}.", shorten(url)), hint);
     }
     let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")) else {
         return refuse(format!("{:?} is no https:// URL of a Git repository.", shorten(url)), example);
@@ -406,9 +406,10 @@ mod tests {
             assert_eq!((&*found.code, &*found.path), ("G121", "/source/repository"), "{refused}");
         }
         for ssh in ["git@github.com:acme/deploy.git", "ssh://git@github.com/acme/deploy"] {
-            let found = first(source(ssh, "", ""));
-            assert!(found.message.contains("SSH") && found.hint.contains("token"), "{found:?}");
+            assert_eq!(source(ssh, "main", "").check("web"), [], "{ssh}");
         }
+        let found = first(source("git@github.com:a b", "", ""));
+        assert!(found.message.contains("over SSH") && found.hint.contains("git@host:path"), "{found:?}");
         for refused in ["--upload-pack=x", "a..b", "a b", "a^", "x.lock", "a\nb", "@{u}"] {
             assert_eq!(first(source(url, refused, "")).path, "/source/ref", "{refused}");
         }

@@ -2,11 +2,15 @@
 
 use serde_json::Value;
 
-use crate::kubernetes::field_path::FieldPath;
+use crate::kubernetes::field_path::{FieldPath, escape_pointer_token};
+use crate::text::finding::Finding;
 use crate::text::yaml_edit;
 
 /// Placeholder for a value that must not be shown.
 pub const HIDDEN_VALUE: &str = "(hidden)";
+
+/// A value is the placeholder.
+const HIDDEN_VALUE_CODE: &str = "G124";
 
 /// The annotation in which `kubectl apply` stores the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -17,6 +21,28 @@ const HIDDEN_TEXT: &str = "# (hidden: this text can't be read and may contain a 
 /// Whether the object's `data` must not be shown.
 pub fn is_secret(object: &Value) -> bool {
     object["kind"] == "Secret" && object["apiVersion"] == "v1"
+}
+
+/// The JSON pointer of a value that is the placeholder; `None` if there is none.
+pub fn find_hidden_value(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => (text == HIDDEN_VALUE).then(String::new),
+        Value::Object(fields) => fields.iter().find_map(|(key, field)| {
+            find_hidden_value(field).map(|below| format!("/{}{below}", escape_pointer_token(key)))
+        }),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(at, item)| find_hidden_value(item).map(|below| format!("/{at}{below}"))),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// G124: a value of these is the placeholder. `what` begins the sentence.
+pub fn check_hidden_value(what: &str, values: &Value) -> Option<Finding> {
+    let path = find_hidden_value(values)?;
+    let message = format!("{what} have the placeholder {HIDDEN_VALUE} at {path}.");
+    Some(Finding::error(HIDDEN_VALUE_CODE, message, "Enter the value."))
 }
 
 /// The object with its values replaced by [`HIDDEN_VALUE`], also those in its annotations.
@@ -52,9 +78,17 @@ pub fn is_annotation_path(path: &str) -> bool {
     path.contains("last-applied-configuration")
 }
 
+/// Whether a text of manifests may contain a Secret. Without the word, and without an escape that could stand for a part of it, it does not.
+pub fn may_contain_secret(text: &str) -> bool {
+    text.contains("Secret") || text.contains('\\')
+}
+
 /// The text of manifests with the values of Secrets replaced by [`HIDDEN_VALUE`], and otherwise as it is. A text in which a Secret may
 /// stand that can't be hidden is replaced as a whole.
 pub fn hide_secrets(text: &str) -> String {
+    if !may_contain_secret(text) {
+        return text.to_owned();
+    }
     let documents = yaml_edit::parse_documents(text);
     if documents.iter().any(Option::is_none) {
         return HIDDEN_TEXT.to_owned();

@@ -13,6 +13,7 @@ use domain::generated_values::GeneratedFields;
 use domain::manifest;
 use domain::name_list::join_first;
 use domain::release::Reason;
+use domain::secret_values::SecretMarks;
 use domain::server_status::RendererSandbox;
 use domain::{Digest, Finding};
 use futures::FutureExt;
@@ -414,6 +415,7 @@ pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
             "" => "The values violate".to_owned(),
             path => format!("The value {path} violates"),
         };
+        let message = SecretMarks::Names.hide_quoted(&path, message);
         Finding::error(code, format!("{subject} the schema of chart {chart}: {message}."), hint)
             .with_path(format!("/source/values{path}"))
     });

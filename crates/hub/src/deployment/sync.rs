@@ -25,7 +25,7 @@ impl Hub {
         wait: Duration,
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
-        let mut view = self.get_deployment(group, name).await?;
+        let mut view = self.get_deployment(actor, group, name).await?;
         // A sync has nothing to repair there.
         view.target_clusters.retain(|one| one.status != DeploymentStatus::ClusterNotFound);
         let mut tx = self.write_as(actor, UserAction::Deploy).await?;

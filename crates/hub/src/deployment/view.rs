@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use domain::authorization::UserAction;
 use domain::deployment::{
     DeploymentStatus, DeploymentSummary, DeploymentView, TargetClusterStatus, is_stale, list_value_overrides,
     read_chart_values,
@@ -13,7 +14,7 @@ use store::Tx;
 
 use super::Deployment;
 use crate::group::load_group;
-use crate::{Error, Hub};
+use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// The deployments of a group, by release name.
@@ -27,11 +28,17 @@ impl Hub {
         Ok(all.iter().map(summarize).collect())
     }
 
-    /// One deployment with the state of each cluster.
+    /// One deployment with the state of each cluster, as this user may read its values.
     ///
     /// # Errors
     /// There is no such deployment in the group.
-    pub async fn get_deployment(&self, group: &str, name: &str) -> Result<DeploymentView, Error> {
+    pub async fn get_deployment(
+        &self,
+        actor: &Actor,
+        group: &str,
+        name: &str,
+    ) -> Result<DeploymentView, Error> {
+        actor.authorize(UserAction::View)?;
         let mut tx = self.read().await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
         let target_clusters = load_target_clusters(&mut tx, &deployment).await?;
@@ -39,13 +46,15 @@ impl Hub {
         drop(tx);
         let description = self.load_chart_description(spec).await?;
         let values = spec.source.chart().map(|source| read_chart_values(&source.values));
-        Ok(DeploymentView {
+        let view = DeploymentView {
             summary: summarize(&deployment),
             description,
             values: values.unwrap_or_default(),
             value_overrides: list_value_overrides(spec),
             target_clusters,
-        })
+        };
+        let content = (spec.source.clone(), view);
+        Ok(self.hide_secrets(actor, content).await?.1)
     }
 
     /// The chart's description of itself; empty if it has none, or is not stored any more.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use domain::actions::ActionUnavailable;
+use domain::authorization::UserAction;
 use domain::cluster::{Cluster, Connectivity};
 use domain::finding;
 use domain::guard::{ClusterSchemas, Exposures};
@@ -20,7 +21,8 @@ use super::snapshot::{
 };
 use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
-use crate::{Error, Hub};
+use crate::secret_content::list_marked_charts;
+use crate::{Actor, Error, Hub};
 
 /// Findings of sets of manifests that are merged before those of the next set are added.
 const MERGED_AT_ONCE: usize = 20_000;
@@ -58,7 +60,16 @@ impl Hub {
 
     /// A workload, and the guard rails and placement preview of what a publish of `content` would store, from one read
     /// transaction. If the publish is not possible now, its draft is checked.
-    pub async fn check_content(&self, name: &str, content: &PublishContent) -> Result<ContentCheck, Error> {
+    ///
+    /// # Errors
+    /// There is no such workload, or no such override or revision.
+    pub async fn check_content(
+        &self,
+        actor: &Actor,
+        name: &str,
+        content: &PublishContent,
+    ) -> Result<ContentCheck, Error> {
+        actor.authorize(UserAction::View)?;
         let mut tx = self.read().await?;
         let view = self.load_workload_view(&mut tx, name).await?;
         let mut workload = view.workload.clone();
@@ -70,8 +81,15 @@ impl Hub {
             Err(error) => return Err(error),
         };
         let checked = self.check_spec(tx, Some(workload.id), name, &spec).await?;
-        let published = view.published_revision.as_ref();
-        let settings = published.map(|revision| diff_settings(&revision.spec, &spec)).unwrap_or_default();
+        let settings = match &view.published_revision {
+            Some(revision) => {
+                let charts = list_marked_charts(actor, &[&revision.spec.source, &spec.source]);
+                let marks = self.load_marks_for(actor, &charts).await?;
+                diff_settings(&revision.spec, &spec, &marks)
+            }
+            None => Vec::new(),
+        };
+        let view = self.hide_secrets(actor, view).await?;
         Ok(ContentCheck { view, checked, settings, unavailable })
     }
 

@@ -1,13 +1,10 @@
 //! Lists of workloads and of their revisions.
 
+use domain::authorization::UserAction;
 use domain::page::{ListQuery, Page};
-use domain::workload::{Revision, WorkloadSummary};
+use domain::workload::{Revision, WorkloadOrder, WorkloadSummary};
 
-use domain::workload::WorkloadOrder;
-
-use super::revision::hide_secrets;
-use crate::blocking::run_blocking;
-use crate::{Error, Hub};
+use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// One page of workloads, by name.
@@ -31,12 +28,17 @@ impl Hub {
     }
 
     /// Its revisions, newest first, with the values of their Secrets hidden.
-    pub async fn list_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
+    pub async fn list_revisions(
+        &self,
+        actor: &Actor,
+        name: &str,
+        query: &ListQuery,
+    ) -> Result<Page<Revision>, Error> {
+        actor.authorize(UserAction::View)?;
         let mut tx = self.read().await?;
         let workload = self.load_workload_head(&mut tx, name).await?;
         let page = store::revision::list(&mut tx, workload.id, query).await?;
         drop(tx);
-        let hide = move || Page { items: page.items.into_iter().map(hide_secrets).collect(), ..page };
-        run_blocking(hide).await
+        self.hide_secrets(actor, page).await
     }
 }

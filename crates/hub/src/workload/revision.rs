@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::authorization::UserAction;
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::guard::catalogue;
@@ -10,6 +11,7 @@ use domain::plan::{ChangedPart, RevisionView, compare_bundles, list_spec_parts};
 use domain::project::Project;
 use domain::render::BundleRenderer;
 use domain::rollout::Rollout;
+use domain::secret_content::{ChartMarks, SecretContent as _};
 use domain::workload::{Revision, Source, Workload, WorkloadSpec, WorkloadView};
 use domain::{Finding, ProjectId};
 use similar::TextDiff;
@@ -21,7 +23,8 @@ use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, estimate_compared, load_project};
 use crate::render::restore_facts;
 use crate::requester::current_turn;
-use crate::{Error, Hub};
+use crate::secret_content::list_marked_charts;
+use crate::{Actor, Error, Hub};
 
 /// Lines around a changed one.
 const CONTEXT_LINES: usize = 3;
@@ -77,16 +80,19 @@ impl Hub {
     /// There is no such workload, revision or cluster.
     pub async fn get_revision_details(
         &self,
+        actor: &Actor,
         name: &str,
         number: u32,
         comparison: &RevisionComparison,
     ) -> Result<RevisionDetails, Error> {
+        actor.authorize(UserAction::View)?;
         let mut tx = self.read().await?;
         let workload = self.load_workload_view(&mut tx, name).await?;
         let pair = load_pair(&mut tx, self.project(), &workload.workload, number, comparison).await?;
         let rollout = self.load_rollout(&mut tx, workload.workload.id, number).await?;
         drop(tx);
-        let view = self.compare_revisions(pair).await?;
+        let view = self.compare_revisions(actor, pair).await?;
+        let workload = self.hide_secrets(actor, workload).await?;
         Ok(RevisionDetails { view, workload, rollout })
     }
 
@@ -96,34 +102,44 @@ impl Hub {
     /// There is no such workload, revision or cluster.
     pub async fn get_revision(
         &self,
+        actor: &Actor,
         name: &str,
         number: u32,
         comparison: &RevisionComparison,
     ) -> Result<RevisionView, Error> {
+        actor.authorize(UserAction::View)?;
         let mut tx = self.read().await?;
         let workload = self.load_workload(&mut tx, name).await?;
         let pair = load_pair(&mut tx, self.project(), &workload, number, comparison).await?;
         drop(tx);
-        self.compare_revisions(pair).await
+        self.compare_revisions(actor, pair).await
     }
 
-    async fn compare_revisions(&self, pair: RevisionPair) -> Result<RevisionView, Error> {
+    async fn compare_revisions(&self, actor: &Actor, pair: RevisionPair) -> Result<RevisionView, Error> {
         // What is rendered of both stays until it is compared, when the memory of their manifests is free again.
         let both = std::iter::once(&pair.revision).chain(&pair.before);
         let needed: u64 = both.map(|revision| estimate_compared(&revision.spec.source)).sum();
         let memory = VALUES_OF_USERS.reserve_in_full(current_turn(), needed).await?;
+        let charts = {
+            let revisions = [&pair.revision].into_iter().chain(&pair.before);
+            let sources: Vec<&Source> = revisions.map(|revision| &revision.spec.source).collect();
+            list_marked_charts(actor, &sources)
+        };
+        let (role, marks) = (actor.role, self.load_marks_for(actor, &charts).await?);
         let after = self.render_revision(&pair, &pair.revision).await?;
         let before = match &pair.before {
             Some(before) => Some(self.render_revision(&pair, before).await?),
             None => None,
         };
-        let RevisionPair { revision, before: other, cluster, .. } = pair;
+        let RevisionPair { mut revision, before: other, cluster, .. } = pair;
         let compare = move || {
             let (changes, findings) = match (before.transpose(), after) {
                 (Ok(before), Ok(after)) => (Some(compare_bundles(before.as_ref(), &after)), Vec::new()),
                 (Err(findings), _) | (_, Err(findings)) => (None, findings),
             };
-            let changed_parts = other.as_ref().map(|other| list_changed_parts(&other.spec, &revision.spec));
+            let changed_parts =
+                other.as_ref().map(|other| list_changed_parts(&other.spec, &revision.spec, &marks));
+            revision.hide_secrets(role, &marks);
             drop(memory);
             RevisionView {
                 against: other.map(|other| other.number),
@@ -131,7 +147,7 @@ impl Hub {
                 changes,
                 findings,
                 changed_parts: changed_parts.unwrap_or_default(),
-                revision: hide_secrets(revision),
+                revision,
             }
         };
         run_blocking(compare).await
@@ -230,17 +246,12 @@ async fn load_revision(tx: &mut Tx, workload: &Workload, number: u32) -> Result<
     found.ok_or_else(|| Error::revision_not_found(&workload.name, number))
 }
 
-/// A revision is never edited, so the values of its Secrets are shown to nobody.
-pub(super) fn hide_secrets(revision: Revision) -> Revision {
-    Revision { spec: revision.spec.with_hidden_secrets(), ..revision }
-}
-
-fn list_changed_parts(before: &WorkloadSpec, after: &WorkloadSpec) -> Vec<ChangedPart> {
+fn list_changed_parts(before: &WorkloadSpec, after: &WorkloadSpec, marks: &ChartMarks) -> Vec<ChangedPart> {
     // A changed value that is hidden in both is listed without lines.
     let parts = list_spec_parts(before).into_iter().zip(list_spec_parts(after));
     let changed = parts
-        .zip(list_spec_parts(&before.with_hidden_secrets()))
-        .zip(list_spec_parts(&after.with_hidden_secrets()));
+        .zip(list_spec_parts(&before.with_marked_secrets(marks.get(&before.source))))
+        .zip(list_spec_parts(&after.with_marked_secrets(marks.get(&after.source))));
     let changed = changed
         .filter(|(((before, after), _), _)| before.text != after.text)
         .map(|((_, before), after)| (before, after));

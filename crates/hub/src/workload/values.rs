@@ -15,8 +15,8 @@ use crate::render::restore_facts;
 use crate::{Error, Hub};
 
 impl Hub {
-    /// The effective values for a cluster with the layers that set each leaf, of the draft or of a revision. Values of the
-    /// chart's `values.yaml` are the lowest layer.
+    /// The effective values for a cluster with the layers that set each leaf, of the draft or of a revision, with its source. Values of the
+    /// chart's `values.yaml` are the lowest layer. Secrets are in clear text; [`Hub::read_values`] hides them.
     ///
     /// # Errors
     /// There is no such workload, revision or cluster; the source is no chart; the values, or a template in them, can't be
@@ -26,7 +26,7 @@ impl Hub {
         name: &str,
         cluster: &str,
         revision: Option<u32>,
-    ) -> Result<EffectiveValues, Error> {
+    ) -> Result<(Source, EffectiveValues), Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload(&mut tx, name).await?;
         let (number, spec) = match revision {
@@ -75,7 +75,8 @@ impl Hub {
             self.load_chart_defaults(&spec.source).await?.into_iter().collect();
         layers.extend(own);
         let provenance = trace_values(&layers).map_err(|finding| Error::Invalid(vec![*finding]))?;
-        Ok(EffectiveValues { cluster: target.name.clone(), values, provenance })
+        let effective = EffectiveValues { cluster: target.name.clone(), values, provenance };
+        Ok((spec.source.clone(), effective))
     }
 
     /// The values of the chart itself; `None` if the chart is not there.

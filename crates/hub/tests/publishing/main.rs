@@ -99,7 +99,7 @@ async fn p2_the_same_key_publishes_once_and_another_request_with_it_is_rejected(
     assert!(again.body.contains("\"revision\":1"), "{}", again.body);
     // Without the look-up of the stored response: the key is unique, so nothing is stored twice.
     assert!(test.hub.publish_workload(&actor, "web", "", PublishOptions::default()).await.is_err());
-    assert_eq!(test.hub.list_revisions("web", &ListQuery::default()).await.unwrap().total, 1);
+    assert_eq!(test.hub.list_revisions(&actor, "web", &ListQuery::default()).await.unwrap().total, 1);
     assert!(matches!(test.hub.stored_response(&actor, "k1", "h2").await, Err(Error::IdempotencyKeyReused)));
 
     // The revision is stored in the transaction of the verb, with the response.

@@ -359,7 +359,7 @@ async fn a_revision_has_the_versions_of_helm_that_rendered_it_for_its_clusters()
     publish_chart(&test, RANDOM, WorkloadSpec { addon: true, ..chart_spec("") }).await;
     let versions = async || {
         let comparison = RevisionComparison::default();
-        test.hub.get_revision("web", 1, &comparison).await.unwrap().revision.helm_versions
+        test.hub.get_revision(&test.actor, "web", 1, &comparison).await.unwrap().revision.helm_versions
     };
     let installed = test.hub.helm_version().unwrap().to_owned();
     assert_eq!(versions().await, std::slice::from_ref(&installed));
@@ -373,7 +373,7 @@ async fn a_revision_has_the_versions_of_helm_that_rendered_it_for_its_clusters()
     let both = ["v4.2.0".to_owned(), installed];
     wait_until("both versions are recorded", async || versions().await == both).await;
     test.publish_new("files", everywhere()).await;
-    let files = test.hub.get_revision("files", 1, &RevisionComparison::default()).await.unwrap();
+    let files = test.hub.get_revision(&test.actor, "files", 1, &RevisionComparison::default()).await.unwrap();
     assert_eq!(files.revision.renderer(), None);
     test.close().await;
 }

@@ -1,4 +1,4 @@
-//! Version 2 of the Git protocol over HTTP: the two commands that reading needs, `ls-refs` and `fetch`.
+//! Version 2 of the Git protocol over HTTP or SSH: the two commands that reading needs, `ls-refs` and `fetch`.
 //!
 //! A request is encoded into bytes and a response is parsed from a bounded buffer; [`super::GitClient`] sends them.
 

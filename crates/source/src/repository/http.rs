@@ -53,7 +53,7 @@ impl RepositoryClient {
         }
         let validators = CacheValidators::from_headers(response.headers());
         let (repository, policy) = (repository.clone(), response.policy());
-        let (body, received) = read_reserved::<RepositoryError>(&mut response, &FILES_OF_USERS).await?;
+        let (body, received) = read_reserved::<_, RepositoryError>(&mut response, &FILES_OF_USERS).await?;
         let memory = INDEXES_OF_USERS.reserve_in_full(current_turn(), estimate_memory(&body)).await?;
         let parsed = tokio::task::spawn_blocking(move || {
             let index = RepositoryIndex::parse(&body, repository, policy);

@@ -69,6 +69,8 @@ struct Arguments {
     server: Option<Pid>,
     /// Whether the program runs only if every protection is in force.
     is_strict: bool,
+    /// Whether the program needs the network: then only resources are limited, and it ends with the server.
+    needs_network: bool,
     /// Whether the protections are reported instead of a program run.
     is_probe: bool,
     program: PathBuf,
@@ -91,6 +93,7 @@ impl Arguments {
                     parsed.server = Some(Pid::from_raw(id.ok_or("--server needs the id of a process")?));
                 }
                 Some("--strict") => parsed.is_strict = true,
+                Some("--network") => parsed.needs_network = true,
                 Some("--probe") => {
                     parsed.is_probe = true;
                     return Ok(parsed);
@@ -123,6 +126,13 @@ fn enter(arguments: &Arguments, layers: Layers) -> Result<Protections, BoxError>
     }
     umask(Mode::from_bits_truncate(0o077));
     let outside = OutsideFiles::find();
+    if arguments.needs_network {
+        if let Some(server) = arguments.server {
+            end_with(server)?;
+        }
+        prctl::set_no_new_privs()?;
+        return Ok(Protections { files: false, network: false });
+    }
     // A namespace without interfaces; kernels may forbid it to unprivileged users.
     let has_namespace =
         layers.namespaces && unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).is_ok();

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -83,6 +83,7 @@ pub(crate) async fn run(
 }
 
 /// A process that leads a group of its own.
+#[derive(Debug)]
 struct RendererProcess(Child);
 
 impl RendererProcess {
@@ -136,7 +137,36 @@ struct StartRequest {
 static STARTER: Mutex<Option<mpsc::Sender<StartRequest>>> = Mutex::new(None);
 
 async fn start(mut command: std::process::Command) -> Result<Child> {
-    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(Stdio::null());
+    spawn(command).await
+}
+
+/// A process that is written to and read from while it runs. Its group is killed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Conversation(RendererProcess);
+
+impl Conversation {
+    /// Starts it.
+    pub async fn start(mut command: std::process::Command) -> Result<Self> {
+        command.stdin(Stdio::piped());
+        Ok(Self(RendererProcess(spawn(command).await?)))
+    }
+
+    /// Its standard input, output and error.
+    pub fn take_streams(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        let child = &mut self.0.0;
+        Some((child.stdin.take()?, child.stdout.take()?, child.stderr.take()?))
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn wait(&mut self) -> Result<ExitStatus> {
+        self.0.0.wait().await
+    }
+}
+
+/// Starts a process that leads a group of its own.
+async fn spawn(mut command: std::process::Command) -> Result<Child> {
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut command = Command::from(command);
     command.kill_on_drop(true);
     let (reply, started) = oneshot::channel();

@@ -7,7 +7,7 @@ use domain::cluster::ClusterSummary;
 use hub::Hub;
 
 use crate::etag::etag_header;
-use crate::input::{ClusterPath, Path};
+use crate::input::{Caller, ClusterPath, Path};
 use crate::problem::ApiError;
 
 /// One cluster with its facts and counts, how its agent joined, and the agent's certificate.
@@ -19,8 +19,10 @@ use crate::problem::ApiError;
 )]
 pub async fn get_cluster(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<ClusterPath>,
 ) -> Result<(HeaderMap, Json<ClusterSummary>), ApiError> {
     let summary = hub.get_cluster(&path.cluster).await?;
+    let summary = hub.hide_secrets(&actor, summary).await?;
     Ok((etag_header(summary.cluster.revision), Json(summary)))
 }

@@ -7,7 +7,7 @@ use domain::cluster::ClusterSummary;
 use domain::page::Page;
 use hub::Hub;
 
-use crate::input::{ListParams, Query, page_response};
+use crate::input::{Caller, ListParams, Query, page_response};
 use crate::problem::ApiError;
 
 /// One page of clusters, by name.
@@ -20,8 +20,10 @@ use crate::problem::ApiError;
 )]
 pub async fn list_clusters(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Query(params): Query<ListParams>,
     uri: Uri,
 ) -> Result<(HeaderMap, Json<Page<ClusterSummary>>), ApiError> {
-    Ok(page_response(hub.list_clusters(&params.into_list_query()?).await?, &uri))
+    let page = hub.list_clusters(&params.into_list_query()?).await?;
+    Ok(page_response(hub.hide_secrets(&actor, page).await?, &uri))
 }

@@ -7,7 +7,7 @@ use hub::Hub;
 
 use super::FeaturePath;
 use crate::api::deployment::reject;
-use crate::input::Path;
+use crate::input::{Caller, Path};
 use crate::problem::ApiError;
 
 /// One feature of a cluster group.
@@ -21,7 +21,9 @@ use crate::problem::ApiError;
 )]
 pub async fn get_group_feature(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<FeaturePath>,
 ) -> Result<Json<FeatureStatus>, ApiError> {
-    Ok(Json(hub.get_group_feature(&path.clustergroup, &path.feature).await.map_err(reject)?))
+    let feature = hub.get_group_feature(&path.clustergroup, &path.feature).await.map_err(reject)?;
+    Ok(Json(hub.hide_secrets(&actor, feature).await?))
 }

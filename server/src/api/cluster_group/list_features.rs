@@ -6,7 +6,7 @@ use domain::placement::FeatureStatus;
 use hub::Hub;
 
 use super::ClusterGroupPath;
-use crate::input::Path;
+use crate::input::{Caller, Path};
 use crate::problem::ApiError;
 
 /// The features of a cluster group with their reconcile state (S1-2).
@@ -20,7 +20,9 @@ use crate::problem::ApiError;
 )]
 pub async fn list_group_features(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<ClusterGroupPath>,
 ) -> Result<Json<Vec<FeatureStatus>>, ApiError> {
-    Ok(Json(hub.list_group_features(&path.clustergroup).await?))
+    let features = hub.list_group_features(&path.clustergroup).await?;
+    Ok(Json(hub.hide_secrets(&actor, features).await?))
 }

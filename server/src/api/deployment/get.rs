@@ -6,10 +6,11 @@ use domain::deployment::DeploymentView;
 use hub::Hub;
 
 use super::DeploymentPath;
-use crate::input::Path;
+use crate::input::{Caller, Path};
 use crate::problem::ApiError;
 
-/// One deployment with its values and the state of each cluster (S1-19, S1-20). It has no single status.
+/// One deployment with its values and the state of each cluster (S1-19, S1-20). It has no single status. Values that are
+/// secrets are `(hidden)` for a role that may not edit drafts.
 #[utoipa::path(
     get,
     path = "/api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments/{releaseName}",
@@ -20,7 +21,8 @@ use crate::problem::ApiError;
 )]
 pub async fn get_deployment(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<DeploymentPath>,
 ) -> Result<Json<DeploymentView>, ApiError> {
-    Ok(Json(hub.get_deployment(&path.clustergroup, &path.release_name).await?))
+    Ok(Json(hub.get_deployment(&actor, &path.clustergroup, &path.release_name).await?))
 }

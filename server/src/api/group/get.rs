@@ -8,7 +8,7 @@ use hub::Hub;
 
 use super::GroupPath;
 use crate::etag::etag_header;
-use crate::input::Path;
+use crate::input::{Caller, Path};
 use crate::problem::ApiError;
 
 /// One cluster group. `missing` are static members that are no registered clusters, `matching` is how many clusters its selector matches,
@@ -22,8 +22,10 @@ use crate::problem::ApiError;
 )]
 pub async fn get_group(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<GroupPath>,
 ) -> Result<(HeaderMap, Json<GroupView>), ApiError> {
     let view = hub.get_group_details(&path.group).await?;
+    let view = hub.hide_secrets(&actor, view).await?;
     Ok((etag_header(view.group.revision), Json(view)))
 }

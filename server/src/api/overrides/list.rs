@@ -7,10 +7,11 @@ use domain::overrides::Override;
 use hub::Hub;
 
 use crate::etag::etag_header;
-use crate::input::{Path, WorkloadPath};
+use crate::input::{Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
 
-/// The overrides of the draft, in their order. The `ETag` is that of the workload.
+/// The overrides of the draft, in their order. The `ETag` is that of the workload. What they set in Secrets, and values of charts that
+/// are secrets, are `(hidden)` for a role that may not edit the draft.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides",
@@ -19,8 +20,9 @@ use crate::problem::ApiError;
 )]
 pub async fn list_overrides(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
 ) -> Result<(HeaderMap, Json<Vec<Override>>), ApiError> {
-    let workload = hub.get_workload(&path.workload).await?.workload;
-    Ok((etag_header(workload.revision), Json(workload.draft.overrides)))
+    let (revision, overrides) = hub.list_overrides(&actor, &path.workload).await?;
+    Ok((etag_header(revision), Json(overrides)))
 }

@@ -7,7 +7,7 @@ use domain::project::Project;
 use hub::Hub;
 
 use crate::etag::etag_header;
-use crate::input::{Path, ProjectPath};
+use crate::input::{Caller, Path, ProjectPath};
 use crate::problem::ApiError;
 
 /// The project, with the values that it locks.
@@ -19,8 +19,10 @@ use crate::problem::ApiError;
 )]
 pub async fn get_project(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(ProjectPath {}): Path<ProjectPath>,
 ) -> Result<(HeaderMap, Json<Project>), ApiError> {
     let project = hub.get_project().await?;
+    let project = hub.hide_secrets(&actor, project).await?;
     Ok((etag_header(project.revision), Json(project)))
 }

@@ -7,10 +7,11 @@ use domain::workload::WorkloadView;
 use hub::Hub;
 
 use crate::etag::etag_header;
-use crate::input::{Path, WorkloadPath};
+use crate::input::{Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
 
-/// One workload with its draft, its counts and its published revision. The `ETag` is that of the draft.
+/// One workload with its draft, its counts and its published revision. The `ETag` is that of the draft. Values of Secrets, and values of
+/// charts that are secrets, are `(hidden)` in the revision, and for a role that may not edit the draft in the draft too.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}",
@@ -19,8 +20,10 @@ use crate::problem::ApiError;
 )]
 pub async fn get_workload(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
 ) -> Result<(HeaderMap, Json<WorkloadView>), ApiError> {
     let view = hub.get_workload(&path.workload).await?;
+    let view = hub.hide_secrets(&actor, view).await?;
     Ok((etag_header(view.workload.revision), Json(view)))
 }

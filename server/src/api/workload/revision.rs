@@ -33,9 +33,10 @@ pub struct RevisionParams {
 )]
 pub async fn get_revision(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<RevisionPath>,
     Query(RevisionParams { against, cluster }): Query<RevisionParams>,
 ) -> Result<Json<RevisionView>, ApiError> {
     let comparison = RevisionComparison { against, cluster };
-    Ok(Json(hub.get_revision(&path.workload, path.revision, &comparison).await?))
+    Ok(Json(hub.get_revision(&actor, &path.workload, path.revision, &comparison).await?))
 }

@@ -7,7 +7,7 @@ use domain::page::Page;
 use domain::workload::Revision;
 use hub::Hub;
 
-use crate::input::{ListParams, Path, Query, WorkloadPath, page_response};
+use crate::input::{Caller, ListParams, Path, Query, WorkloadPath, page_response};
 use crate::problem::ApiError;
 
 /// One page of a workload's revisions, newest first.
@@ -20,9 +20,10 @@ use crate::problem::ApiError;
 )]
 pub async fn list_revisions(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
     Query(params): Query<ListParams>,
     uri: Uri,
 ) -> Result<(HeaderMap, Json<Page<Revision>>), ApiError> {
-    Ok(page_response(hub.list_revisions(&path.workload, &params.into_list_query()?).await?, &uri))
+    Ok(page_response(hub.list_revisions(&actor, &path.workload, &params.into_list_query()?).await?, &uri))
 }

@@ -7,7 +7,7 @@ use hub::Hub;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::input::{Path, Query, WorkloadPath};
+use crate::input::{Caller, Path, Query, WorkloadPath};
 use crate::problem::ApiError;
 
 /// Selects the values of one cluster.
@@ -26,7 +26,8 @@ pub struct ValuesParams {
     revision: Option<u32>,
 }
 
-/// The values that the chart of a workload is rendered with for one cluster.
+/// The values that the chart of a workload is rendered with for one cluster. Secrets are `(hidden)` for roles that may not write the
+/// layer that sets them.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/values",
@@ -36,10 +37,11 @@ pub struct ValuesParams {
 )]
 pub async fn get_values(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
     Query(params): Query<ValuesParams>,
 ) -> Result<Json<EffectiveValues>, ApiError> {
-    let mut values = hub.get_values(&path.workload, &params.cluster, params.revision).await?;
+    let mut values = hub.read_values(&actor, &path.workload, &params.cluster, params.revision).await?;
     if !params.source {
         values.provenance.clear();
     }

@@ -5,6 +5,7 @@ use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
 use crate::model::values::{LayerValues, LockViolation, ValuesLayer, find_lock_violations};
 use crate::text::finding::Finding;
+use crate::text::secret_values::SecretMarks;
 use crate::text::template::{SampleValues, VariableSource};
 
 /// A layer sets a value that a group or the project locks.
@@ -71,7 +72,10 @@ impl<V: VariableSource> LayerFiller<'_, V> {
 fn lock_finding(owner: &ValuesLayer, violation: &LockViolation) -> Finding {
     let LockViolation { path, locked, layer } = violation;
     let by = owner.lock_owner().unwrap_or_else(|| owner.to_string());
-    let message = format!("{by} locks the value {path} to {locked}; the values ({layer}) set another one.");
+    // Everybody who reads the workload reads the finding.
+    let shown =
+        if SecretMarks::Names.is_secret_path(path, locked) { String::new() } else { format!(" to {locked}") };
+    let message = format!("{by} locks the value {path}{shown}; the values ({layer}) set another one.");
     let hint = match owner {
         ValuesLayer::LockedByProject { .. } => {
             "Remove it from these values, or let an admin change what the project locks."

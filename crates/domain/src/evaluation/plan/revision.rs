@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{ClusterPlan, FieldChange};
+use crate::evaluation::secret_content::ChartMarks;
 use crate::model::bundle::Bundle;
 use crate::model::overrides::Override;
 use crate::model::policy::Policies;
@@ -115,10 +116,16 @@ pub fn list_changed_names(before: &WorkloadSpec, after: &WorkloadSpec) -> Vec<St
 
 /// The settings that differ between two specs, with the value `before` as the live one: everything but the source, by field. Lists are
 /// compared as a whole, overrides by their names.
-pub fn diff_settings(before: &WorkloadSpec, after: &WorkloadSpec) -> Vec<FieldChange> {
-    let (before, after) = (before.with_hidden_secrets(), after.with_hidden_secrets());
+pub fn diff_settings(before: &WorkloadSpec, after: &WorkloadSpec, marks: &ChartMarks) -> Vec<FieldChange> {
     let mut changes = Vec::new();
-    diff_values("", Some(&settings_value(&before)), Some(&settings_value(&after)), &mut changes);
+    diff_values("", Some(&settings_value(before)), Some(&settings_value(after)), &mut changes);
+    // A secret that is changed is listed, and hidden in both.
+    let hide = |spec: &WorkloadSpec| settings_value(&spec.with_marked_secrets(marks.get(&spec.source)));
+    let (before, after) = (hide(before), hide(after));
+    for change in &mut changes {
+        change.live = before.pointer(&change.path).cloned();
+        change.desired = after.pointer(&change.path).cloned();
+    }
     changes
 }
 
@@ -191,11 +198,22 @@ mod tests {
             values: String::new(),
             patches: Vec::new(),
         });
-        let changes = diff_settings(&before, &after);
+        let changes = diff_settings(&before, &after, &ChartMarks::for_editor());
         let paths: Vec<&str> = changes.iter().map(|change| &*change.path).collect();
         assert_eq!(paths, ["/overrides/east", "/policies/prune"]);
         assert_eq!(changes[1].desired, Some(json!(after.policies.prune)));
-        assert_eq!(diff_settings(&after, &after), []);
+        assert_eq!(diff_settings(&after, &after, &ChartMarks::for_editor()), []);
+        let mut secret = after.clone();
+        secret.overrides[0].values = "password: hunter2\n".into();
+        let changes = diff_settings(&after, &secret, &ChartMarks::for_editor());
+        assert_eq!(changes[0].path, "/overrides/east/values", "a changed secret is listed: {changes:?}");
+        secret.overrides[0].values = "password: other\n".into();
+        let hidden = json!("password: \"(hidden)\"\n");
+        assert!(
+            diff_settings(&after, &secret, &ChartMarks::for_editor())
+                .iter()
+                .all(|change| change.desired == Some(hidden.clone()))
+        );
     }
 
     #[test]

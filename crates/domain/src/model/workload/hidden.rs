@@ -1,42 +1,86 @@
-//! A spec with the values of its Secrets hidden, for those who read it and do not edit it.
+//! A spec with its secrets hidden, for those who read it and do not edit it.
 
 use serde_json::Value;
 
 use super::WorkloadSpec;
+use crate::kubernetes::field_path::{FieldPath, PathSegment};
 use crate::model::overrides::{Override, Patch, PatchOp};
 use crate::model::source::Source;
-use crate::text::secret_text::{HIDDEN_VALUE, hide_secrets};
+use crate::text::secret_text::{
+    HIDDEN_VALUE, hide_annotation, hide_secrets, is_annotation_path, may_contain_secret,
+};
+use crate::text::secret_values::SecretMarks;
 
 impl WorkloadSpec {
-    /// The spec with the values of Secrets in its manifests and overrides hidden. Values of charts stay: what of them a chart puts into a
-    /// Secret is unknown here.
+    /// The spec with the values of Secrets in its manifests and overrides hidden, and those values of charts whose name or format is that of
+    /// a secret.
     #[must_use]
     pub fn with_hidden_secrets(&self) -> Self {
+        self.with_marked_secrets(&SecretMarks::Names)
+    }
+
+    /// The same, where these marks say which values of the chart are secrets.
+    #[must_use]
+    pub fn with_marked_secrets(&self, marks: &SecretMarks) -> Self {
         let mut shown = self.clone();
-        if let Source::Yaml { files } = &mut shown.source {
-            for file in files {
-                file.text = hide_secrets(&file.text);
-            }
-        }
-        shown.overrides.iter_mut().for_each(hide_override);
+        shown.hide_secrets(marks);
         shown
+    }
+
+    /// The same in place: a spec may be large.
+    pub fn hide_secrets(&mut self, marks: &SecretMarks) {
+        match &mut self.source {
+            Source::Yaml { files } => {
+                for file in files.iter_mut().filter(|file| may_contain_secret(&file.text)) {
+                    file.text = hide_secrets(&file.text);
+                }
+            }
+            Source::Chart(chart) => chart.values = marks.hide_in_text(&chart.values),
+            Source::Git(source) | Source::Oci(source) => source.values = marks.hide_in_text(&source.values),
+        }
+        self.overrides.iter_mut().for_each(|over| over.hide_secrets(marks));
     }
 }
 
-fn hide_override(shown: &mut Override) {
-    for patch in shown.patches.iter_mut().filter(|patch| may_change_secret(patch)) {
-        match &mut patch.op {
-            PatchOp::Merge { value } => {
-                for field in ["data", "stringData"] {
-                    value.get_mut(field).into_iter().for_each(hide_scalars);
-                }
-            }
-            PatchOp::Set { path, value } if path.starts_with("/data") || path.starts_with("/stringData") => {
-                hide_scalars(value);
-            }
-            PatchOp::Set { .. } | PatchOp::Remove { .. } => {}
-        }
+impl Override {
+    /// Hides what it sets in Secrets, and the values of the chart that are secrets.
+    pub fn hide_secrets(&mut self, marks: &SecretMarks) {
+        self.values = marks.hide_in_text(&self.values);
+        self.patches.iter_mut().filter(|patch| may_change_secret(patch)).for_each(hide_patch);
     }
+}
+
+fn hide_patch(patch: &mut Patch) {
+    match &mut patch.op {
+        PatchOp::Merge { value } => hide_object(value),
+        PatchOp::Set { path, value } => {
+            let segments = path.parse::<FieldPath>().map(|path| path.0);
+            match segments.as_deref() {
+                Ok([]) => hide_object(value),
+                Ok([PathSegment::Key(field), ..]) if !is_data(field) && !is_annotation_path(path) => {
+                    hide_annotation(value);
+                }
+                // Also a path that can't be read: a draft may have one.
+                Ok(_) | Err(_) => hide_scalars(value),
+            }
+        }
+        PatchOp::Remove { .. } => {}
+    }
+}
+
+/// Hides the values of a Secret in what is merged into it.
+fn hide_object(value: &mut Value) {
+    if !value.is_object() {
+        return hide_scalars(value);
+    }
+    for field in ["data", "stringData"] {
+        value.get_mut(field).into_iter().for_each(hide_scalars);
+    }
+    hide_annotation(value);
+}
+
+fn is_data(field: &str) -> bool {
+    matches!(field, "data" | "stringData")
 }
 
 /// Whether a patch selects Secrets; without a kind it selects objects of every kind.
@@ -58,6 +102,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::chart::ChartSource;
     use crate::text::source_file::SourceFile;
 
     #[test]
@@ -77,5 +122,28 @@ mod tests {
         let shown = serde_json::to_string(&spec.with_hidden_secrets()).unwrap();
         assert!(!shown.contains("hunter2") && shown.contains("blue"), "{shown}");
         assert_eq!(shown.matches(HIDDEN_VALUE).count(), 3);
+    }
+
+    #[test]
+    fn secrets_among_the_values_of_a_chart_are_hidden_also_in_overrides() {
+        let text = "password: hunter2\nreplicas: 2\n".to_owned();
+        let chart = ChartSource { values: text.clone(), ..ChartSource::default() };
+        let changed: Override = serde_json::from_value(json!({
+            "id": crate::OverrideId::from_parts(1, 1), "name": "eu", "values": text, "patches": [
+                { "object": { "kind": "Secret" }, "op": "set", "path": "/metadata/annotations",
+                  "value": { "kubectl.kubernetes.io/last-applied-configuration": "hunter2", "a": "b" } },
+            ]
+        }))
+        .unwrap();
+        let spec = WorkloadSpec {
+            source: Source::Chart(chart),
+            overrides: vec![changed],
+            ..WorkloadSpec::default()
+        };
+        let shown = serde_json::to_string(&spec.with_hidden_secrets()).unwrap();
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert_eq!((shown.matches("replicas: 2").count(), shown.matches(HIDDEN_VALUE).count()), (2, 3));
+        let all = serde_json::to_string(&spec.with_marked_secrets(&SecretMarks::Unknown)).unwrap();
+        assert!(!all.contains("replicas: 2"), "{all}");
     }
 }

@@ -1,0 +1,230 @@
+//! Secrets in what users read: shown to those who may write them, and to nobody below them. A viewer reads every address.
+
+use std::collections::BTreeSet;
+
+use axum::http::{Method, StatusCode};
+use domain::role::Role;
+use serde_json::{Value, json};
+
+use crate::roles::RoleUser;
+use crate::test_server::{TestServer, WORKLOADS, new_workload};
+
+/// Where a secret is entered, and the least role that may write it. The secret itself is `canary-` and its name.
+const PLACES: [(&str, Role); 8] = [
+    ("manifest", Role::Editor),
+    ("override", Role::Editor),
+    ("values", Role::Editor),
+    ("override-values", Role::Editor),
+    ("deployment", Role::Editor),
+    ("group", Role::Publisher),
+    ("project", Role::Admin),
+    ("cluster", Role::Admin),
+];
+
+fn canary(place: &str) -> String {
+    format!("canary-{place}-hunter2")
+}
+
+/// The places whose secrets are in a text.
+fn find_canaries(text: &str) -> BTreeSet<&'static str> {
+    PLACES.iter().map(|(place, _)| *place).filter(|place| text.contains(&canary(place))).collect()
+}
+
+async fn succeed(server: &TestServer, method: Method, path: &str, body: &Value) {
+    let headers = if method == Method::PUT { vec![("if-match", "*")] } else { Vec::new() };
+    let answer = server.send_json(method, path, &headers, body).await;
+    assert!(answer.status.is_success(), "{path}: {} {}", answer.status, answer.text);
+}
+
+fn secret_manifest(value: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: web, namespace: apps}}\nstringData: {{password: {value}}}\n"
+    )
+}
+
+fn chart_values(value: &str) -> String {
+    format!("db:\n  password: {value} # of the database\nreplicas: 2\n")
+}
+
+/// Enters a secret in every place. The workload web has it also in its published revision.
+async fn enter_secrets(server: &TestServer) {
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    let group = json!({"name": "edge", "members": ["eu-1"], "lockedValues": chart_values(&canary("group"))});
+    succeed(server, Method::POST, "/api/v1/cluster-groups", &group).await;
+    let project = json!({"lockedValues": format!("mail: {{token: {}}}\n", canary("project"))});
+    succeed(server, Method::PUT, "/api/v1/projects/default", &project).await;
+    let cluster = json!({"values": {"password": canary("cluster")}});
+    succeed(server, Method::PATCH, "/api/v1/clusters/eu-1", &cluster).await;
+
+    let mut web = new_workload("web");
+    let text = format!(
+        "{}---\n{}",
+        web["spec"]["source"]["files"][0]["text"].as_str().unwrap(),
+        secret_manifest(&canary("manifest"))
+    );
+    web["spec"]["source"]["files"][0]["text"] = text.into();
+    succeed(server, Method::POST, WORKLOADS, &web).await;
+    let patch = json!({"object": {"kind": "Secret", "name": "web"}, "op": "set", "path": "/stringData/password",
+        "value": canary("override")});
+    let put = json!({"target": {"clusters": ["eu-1"]}, "patches": [patch]});
+    succeed(server, Method::PUT, &format!("{WORKLOADS}/web/overrides/eu"), &put).await;
+    succeed(server, Method::POST, &format!("{WORKLOADS}/web:publish"), &json!({})).await;
+
+    for (name, place, placement) in [
+        ("chart", "values", json!({"predicates": [{"names": ["eu-1"]}]})),
+        ("deployed", "deployment", json!({"predicates": [{"groups": ["edge"]}]})),
+    ] {
+        let source = json!({"type": "chart", "chart": "local/none", "version": "1.0.0",
+            "values": format!("{}mail: {{token: {}}}\n", chart_values(&canary(place)), canary(place))});
+        let overrides = json!([{"id": domain::OverrideId::from_parts(1, 1), "name": "eu",
+            "target": {"clusters": ["eu-1"]}, "values": chart_values(&canary("override-values"))}]);
+        let spec =
+            json!({"namespace": "apps", "source": source, "placement": placement, "overrides": overrides});
+        succeed(server, Method::POST, WORKLOADS, &json!({"name": name, "spec": spec})).await;
+    }
+}
+
+/// The address with names of what exists.
+fn fill_path(path: &str, workload: &str) -> String {
+    let mut filled = String::new();
+    let mut parts = path.split('{');
+    filled.push_str(parts.next().unwrap());
+    for part in parts {
+        let (parameter, rest) = part.split_once('}').unwrap();
+        filled.push_str(match parameter {
+            "project" | "org" => "default",
+            "workload" => workload,
+            "cluster" | "release" => "eu-1",
+            "group" | "clustergroup" => "edge",
+            "name" => "eu",
+            "revision" => "1",
+            "releaseName" => "deployed",
+            _ => "x",
+        });
+        filled.push_str(rest);
+    }
+    if path.ends_with("/values") || path.ends_with("/manifests") {
+        filled.push_str("?cluster=eu-1");
+    }
+    if path.ends_with("/values") {
+        filled.push_str("&source=true");
+    }
+    filled
+}
+
+/// Everything that a user reads: each address of the API and each query of the console, for each workload.
+async fn read_everything(server: &TestServer, user: &RoleUser) -> Vec<(String, StatusCode, String)> {
+    let mut read = Vec::new();
+    for (method, path, _) in server.app.actions.iter() {
+        // The stream has no end; it contains no values.
+        if method != Method::GET || path == "/api/v1/watch" {
+            continue;
+        }
+        if let Some(name) = path.strip_prefix("/api/fn/") {
+            for subject in ["web", "chart", "deployed", "edge", "eu-1"] {
+                let query = "q=&labels=&group=&order=name&open=&number=1&is_whole=true&chart=&version=";
+                let path = format!("/api/fn/{name}?name={subject}&{query}");
+                let answer = user.call(server, &Method::GET, &path).await;
+                read.push((path, answer.status, answer.text));
+            }
+            continue;
+        }
+        for workload in ["web", "chart", "deployed"] {
+            let path = fill_path(path, workload);
+            let answer = user.send(server, &Method::GET, &path, "").await;
+            read.push((path, answer.status, answer.text));
+        }
+    }
+    read
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_reads_no_secret_at_any_address() {
+    let server = TestServer::start().await;
+    enter_secrets(&server).await;
+    let viewer = RoleUser::create(&server, Role::Viewer).await;
+    let read = read_everything(&server, &viewer).await;
+    for (path, _, text) in &read {
+        assert_eq!(find_canaries(text), BTreeSet::new(), "{path}: {text}");
+    }
+    let succeeded: BTreeSet<&str> = read
+        .iter()
+        .filter(|(_, status, _)| status.is_success())
+        .map(|(path, ..)| path.split('?').next().unwrap())
+        .collect();
+    let of_workloads = [
+        "web",
+        "web/overrides",
+        "web/overrides/eu",
+        "web/revisions",
+        "web/revisions/1",
+        "chart",
+        "chart/values",
+    ];
+    let others = [
+        "/api/v1/projects/default",
+        "/api/v1/cluster-groups",
+        "/api/v1/cluster-groups/edge",
+        "/api/v1/clusters",
+        "/api/v1/clusters/eu-1",
+        "/api/v1/orgs/default/clustergroups/edge/deployments/deployed",
+        "/api/fn/draft_read",
+        "/api/fn/overrides_read",
+        "/api/fn/placement_read",
+        "/api/fn/review_read",
+        "/api/fn/revision_read",
+        "/api/fn/group_read",
+        "/api/fn/project_read",
+        "/api/fn/cluster_values_read",
+    ];
+    let of_workloads = of_workloads.map(|part| format!("{WORKLOADS}/{part}"));
+    for expected in of_workloads.iter().map(String::as_str).chain(others) {
+        assert!(succeeded.contains(expected), "{expected} was not read: {succeeded:#?}");
+    }
+    let (_, _, draft) = read.iter().find(|(path, ..)| *path == format!("{WORKLOADS}/web")).unwrap();
+    assert!(draft.contains("(hidden)") && draft.contains("key: value"), "only secrets are hidden: {draft}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_read_by_the_roles_that_may_write_it() {
+    let server = TestServer::start().await;
+    enter_secrets(&server).await;
+    for role in [Role::Editor, Role::Publisher, Role::Admin] {
+        let user = RoleUser::create(&server, role).await;
+        let mut found = BTreeSet::new();
+        for (_, _, text) in read_everything(&server, &user).await {
+            found.extend(find_canaries(&text));
+        }
+        let expected: BTreeSet<&str> =
+            PLACES.iter().filter(|(_, least)| role >= *least).map(|(place, _)| *place).collect();
+        assert_eq!(found, expected, "{role}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revision_shows_its_secrets_to_nobody() {
+    let server = TestServer::start().await;
+    enter_secrets(&server).await;
+    for path in ["revisions", "revisions/1"] {
+        let answer = server.get(&format!("{WORKLOADS}/web/{path}")).await;
+        assert_eq!((answer.status, find_canaries(&answer.text)), (StatusCode::OK, BTreeSet::new()), "{path}");
+    }
+    let view = server.get(&format!("{WORKLOADS}/web")).await.json();
+    assert_eq!(find_canaries(&view["publishedRevision"].to_string()), BTreeSet::new());
+    assert_eq!(find_canaries(&view["draft"].to_string()), BTreeSet::from(["manifest", "override"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_were_copied_as_a_viewer_reads_them_are_rejected() {
+    let server = TestServer::start().await;
+    enter_secrets(&server).await;
+    let viewer = RoleUser::create(&server, Role::Viewer).await;
+    let path = "/api/v1/projects/default";
+    let shown = viewer.send(&server, &Method::GET, path, "").await.json();
+    let copied = json!({"lockedValues": shown["lockedValues"]});
+    let rejected = server.send_json(Method::PUT, path, &[("if-match", "*")], &copied).await;
+    assert_eq!(rejected.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", rejected.text);
+    assert!(rejected.text.contains("G124") && rejected.text.contains("/mail/token"), "{}", rejected.text);
+    let stored = server.get(path).await;
+    assert_eq!(find_canaries(&stored.text), BTreeSet::from(["project"]));
+}
