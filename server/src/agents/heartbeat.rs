@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use domain::report::Heartbeat;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::AgentApiState;
 use super::authenticate::AgentConnection;

@@ -7,7 +7,7 @@ use hub::{Hub, RevisionComparison};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::input::{Path, Query, RevisionPath};
+use crate::input::{Caller, Path, Query, RevisionPath};
 use crate::problem::ApiError;
 
 /// What the revision is compared with.
