@@ -9,7 +9,7 @@ use source::archive::ChartArchive;
 use super::chart::{RenderWait, unrendered};
 use super::memory::{ManifestsMemory, estimate_memory};
 use super::{ManifestSet, ManifestsQuery, SourceManifests};
-use crate::blocking::{read_stored_archive, run_blocking};
+use crate::blocking::run_blocking;
 use crate::chart::{RenderingFailure, rejected_archive};
 use crate::git::{mismatch, unpinned};
 use crate::{Error, Hub};
@@ -90,11 +90,10 @@ impl Hub {
         let committed_at =
             source.pinned.as_ref().map_or(Timestamp::from_millis(0), |pinned| pinned.committed_at);
         let created_by = source.repository.clone();
-        let read = read_stored_archive(self.get_git_content(digest), move |bytes| {
+        let read = self.read_stored_archive(digest, move |bytes| {
             crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, committed_at)
-        })
-        .await?;
-        let chart = match read {
+        });
+        let chart = match read.await? {
             Ok(chart) => chart,
             Err(finding) => {
                 let failure = RenderingFailure {
@@ -120,7 +119,7 @@ impl Hub {
 
     /// The text of `values.yaml` of a chart in Git; empty without one.
     pub(crate) async fn get_git_default_values(&self, digest: &Digest) -> Result<String, Error> {
-        let read = read_stored_archive(self.get_git_content(digest), |bytes| {
+        let read = self.read_stored_archive(digest, |bytes| {
             ChartArchive::read(&bytes).map(|chart| chart.default_values().to_owned())
         });
         read.await?.map_err(|rejected| rejected_archive(&rejected))
