@@ -1,7 +1,6 @@
 //! Manifests of Git sources: the stored content of the pinned commit, fetched again if it is not stored.
 
 use domain::chart_values::ChartRelease;
-use domain::policy::Policies;
 use domain::remote::{GitContent, RemoteSource};
 use domain::{Digest, Finding, Timestamp, manifest, manifest_work};
 use source::archive::ChartArchive;
@@ -39,7 +38,7 @@ impl Hub {
         match stored.content {
             GitContent::Chart => self.load_git_chart(source, &stored.digest, query, wait).await,
             GitContent::Manifests | GitContent::Kustomize => {
-                self.load_git_files(&stored.digest, &query.spec.policies, wait).await
+                self.load_git_files(&stored.digest, query, wait).await
             }
         }
     }
@@ -47,12 +46,13 @@ impl Hub {
     async fn load_git_files(
         &self,
         digest: &Digest,
-        policies: &Policies,
+        query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
         let bytes = self.get_git_content(digest).await?;
-        let memory = ManifestsMemory::reserve(estimate_memory([bytes.as_slice()].into_iter()), wait).await?;
-        let policies = policies.clone();
+        let needed = estimate_memory([bytes.as_slice()].into_iter()) + query.replaced_bytes();
+        let memory = ManifestsMemory::reserve(needed, wait).await?;
+        let policies = query.spec.policies.clone();
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
             let (files, left_out) = manifest::leave_out_data(serde_json::from_slice(&bytes)?);
             let parsed = manifest::parse(&files);
@@ -71,7 +71,7 @@ impl Hub {
             Ok(SourceManifests {
                 sets: vec![set],
                 findings: empty.into_iter().chain(left_out).chain(ignored).collect(),
-                _memory: memory,
+                memory,
                 ..SourceManifests::default()
             })
         })
