@@ -4,8 +4,8 @@
 //! of them can read a memo while the other computes it: it finds no value and ends in a panic, and the page is never
 //! complete. The tasks of a page that is dropped half-way also find values that no longer exist. Neither happens here.
 //!
-//! Leptos spawns the queries of a page as tasks of their own. They have the turns and the shares of the user who requested the page
-//! ([`PageExecutor`]); otherwise the pages of all users would share those of work in the background.
+//! Leptos spawns the queries of a page as tasks of their own. They have the turns and the shares of the user who requested the page;
+//! otherwise the pages of all users would share those of work in the background.
 //!
 //! A page whose client is gone is not begun. If it has been begun it ends, within the memory that its request reserved, and its text is not
 //! collected any more.
@@ -153,7 +153,8 @@ mod tests {
             let find = || format!("{} {}", current_turn(), RetainedMemory::current().is_some());
             Executor::spawn(async move { sent.send(find()).unwrap() });
             Executor::spawn_local(async move { local.send(find()).unwrap() });
-            format!("{}, {}, {}", find(), of_sent.await.unwrap(), of_local.await.unwrap()).into_response()
+            let found = [find(), of_sent.await.unwrap(), of_local.await.unwrap()];
+            found.join(", ").into_response()
         });
         let request = run_with_memory(reserved.clone(), page);
         let page = run_for_requester("ada".to_owned(), request).await;
