@@ -19,7 +19,7 @@ use tower_sessions::cookie::{Cookie, SameSite};
 use crate::access::refuse_busy;
 use crate::client_address::{client_network, read_client_address};
 use crate::form_error;
-use crate::page_renderer::render_page;
+use crate::page_renderer::{render_page, set_executor};
 use crate::problem::ApiError;
 use crate::response_memory::ResponseMemory;
 use crate::router::{DEFAULT_BODY_BYTES, MAX_BODY_BYTES};
@@ -62,8 +62,10 @@ pub fn is_server_fn(path: &str) -> bool {
 /// The pages' routes with their render mode. Listed once: while Leptos lists them, no query of any page in this process is
 /// started, so that a page that is rendered at the same time would never be complete.
 pub fn list_pages() -> Vec<AxumRouteListing> {
-    static PAGES: LazyLock<Vec<AxumRouteListing>> =
-        LazyLock::new(|| leptos_axum::generate_route_list(app::App));
+    static PAGES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| {
+        set_executor();
+        leptos_axum::generate_route_list(app::App)
+    });
     PAGES.clone()
 }
 

@@ -4,12 +4,16 @@
 //! of them can read a memo while the other computes it: it finds no value and ends in a panic, and the page is never
 //! complete. The tasks of a page that is dropped half-way also find values that no longer exist. Neither happens here.
 //!
+//! Leptos spawns the queries of a page as tasks of their own. They have the turns and the shares of the user who requested the page;
+//! otherwise the pages of all users would share those of work in the background.
+//!
 //! A page whose client is gone is not begun. If it has been begun it ends, within the memory that its request reserved, and its text is not
 //! collected any more.
 
 use std::sync::LazyLock;
 use std::thread::available_parallelism;
 
+use any_spawner::{CustomExecutor, Executor, PinnedFuture, PinnedLocalFuture};
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -22,6 +26,7 @@ use tracing::instrument::{Instrument, WithSubscriber};
 use crate::problem::ApiError;
 use crate::response_memory::ResponseMemory;
 use crate::router::RESPONSE_TIMEOUT;
+use source::request_context::RequestContext;
 use source::retained_memory::RetainedMemory;
 
 /// Threads per processor core: a page that computes for long delays fewer of the others.
@@ -32,6 +37,29 @@ static THREADS: LazyLock<LocalPoolHandle> = LazyLock::new(|| {
     let cores = available_parallelism().map_or(1, usize::from);
     LocalPoolHandle::new(cores * THREADS_PER_CORE)
 });
+
+/// The executor of Leptos: what a task spawns has its user and its memory ([`source::request_context`]).
+struct PageExecutor;
+
+impl CustomExecutor for PageExecutor {
+    fn spawn(&self, task: PinnedFuture<()>) {
+        tokio::spawn(RequestContext::current().run(task));
+    }
+
+    fn spawn_local(&self, task: PinnedLocalFuture<()>) {
+        tokio::task::spawn_local(RequestContext::current().run(task));
+    }
+
+    /// Tokio polls its tasks itself.
+    fn poll_local(&self) {}
+}
+
+/// Sets the executor of Leptos. Leptos sets another one when it lists the pages, if there is none.
+pub fn set_executor() {
+    if Executor::init_custom_executor(PageExecutor).is_err() {
+        tracing::warn!("another executor spawns the queries of pages: they have no turns of their users");
+    }
+}
 
 /// Renders a page in the memory that its request reserved, completely also if its client no longer waits. A page that takes longer than a
 /// response may, or that panics, becomes an error.
@@ -44,7 +72,7 @@ where
 {
     let abandoned = CancellationToken::new();
     let _until_awaited = abandoned.clone().drop_guard();
-    let retained = RetainedMemory::current();
+    let (context, retained) = (RequestContext::current(), RetainedMemory::current());
     let complete = async move {
         let _memory = (memory, retained);
         if abandoned.is_cancelled() {
@@ -54,6 +82,7 @@ where
         let bytes = collect(body, &abandoned).await?;
         Some(Response::from_parts(parts, Body::from(bytes)))
     };
+    let complete = context.run(Box::pin(complete));
     let bounded = timeout(RESPONSE_TIMEOUT, complete).in_current_span().with_current_subscriber();
     match THREADS.spawn_pinned(move || bounded).await {
         Ok(Ok(Some(page))) => page,
@@ -79,13 +108,18 @@ async fn collect(body: Body, abandoned: &CancellationToken) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::thread::{self, ThreadId};
 
     use axum::body::to_bytes;
     use futures::stream;
+    use hub::run_for_requester;
+    use source::requester::current_turn;
+    use source::retained_memory::run_with_memory;
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::console;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_page_and_everything_that_it_spawns_run_on_one_thread() {
@@ -107,6 +141,26 @@ mod tests {
         let page = page.await;
         assert_eq!(page.status(), StatusCode::OK);
         assert_eq!(to_bytes(page.into_body(), 100).await.unwrap(), "rendered");
+    }
+
+    #[tokio::test]
+    async fn p20_what_a_page_spawns_has_the_turns_and_the_memory_of_the_user_who_requested_it() {
+        console::list_pages();
+        let reserved = Arc::new(());
+        let page = render_page(None, || async {
+            let (local, of_local) = oneshot::channel();
+            let (sent, of_sent) = oneshot::channel();
+            let find = || format!("{} {}", current_turn(), RetainedMemory::current().is_some());
+            Executor::spawn(async move { sent.send(find()).unwrap() });
+            Executor::spawn_local(async move { local.send(find()).unwrap() });
+            let found = [find(), of_sent.await.unwrap(), of_local.await.unwrap()];
+            found.join(", ").into_response()
+        });
+        let request = run_with_memory(reserved.clone(), page);
+        let page = run_for_requester("ada".to_owned(), request).await;
+        let text = to_bytes(page.into_body(), 100).await.unwrap();
+        assert_eq!(text, "user ada true, user ada true, user ada true");
+        assert_eq!(Arc::strong_count(&reserved), 1);
     }
 
     #[tokio::test]

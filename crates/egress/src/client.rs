@@ -151,6 +151,11 @@ impl ResponseStream {
         self.response.status()
     }
 
+    /// The URL that responded, after redirects.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// The headers.
     pub fn headers(&self) -> &HeaderMap {
         self.response.headers()

@@ -4,7 +4,7 @@ use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 
-use crate::client::{EgressClient, FetchRequest, FetchResponse};
+use crate::client::{EgressClient, FetchRequest, FetchResponse, ResponseStream};
 use crate::credentials::Credentials;
 use crate::error::{FetchError, FetchErrorKind};
 
@@ -34,25 +34,34 @@ impl<'a> RegistrySession<'a> {
         Self { client, credentials, token: None }
     }
 
-    /// Sends a request. If the registry requires a token, obtains it and repeats the request; the credentials of the request itself
-    /// are not used.
+    /// Sends a request and reads the whole response, as [`Self::open`].
     ///
     /// # Errors
     /// As [`EgressClient::fetch`], also of the token endpoint; the endpoint is at an origin that the credentials are not for.
     pub async fn fetch(&mut self, request: FetchRequest<'_>) -> Result<FetchResponse, FetchError> {
+        self.open(request).await?.read_to_end().await
+    }
+
+    /// Sends a request, and leaves the body of the response to be read part by part. If the registry requires a token, obtains it and
+    /// repeats the request; the credentials of the request itself are not used.
+    ///
+    /// # Errors
+    /// As [`Self::fetch`].
+    pub async fn open(&mut self, request: FetchRequest<'_>) -> Result<ResponseStream, FetchError> {
         let first =
-            self.client.fetch(FetchRequest { credentials: self.token.as_ref(), ..request.clone() }).await?;
-        if first.status != StatusCode::UNAUTHORIZED {
+            self.client.open(FetchRequest { credentials: self.token.as_ref(), ..request.clone() }).await?;
+        if first.status() != StatusCode::UNAUTHORIZED {
             return Ok(first);
         }
-        match Challenge::parse(&first.headers) {
+        match Challenge::parse(first.headers()) {
             Some(Challenge::Bearer(challenge)) => {
-                self.token = Some(self.fetch_token(&first, &challenge, &request).await?)
+                let unauthorized = first.read_to_end().await?;
+                self.token = Some(self.fetch_token(&unauthorized, &challenge, &request).await?);
             }
             Some(Challenge::Basic) if self.credentials.is_some() => self.token = self.credentials.cloned(),
             _ => return Ok(first),
         }
-        self.client.fetch(FetchRequest { credentials: self.token.as_ref(), ..request }).await
+        self.client.open(FetchRequest { credentials: self.token.as_ref(), ..request }).await
     }
 
     /// A token from the endpoint that the challenge names, for the origin of the request.

@@ -1,11 +1,12 @@
 //! Runs work that needs much CPU off the async threads.
 
-use source::archive::{self, MAX_ARCHIVE_BYTES};
-use source::memory_budget::MemoryReservation;
+use domain::Digest;
+use source::archive;
+use source::client_shares::ClientReservation;
 use source::retained_memory::RetainedMemory;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::Error;
+use crate::{Error, Hub};
 
 /// Runs `work` on a thread for blocking work. Parsing and rendering belong there: the text of a draft is untrusted and
 /// may be expensive. It goes on although its request is gone, and has the memory of the request until then.
@@ -33,22 +34,31 @@ pub(crate) async fn read_archive<T: Send + 'static>(
     read_within(memory, archive, read).await
 }
 
-/// The same for a stored archive, which is loaded once the memory for the largest one is free.
-///
-/// # Errors
-/// As [`read_archive`], and those of `load`.
-pub(crate) async fn read_stored_archive<T: Send + 'static>(
-    load: impl Future<Output = Result<Vec<u8>, Error>>,
-    read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
-) -> Result<T, Error> {
-    let mut memory = archive::reserve_memory(MAX_ARCHIVE_BYTES).await?;
-    let archive = load.await?;
-    memory.shrink_to(archive::max_memory(archive.len()));
-    read_within(memory, archive, read).await
+impl Hub {
+    /// The same for a stored archive, which is measured first and loaded once the memory for it is free. No connection of the database waits
+    /// for that.
+    ///
+    /// # Errors
+    /// As [`read_archive`]; the archive is missing, which retention never causes.
+    pub(crate) async fn read_stored_archive<T: Send + 'static>(
+        &self,
+        digest: &Digest,
+        read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
+        let mut tx = self.read().await?;
+        let size = store::artifact::measure(&mut tx, digest).await?.ok_or_else(missing)?;
+        drop(tx);
+        let memory = archive::reserve_memory(size).await?;
+        let mut tx = self.read().await?;
+        let archive = store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?;
+        drop(tx);
+        read_within(memory, archive, read).await
+    }
 }
 
 async fn read_within<T: Send + 'static>(
-    memory: MemoryReservation,
+    memory: ClientReservation,
     archive: Vec<u8>,
     read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
 ) -> Result<T, Error> {
@@ -74,10 +84,12 @@ mod tests {
     use std::sync::{Arc, mpsc};
     use std::time::Duration;
 
+    use source::client_shares::ARCHIVES_OF_USERS;
     use source::retained_memory::run_with_memory;
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::{Clock, HubConfig, run_for_requester};
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn other_tasks_of_the_thread_run_while_it_parses() {
@@ -92,6 +104,23 @@ mod tests {
     #[tokio::test]
     async fn a_runtime_with_one_thread_runs_it_like_other_code() {
         assert_eq!(run_blocking_in_place(|| 1), 1);
+    }
+
+    #[tokio::test]
+    async fn p20_a_small_stored_chart_is_read_beside_large_ones_of_its_user_and_needs_its_own_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let archive = vec![7; 1 << 10];
+        let digest = Digest::compute(&archive);
+        let mut tx = hub.write().await.unwrap();
+        store::artifact::put(&mut tx, &digest, &archive, hub.clock().now()).await.unwrap();
+        tx.commit().await.unwrap();
+        let read = Box::pin(hub.read_stored_archive(&digest, |archive| archive.len()));
+        let share = ARCHIVES_OF_USERS.share_bytes();
+        let large = ARCHIVES_OF_USERS.reserve("user rita".to_owned(), share - (2 << 20)).await.unwrap();
+        assert_eq!(run_for_requester("rita".to_owned(), read).await.unwrap(), 1 << 10);
+        drop(large);
     }
 
     #[tokio::test]

@@ -20,6 +20,7 @@ mod heartbeat;
 mod helm_release;
 mod preview;
 mod register;
+mod size;
 mod view;
 
 pub use preview::ClusterEditPreview;

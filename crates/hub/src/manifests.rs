@@ -27,7 +27,7 @@ mod generated;
 mod git;
 mod memory;
 
-use memory::{ManifestsMemory, estimate_memory};
+use memory::{ManifestsMemory, estimate_files};
 
 pub(crate) use chart::{RenderWait, unrendered};
 pub(crate) use memory::estimate_compared;
@@ -48,7 +48,7 @@ pub(crate) struct SourceManifests {
     /// The versions of Helm that rendered the sets.
     helm_versions: BTreeSet<String>,
     /// What is reserved for them.
-    _memory: ManifestsMemory,
+    memory: ManifestsMemory,
 }
 
 /// Manifests that some clusters have in common.
@@ -73,6 +73,19 @@ impl SourceManifests {
     pub fn parse_files(source: &Source) -> Self {
         let set = ManifestSet { parsed: manifest::parse(source.files()), inputs: None };
         Self { sets: vec![set], ..Self::default() }
+    }
+
+    /// The same with memory for the source that they are compared with, where they have none: nothing was rendered. Otherwise it is
+    /// reserved together with theirs, so that no request has a part of the memory and waits for the rest.
+    ///
+    /// # Errors
+    /// Others use the memory for longer than a request waits.
+    pub async fn reserve_replaced(self, replaced: Option<&Source>, wait: RenderWait) -> Result<Self, Error> {
+        let needed = replaced.map_or(0, estimate_files);
+        if needed == 0 || self.memory.is_reserved() {
+            return Ok(self);
+        }
+        Ok(Self { memory: ManifestsMemory::reserve(needed, wait).await?, ..self })
     }
 
     /// The set that pages count and locate: that of the first cluster; empty if nothing is rendered.
@@ -171,6 +184,15 @@ pub(crate) struct ManifestsQuery<'a> {
     pub targets: &'a [String],
     /// What the clusters have of the workload.
     pub installed: &'a InstalledReleases,
+    /// The published source that is compared with this one while its manifests exist; `None` if nothing is compared.
+    pub replaced: Option<&'a Source>,
+}
+
+impl ManifestsQuery<'_> {
+    /// What the manifests of the replaced source need, in bytes.
+    fn replaced_bytes(&self) -> u64 {
+        self.replaced.map_or(0, estimate_files)
+    }
 }
 
 impl Hub {
@@ -180,16 +202,22 @@ impl Hub {
         query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
+        let manifests = Box::pin(self.load_source_manifests(query, wait)).await?;
+        manifests.reserve_replaced(query.replaced, wait).await
+    }
+
+    async fn load_source_manifests(
+        &self,
+        query: ManifestsQuery<'_>,
+        wait: RenderWait,
+    ) -> Result<SourceManifests, Error> {
         match &query.spec.source {
             source @ Source::Yaml { .. } => {
-                let texts = source.files().iter().map(|file| file.text.as_bytes());
-                let memory = ManifestsMemory::reserve(estimate_memory(texts), wait).await?;
+                let needed = estimate_files(source) + query.replaced_bytes();
+                let memory = ManifestsMemory::reserve(needed, wait).await?;
                 let source = source.clone();
-                run_blocking(move || SourceManifests {
-                    _memory: memory,
-                    ..SourceManifests::parse_files(&source)
-                })
-                .await
+                run_blocking(move || SourceManifests { memory, ..SourceManifests::parse_files(&source) })
+                    .await
             }
             Source::Chart(source) => {
                 let release = ChartRelease {

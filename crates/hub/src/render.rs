@@ -106,6 +106,7 @@ impl RevisionRendering {
             clusters,
             targets: &self.names,
             installed: &self.installed,
+            replaced: None,
         };
         let requester = self.find_requester(hub).await?;
         let load = Box::pin(hub.load_manifests(query, RenderWait::Placer(self.revision.workload)));

@@ -19,7 +19,9 @@ pub use ignore_rules::{HELM_IGNORE, IgnoreRules};
 pub use metadata::ChartMetadata;
 use subcharts::PackedSubcharts;
 
-use crate::memory_budget::{ARCHIVES, MemoryExhausted, MemoryReservation};
+use crate::client_shares::{ARCHIVES_OF_USERS, ClientReservation};
+use crate::memory_budget::MemoryExhausted;
+use crate::requester::current_turn;
 
 /// Largest packed chart, in bytes: what a request may contain.
 pub const MAX_ARCHIVE_BYTES: usize = 12 << 20;
@@ -68,17 +70,14 @@ fn reject(entry: &str, reason: impl Into<String>) -> ArchiveRejected {
     ArchiveRejected { entry: shown, reason: reason.into(), hint: PACK_HINT }
 }
 
-/// Reserves the most memory that reading an archive of this many bytes needs. Hold it as long as the archive or its content is in memory.
+/// Reserves the most memory that reading an archive of this many bytes needs, in the share of the user of this task. Hold it as long as the
+/// archive or its content is in memory.
 ///
 /// # Errors
 /// Others use it for longer than a request waits.
-pub async fn reserve_memory(packed: usize) -> Result<MemoryReservation, MemoryExhausted> {
-    ARCHIVES.reserve(max_memory(packed)).await
-}
-
-/// The most memory that reading an archive of this many bytes needs.
-pub fn max_memory(packed: usize) -> u64 {
-    Budget::new(packed as u64).max_memory()
+pub async fn reserve_memory(packed: usize) -> Result<ClientReservation, MemoryExhausted> {
+    let needed = Budget::new(packed as u64).max_memory();
+    ARCHIVES_OF_USERS.reserve_in_full(current_turn(), needed).await
 }
 
 /// A chart in memory.

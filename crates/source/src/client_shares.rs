@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::memory_budget::{
-    AGENT_MESSAGES, AGENT_RESPONSES, ARRIVING_BODIES, CHART_INDEXES, GIT_PACKS, MemoryBudget,
+    AGENT_MESSAGES, AGENT_RESPONSES, ARCHIVES, ARRIVING_BODIES, CHART_INDEXES, GIT_PACKS, MemoryBudget,
     MemoryExhausted, MemoryReservation, PARSED_MANIFESTS, PUBLIC_BODIES, RECEIVED_FILES, REQUEST_BODIES,
     REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES, USUAL_BODIES,
 };
@@ -42,6 +42,9 @@ pub static UNKNOWN_RESPONSES_TO_USERS: ClientShares =
 /// Large responses to each agent.
 pub static RESPONSES_TO_AGENTS: ClientShares =
     ClientShares::new(&AGENT_RESPONSES, "responses to your cluster");
+/// Charts and archives of artifacts that are unpacked for each user.
+pub static ARCHIVES_OF_USERS: ClientShares =
+    ClientShares::new(&ARCHIVES, "packed charts that your requests read");
 /// Files that are received for each user, and those that nobody requested.
 pub static FILES_OF_USERS: ClientShares =
     ClientShares::new(&RECEIVED_FILES, "files that your requests receive from other servers");

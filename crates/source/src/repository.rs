@@ -14,6 +14,7 @@ use egress::{Credentials, EgressClient, EgressOptions, EgressPolicy, MinimumRate
 
 use crate::RemoteAccess;
 use crate::archive::{self, ChartArchive, ChartMetadata};
+use crate::client_shares::ClientReservation;
 
 mod artifact;
 mod error;
@@ -49,10 +50,12 @@ pub struct ChartRequest<'a> {
 }
 
 /// A fetched chart.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct FetchedChart {
     /// The packed chart.
     pub archive: Vec<u8>,
+    /// The memory that is reserved for it: retain it as long as the packed chart is in memory.
+    pub received: ClientReservation,
     /// Its digest.
     pub digest: Digest,
     /// Whether the repository publishes this digest. If not, only TLS protects the content.
@@ -160,6 +163,8 @@ impl RepositoryClient {
 /// A response that is said to be a chart.
 struct FetchedArchive {
     archive: Vec<u8>,
+    /// The memory that is reserved for it.
+    received: ClientReservation,
     /// Where it is from, for messages.
     origin: String,
     /// The digest that the repository publishes for it.
@@ -168,15 +173,16 @@ struct FetchedArchive {
 
 impl FetchedArchive {
     async fn check(self, request: ChartRequest<'_>) -> Result<FetchedChart, RepositoryError> {
-        let Self { archive, origin, published } = self;
+        let Self { archive, received, origin, published } = self;
         let memory = archive::reserve_memory(archive.len()).await?;
         let read = tokio::task::spawn_blocking(move || {
             let digest = Digest::compute(&archive);
             let metadata = ChartArchive::read(&archive).map(|chart| chart.metadata().clone());
             drop(memory);
-            (archive, digest, metadata)
+            (archive, received, digest, metadata)
         });
-        let (archive, digest, metadata) = read.await.map_err(|error| RepositoryError::from_task(&error))?;
+        let (archive, received, digest, metadata) =
+            read.await.map_err(|error| RepositoryError::from_task(&error))?;
         let claims =
             [("the repository publishes", published.as_ref()), ("was fetched before", request.expected)];
         for (claim, expected) in claims {
@@ -203,7 +209,7 @@ impl FetchedArchive {
                 "The repository names another file than it should. Tell its maintainers.",
             ));
         }
-        Ok(FetchedChart { archive, digest, is_digest_published: published.is_some(), metadata })
+        Ok(FetchedChart { archive, received, digest, is_digest_published: published.is_some(), metadata })
     }
 }
 

@@ -5,16 +5,32 @@
 //! threads.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Weak};
 
 tokio::task_local! {
-    static RETAINED: RetainedMemory;
+    static CURRENT: CurrentMemory;
+}
+
+/// What a task has of the reservations of its request.
+#[derive(Clone)]
+enum CurrentMemory {
+    /// It is the task of the request, or part of it.
+    Retained(RetainedMemory),
+    /// It was spawned by the request, and may go on longer.
+    Referenced(MemoryReference),
 }
 
 /// The reservations of a request. Clones share them, and they end with the last one.
 #[derive(Clone)]
 pub struct RetainedMemory {
-    _reservations: Arc<Reservations>,
+    reservations: Arc<Reservations>,
+}
+
+/// Refers to the reservations of a request, and does not retain them.
+#[derive(Clone)]
+pub struct MemoryReference {
+    reservations: Weak<Reservations>,
 }
 
 struct Reservations {
@@ -23,16 +39,39 @@ struct Reservations {
 }
 
 impl RetainedMemory {
-    /// That of the request on which this task works; `None` if it has reserved nothing.
+    /// That of the request on which this task works; `None` if it has reserved nothing, or has ended.
     pub fn current() -> Option<Self> {
-        RETAINED.try_with(Clone::clone).ok()
+        match CURRENT.try_with(Clone::clone).ok()? {
+            CurrentMemory::Retained(memory) => Some(memory),
+            CurrentMemory::Referenced(reference) => {
+                Some(Self { reservations: reference.reservations.upgrade()? })
+            }
+        }
+    }
+
+    /// A reference to them.
+    pub fn to_reference(&self) -> MemoryReference {
+        MemoryReference { reservations: Arc::downgrade(&self.reservations) }
+    }
+}
+
+impl fmt::Debug for MemoryReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryReference").finish_non_exhaustive()
     }
 }
 
 /// Runs a request with this reservation, and those that it has already.
 pub async fn run_with_memory<F: Future>(memory: impl Any + Send + Sync, request: F) -> F::Output {
     let reservations = Reservations { _memory: Box::new(memory), _outer: RetainedMemory::current() };
-    RETAINED.scope(RetainedMemory { _reservations: Arc::new(reservations) }, request).await
+    let memory = RetainedMemory { reservations: Arc::new(reservations) };
+    CURRENT.scope(CurrentMemory::Retained(memory), request).await
+}
+
+/// Runs a task that a request has spawned: what it starts on threads for blocking work retains the reservations of the request, if they still
+/// exist.
+pub async fn run_with_reference<F: Future>(reference: MemoryReference, task: F) -> F::Output {
+    CURRENT.scope(CurrentMemory::Referenced(reference), task).await
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use source::RemoteAccess;
 use source::memory_budget::{CHART_INDEXES, RECEIVED_FILES};
-use source::repository::{Repository, RepositoryClient, RepositoryErrorKind, RepositoryOptions};
+use source::repository::{
+    ChartRequest, Repository, RepositoryClient, RepositoryErrorKind, RepositoryOptions,
+};
 use testkit::{HttpResponse, HttpServer};
 use tokio::sync::Mutex;
 
@@ -61,4 +64,47 @@ async fn p19_indexes_that_need_the_whole_budget_are_parsed_one_after_the_other()
     }
     drop(others);
     assert_eq!((CHART_INDEXES.free_bytes(), RECEIVED_FILES.free_bytes()), (all, all_received));
+}
+
+#[tokio::test]
+async fn p19_an_archive_of_a_registry_arrives_only_with_memory_for_it_and_without_its_manifest() {
+    let _alone = WHOLE_BUDGET.lock().await;
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let manifest = json!({
+        "config": {"mediaType": "application/vnd.cncf.helm.config.v1+json", "digest": digest, "size": 2},
+        "layers": [{
+            "mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+            "digest": digest,
+            "size": 8 << 20,
+        }],
+        "annotations": {"note": "x".repeat(3 << 20)},
+    });
+    let manifest = manifest.to_string();
+    let server = HttpServer::start(move |_, request| {
+        if request.path.contains("/manifests/") {
+            HttpResponse::ok(manifest.clone())
+        } else {
+            HttpResponse::slow().with_header("content-length", (8 << 20).to_string())
+        }
+    })
+    .await;
+    let repository = repository(&format!("oci://{}/charts", server.host()));
+    let client = RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap();
+    let all = RECEIVED_FILES.free_bytes();
+    let fetching = tokio::spawn(async move {
+        let request = ChartRequest { name: "web", version: "1.0.0", expected: None };
+        client.fetch_chart(&repository, request).await.map(drop)
+    });
+    let arrives = async {
+        let is_requested = || server.paths().iter().any(|path| path.contains("/blobs/"));
+        while !is_requested() || RECEIVED_FILES.free_bytes() == all {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), arrives).await.expect("the archive arrives");
+    // One step of the archive, and nothing of the manifest.
+    assert!(RECEIVED_FILES.free_bytes() >= all - (1 << 20), "{} of {all}", RECEIVED_FILES.free_bytes());
+    fetching.abort();
+    assert!(fetching.await.unwrap_err().is_cancelled());
+    assert_eq!(RECEIVED_FILES.free_bytes(), all);
 }

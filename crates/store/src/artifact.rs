@@ -40,6 +40,16 @@ pub async fn get(tx: &mut Tx, digest: &Digest) -> Result<Option<Vec<u8>>, Error>
     decode_row(row, "artifact", |row| row.bytes("body"))
 }
 
+/// How many bytes with this digest are stored, or a few more: what their encryption adds is counted. `None` if there are none.
+pub async fn measure(tx: &mut Tx, digest: &Digest) -> Result<Option<usize>, Error> {
+    let row = sql("SELECT digest, OCTET_LENGTH(body) AS bytes FROM artifact WHERE digest = $1")
+        .bind_text(digest)
+        .fetch_optional(tx)
+        .await?;
+    let bytes = decode_row(row, "artifact", |row| row.int("bytes"))?;
+    Ok(bytes.map(|bytes| usize::try_from(bytes).unwrap_or_default()))
+}
+
 /// Whether bytes with this digest exist.
 pub async fn exists(tx: &mut Tx, digest: &Digest) -> Result<bool, Error> {
     let count =

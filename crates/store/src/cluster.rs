@@ -148,6 +148,14 @@ pub async fn list_all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
     decode_rows(&rows, "cluster", read_row)
 }
 
+/// The bytes of the labels, annotations, values and taints that are stored of all clusters besides this one.
+pub async fn measure_others(tx: &mut Tx, id: ClusterId) -> Result<i64, Error> {
+    let select = "SELECT COALESCE(SUM(OCTET_LENGTH(labels) + OCTET_LENGTH(annotations) \
+                  + OCTET_LENGTH(template_values) + OCTET_LENGTH(taints)), 0) AS bytes \
+                  FROM cluster WHERE id <> $1";
+    sql(select).bind_text(id).fetch_number(tx).await
+}
+
 /// Those of these names that belong to clusters.
 pub async fn filter_existing_names(tx: &mut Tx, names: &[String]) -> Result<BTreeSet<String>, Error> {
     let mut found = BTreeSet::new();

@@ -335,7 +335,7 @@ pub fn check_values(values: &Map<String, Value>) -> Vec<Finding> {
     too_large.into_iter().chain(hidden).collect()
 }
 
-/// The largest annotations, and the largest values, of one cluster.
+/// The largest labels, the largest annotations, and the largest values, of one cluster.
 pub const MAX_CLUSTER_DATA_BYTES: usize = 32 * 1024;
 
 fn too_large(what: &str, bytes: usize) -> Finding {
@@ -344,11 +344,16 @@ fn too_large(what: &str, bytes: usize) -> Finding {
     Finding::error("G111", message, "Keep only what templates use.")
 }
 
-/// Checks labels that a user enters (G215).
+/// Checks labels that a user enters (G111, G215).
 pub fn check_labels(labels: &Labels) -> Vec<Finding> {
     let bad_key = labels.keys().filter(|key| !labels::is_label_key(key)).map(|key| (key, "key"));
     let bad_value =
         labels.values().filter(|value| !labels::is_label_value(value)).map(|value| (value, "value"));
+    let bytes: usize = labels.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let too_large = (bytes > MAX_CLUSTER_DATA_BYTES).then(|| {
+        let message = format!("The labels have {bytes} bytes; the limit is {MAX_CLUSTER_DATA_BYTES}.");
+        Finding::error("G111", message, "Keep only those that selectors use.")
+    });
     bad_key
         .chain(bad_value)
         .map(|(text, what)| {
@@ -362,6 +367,7 @@ pub fn check_labels(labels: &Labels) -> Vec<Finding> {
                 "Start and end it with a letter or digit.",
             )
         })
+        .chain(too_large)
         .collect()
 }
 

@@ -13,6 +13,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use source::repository::{ChartRequest, RepositoryError, RepositoryErrorKind, RepositoryVersion};
+use source::retained_memory::run_with_memory;
 use store::chart_repository::ChartRepositoryRow;
 
 use super::rendering::RenderingFailure;
@@ -181,15 +182,15 @@ async fn fetch(
     let is_awaited = || hub.chart_fetcher().is_awaited(key);
     let reading = Box::pin(client.fetch_chart(&repository, request));
     let queue = &hub.fetch_queues().charts;
-    let archive = match run_while_needed(queue, &fetch_key(&row.url), is_awaited, reading).await {
-        Some(Ok(fetched)) => fetched.archive,
+    let (archive, received) = match run_while_needed(queue, &fetch_key(&row.url), is_awaited, reading).await {
+        Some(Ok(fetched)) => (fetched.archive, fetched.received),
         Some(Err(error)) => return Ok(Err(to_failure(error, key))),
         None => {
             return Ok(Err(RenderingFailure::retried(describe_ended(&row.url), "It is tried again.")));
         }
     };
     drop(place);
-    store_fetched(hub, row, archive).await
+    run_with_memory(received, store_fetched(hub, row, archive)).await
 }
 
 /// The chart, if it was fetched for another user meanwhile.

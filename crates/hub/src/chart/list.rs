@@ -5,7 +5,6 @@ use domain::chart_repository::parse_version;
 use source::archive::ChartArchive;
 
 use super::upload::rejected_archive;
-use crate::blocking::read_stored_archive;
 use crate::manifests::RenderWait;
 use crate::{Error, Hub};
 
@@ -46,7 +45,7 @@ impl Hub {
             Err(_) => return Err(not_found()),
         };
         let digest = chart.digest.clone();
-        let read = read_stored_archive(self.load_archive(&digest), move |archive| {
+        let read = self.read_stored_archive(&digest, move |archive| {
             ChartArchive::read(&archive).map(|archive| ChartDetails {
                 default_values: archive.default_values().to_owned(),
                 readme: archive.readme().unwrap_or_default().to_owned(),

@@ -20,6 +20,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, SchemaViolation};
+use source::request_context::RequestContext;
 use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
 use tokio_util::task::AbortOnDropHandle;
@@ -213,7 +214,8 @@ impl Hub {
         let position = renderer.queue.enqueue(key)?;
         let id = renderer.last_id.fetch_add(1, Relaxed);
         let entry = RequestedEntry { hub: self.clone(), inputs: digest.clone(), id };
-        let rendering = render_in_turn(entry, inputs.clone(), position).boxed().shared();
+        let rendering = render_in_turn(entry, inputs.clone(), position, RequestContext::current());
+        let rendering = rendering.boxed().shared();
         if let Some(weak) = rendering.downgrade() {
             requested.insert(digest.clone(), RequestedRendering { id, rendering: weak });
         }
@@ -222,16 +224,19 @@ impl Hub {
 }
 
 /// Renders in a task of its own, so that each goes on whatever else its requesters await; dropped, it ends the task and with it the process.
+/// `context` is that of the first of them: the chart is read in the share of its user.
 async fn render_in_turn(
     entry: RequestedEntry,
     inputs: ChartInputs,
     position: QueuePosition,
+    context: RequestContext,
 ) -> Result<ChartRendering, RenderingFailure> {
-    let task = AbortOnDropHandle::new(tokio::spawn(async move {
+    let rendering = Box::pin(async move {
         let _place = position.wait().await;
         entry.hub.chart_renderer().started.fetch_add(1, Relaxed);
         render(&entry.hub, &entry.inputs, inputs).await
-    }));
+    });
+    let task = AbortOnDropHandle::new(tokio::spawn(context.run(rendering)));
     task.await.unwrap_or_else(|error| {
         tracing::error!(%error, "a rendering ended unexpectedly");
         Err(RenderingFailure::retried(

@@ -19,7 +19,6 @@ use source::unknown_values::KnownValues;
 
 use super::rendering::{RenderingFailure, failure_findings, too_many_renderings};
 use super::upload::rejected_archive;
-use crate::blocking::read_stored_archive;
 use crate::manifests::RenderWait;
 use crate::placement::{PlacementInputs, load_placement_inputs};
 use crate::{Error, Hub};
@@ -178,7 +177,7 @@ impl Hub {
         if let Some(known) = cache.lock().get(digest) {
             return Ok(known.clone());
         }
-        let read = read_stored_archive(self.load_archive(digest), |archive| {
+        let read = self.read_stored_archive(digest, |archive| {
             ChartArchive::read(&archive).map(|chart| KnownValues::read(&chart))
         });
         let known = Arc::new(read.await?.map_err(|rejected| rejected_archive(&rejected))?);

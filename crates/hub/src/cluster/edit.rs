@@ -10,6 +10,7 @@ use domain::labels::Labels;
 use domain::request::ClusterPatch;
 
 use super::ClusterChange;
+use super::size::check_all_clusters;
 use crate::group::check_label_change;
 use crate::{Actor, Error, Hub};
 
@@ -53,6 +54,7 @@ pub(super) async fn check_edit(
     findings.extend(check_annotations(&after.annotations));
     findings.extend(check_values(&after.values));
     findings.extend(check_taints(&after.taints));
+    findings.extend(check_all_clusters(tx, before, after).await?);
     if after.labels != before.labels {
         findings.extend(check_label_change(tx, before, after).await?);
     }

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use domain::Finding;
 use source::git::ArtifactFiles;
 use source::repository::{Repository, RepositoryError, RepositoryErrorKind, RepositoryOptions};
+use source::retained_memory::run_with_memory;
 
 use super::fetch::{PathsRead, read_paths};
 use super::{read_refs, rejected, waiting};
@@ -53,12 +54,13 @@ impl Hub {
             Ok(repository) => repository,
             Err(failure) => return Ok(Err(failure)),
         };
-        let artifact: ArtifactFiles = match client.fetch_artifact(&repository, digest).await {
-            Ok(fetched) => fetched.into(),
+        let (fetched, memory) = match client.fetch_artifact(&repository, digest).await {
+            Ok(fetched) => fetched,
             Err(error) => return Ok(Err(to_failure(error))),
         };
+        let artifact = ArtifactFiles::from(fetched);
         let (details, archive) = (artifact.details().clone(), artifact.archive().to_string());
-        let mut read = read_paths(artifact, paths).await?;
+        let mut read = run_with_memory(memory, read_paths(artifact, paths)).await?;
         for snapshot in read.iter_mut().filter_map(|(_, snapshot)| snapshot.as_mut().ok()) {
             snapshot.tree.clone_from(&archive);
         }

@@ -248,7 +248,8 @@ impl Hub {
         }
         drop(tx);
         let policies = query.spec.policies.clone();
-        let needed = estimate_memory(rendered.iter().map(|files| files.bytes.as_slice()));
+        let of_rendered = estimate_memory(rendered.iter().map(|files| files.bytes.as_slice()));
+        let needed = of_rendered + query.replaced_bytes();
         let memory = ManifestsMemory::reserve(needed, wait).await?;
         let parse = move || rendered.into_iter().map(|files| files.parse(&policies)).collect();
         let parsed: Result<Vec<ParsedRendering>, serde_json::Error> = run_blocking(parse).await?;
@@ -275,7 +276,7 @@ impl Hub {
             by_cluster,
             findings,
             helm_versions,
-            _memory: memory,
+            memory,
             ..SourceManifests::default()
         })
     }

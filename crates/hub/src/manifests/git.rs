@@ -1,7 +1,6 @@
 //! Manifests of Git sources: the stored content of the pinned commit, fetched again if it is not stored.
 
 use domain::chart_values::ChartRelease;
-use domain::policy::Policies;
 use domain::remote::{GitContent, RemoteSource};
 use domain::{Digest, Finding, Timestamp, manifest, manifest_work};
 use source::archive::ChartArchive;
@@ -9,7 +8,7 @@ use source::archive::ChartArchive;
 use super::chart::{RenderWait, unrendered};
 use super::memory::{ManifestsMemory, estimate_memory};
 use super::{ManifestSet, ManifestsQuery, SourceManifests};
-use crate::blocking::{read_stored_archive, run_blocking};
+use crate::blocking::run_blocking;
 use crate::chart::{RenderingFailure, rejected_archive};
 use crate::git::{mismatch, unpinned};
 use crate::{Error, Hub};
@@ -39,7 +38,7 @@ impl Hub {
         match stored.content {
             GitContent::Chart => self.load_git_chart(source, &stored.digest, query, wait).await,
             GitContent::Manifests | GitContent::Kustomize => {
-                self.load_git_files(&stored.digest, &query.spec.policies, wait).await
+                self.load_git_files(&stored.digest, query, wait).await
             }
         }
     }
@@ -47,12 +46,13 @@ impl Hub {
     async fn load_git_files(
         &self,
         digest: &Digest,
-        policies: &Policies,
+        query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
         let bytes = self.get_git_content(digest).await?;
-        let memory = ManifestsMemory::reserve(estimate_memory([bytes.as_slice()].into_iter()), wait).await?;
-        let policies = policies.clone();
+        let needed = estimate_memory([bytes.as_slice()].into_iter()) + query.replaced_bytes();
+        let memory = ManifestsMemory::reserve(needed, wait).await?;
+        let policies = query.spec.policies.clone();
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
             let (files, left_out) = manifest::leave_out_data(serde_json::from_slice(&bytes)?);
             let parsed = manifest::parse(&files);
@@ -71,7 +71,7 @@ impl Hub {
             Ok(SourceManifests {
                 sets: vec![set],
                 findings: empty.into_iter().chain(left_out).chain(ignored).collect(),
-                _memory: memory,
+                memory,
                 ..SourceManifests::default()
             })
         })
@@ -90,11 +90,10 @@ impl Hub {
         let committed_at =
             source.pinned.as_ref().map_or(Timestamp::from_millis(0), |pinned| pinned.committed_at);
         let created_by = source.repository.clone();
-        let read = read_stored_archive(self.get_git_content(digest), move |bytes| {
+        let read = self.read_stored_archive(digest, move |bytes| {
             crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, committed_at)
-        })
-        .await?;
-        let chart = match read {
+        });
+        let chart = match read.await? {
             Ok(chart) => chart,
             Err(finding) => {
                 let failure = RenderingFailure {
@@ -120,7 +119,7 @@ impl Hub {
 
     /// The text of `values.yaml` of a chart in Git; empty without one.
     pub(crate) async fn get_git_default_values(&self, digest: &Digest) -> Result<String, Error> {
-        let read = read_stored_archive(self.get_git_content(digest), |bytes| {
+        let read = self.read_stored_archive(digest, |bytes| {
             ChartArchive::read(&bytes).map(|chart| chart.default_values().to_owned())
         });
         read.await?.map_err(|rejected| rejected_archive(&rejected))

@@ -22,7 +22,7 @@ const COMPARED_BYTES: u64 = 4 << 20;
 /// Memory that is reserved for as long as manifests exist; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ManifestsMemory {
-    _reserved: Option<Arc<ClientReservation>>,
+    reserved: Option<Arc<ClientReservation>>,
 }
 
 impl ManifestsMemory {
@@ -32,7 +32,12 @@ impl ManifestsMemory {
     /// Others use the memory for longer than a request waits.
     pub async fn reserve(needed: u64, wait: RenderWait) -> Result<Self, Error> {
         let reserved = MANIFESTS_OF_USERS.reserve_in_full(wait.turn(), needed).await?;
-        Ok(Self { _reserved: Some(Arc::new(reserved)) })
+        Ok(Self { reserved: Some(Arc::new(reserved)) })
+    }
+
+    /// Whether there is any.
+    pub fn is_reserved(&self) -> bool {
+        self.reserved.is_some()
     }
 }
 
@@ -47,22 +52,27 @@ pub(super) fn estimate_memory<'a>(texts: impl Iterator<Item = &'a [u8]>) -> u64 
     texts.map(of_text).sum()
 }
 
+/// What the manifests of files need at most; nothing for those of a chart or a commit, which are not in the source.
+pub(super) fn estimate_files(source: &Source) -> u64 {
+    estimate_memory(source.files().iter().map(|file| file.text.as_bytes()))
+}
+
 /// What the objects of a source need while they are compared with others, about: what a chart or a commit has is not known before.
 pub(crate) fn estimate_compared(source: &Source) -> u64 {
     match source {
-        Source::Yaml { files } => estimate_memory(files.iter().map(|file| file.text.as_bytes())),
+        Source::Yaml { .. } => estimate_files(source),
         Source::Chart(_) | Source::Git(_) | Source::Oci(_) => COMPARED_BYTES,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::workload::{SourceFile, WorkloadSpec};
+    use domain::workload::{NewWorkload, Revision, SourceFile, WorkloadSpec};
 
     use super::*;
-    use crate::manifests::ManifestsQuery;
+    use crate::manifests::{ManifestsQuery, SourceManifests};
     use crate::workload::InstalledReleases;
-    use crate::{Clock, Hub, HubConfig, run_for_requester};
+    use crate::{Actor, Clock, Hub, HubConfig, PublishOptions, run_for_requester};
 
     #[test]
     fn p19_what_manifests_need_follows_from_their_values_and_not_only_from_their_size() {
@@ -84,7 +94,7 @@ mod tests {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n".to_owned();
         let source = Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] };
         let spec = WorkloadSpec { source, ..WorkloadSpec::default() };
-        let load = async |user: &str| {
+        let load = async |user: &str, replaced: Option<&Source>| {
             let query = ManifestsQuery {
                 workload: "web",
                 revision: 1,
@@ -94,6 +104,7 @@ mod tests {
                 clusters: &[],
                 targets: &[],
                 installed: &InstalledReleases::default(),
+                replaced,
             };
             let load = Box::pin(hub.load_manifests(query, RenderWait::Request));
             run_for_requester(user.to_owned(), load).await
@@ -101,15 +112,66 @@ mod tests {
         // The wait for memory passes at once.
         tokio::time::pause();
         let in_use = MANIFESTS_OF_USERS.reserve("user mallory".to_owned(), u64::MAX).await.unwrap();
-        let busy = load("mallory").await.unwrap_err();
+        let busy = load("mallory", None).await.unwrap_err();
         assert!(matches!(busy, Error::ServerBusy { .. }), "{busy}");
-        let of_ada = load("ada").await.unwrap();
+        let of_ada = load("ada", None).await.unwrap();
         assert_eq!(of_ada.sample().manifests.len(), 1);
         drop(in_use);
-        let loaded = load("mallory").await.unwrap();
-        let free = MANIFESTS_OF_USERS.reserve("user mallory".to_owned(), 0).await.unwrap().free_bytes();
+        let count_free =
+            async || MANIFESTS_OF_USERS.reserve("user mallory".to_owned(), 0).await.unwrap().free_bytes();
+        let loaded = load("mallory", None).await.unwrap();
+        let beside_loaded = count_free().await;
         drop(loaded);
-        let after = MANIFESTS_OF_USERS.reserve("user mallory".to_owned(), 0).await.unwrap().free_bytes();
-        assert!(free < after, "they have it as long as they exist");
+        let without = count_free().await;
+        assert!(beside_loaded < without, "they have it as long as they exist");
+        // A check parses the published files too.
+        let text = "- a\n".repeat(1_000);
+        let published = Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] };
+        let compared = load("mallory", Some(&published)).await.unwrap();
+        let beside_both = count_free().await;
+        assert!(beside_both + estimate_files(&published) <= beside_loaded, "{beside_both} {beside_loaded}");
+        drop(compared);
+        let nothing_rendered = SourceManifests::default();
+        let compared =
+            nothing_rendered.reserve_replaced(Some(&published), RenderWait::Request).await.unwrap();
+        assert!(compared.memory.is_reserved());
+    }
+
+    #[tokio::test]
+    async fn p19_a_plan_has_memory_for_the_published_files_that_it_compares_the_draft_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let yaml = |notes: usize| {
+            let header = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n";
+            let text =
+                format!("{header}{}", (0..notes).map(|key| format!("  k{key}: v\n")).collect::<String>());
+            Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] }
+        };
+        let spec = |notes: usize| WorkloadSpec { source: yaml(notes), ..WorkloadSpec::default() };
+        let (actor, options) = (Actor::system(), PublishOptions::default());
+        let draft = spec(1);
+        let new = NewWorkload { name: "web".to_owned(), spec: draft, ..NewWorkload::default() };
+        Box::pin(hub.create_workload(&actor, new)).await.unwrap();
+        let mut tx = hub.read().await.unwrap();
+        let mut candidate = hub.load_publishable(&mut tx, "web", &options).await.unwrap();
+        candidate.stored.published = Some(Revision {
+            workload: candidate.stored.workload.id,
+            number: 1,
+            spec: spec(2_000),
+            author: actor.name.clone(),
+            message: String::new(),
+            created_at: hub.clock().now(),
+            helm_versions: Vec::new(),
+        });
+        let free = async |user: &str| {
+            MANIFESTS_OF_USERS.reserve(format!("user {user}"), 0).await.unwrap().free_bytes()
+        };
+        let before = free("olga").await;
+        let plan = Box::pin(hub.load_publish_snapshot(tx, candidate));
+        let snapshot = run_for_requester("olga".to_owned(), plan).await.unwrap();
+        assert!(before - free("olga").await > estimate_files(&yaml(2_000)));
+        drop(snapshot);
+        assert_eq!(free("olga").await, before);
     }
 }

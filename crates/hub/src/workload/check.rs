@@ -117,6 +117,7 @@ impl Hub {
             current: &current,
             installed,
             recorded_facts: BTreeMap::new(),
+            published: None,
         };
         let snapshot = self.load_draft_snapshot(tx, source).await?;
         let (snapshot, found) = run_blocking(move || {

@@ -40,8 +40,15 @@ impl Hub {
         let current: Vec<ClusterId> = releases.keys().copied().collect();
         let installed = InstalledReleases::of(releases.values());
         let recorded_facts = recorded_facts(releases.values(), number);
-        let source =
-            DraftSource { name, revision: number, spec, current: &current, installed, recorded_facts };
+        let source = DraftSource {
+            name,
+            revision: number,
+            spec,
+            current: &current,
+            installed,
+            recorded_facts,
+            published: None,
+        };
         let mut snapshot = self.load_draft_snapshot(tx, source).await?;
         if let Some(error) = snapshot.lost_facts.remove(&id) {
             return Err(error);

@@ -172,6 +172,7 @@ impl Hub {
             clusters,
             targets: &targets,
             installed: &pair.installed,
+            replaced: None,
         };
         let manifests = self.load_manifests(query, RenderWait::Request).await?;
         // A value that a publish would replace can be shown.

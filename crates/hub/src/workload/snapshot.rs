@@ -14,7 +14,7 @@ use domain::release::Release;
 use domain::render::BundleRenderer;
 use domain::rollout::{self, WavePreview};
 use domain::schema::Schema;
-use domain::workload::{Revision, Workload, WorkloadSpec};
+use domain::workload::{Revision, Source, Workload, WorkloadSpec};
 use domain::{ClusterId, Digest, WorkloadId, actions};
 use store::Tx;
 
@@ -177,6 +177,8 @@ pub(crate) struct DraftSource<'a> {
     pub installed: InstalledReleases,
     /// Digests of the facts that clusters are rendered with instead of their present ones; empty for a draft.
     pub recorded_facts: BTreeMap<ClusterId, Digest>,
+    /// The published source, if the changes since then are checked.
+    pub published: Option<&'a Source>,
 }
 
 impl Hub {
@@ -225,6 +227,7 @@ impl Hub {
             current: &current,
             installed,
             recorded_facts: BTreeMap::new(),
+            published: stored.published.as_ref().map(|published| &published.spec.source),
         };
         let draft = self.load_draft_snapshot(tx, source).await?;
         Ok(PublishSnapshot { stored, draft })
@@ -265,10 +268,15 @@ impl Hub {
             clusters: &targets,
             targets: &names,
             installed: &source.installed,
+            // One that stays is not compared.
+            replaced: source.published.filter(|published| **published != spec.source),
         };
         let manifests = match pinned {
             Ok(()) => self.load_manifests(query, RenderWait::Request).await?,
-            Err(failure) => unrendered(&targets, failure),
+            Err(failure) => {
+                let unrendered = unrendered(&targets, failure);
+                unrendered.reserve_replaced(query.replaced, RenderWait::Request).await?
+            }
         };
         let parse = move || DraftSnapshot {
             manifests,

@@ -1,12 +1,14 @@
 //! Archives as `helm package` writes them, and archives that nothing should read.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
 use super::*;
+use crate::requester::run_for_requester;
 
 mod subcharts;
 
@@ -207,4 +209,18 @@ fn addresses_in_a_values_schema_are_listed() {
     let archive = pack(&[file("web/Chart.yaml", CHART), file("web/values.schema.json", schema)]);
     let refs = ChartArchive::read(&archive).unwrap().remote_schema_refs();
     assert_eq!(refs, ["http://127.0.0.1/b.json", "http://127.0.0.1/meta.json"]);
+}
+
+#[tokio::test]
+async fn p20_a_user_who_reads_large_charts_waits_for_them_and_others_do_not() {
+    let reserve = async |user: &str, bytes: usize| {
+        let reserved = run_for_requester(user.to_owned(), reserve_memory(bytes));
+        tokio::time::timeout(Duration::ZERO, reserved).await.map(|reserved| reserved.unwrap())
+    };
+    let first = reserve("eve", MAX_ARCHIVE_BYTES).await.unwrap();
+    // The half of the memory of one user has room for one large chart; two do not exceed the memory of all.
+    assert!(reserve("eve", MAX_ARCHIVE_BYTES).await.is_err());
+    let of_others = reserve("ada", 1 << 10).await.unwrap();
+    drop((first, of_others));
+    reserve("eve", MAX_ARCHIVE_BYTES).await.unwrap();
 }

@@ -7,8 +7,9 @@ use domain::Digest;
 use super::RepositoryClient;
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
 use super::location::{Location, Repository};
-use super::oci::{ARCHIVE_TYPE, Descriptor};
+use super::oci::{ARCHIVE_TYPE, Descriptor, Manifest};
 use crate::archive::{read_files, reserve_memory};
+use crate::client_shares::ClientReservation;
 
 /// Media types of the layer with the archive: of Helm, of Flux, and of an image layer, which `oras push` gives to a folder.
 const LAYER_TYPES: [&str; 4] = [
@@ -25,7 +26,7 @@ pub struct FetchedArtifact {
     pub digest: Digest,
     /// The digest of its archive.
     pub archive: Digest,
-    /// The annotations of its manifest.
+    /// The annotations of its manifest that describe an image, cut.
     pub annotations: BTreeMap<String, String>,
     /// The files by their path; those of a packed chart below its folder.
     pub files: BTreeMap<String, Vec<u8>>,
@@ -47,7 +48,7 @@ impl RepositoryClient {
         Ok(digest)
     }
 
-    /// The files of an artifact.
+    /// The files of an artifact, with the memory that is reserved for them: retain it as long as they are in memory.
     ///
     /// # Errors
     /// The registry does not have it, a digest differs, it has not exactly one archive, or the archive is refused, with the entry named.
@@ -55,15 +56,24 @@ impl RepositoryClient {
         &self,
         repository: &Repository,
         reference: &str,
-    ) -> Result<FetchedArtifact, RepositoryError> {
+    ) -> Result<(FetchedArtifact, ClientReservation), RepositoryError> {
         let found = locate(repository, reference)?;
         let origin = shown(&found.shown, reference);
         let mut session = self.open_session(&found, self.scope(repository));
-        let (digest, manifest) = session.fetch_manifest(&origin).await?;
-        let layer = find_layer(&manifest.layers, &origin)?;
-        let (published, archive) = session.fetch_layer(layer, &origin).await?;
-        let computed = Digest::compute(&archive);
-        if computed != published {
+        let (digest, Manifest { layers, annotations, .. }) = session.fetch_manifest(&origin).await?;
+        let layer = find_layer(layers, &origin)?;
+        let (published, archive, received) = session.fetch_layer(&layer, &origin).await?;
+        let memory = reserve_memory(archive.len()).await?;
+        let expected = published.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let computed = Digest::compute(&archive);
+            // Another archive than the one that is named is not read.
+            let files = (computed == expected).then(|| read_files(&archive));
+            drop((archive, received));
+            (computed, files, memory)
+        });
+        let (computed, files, memory) = read.await.map_err(|error| RepositoryError::from_task(&error))?;
+        let Some(files) = files else {
             return Err(RepositoryError::new(
                 RepositoryErrorKind::DigestMismatch,
                 format!(
@@ -71,22 +81,13 @@ impl RepositoryClient {
                 ),
                 "Try again; if it fails again, tell the maintainers of the registry.",
             ));
-        }
-        let memory = reserve_memory(archive.len()).await?;
-        let read = tokio::task::spawn_blocking(move || {
-            let files = read_files(&archive);
-            drop(memory);
-            files
-        });
-        let read = read.await;
-        let files = read.map_err(|error| RepositoryError::from_task(&error))?.map_err(|rejected| {
-            RepositoryError {
-                kind: RepositoryErrorKind::RejectedArchive,
-                message: format!("{origin}: {rejected}"),
-                hint: "Push plain files, for example: oras push REGISTRY/PATH:TAG FOLDER/".to_owned(),
-            }
+        };
+        let files = files.map_err(|rejected| RepositoryError {
+            kind: RepositoryErrorKind::RejectedArchive,
+            message: format!("{origin}: {rejected}"),
+            hint: "Push plain files, for example: oras push REGISTRY/PATH:TAG FOLDER/".to_owned(),
         })?;
-        Ok(FetchedArtifact { digest, archive: published, annotations: manifest.annotations, files })
+        Ok((FetchedArtifact { digest, archive: published, annotations, files }, memory))
     }
 }
 
@@ -111,24 +112,21 @@ fn shown(repository: &str, reference: &str) -> String {
 }
 
 /// The layer with the archive. Several layers would depend on their order.
-fn find_layer<'a>(layers: &'a [Descriptor], origin: &str) -> Result<&'a Descriptor, RepositoryError> {
-    let mut archives = layers.iter().filter(|layer| LAYER_TYPES.contains(&&*layer.media_type));
-    match (archives.next(), archives.next()) {
-        (Some(layer), None) => Ok(layer),
-        (first, _) => {
-            let found = match first {
-                Some(_) => "several archives".to_owned(),
-                None if layers.is_empty() => "no layer".to_owned(),
-                None => {
-                    let types: Vec<&str> = layers.iter().map(|layer| &*layer.media_type).collect();
-                    format!("only layers of the types {:?}", shorten(&types.join(", ")))
-                }
-            };
-            Err(RepositoryError::new(
-                RepositoryErrorKind::InvalidResponse,
-                format!("{origin} has {found}, and not one packed folder."),
-                "Push one folder, for example: oras push REGISTRY/PATH:TAG FOLDER/, flux push artifact, or helm push.",
-            ))
+fn find_layer(layers: Vec<Descriptor>, origin: &str) -> Result<Descriptor, RepositoryError> {
+    let is_archive = |layer: &Descriptor| LAYER_TYPES.contains(&&*layer.media_type);
+    let (mut archives, others): (Vec<_>, Vec<_>) = layers.into_iter().partition(is_archive);
+    let found = match (archives.pop(), archives.is_empty()) {
+        (Some(layer), true) => return Ok(layer),
+        (Some(_), false) => "several archives".to_owned(),
+        (None, _) if others.is_empty() => "no layer".to_owned(),
+        (None, _) => {
+            let types: Vec<&str> = others.iter().map(|layer| &*layer.media_type).collect();
+            format!("only layers of the types {:?}", shorten(&types.join(", ")))
         }
-    }
+    };
+    Err(RepositoryError::new(
+        RepositoryErrorKind::InvalidResponse,
+        format!("{origin} has {found}, and not one packed folder."),
+        "Push one folder, for example: oras push REGISTRY/PATH:TAG FOLDER/, flux push artifact, or helm push.",
+    ))
 }

@@ -1,13 +1,13 @@
 //! Repositories on HTTP servers: `index.yaml`, and archives at the URLs that it names.
 
-use egress::{CacheValidators, FetchRequest, FetchResponse, StatusCode, Url};
+use egress::{CacheValidators, EgressPolicy, FetchRequest, ResponseStream, StatusCode, Url};
 
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
 use super::index::{MAX_INDEX_BYTES, RepositoryIndex, RepositoryVersion, estimate_memory};
 use super::location::OciRegistry;
 use super::{ChartRequest, FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
 use crate::archive::MAX_ARCHIVE_BYTES;
-use crate::client_shares::{FILES_OF_USERS, INDEXES_OF_USERS};
+use crate::client_shares::{ClientReservation, FILES_OF_USERS, INDEXES_OF_USERS};
 use crate::requester::current_turn;
 use crate::reserved_body::read_reserved;
 
@@ -44,16 +44,13 @@ impl RepositoryClient {
             headers: Vec::new(),
             body: None,
         };
-        let mut response = self.egress.open(request).await?;
+        let response = self.egress.open(request).await?;
         if response.status() == StatusCode::NOT_MODIFIED && validators.is_some() {
             return Ok(None);
         }
-        if !response.status().is_success() {
-            return Err(RepositoryError::from_status(&response.read_to_end().await?, "the index"));
-        }
         let validators = CacheValidators::from_headers(response.headers());
         let (repository, policy) = (repository.clone(), response.policy());
-        let (body, received) = read_reserved::<_, RepositoryError>(&mut response, &FILES_OF_USERS).await?;
+        let (body, received) = read_success(response, "the index").await?;
         let memory = INDEXES_OF_USERS.reserve_in_full(current_turn(), estimate_memory(&body)).await?;
         let parsed = tokio::task::spawn_blocking(move || {
             let index = RepositoryIndex::parse(&body, repository, policy);
@@ -70,10 +67,14 @@ impl RepositoryClient {
         scope: FetchScope<'_>,
         chart: &ChartRequest<'_>,
     ) -> Result<FetchedArchive, RepositoryError> {
-        let index = self.fetch_http_index(repository, scope).await?;
-        let version = index.find(chart.name, chart.version)?;
+        // The index is not in memory while the archive arrives.
+        let (version, index) = {
+            let index = self.fetch_http_index(repository, scope).await?;
+            let version = index.find(chart.name, chart.version)?.clone();
+            (version, IndexOrigin { url: index.url, policy: index.policy })
+        };
         if let Some(rest) = version.location.strip_prefix("oci://") {
-            return self.fetch_indexed_oci_chart(&index, version, rest).await;
+            return self.fetch_indexed_oci_chart(&index, &version, rest).await;
         }
         let url = join(&index.url, &version.location)?;
         // The query of a URL can contain a signature.
@@ -90,14 +91,15 @@ impl RepositoryClient {
             headers: Vec::new(),
             body: None,
         };
-        let response = self.fetch_success(request, "the chart").await?;
-        Ok(FetchedArchive { archive: response.body, origin, published: version.digest.clone() })
+        let response = self.egress.open(request).await?;
+        let (archive, received) = read_success(response, "the chart").await?;
+        Ok(FetchedArchive { archive, received, origin, published: version.digest })
     }
 
     /// An archive that the index names in a registry. The credentials of the repository are not for that registry.
     async fn fetch_indexed_oci_chart(
         &self,
-        index: &RepositoryIndex,
+        index: &IndexOrigin,
         version: &RepositoryVersion,
         reference: &str,
     ) -> Result<FetchedArchive, RepositoryError> {
@@ -116,19 +118,23 @@ impl RepositoryClient {
             self.fetch_oci_chart(&chart, FetchScope { policy: index.policy, credentials: None }).await?;
         Ok(FetchedArchive { published: version.digest.clone().or(fetched.published), ..fetched })
     }
+}
 
-    async fn fetch_success(
-        &self,
-        request: FetchRequest<'_>,
-        what: &str,
-    ) -> Result<FetchResponse, RepositoryError> {
-        let response = self.egress.fetch(request).await?;
-        if response.status.is_success() {
-            Ok(response)
-        } else {
-            Err(RepositoryError::from_status(&response, what))
-        }
+/// Where an index is from, and the policy for the URLs in it.
+struct IndexOrigin {
+    url: Url,
+    policy: EgressPolicy,
+}
+
+/// The body of a response, with the memory that is reserved for it while it arrives. `what` names it.
+pub(super) async fn read_success(
+    mut response: ResponseStream,
+    what: &str,
+) -> Result<(Vec<u8>, ClientReservation), RepositoryError> {
+    if !response.status().is_success() {
+        return Err(RepositoryError::from_status(&response.read_to_end().await?, what));
     }
+    read_reserved(&mut response, &FILES_OF_USERS).await
 }
 
 /// A URL relative to the repository.

@@ -4,19 +4,24 @@
 //! Own code instead of oci-client, whose HTTP client can't be limited to permitted addresses and sizes
 //! (`docs/decisions/0018-libraries-taken-and-refused.md`).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use domain::Digest;
 use egress::header::{HeaderMap, LINK};
-use egress::{EgressPolicy, FetchRequest, FetchResponse, RegistrySession, StatusCode, Url};
-use serde::Deserialize;
-use serde_json::Value;
+use egress::{EgressPolicy, FetchRequest, RegistrySession, ResponseStream, StatusCode, Url};
 
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
+use super::http::read_success;
 use super::index::{RepositoryVersion, parse_version};
 use super::location::OciReference;
 use super::{FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
 use crate::archive::MAX_ARCHIVE_BYTES;
+use crate::client_shares::ClientReservation;
+
+mod manifest;
+
+use manifest::TagsPage;
+pub(super) use manifest::{Descriptor, Manifest};
 
 /// Most tags of a chart; a longer list would be shown incompletely.
 const MAX_TAGS: usize = 10_000;
@@ -35,25 +40,6 @@ const CONFIG_TYPE: &str = "application/vnd.cncf.helm.config.v1+json";
 pub(super) const ARCHIVE_TYPE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 /// Header with the digest of the manifest.
 const DIGEST_HEADER: &str = "docker-content-digest";
-
-/// The manifest of a tag.
-#[derive(Deserialize)]
-pub(super) struct Manifest {
-    config: Descriptor,
-    #[serde(default)]
-    pub(super) layers: Vec<Descriptor>,
-    #[serde(default)]
-    pub(super) annotations: BTreeMap<String, String>,
-}
-
-/// What a manifest says about a blob.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Descriptor {
-    pub(super) media_type: String,
-    digest: String,
-    size: u64,
-}
 
 /// Requests about one chart or artifact.
 pub(super) struct OciSession<'a> {
@@ -100,18 +86,18 @@ impl RepositoryClient {
         let origin = format!("{}:{}", chart.shown, chart.tag);
         let (_, manifest) = session.fetch_manifest(&origin).await?;
         let layer = find_archive(manifest, &origin)?;
-        let (digest, archive) = session.fetch_layer(&layer, &origin).await?;
-        Ok(FetchedArchive { archive, origin, published: Some(digest) })
+        let (digest, archive, received) = session.fetch_layer(&layer, &origin).await?;
+        Ok(FetchedArchive { archive, received, origin, published: Some(digest) })
     }
 }
 
 impl OciSession<'_> {
-    async fn fetch(
+    async fn open(
         &mut self,
         path: &str,
         accept: &str,
         max_bytes: usize,
-    ) -> Result<FetchResponse, RepositoryError> {
+    ) -> Result<ResponseStream, RepositoryError> {
         let url = self
             .reference
             .base
@@ -133,18 +119,20 @@ impl OciSession<'_> {
             headers: Vec::new(),
             body: None,
         };
-        Ok(self.session.fetch(request).await?)
+        Ok(self.session.open(request).await?)
     }
 
     fn invalid(&self, reason: &str) -> RepositoryError {
         RepositoryError::invalid(format!("The registry of {} {reason}.", self.reference.shown))
     }
 
-    fn require_success(&self, response: FetchResponse, what: &str) -> Result<FetchResponse, RepositoryError> {
-        if response.status.is_success() {
-            return Ok(response);
-        }
-        Err(RepositoryError::from_status(&response, &format!("{what} of {}", self.reference.shown)))
+    /// The body of a response, with the memory that is reserved for it.
+    async fn read(
+        &self,
+        response: ResponseStream,
+        what: &str,
+    ) -> Result<(Vec<u8>, ClientReservation), RepositoryError> {
+        read_success(response, &format!("{what} of {}", self.reference.shown)).await
     }
 
     /// All tags. A list that is not complete is an error.
@@ -152,20 +140,22 @@ impl OciSession<'_> {
         let mut tags = HashSet::new();
         let mut next = format!("tags/list?n={TAGS_PER_PAGE}");
         for _ in 0..MAX_TAG_PAGES {
-            let response = self.fetch(&next, "", MAX_TAGS_BYTES).await?;
-            if response.status == StatusCode::NOT_FOUND {
+            let response = self.open(&next, "", MAX_TAGS_BYTES).await?;
+            if response.status() == StatusCode::NOT_FOUND {
                 return Err(not_found(&self.reference.shown));
             }
-            let response = self.require_success(response, "the tags")?;
-            let page = parse_tags(&response.body);
-            tags.extend(
-                page.ok_or_else(|| self.invalid("responds with something else than a list of tags"))?,
-            );
+            let (url, link) = (response.url().clone(), next_page(response.headers()).map(str::to_owned));
+            let (body, received) = self.read(response, "the tags").await?;
+            let page: Option<TagsPage> = serde_json::from_slice(&body).ok();
+            drop((body, received));
+            let page =
+                page.ok_or_else(|| self.invalid("responds with something else than a list of tags"))?;
+            tags.extend(page.tags);
             if tags.len() > MAX_TAGS {
                 break;
             }
-            match next_page(&response.headers) {
-                Some(link) => next = self.resolve_link(&response.url, link)?,
+            match link {
+                Some(link) => next = self.resolve_link(&url, &link)?,
                 None => return Ok(tags),
             }
         }
@@ -186,15 +176,22 @@ impl OciSession<'_> {
         origin: &str,
     ) -> Result<(Digest, Manifest), RepositoryError> {
         let path = format!("manifests/{}", self.reference.tag);
-        let response = self.fetch(&path, MANIFEST_TYPE, MAX_MANIFEST_BYTES).await?;
-        if response.status == StatusCode::NOT_FOUND {
+        let response = self.open(&path, MANIFEST_TYPE, MAX_MANIFEST_BYTES).await?;
+        if response.status() == StatusCode::NOT_FOUND {
             return Err(not_found(origin));
         }
-        let response = self.require_success(response, "the manifest")?;
-        let announced = response.headers.get(DIGEST_HEADER).and_then(|value| value.to_str().ok());
+        let announced = response.headers().get(DIGEST_HEADER).and_then(|value| value.to_str().ok());
+        let announced = announced.map(str::to_owned);
+        let (body, received) = self.read(response, "the manifest").await?;
+        let read = tokio::task::spawn_blocking(move || {
+            let read: (Digest, Option<Manifest>) =
+                (Digest::compute(&body), serde_json::from_slice(&body).ok());
+            drop((body, received));
+            read
+        });
+        let (digest, manifest) = read.await.map_err(|error| RepositoryError::from_task(&error))?;
         let requested = Some(&*self.reference.tag);
-        let digest = Digest::compute(&response.body);
-        let mut claims = [announced, requested].into_iter().flatten();
+        let mut claims = [announced.as_deref(), requested].into_iter().flatten();
         if claims.any(|claim| claim.starts_with("sha256:") && claim != digest.as_str()) {
             let message = format!(
                 "The manifest of {origin} has the digest {digest}, but the registry announces another one."
@@ -205,17 +202,18 @@ impl OciSession<'_> {
                 "Try again; if it fails again, tell the maintainers of the registry.",
             ));
         }
-        let manifest = serde_json::from_slice(&response.body)
-            .map_err(|_| RepositoryError::invalid(format!("{origin} has no manifest of a single artifact.")));
-        Ok((digest, manifest?))
+        let manifest = manifest.ok_or_else(|| {
+            RepositoryError::invalid(format!("{origin} has no manifest of a single artifact."))
+        })?;
+        Ok((digest, manifest))
     }
 
-    /// The digest and the bytes of a layer. The caller compares them.
+    /// The digest and the bytes of a layer, with the memory that is reserved for them. The caller compares them.
     pub(super) async fn fetch_layer(
         &mut self,
         layer: &Descriptor,
         origin: &str,
-    ) -> Result<(Digest, Vec<u8>), RepositoryError> {
+    ) -> Result<(Digest, Vec<u8>, ClientReservation), RepositoryError> {
         let digest: Digest = layer.digest.parse().map_err(|_| {
             RepositoryError::invalid(format!(
                 "{origin} names its archive {:?}, which is no SHA-256 digest.",
@@ -231,9 +229,9 @@ impl OciSession<'_> {
                 "Use a smaller chart or artifact.",
             ));
         }
-        let response = self.fetch(&format!("blobs/{digest}"), "", MAX_ARCHIVE_BYTES).await?;
-        let response = self.require_success(response, "the archive")?;
-        Ok((digest, response.body))
+        let response = self.open(&format!("blobs/{digest}"), "", MAX_ARCHIVE_BYTES).await?;
+        let (archive, received) = self.read(response, "the archive").await?;
+        Ok((digest, archive, received))
     }
 }
 
@@ -259,15 +257,6 @@ fn not_found(origin: &str) -> RepositoryError {
         message,
         "Check the name and the version or tag; credentials of the registry are added with: flotilla chart repo add, or page Charts.",
     )
-}
-
-/// The tags of a page; `null` if there are none.
-fn parse_tags(body: &[u8]) -> Option<Vec<String>> {
-    let mut page: Value = serde_json::from_slice(body).ok()?;
-    match page.get_mut("tags")?.take() {
-        Value::Null => Some(Vec::new()),
-        tags => serde_json::from_value(tags).ok(),
-    }
 }
 
 /// The reference to the next page: `<URL>; rel="next"`.

@@ -16,8 +16,11 @@ async fn bytes_read_back_as_they_were_put() {
         let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
         let digest = Digest::compute(&bytes);
         assert_eq!(artifact::get(&mut tx, &digest).await.unwrap(), None);
+        assert_eq!(artifact::measure(&mut tx, &digest).await.unwrap(), None);
         artifact::put(&mut tx, &digest, &bytes, at(0)).await.unwrap();
         artifact::put(&mut tx, &digest, &bytes, at(1)).await.unwrap();
+        let measured = artifact::measure(&mut tx, &digest).await.unwrap().unwrap();
+        assert!((bytes.len()..bytes.len() + 200).contains(&measured), "{measured}");
         assert_eq!(artifact::get(&mut tx, &digest).await.unwrap(), Some(bytes));
     })
     .await;

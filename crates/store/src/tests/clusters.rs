@@ -53,6 +53,9 @@ async fn a_cluster_reads_back_as_it_was_written() {
         assert_eq!(cluster::get_by_name(&mut tx, "edge-1").await.unwrap().as_ref(), Some(&cluster));
         assert_eq!(cluster::get_by_id(&mut tx, cluster.id).await.unwrap().as_ref(), Some(&cluster));
         assert_eq!(cluster::get_many_with_facts(&mut tx, &[cluster.id]).await.unwrap(), [cluster.clone()]);
+        assert_eq!(cluster::measure_others(&mut tx, cluster.id).await.unwrap(), 0);
+        let bytes = cluster::measure_others(&mut tx, cluster_id(2)).await.unwrap();
+        assert!((60..500).contains(&bytes), "{bytes} bytes of labels and taints");
         let short = cluster::list_all(&mut tx).await.unwrap();
         assert_eq!(short[0].facts.nodes, Some(3));
         assert!(

@@ -1,0 +1,73 @@
+//! What a task has of the request that it works on: the turns of its user and what the request has reserved. A task that is spawned has
+//! neither, unless it runs with the context of the task that spawns it.
+
+use crate::requester::{current_requester, run_for_requester};
+use crate::retained_memory::{MemoryReference, RetainedMemory, run_with_reference};
+
+/// The user of a request and a reference to its reservations. The tasks that run with it do not retain them: the request, and what works for
+/// it on threads for blocking work, does.
+#[derive(Debug, Clone)]
+pub struct RequestContext {
+    requester: Option<String>,
+    memory: Option<MemoryReference>,
+}
+
+impl RequestContext {
+    /// That of this task.
+    pub fn current() -> Self {
+        let memory = RetainedMemory::current().map(|memory| memory.to_reference());
+        Self { requester: current_requester(), memory }
+    }
+
+    /// Runs a task with it.
+    pub async fn run<F: Future>(self, task: F) -> F::Output {
+        let Self { requester, memory } = self;
+        let task = async move {
+            match memory {
+                Some(memory) => run_with_reference(memory, task).await,
+                None => task.await,
+            }
+        };
+        match requester {
+            Some(name) => run_for_requester(name, task).await,
+            None => task.await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::requester::current_turn;
+    use crate::retained_memory::run_with_memory;
+
+    #[tokio::test]
+    async fn p20_a_spawned_task_has_the_turns_and_the_memory_of_its_request_and_does_not_retain_them() {
+        let reserved = Arc::new(());
+        let (proceed, may_proceed) = oneshot::channel::<()>();
+        let spawned = run_with_memory(reserved.clone(), async move {
+            let context = RequestContext::current();
+            let (found, of_request) = oneshot::channel();
+            let task = tokio::spawn(context.run(async move {
+                let _ = found.send((current_turn(), RetainedMemory::current().is_some()));
+                may_proceed.await.unwrap();
+                (current_turn(), RetainedMemory::current().is_some())
+            }));
+            assert_eq!(of_request.await.unwrap(), ("user ada".to_owned(), true));
+            task
+        });
+        let task = run_for_requester("ada".to_owned(), spawned).await;
+        assert_eq!(Arc::strong_count(&reserved), 1, "the request has ended");
+        proceed.send(()).unwrap();
+        assert_eq!(task.await.unwrap(), ("user ada".to_owned(), false));
+    }
+
+    #[tokio::test]
+    async fn a_task_of_no_request_has_no_turn_of_a_user() {
+        assert_eq!(RequestContext::current().run(async { current_turn() }).await, "background");
+    }
+}
