@@ -8,7 +8,8 @@
 //!
 //! The response to a change reserves its expected size before the change. If it is larger than that and its memory is not free, the change
 //! is made all the same: then the response has its status and its headers, and no body (`Preference-Applied: return=minimal`, RFC 7240).
-//! A change of unknown size reserves nothing in advance: its body may arrive slowly, and would retain the reservation.
+//! A change of unknown size reserves nothing in advance. Whatever is reserved, the body of the request has arrived before
+//! ([`crate::body_memory`]): it may arrive slowly, and would retain the reservation.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

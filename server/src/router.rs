@@ -113,17 +113,18 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
         .layer(from_fn(value_memory::retain_value_memory))
+        .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
         .layer(from_fn_with_state(site.clone(), body_memory::reserve_request_body))
         .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_body))
         .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_page))
-        .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
         .layer(from_fn_with_state(query_parameters, query_parameters::reject_unknown))
         .layer(from_fn_with_state((site.clone(), actions), access::authorize))
         .layer(from_fn_with_state(site.clone(), access::authenticate))
         .layer(session::session_layer(site))
         .layer(from_fn_with_state(site.clone(), form_error::remove_foreign_error))
         .layer(from_fn_with_state(site.clone(), access::answer_unstored_session))
-        .layer(from_fn(encoded_text::reject_null_characters));
+        .layer(from_fn(encoded_text::reject_null_characters))
+        .layer(from_fn(body_memory::refuse_body_of_read));
     let bounded = guarded
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
         .layer(MapRequestLayer::new(require_body_rate))

@@ -7,9 +7,9 @@
 //! The budgets together are five sixths of the memory that the process may use, or less: a server in a small container refuses
 //! earlier, instead of being killed. Each is given in parts of 32 of that memory.
 //!
-//! What has a reservation waits for another one only in this order: for the response, the body of the request, its values, what is received of
-//! another server, what is parsed of it, the manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended
-//! reservations of the same budget would wait for each other.
+//! What has a reservation waits for another one only in this order: for the body of the request while it arrives, the complete body, the
+//! response, the values of the body, what is received of another server, what is parsed of it, the manifests of a workload; for each in the
+//! share of the client first, then in the budget of all. Two that extended reservations of the same budget would wait for each other.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
