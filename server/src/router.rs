@@ -135,6 +135,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(from_fn_with_state(site.clone(), metrics::record_request))
         .layer(from_fn(compression::reserve_encoder))
         .layer(compression::restrict_compression(CompressionLayer::new()))
+        .layer(from_fn(compression::encode_beside_others))
         .layer(from_fn_with_state(site.clone(), headers::add_security_headers))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
         .layer(TraceLayer::new_for_http().make_span_with(request_span).on_failure(log_failure))
