@@ -22,6 +22,8 @@ fn write_files(dir: &Path, files: &[(&str, &str)]) {
 async fn start_server() -> TestServer {
     let dir = tempfile::tempdir().unwrap();
     let map = r#"{"main.css": "/pkg/main.0a1b2c3d.css", "frontend.js": "/pkg/frontend.js"}"#;
+    let large = "a".repeat(100_000);
+    let wasm = format!("\0asm{large}");
     write_files(
         dir.path(),
         &[
@@ -29,8 +31,8 @@ async fn start_server() -> TestServer {
             ("pkg/main.0a1b2c3d.css", "body { color: red }"),
             ("pkg/main.0a1b2c3d.css.br", "small"),
             ("pkg/frontend.js", "export {}"),
-            ("pkg/frontend_bg.wasm", &format!("\0asm{}", "a".repeat(100_000))),
-            ("pkg/photo.png", &"a".repeat(100_000)),
+            ("pkg/frontend_bg.wasm", wasm.as_str()),
+            ("pkg/photo.png", large.as_str()),
             ("favicon.svg", "<svg/>"),
             ("icons.svg", "<svg/>"),
         ],
