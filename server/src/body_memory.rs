@@ -133,36 +133,22 @@ mod tests {
     use axum::Router;
     use axum::body::Bytes;
     use axum::http::StatusCode;
-    use axum::http::header::AUTHORIZATION;
     use axum::middleware::from_fn;
     use axum::routing::any;
-    use domain::api_token::NewApiToken;
-    use domain::role::Role;
     use futures::stream::{once, pending};
-    use hub::{ActorKind, Clock, Hub, HubConfig};
     use source::client_shares::RESPONSES_TO_USERS;
     use tokio::sync::oneshot;
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::router::build_router;
-    use crate::site::SiteOptions;
-
-    const WORKLOADS: &str = "/api/v1/projects/default/workloads";
+    use crate::test_router::{TestRouter, WORKLOADS};
 
     #[tokio::test]
     async fn p20_a_body_that_does_not_arrive_retains_nothing_of_the_memory_for_responses() {
-        let folder = tempfile::tempdir().unwrap();
-        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
-        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
-        let user = hub.ensure_user("slow-sender", "correct horse battery").await.unwrap();
-        let actor = Actor::new("slow-sender", ActorKind::Session(user), Role::Admin);
-        let token = hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;
-        let router = build_router(&Site::new(SiteOptions::bare(hub))).router;
+        let server = TestRouter::start("slow-sender").await;
         let send = |bytes: usize, body: Body| {
-            let request = Request::post(WORKLOADS).header(AUTHORIZATION, format!("Bearer {token}"));
-            let request = request.header(CONTENT_TYPE, "application/json").header(CONTENT_LENGTH, bytes);
-            router.clone().oneshot(request.body(body).unwrap())
+            let request = server.request(Method::POST, WORKLOADS).header(CONTENT_LENGTH, bytes);
+            server.send(request.header(CONTENT_TYPE, "application/json"), body)
         };
         let text = format!(
             "# {}\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: large}}\n",
@@ -173,7 +159,7 @@ mod tests {
         let placement = serde_json::json!({ "predicates": [{ "labelSelector": "env=prod" }] });
         let spec = serde_json::json!({ "namespace": "apps", "source": source, "placement": placement });
         let large = serde_json::json!({ "name": "large", "spec": spec }).to_string();
-        let created = send(large.len(), Body::from(large)).await.unwrap();
+        let created = send(large.len(), Body::from(large)).await;
         assert_eq!(created.status(), StatusCode::CREATED, "the next response is expected to be as large");
         drop(created);
         let (is_read, awaited) = oneshot::channel();

@@ -50,6 +50,8 @@ pub mod session;
 mod shutdown;
 pub mod site;
 mod streams;
+#[cfg(test)]
+mod test_router;
 mod value_memory;
 
 pub use router::{ServerRouter, build_router};
