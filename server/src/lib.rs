@@ -21,6 +21,7 @@ pub mod charts;
 pub mod client_address;
 mod compression;
 pub mod console;
+mod content_json;
 mod custom_verb;
 pub mod demo;
 mod encoded_text;

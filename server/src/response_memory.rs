@@ -186,7 +186,9 @@ async fn respond_to_change(
     let changes_nothing = kind == RouteKind::ServerFn || has_read_verb(request.uri().path());
     let expected = needed_bytes(SIZES.find(&key), BUILD_FACTOR);
     let memory = RESPONSES_TO_USERS.reserve(user, expected).await?;
-    let response = run_beside_others(expected > 0, Box::pin(next.run(request))).await;
+    // What changes nothing returns content, of a size that may be unknown.
+    let is_large = expected > 0 || changes_nothing;
+    let response = run_beside_others(is_large, Box::pin(next.run(request))).await;
     SIZES.record(&key, &response);
     attach_to_change(memory, response, changes_nothing, RESERVE_WAIT).await
 }

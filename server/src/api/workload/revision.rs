@@ -1,12 +1,12 @@
 //! REST operation: get revision.
 
-use axum::Json;
 use axum::extract::State;
 use domain::plan::RevisionView;
 use hub::{Hub, RevisionComparison};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
+use crate::content_json::ContentJson;
 use crate::input::{Path, Query, RevisionPath};
 use crate::problem::ApiError;
 
@@ -35,7 +35,7 @@ pub async fn get_revision(
     State(hub): State<Hub>,
     Path(path): Path<RevisionPath>,
     Query(RevisionParams { against, cluster }): Query<RevisionParams>,
-) -> Result<Json<RevisionView>, ApiError> {
+) -> Result<ContentJson<RevisionView>, ApiError> {
     let comparison = RevisionComparison { against, cluster };
-    Ok(Json(hub.get_revision(&path.workload, path.revision, &comparison).await?))
+    Ok(ContentJson(hub.get_revision(&path.workload, path.revision, &comparison).await?))
 }
