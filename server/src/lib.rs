@@ -44,6 +44,7 @@ mod page_renderer;
 pub mod problem;
 mod public_body_memory;
 mod query_parameters;
+mod request_places;
 mod response_memory;
 pub mod router;
 pub mod serve;

@@ -54,7 +54,7 @@ const PAGE_FACTOR: u64 = 6;
 /// The same for a bundle: it is decrypted, and not parsed.
 const BUNDLE_FACTOR: u64 = 2;
 /// The read that waits by `Prefer: wait=…`. A workload may be called `status`, too.
-const WORKLOAD_STATUS: &str = "/api/v1/projects/{project}/workloads/{workload}/status";
+pub const WORKLOAD_STATUS: &str = "/api/v1/projects/{project}/workloads/{workload}/status";
 /// Verbs of the API that change nothing, although they are requested by `POST`.
 const READ_VERBS: [&str; 3] = ["preview", "render", "validate"];
 

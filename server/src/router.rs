@@ -26,8 +26,8 @@ use crate::query_parameters::QueryParameters;
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, compression, console, custom_verb, encoded_text, form_error, headers,
-    health, idempotency, install, metrics, problem, public_body_memory, query_parameters, response_memory,
-    session, value_memory,
+    health, idempotency, install, metrics, problem, public_body_memory, query_parameters, request_places,
+    response_memory, session, value_memory,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -114,6 +114,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
         .layer(from_fn(value_memory::retain_value_memory))
         .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
+        .layer(from_fn_with_state(site.clone(), request_places::run_in_turn))
         .layer(from_fn_with_state(site.clone(), body_memory::reserve_request_body))
         .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_body))
         .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_page))

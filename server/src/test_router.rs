@@ -19,7 +19,8 @@ pub const WORKLOADS: &str = "/api/v1/projects/default/workloads";
 
 /// The router, and a token of its user.
 pub struct TestRouter {
-    pub router: Router,
+    router: Router,
+    pub site: Site,
     token: String,
     _folder: tempfile::TempDir,
 }
@@ -33,8 +34,9 @@ impl TestRouter {
         let id = hub.ensure_user(user, "correct horse battery").await.unwrap();
         let actor = Actor::new(user, ActorKind::Session(id), Role::Admin);
         let token = hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;
-        let router = build_router(&Site::new(SiteOptions::bare(hub))).router;
-        Self { router, token, _folder: folder }
+        let site = Site::new(SiteOptions::bare(hub));
+        let router = build_router(&site).router;
+        Self { router, site, token, _folder: folder }
     }
 
     /// A request with the token.
