@@ -115,7 +115,10 @@ struct RequestHandler {
 impl RequestHandler {
     async fn respond(self, request: Request<Incoming>) -> Result<Response<GuardedBody>, Infallible> {
         self.has_request.store(true, Relaxed);
-        if !self.entry.begin_request() {
+        // Anyone can send the head of a request and leave its body unfinished: until it is complete, the connection waits.
+        let has_arrived = request.body().is_end_stream();
+        let is_open = if has_arrived { self.entry.begin_request() } else { self.entry.receive_part() };
+        if !is_open {
             // The connection is being closed for another one.
             return std::future::pending().await;
         }
@@ -123,11 +126,15 @@ impl RequestHandler {
         let response = match self.entry.refusal() {
             Some(refusal) if !HEALTH_PATHS.contains(&request.uri().path()) => refuse(refusal),
             _ => {
-                let mut request = request.map(Body::new);
+                let mut request = request.map(|body| match has_arrived {
+                    true => Body::new(body),
+                    false => Body::new(ArrivingBody { body, entry: self.entry.clone() }),
+                });
                 request.extensions_mut().insert(ConnectInfo(self.peer));
                 self.router.oneshot(request).await?
             }
         };
+        self.entry.begin_request();
         Ok(response.map(|body| GuardedBody { body, _guard: guard }))
     }
 }
@@ -147,6 +154,43 @@ fn refuse(refusal: Refusal) -> Response<Body> {
     let mut response = error.into_response();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+/// The body of a request, whose connection waits until it is complete.
+struct ArrivingBody {
+    body: Incoming,
+    entry: Arc<ConnectionEntry>,
+}
+
+impl HttpBody for ArrivingBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.body).poll_frame(cx);
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(Some(Ok(_))) if !this.body.is_end_stream() => {
+                this.entry.receive_part();
+            }
+            Poll::Ready(_) => {
+                this.entry.begin_request();
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Marks the connection as waiting again when the response was sent.
