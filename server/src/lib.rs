@@ -22,6 +22,7 @@ pub mod client_address;
 mod compression;
 pub mod console;
 mod content_json;
+mod contended_rate;
 mod custom_verb;
 pub mod demo;
 mod encoded_text;
