@@ -34,6 +34,7 @@ use crate::access::{RouteKind, refuse_busy, route_kind};
 use crate::console::run_beside_others;
 use crate::custom_verb::INTERNAL_SEPARATOR;
 use crate::input::preferred_wait;
+use crate::listener::RetainedResponse;
 use crate::problem::ApiError;
 use crate::site::Site;
 
@@ -69,6 +70,7 @@ static PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appl
 struct ReservedBytes {
     bytes: Bytes,
     _memory: ClientReservation,
+    _unsent: Arc<()>,
 }
 
 impl AsRef<[u8]> for ReservedBytes {
@@ -281,10 +283,14 @@ async fn attach(
         return Ok(response);
     };
     memory.resize(size, wait).await?;
-    let (head, body) = response.into_parts();
+    let (mut head, body) = response.into_parts();
     match to_bytes(body, usize::MAX).await {
         Ok(bytes) => {
-            let body = Body::from(Bytes::from_owner(ReservedBytes { bytes, _memory: memory }));
+            let (budget, unsent) = (memory.budget(), Arc::new(()));
+            let retained = RetainedResponse { bytes: size, budget, unsent: Arc::downgrade(&unsent) };
+            head.extensions.insert(retained);
+            let owner = ReservedBytes { bytes, _memory: memory, _unsent: unsent };
+            let body = Body::from(Bytes::from_owner(owner));
             Ok(Response::from_parts(head, body))
         }
         Err(error) => {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, CONTENT_ENCODING};
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::minimum_rate::MinimumRateStream;
+use super::minimum_rate::{MinimumRateStream, RetainedResponse, UnsentResponses};
 use super::table::{ConnectionEntry, Refusal};
 use super::{AcceptedStream, Handshake, ListenerState, Peer};
 use crate::problem::ApiError;
@@ -31,6 +31,8 @@ use crate::problem::ApiError;
 const HEALTH_PATHS: [&str; 4] = ["/livez", "/readyz", "/healthz", "/version"];
 /// `Retry-After` of a refused connection, in seconds.
 const RETRY_AFTER_SECONDS: u64 = 5;
+/// A compressed response has about this part of the bytes that it retains.
+const COMPRESSED_PARTS: u64 = 8;
 /// Largest head of a request, in bytes: whoever connects can send one, and leave it unfinished. Proxies and browsers send far less, and a
 /// query of the console or of the API has a few KiB.
 const MAX_HEAD_BYTES: usize = 32 << 10;
@@ -65,12 +67,14 @@ impl<H: Handshake> Connection<H> {
         if let Some(cluster) = cluster {
             entry.set_cluster(cluster);
         }
-        let io = MinimumRateStream::new(io, limits.response_rate);
+        let unsent = UnsentResponses::default();
+        let io = MinimumRateStream::new(io, limits.response_rate, unsent.clone());
         let has_request = Arc::new(AtomicBool::new(false));
         let requests = RequestHandler {
             router,
             peer: Peer { address, certificate },
             entry,
+            unsent,
             has_request: has_request.clone(),
         };
         let service = service_fn(move |request| requests.clone().respond(request));
@@ -109,6 +113,7 @@ struct RequestHandler {
     router: Router,
     peer: Peer,
     entry: Arc<ConnectionEntry>,
+    unsent: UnsentResponses,
     has_request: Arc<AtomicBool>,
 }
 
@@ -135,6 +140,12 @@ impl RequestHandler {
             }
         };
         self.entry.begin_request();
+        if let Some(mut retained) = response.extensions().get::<RetainedResponse>().cloned() {
+            if response.headers().contains_key(CONTENT_ENCODING) {
+                retained.bytes /= COMPRESSED_PARTS;
+            }
+            self.unsent.add(retained);
+        }
         Ok(response.map(|body| GuardedBody { body, _guard: guard }))
     }
 }
