@@ -204,14 +204,14 @@ mod tests {
         let mut first = Box::pin(places.acquire("eve", PlaceKind::Api));
         let mut second = Box::pin(places.acquire("eve", PlaceKind::Api));
         assert!(poll!(first.as_mut()).is_pending() && poll!(second.as_mut()).is_pending());
-        places.acquire("bob", PlaceKind::Api).await.unwrap();
-        places.acquire("eve", PlaceKind::Console).await.unwrap();
-        places.acquire("eve", PlaceKind::Wait).await.unwrap();
+        for (user, kind) in [("bob", PlaceKind::Api), ("eve", PlaceKind::Console), ("eve", PlaceKind::Wait)] {
+            drop(places.acquire(user, kind).await.unwrap());
+        }
         drop(running.pop());
         assert!(poll!(second.as_mut()).is_pending(), "the first one is served first");
         let served = first.await.unwrap();
         drop(served);
-        second.await.unwrap();
+        drop(second.await.unwrap());
     }
 
     #[tokio::test(start_paused = true)]
