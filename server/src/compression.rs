@@ -179,7 +179,6 @@ impl HttpBody for ComputedBody {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
     use std::sync::mpsc;
     use std::time::Duration;
 
@@ -259,8 +258,8 @@ mod tests {
             let text = futures::stream::once(async move {
                 // The other task has the same thread.
                 tokio::spawn(async move { sender.send(()) });
-                let is_sent = receiver.recv_timeout(Duration::from_secs(60)).is_ok();
-                Ok::<_, Infallible>(Bytes::from(if is_sent { "sent".repeat(1_000) } else { String::new() }))
+                let sent = receiver.recv_timeout(Duration::from_secs(60));
+                sent.map(|()| Bytes::from("sent".repeat(1_000))).map_err(std::io::Error::other)
             });
             Body::from_stream(text)
         };

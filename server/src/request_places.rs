@@ -100,7 +100,7 @@ struct NoTurn {
 impl From<NoTurn> for ApiError {
     fn from(NoTurn { running }: NoTurn) -> Self {
         let detail = format!(
-            "{running} requests of you run already, which is the limit, and others of you wait. Nothing was stored. Send fewer at once, or retry after the time in the Retry-After header."
+            "You have {running} requests that run already, which is the limit, and others that wait. Nothing was stored. Send fewer at once, or retry after the time in the Retry-After header."
         );
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServerBusy", detail).with_retry_after(RETRY_AFTER_SECONDS)
     }
