@@ -167,7 +167,11 @@ fn refuse(site: &Site, kind: RouteKind, headers: &HeaderMap, error: ApiError) ->
 /// The error of a request that got no memory, in the form of the route: a page for browsers, an error of the console for its calls,
 /// otherwise a problem.
 pub fn refuse_busy(site: &Site, path: &str, headers: &HeaderMap, exhausted: MemoryExhausted) -> Response {
-    let error = ApiError::from(hub::Error::from(exhausted));
+    refuse_busy_request(site, path, headers, ApiError::from(hub::Error::from(exhausted)))
+}
+
+/// The same for an error with another reason.
+pub fn refuse_busy_request(site: &Site, path: &str, headers: &HeaderMap, error: ApiError) -> Response {
     match route_kind(site, path) {
         RouteKind::ServerFn if !accepts_html(headers) => {
             let body = app::AppError::ServerBusy(error.detail().to_owned()).ser();

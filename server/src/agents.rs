@@ -19,7 +19,7 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 use wire::agent::JoinTokenParts;
 
-use crate::body_memory::reserve_agent_message;
+use crate::body_memory::{refuse_body_of_read, reserve_agent_message};
 use crate::body_rate::require_body_rate;
 use crate::compression;
 use crate::problem::ApiError;
@@ -158,6 +158,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn(reserve_agent_response))
         .layer(from_fn_with_state(agents.clone(), authenticate::require_certificate))
+        .layer(from_fn(refuse_body_of_read))
         .layer(RequestBodyLimitLayer::new(MAX_REPORT_BYTES))
         .layer(MapRequestLayer::new(require_body_rate))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))
@@ -166,6 +167,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .layer(from_fn_with_state(site.clone(), crate::metrics::record_request))
         .layer(from_fn(compression::reserve_encoder))
         .layer(compression::restrict_compression(compression_layer))
+        .layer(from_fn(compression::encode_beside_others))
         .with_state(agents);
     AgentRouter { router, routes }
 }

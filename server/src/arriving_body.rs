@@ -1,12 +1,15 @@
 //! Large bodies while they arrive. Their memory is reserved by what has arrived and one step, not by what they state; what they need while
 //! they are used is reserved when they are complete. A client that sends slowly thus retains no more than it has sent.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use http_body_util::BodyExt as _;
 use source::client_shares::{ClientReservation, ClientShares};
 use source::memory_budget::MemoryExhausted;
 
+use crate::contended_rate::{ContendedWindow, RETAINED_PARTS, TooSlowForOthers};
 use crate::input::{LARGE_BODY_BYTES, reject_unread_body};
 use crate::problem::ApiError;
 
@@ -37,6 +40,9 @@ pub struct BodyNeed {
 /// A body of at most this many bytes needs no reservation: a client has as many of them as connections.
 pub const SMALL_BODY_BYTES: usize = 4 << 10;
 
+/// How long a window is in which a part of a large body has to arrive while others lack memory for theirs. They wait for 10 s.
+const CONTENDED_WINDOW: Duration = Duration::from_secs(4);
+
 /// Why a body was not received.
 pub enum BodyNotReceived {
     /// There was no memory for it.
@@ -48,6 +54,13 @@ pub enum BodyNotReceived {
 impl From<MemoryExhausted> for BodyNotReceived {
     fn from(exhausted: MemoryExhausted) -> Self {
         Self::Busy(exhausted)
+    }
+}
+
+impl From<TooSlowForOthers> for BodyNotReceived {
+    fn from(error: TooSlowForOthers) -> Self {
+        let detail = format!("The body arrived too slowly: {error}. Nothing was stored. Send it again.");
+        Self::Refused(ApiError::new(StatusCode::REQUEST_TIMEOUT, "Timeout", detail))
     }
 }
 
@@ -64,9 +77,14 @@ pub async fn receive(
     let mut bytes = Vec::new();
     let mut reserved = LARGE_BODY_BYTES;
     let mut arriving: Option<ClientReservation> = None;
-    while let Some(frame) = body.frame().await {
+    let mut window = ContendedWindow::new(CONTENDED_WINDOW);
+    loop {
+        let retained = if arriving.is_some() { reserved as u64 } else { 0 };
+        let needed = || if shares.arriving.is_contended() { retained / RETAINED_PARTS } else { 0 };
+        let Some(frame) = window.receive(body.frame(), needed).await? else { break };
         let frame = frame.map_err(|error| BodyNotReceived::Refused(reject_unread_body(&error)))?;
         let Ok(part) = frame.into_data() else { continue };
+        window.record(part.len(), needed())?;
         let size = bytes.len() + part.len();
         if size > need.max_bytes {
             return Err(BodyNotReceived::Refused(ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)));
@@ -145,6 +163,28 @@ mod tests {
         assert_eq!(ARRIVING.free_bytes(), 8 << 20, "what is complete is reserved only once");
         drop(complete);
         assert_eq!(COMPLETE.free_bytes(), 32 << 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p20_bodies_that_stop_arriving_end_as_soon_as_others_lack_their_memory() {
+        static ARRIVING: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
+        static COMPLETE: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 32 << 20));
+        static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
+        static OF_COMPLETE: ClientShares = ClientShares::new(&COMPLETE, "a test of one client");
+        static SHARES: BodyShares =
+            BodyShares { arriving: &OF_ARRIVING, complete: &OF_COMPLETE, usual: None, in_full: false };
+        let slow: Vec<_> = ["eve", "mallory"]
+            .map(|user| tokio::spawn(receive(&SHARES, user.to_owned(), body(3 << 10, false), NEED)))
+            .into();
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(ARRIVING.free_bytes() < 2 << 20 && slow.iter().all(|task| !task.is_finished()));
+        let received = receive(&SHARES, "ada".to_owned(), body(2 << 10, true), NEED).await;
+        assert!(matches!(received, Ok((_, Some(_)))), "it waits no longer than for a window");
+        for task in slow {
+            let Ok(Err(BodyNotReceived::Refused(error))) = task.await else { panic!("it is too slow") };
+            assert_eq!(error.status(), StatusCode::REQUEST_TIMEOUT);
+            assert!(error.detail().contains("others wait for the memory"), "{}", error.detail());
+        }
     }
 
     #[tokio::test]

@@ -1,10 +1,11 @@
 //! The console's static assets: read once at startup, served from memory, with Brotli where the build has compressed
-//! them.
+//! them, and with gzip, which is made at the start. Anyone can request them, so that nothing is compressed for a request.
 //!
 //! `assets.json` maps logical names to URL paths. A path that differs from its logical name contains a hash of the
 //! content, so browsers may cache it for a year.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -16,8 +17,12 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use mime_guess::Mime;
 use sha2::{Digest as _, Sha256};
 
+use crate::compression::NoEncoder;
 use crate::site::Site;
 
 /// Name of the map in the folder.
@@ -36,6 +41,7 @@ pub struct StaticAssets {
 struct StaticFile {
     bytes: Bytes,
     brotli: Option<Bytes>,
+    gzip: Option<Bytes>,
     media_type: HeaderValue,
     etag: HeaderValue,
     immutable: bool,
@@ -92,17 +98,33 @@ impl StaticFile {
         let mut brotli = path.as_os_str().to_owned();
         brotli.push(".br");
         let media_type = mime_guess::from_path(path).first_or_octet_stream();
+        let gzip = if is_compressible(&media_type) { compress(&bytes)? } else { None };
         let text = matches!(media_type.type_().as_str(), "text") || media_type.subtype() == "javascript";
         let media_type = if text { format!("{media_type}; charset=utf-8") } else { media_type.to_string() };
         let etag = format!("\"{}\"", &hex::encode(Sha256::digest(&bytes))[..32]);
         Ok(Self {
             bytes: bytes.into(),
             brotli: std::fs::read(PathBuf::from(brotli)).ok().map(Bytes::from),
+            gzip,
             media_type: HeaderValue::from_str(&media_type)?,
             etag: HeaderValue::from_str(&etag)?,
             immutable: for_ever,
         })
     }
+}
+
+/// Whether gzip makes a file of this type shorter: images and fonts are compressed already.
+fn is_compressible(media_type: &Mime) -> bool {
+    let is_text = media_type.type_() == "text" || media_type.suffix().is_some_and(|suffix| suffix == "xml");
+    is_text || matches!(media_type.subtype().as_str(), "javascript" | "json" | "wasm")
+}
+
+/// The file with gzip, if that is shorter.
+fn compress(bytes: &[u8]) -> anyhow::Result<Option<Bytes>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes)?;
+    let compressed = encoder.finish()?;
+    Ok((compressed.len() < bytes.len()).then(|| compressed.into()))
 }
 
 /// The build's metadata and the compressed variants, which are not served under their own path.
@@ -149,19 +171,27 @@ pub async fn serve_file(State(site): State<Site>, request: Request) -> Response 
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     headers.insert(CONTENT_TYPE, file.media_type.clone());
-    match &file.brotli {
-        Some(brotli) if accepts_brotli(request.headers()) => {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("br"));
-            (headers, brotli.clone()).into_response()
+    let variants = [("br", &file.brotli), ("gzip", &file.gzip)];
+    let accepted = variants.into_iter().find_map(|(coding, variant)| {
+        let variant = variant.as_ref().filter(|_| accepts_coding(request.headers(), coding))?;
+        Some((coding, variant.clone()))
+    });
+    let bytes = match accepted {
+        Some((coding, variant)) => {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
+            variant
         }
-        _ => (headers, file.bytes.clone()).into_response(),
-    }
+        None => file.bytes.clone(),
+    };
+    let mut response = (headers, bytes).into_response();
+    response.extensions_mut().insert(NoEncoder);
+    response
 }
 
-fn accepts_brotli(headers: &HeaderMap) -> bool {
+fn accepts_coding(headers: &HeaderMap, coding: &str) -> bool {
     let all = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    all.flat_map(|value| value.split(',')).any(|coding| {
-        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        name.trim() == "br" && !matches!(weight.trim(), "q=0" | "q=0.0")
+    all.flat_map(|value| value.split(',')).any(|accepted| {
+        let (name, weight) = accepted.split_once(';').unwrap_or((accepted, ""));
+        name.trim() == coding && !matches!(weight.trim(), "q=0" | "q=0.0")
     })
 }

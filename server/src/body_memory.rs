@@ -9,7 +9,7 @@
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
-use axum::http::{HeaderValue, Version};
+use axum::http::{HeaderValue, Method, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hub::{Actor, AuthenticatedAgent};
@@ -20,7 +20,7 @@ use source::client_shares::{
 use source::retained_memory::run_with_memory;
 
 use crate::access::refuse_busy;
-use crate::arriving_body::{BodyNeed, BodyNotReceived, BodyShares, SMALL_BODY_BYTES, receive};
+use crate::arriving_body::{BodyNeed, BodyNotReceived, BodyShares, receive};
 use crate::console::is_form;
 use crate::input::{LARGE_BODY_BYTES, is_json};
 use crate::problem::ApiError;
@@ -47,10 +47,26 @@ static OF_AGENTS: BodyShares = BodyShares {
     in_full: true,
 };
 
-/// Middleware: receives the body of a signed-in user or a program, with memory for it unless it is small. Those of public routes: [`crate::public_body_memory`].
+/// Middleware: refuses a `GET` or `HEAD` with a body, before anything is reserved for it. Such a body means nothing, and one that arrives
+/// slowly would retain what is reserved for the response.
+pub async fn refuse_body_of_read(request: Request, next: Next) -> Response {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_read && body_bytes(&request, 1) > 0 {
+        let detail = format!(
+            "The request has a body, and {} has none. Nothing was read. Send it without a body; for a change, use the method that the API documents.",
+            request.method()
+        );
+        return ApiError::bad_request(detail).into_response();
+    }
+    next.run(request).await
+}
+
+/// Middleware: receives the body of a signed-in user or a program, with memory for it unless it is small. It comes before the memory for the
+/// response ([`crate::response_memory`]), which a body that arrives slowly, a small one too, would retain. Those of public routes:
+/// [`crate::public_body_memory`].
 pub async fn reserve_request_body(State(site): State<Site>, request: Request, next: Next) -> Response {
     let actor = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
-    let need = find_need(&request, MAX_BODY_BYTES, SMALL_BODY_BYTES);
+    let need = find_need(&request, MAX_BODY_BYTES, 0);
     let (Some(user), Some(need)) = (actor, need) else {
         return next.run(request).await;
     };
@@ -114,7 +130,68 @@ fn parsed_need<B>(request: &axum::http::Request<B>) -> (u64, fn(&[u8]) -> u64) {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::body::Bytes;
+    use axum::http::StatusCode;
+    use axum::middleware::from_fn;
+    use axum::routing::any;
+    use futures::stream::{once, pending};
+    use source::client_shares::RESPONSES_TO_USERS;
+    use tokio::sync::oneshot;
+    use tower::ServiceExt as _;
+
     use super::*;
+    use crate::test_router::{TestRouter, WORKLOADS};
+
+    #[tokio::test]
+    async fn p20_a_body_that_does_not_arrive_retains_nothing_of_the_memory_for_responses() {
+        let server = TestRouter::start("slow-sender").await;
+        let send = |bytes: usize, body: Body| {
+            let request = server.request(Method::POST, WORKLOADS).header(CONTENT_LENGTH, bytes);
+            server.send(request.header(CONTENT_TYPE, "application/json"), body)
+        };
+        let text = format!(
+            "# {}\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: large}}\n",
+            "a".repeat(100 << 10)
+        );
+        let files = serde_json::json!([{ "name": "all.yaml", "text": text }]);
+        let source = serde_json::json!({ "type": "yaml", "files": files });
+        let placement = serde_json::json!({ "predicates": [{ "labelSelector": "env=prod" }] });
+        let spec = serde_json::json!({ "namespace": "apps", "source": source, "placement": placement });
+        let large = serde_json::json!({ "name": "large", "spec": spec }).to_string();
+        let created = send(large.len(), Body::from(large)).await;
+        assert_eq!(created.status(), StatusCode::CREATED, "the next response is expected to be as large");
+        drop(created);
+        let (is_read, awaited) = oneshot::channel();
+        let begun = once(async move {
+            is_read.send(()).unwrap();
+            Ok::<_, std::io::Error>(Bytes::from_static(b"{"))
+        });
+        let unfinished = Body::from_stream(futures::StreamExt::chain(begun, pending()));
+        tokio::select! {
+            _ = send(100, unfinished) => panic!("its body is not complete"),
+            read = awaited => read.unwrap(),
+        }
+        let response = RESPONSES_TO_USERS.reserve("slow-sender".to_owned(), 0).await.unwrap();
+        assert_eq!(response.free_bytes(), RESPONSES_TO_USERS.share_bytes());
+    }
+
+    #[tokio::test]
+    async fn p20_a_read_with_a_body_is_refused_before_the_body_arrives() {
+        let router = Router::new().route("/", any(async || "read")).layer(from_fn(refuse_body_of_read));
+        let send = async |method: Method, name: &str, value: &str| {
+            let body = Body::from_stream(pending::<Result<Bytes, std::io::Error>>());
+            let request = Request::builder().method(method).uri("/").header(name, value).body(body).unwrap();
+            router.clone().oneshot(request).await.unwrap().status()
+        };
+        for method in [Method::GET, Method::HEAD] {
+            assert_eq!(send(method.clone(), "content-length", "1").await, StatusCode::BAD_REQUEST);
+            assert_eq!(send(method.clone(), "transfer-encoding", "chunked").await, StatusCode::BAD_REQUEST);
+            assert_eq!(send(method.clone(), "content-length", "0").await, StatusCode::OK);
+            assert_eq!(send(method, "accept", "text/html").await, StatusCode::OK);
+        }
+        assert_eq!(send(Method::POST, "content-length", "1").await, StatusCode::OK);
+    }
 
     #[test]
     fn p19_a_body_without_a_stated_size_counts_as_the_largest_one() {
@@ -159,13 +236,13 @@ mod tests {
         let estimate = |media_type: &str, text: &str| {
             let request = axum::http::Request::builder().method("POST").header(CONTENT_LENGTH, text.len());
             let request = request.header(CONTENT_TYPE, media_type).body(()).unwrap();
-            find_need(&request, 1 << 20, SMALL_BODY_BYTES).map(|need| (need.estimate)(text.as_bytes()))
+            find_need(&request, 1 << 20, 0).map(|need| (need.estimate)(text.as_bytes()))
         };
         let maps = format!("[{}1]", r#"{"":0},"#.repeat(1_000));
         assert!(estimate("application/json", &maps).unwrap() > 60 * maps.len() as u64);
         let form = "k[a][a][a][a]=&".repeat(1_000);
         assert!(estimate("application/x-www-form-urlencoded", &form).unwrap() > 100 * form.len() as u64);
         assert_eq!(estimate("application/gzip", &form), Some(0));
-        assert_eq!(estimate("application/json", &maps[..SMALL_BODY_BYTES]), None);
+        assert_eq!(estimate("application/json", ""), None, "there is no body");
     }
 }

@@ -1,7 +1,11 @@
 //! Compression of responses, with a bound on the encoders that exist at the same time.
 //!
 //! An encoder has its tables and its window until the last byte of its response is sent. Clients that read slowly would retain many of them,
-//! also of static assets, which anyone can request. A response for which no encoder is free is sent as it is.
+//! A response for which no encoder is free is sent as it is. Static assets, which anyone can request, need none: their variants are made at the
+//! start ([`crate::assets`]).
+//!
+//! To compress a large response takes long. It is compressed in parts, after each of which other responses have their turn, and beside the
+//! threads that serve all others.
 
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
@@ -13,6 +17,7 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::Response;
+use hub::run_blocking_in_place;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use source::memory_limit::process_memory;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -30,15 +35,29 @@ const ENCODERS_RANGE: (u64, u64) = (4, 256);
 static ENCODERS: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(count_encoders(process_memory()))));
 
-/// In the extensions of a response for which no encoder is free.
-#[derive(Debug, Clone, Copy)]
-struct NoEncoder;
+/// A response of more bytes is compressed in parts of this size.
+const PART_BYTES: usize = 64 << 10;
 
-/// A body that an encoder reads, and drops with itself.
+/// In the extensions of a response that is sent as it is: no encoder is free, or the best variant was chosen already.
+#[derive(Debug, Clone, Copy)]
+pub struct NoEncoder;
+
+/// In the extensions of a large response that is compressed.
+#[derive(Debug, Clone, Copy)]
+struct LargeEncoding;
+
+/// A body that an encoder reads in parts, and drops with itself.
 struct EncodedBody {
     body: Body,
+    /// What was read of it and is not yet encoded.
+    rest: Bytes,
+    /// Whether other tasks had their turn since the last part.
+    has_yielded: bool,
     _encoder: OwnedSemaphorePermit,
 }
+
+/// A body that computes for long: other tasks of its thread are handed over to another one meanwhile.
+struct ComputedBody(Body);
 
 /// The layer, restricted to responses for which [`reserve_encoder`] has found an encoder.
 pub fn restrict_compression(layer: CompressionLayer) -> CompressionLayer<impl Predicate> {
@@ -59,17 +78,34 @@ async fn reserve(encoders: &Arc<Semaphore>, request: Request, next: Next) -> Res
     let mut response = next.run(request).await;
     let is_needed = is_accepted
         && !response.headers().contains_key(CONTENT_ENCODING)
+        && response.extensions().get::<NoEncoder>().is_none()
         && DefaultPredicate::new().should_compress(&response);
     if !is_needed {
         return response;
     }
     match encoders.clone().try_acquire_owned() {
-        Ok(encoder) => response.map(|body| Body::new(EncodedBody { body, _encoder: encoder })),
+        Ok(encoder) => {
+            if response.body().size_hint().upper().is_none_or(|bytes| bytes > PART_BYTES as u64) {
+                response.extensions_mut().insert(LargeEncoding);
+            }
+            response.map(|body| {
+                Body::new(EncodedBody { body, rest: Bytes::new(), has_yielded: false, _encoder: encoder })
+            })
+        }
         Err(_) => {
             response.extensions_mut().insert(NoEncoder);
             response
         }
     }
+}
+
+/// Middleware directly outside of the layer: compresses a large response beside the threads that serve others.
+pub async fn encode_beside_others(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    if response.extensions().get::<LargeEncoding>().is_none() {
+        return response;
+    }
+    response.map(|body| Body::new(ComputedBody(body)))
 }
 
 /// How many encoders a process with this memory has at the same time.
@@ -87,20 +123,65 @@ impl HttpBody for EncodedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let this = &mut *self;
+        if this.rest.is_empty() {
+            match Pin::new(&mut this.body).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(bytes) => this.rest = bytes,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                other => return other,
+            }
+        } else if !this.has_yielded {
+            this.has_yielded = true;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        this.has_yielded = false;
+        let part = this.rest.split_to(this.rest.len().min(PART_BYTES));
+        Poll::Ready(Some(Ok(Frame::data(part))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (of_body, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(of_body.lower() + rest);
+        if let Some(upper) = of_body.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
+    }
+}
+
+impl HttpBody for ComputedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        run_blocking_in_place(|| Pin::new(&mut self.0).poll_frame(cx))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
     use axum::Router;
     use axum::body::to_bytes;
     use axum::middleware::from_fn;
@@ -151,6 +232,49 @@ mod tests {
         let uncompressed = read(&server, None).await;
         let compressed = read(&server, Some("br")).await;
         assert_eq!((coding(&uncompressed), coding(&compressed)), ("", "br"), "one without needs none");
+    }
+
+    #[tokio::test]
+    async fn p20_others_have_their_turn_after_each_part_of_a_large_response_that_is_compressed() {
+        let encoder = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let (body, rest) = (Body::from(vec![b'a'; 10 * PART_BYTES + 1]), Bytes::new());
+        let body = Body::new(EncodedBody { body, rest, has_yielded: false, _encoder: encoder });
+        assert_eq!(body.size_hint().exact(), Some(10 * PART_BYTES as u64 + 1));
+        let mut reading = Box::pin(to_bytes(body, usize::MAX));
+        let mut turns = 0;
+        let read = loop {
+            match futures::poll!(reading.as_mut()) {
+                Poll::Ready(read) => break read.unwrap(),
+                Poll::Pending => turns += 1,
+            }
+        };
+        assert_eq!((read.len(), turns), (10 * PART_BYTES + 1, 10));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn p20_other_tasks_of_the_thread_run_while_a_large_response_is_compressed() {
+        let large = || async {
+            let (sender, receiver) = mpsc::channel();
+            let text = futures::stream::once(async move {
+                // The other task has the same thread.
+                tokio::spawn(async move { sender.send(()) });
+                let sent = receiver.recv_timeout(Duration::from_secs(60));
+                sent.map(|()| Bytes::from("sent".repeat(1_000))).map_err(std::io::Error::other)
+            });
+            Body::from_stream(text)
+        };
+        let server = Router::new()
+            .route("/", get(large))
+            .layer(from_fn(reserve_encoder))
+            .layer(restrict_compression(CompressionLayer::new()))
+            .layer(from_fn(encode_beside_others));
+        let reading = async move {
+            let compressed = read(&server, Some("gzip")).await;
+            assert_eq!(coding(&compressed), "gzip");
+            to_bytes(compressed.into_body(), usize::MAX).await.unwrap().len()
+        };
+        let bytes = tokio::spawn(reading).await.unwrap();
+        assert!((1..1_000).contains(&bytes), "{bytes}");
     }
 
     #[test]

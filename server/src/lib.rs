@@ -21,6 +21,8 @@ pub mod charts;
 pub mod client_address;
 mod compression;
 pub mod console;
+mod contended_rate;
+mod content_json;
 mod custom_verb;
 pub mod demo;
 mod encoded_text;
@@ -43,6 +45,7 @@ mod page_renderer;
 pub mod problem;
 mod public_body_memory;
 mod query_parameters;
+mod request_places;
 mod response_memory;
 pub mod router;
 pub mod serve;
@@ -50,6 +53,8 @@ pub mod session;
 mod shutdown;
 pub mod site;
 mod streams;
+#[cfg(test)]
+mod test_router;
 mod value_memory;
 
 pub use router::{ServerRouter, build_router};

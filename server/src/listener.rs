@@ -27,6 +27,7 @@ mod minimum_rate;
 mod table;
 
 pub use limits::{ConnectionLimits, DescriptorBudget};
+pub use minimum_rate::RetainedResponse;
 pub use table::ConnectionStatistics;
 
 use connection::Connection;

@@ -8,15 +8,16 @@
 //!
 //! The response to a change reserves its expected size before the change. If it is larger than that and its memory is not free, the change
 //! is made all the same: then the response has its status and its headers, and no body (`Preference-Applied: return=minimal`, RFC 7240).
-//! A change of unknown size reserves nothing in advance: its body may arrive slowly, and would retain the reservation.
+//! A change of unknown size reserves nothing in advance. Whatever is reserved, the body of the request has arrived before
+//! ([`crate::body_memory`]): it may arrive slowly, and would retain the reservation.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -33,6 +34,7 @@ use crate::access::{RouteKind, refuse_busy, route_kind};
 use crate::console::run_beside_others;
 use crate::custom_verb::INTERNAL_SEPARATOR;
 use crate::input::preferred_wait;
+use crate::listener::RetainedResponse;
 use crate::problem::ApiError;
 use crate::site::Site;
 
@@ -52,6 +54,8 @@ const BUILD_FACTOR: u64 = 4;
 const PAGE_FACTOR: u64 = 6;
 /// The same for a bundle: it is decrypted, and not parsed.
 const BUNDLE_FACTOR: u64 = 2;
+/// The read that waits by `Prefer: wait=…`. A workload may be called `status`, too.
+pub const WORKLOAD_STATUS: &str = "/api/v1/projects/{project}/workloads/{workload}/status";
 /// Verbs of the API that change nothing, although they are requested by `POST`.
 const READ_VERBS: [&str; 3] = ["preview", "render", "validate"];
 
@@ -66,6 +70,7 @@ static PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appl
 struct ReservedBytes {
     bytes: Bytes,
     _memory: ClientReservation,
+    _unsent: Arc<()>,
 }
 
 impl AsRef<[u8]> for ReservedBytes {
@@ -121,7 +126,8 @@ async fn respond_to_read(
 ) -> Result<Response, MemoryExhausted> {
     let key = SizeKey::of_read(&user, request.uri());
     // It would retain its reservation for as long as it waits.
-    let waits = is_waiting(&request, kind);
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let waits = kind == RouteKind::Api && is_waiting(route, request.uri().query(), request.headers());
     let reserved = if waits {
         ReadReservations { memory: RESPONSES_TO_USERS.reserve(user, 0).await?, _until_built: None }
     } else {
@@ -129,8 +135,8 @@ async fn respond_to_read(
     };
     let memory = ResponseMemory(Arc::new(Mutex::new(Some(reserved))));
     request.extensions_mut().insert(memory.clone());
-    // What is large is decrypted, parsed and written for long.
-    let is_large = !waits && SIZES.find(&key).is_none_or(|size| size > SMALL_BYTES);
+    // What is large is decrypted, parsed and written for long, also after a wait.
+    let is_large = SIZES.find(&key).is_none_or(|size| size > SMALL_BYTES);
     let handled = Box::pin(run_with_memory(memory.clone(), next.run(request)));
     let response = run_beside_others(is_large, handled).await;
     SIZES.record(&key, &response);
@@ -182,7 +188,9 @@ async fn respond_to_change(
     let changes_nothing = kind == RouteKind::ServerFn || has_read_verb(request.uri().path());
     let expected = needed_bytes(SIZES.find(&key), BUILD_FACTOR);
     let memory = RESPONSES_TO_USERS.reserve(user, expected).await?;
-    let response = run_beside_others(expected > 0, Box::pin(next.run(request))).await;
+    // What changes nothing returns content, of a size that may be unknown.
+    let is_large = expected > 0 || changes_nothing;
+    let response = run_beside_others(is_large, Box::pin(next.run(request))).await;
     SIZES.record(&key, &response);
     attach_to_change(memory, response, changes_nothing, RESERVE_WAIT).await
 }
@@ -230,14 +238,14 @@ fn has_read_verb(path: &str) -> bool {
     path.rsplit_once(INTERNAL_SEPARATOR).is_some_and(|(_, verb)| READ_VERBS.contains(&verb))
 }
 
-/// Whether a read waits for something: for the results of a plan by `?wait=…`, which other operations do not have, or for the status of a
-/// workload by `Prefer: wait=…`.
-fn is_waiting(request: &Request, kind: RouteKind) -> bool {
-    let mut pairs = request.uri().query().unwrap_or_default().split('&');
+/// Whether a read waits for something: for the results of a plan by `?wait=…`, which operations without it refuse before, or for the status of
+/// a workload by `Prefer: wait=…`.
+fn is_waiting(route: Option<&str>, query: Option<&str>, headers: &HeaderMap) -> bool {
+    let mut pairs = query.unwrap_or_default().split('&');
     let has_wait = pairs.any(|pair| pair.strip_prefix("wait=").is_some_and(|seconds| seconds != "0"));
-    let prefers_wait = request.uri().path().ends_with("/status")
-        && preferred_wait(request.headers()).is_some_and(|wait| !wait.is_zero());
-    kind == RouteKind::Api && (has_wait || prefers_wait)
+    let prefers_wait =
+        route == Some(WORKLOAD_STATUS) && preferred_wait(headers).is_some_and(|wait| !wait.is_zero());
+    has_wait || prefers_wait
 }
 
 /// The response to a change, with as much memory as it needs until it is sent. Without that memory, only what changed nothing is refused.
@@ -275,10 +283,14 @@ async fn attach(
         return Ok(response);
     };
     memory.resize(size, wait).await?;
-    let (head, body) = response.into_parts();
+    let (mut head, body) = response.into_parts();
     match to_bytes(body, usize::MAX).await {
         Ok(bytes) => {
-            let body = Body::from(Bytes::from_owner(ReservedBytes { bytes, _memory: memory }));
+            let (budget, unsent) = (memory.budget(), Arc::new(()));
+            let retained = RetainedResponse { bytes: size, budget, unsent: Arc::downgrade(&unsent) };
+            head.extensions.insert(retained);
+            let owner = ReservedBytes { bytes, _memory: memory, _unsent: unsent };
+            let body = Body::from(Bytes::from_owner(owner));
             Ok(Response::from_parts(head, body))
         }
         Err(error) => {
@@ -299,6 +311,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
+    use crate::test_router::{TestRouter, WORKLOADS};
 
     fn response(bytes: usize) -> Response {
         Body::from(vec![b'a'; bytes]).into_response()
@@ -376,19 +389,39 @@ mod tests {
 
     #[test]
     fn p19_a_read_that_waits_is_recognized_and_no_other_one_evades_its_reservation() {
-        let waits = |address: &str, prefer: &str, kind: RouteKind| {
-            let request = Request::get(address).header("prefer", prefer).body(Body::empty()).unwrap();
-            is_waiting(&request, kind)
+        let waits = |route: &str, query: &str, prefer: &'static str| {
+            let headers =
+                HeaderMap::from_iter([(HeaderName::from_static("prefer"), HeaderValue::from_static(prefer))]);
+            is_waiting(Some(route), Some(query), &headers)
         };
-        let status = "/api/v1/projects/default/workloads/web/status";
-        assert!(waits("/api/v1/plans/1?wait=30", "", RouteKind::Api));
-        assert!(waits(status, "wait=30", RouteKind::Api));
-        assert!(!waits("/api/v1/plans/1?wait=0", "", RouteKind::Api));
-        assert!(!waits("/api/v1/plans/1?q=await=", "", RouteKind::Api));
-        assert!(!waits("/api/v1/projects/default/workloads/web", "wait=30", RouteKind::Api));
-        assert!(!waits(status, "wait=0", RouteKind::Api));
-        assert!(!waits("/api/fn/source_get?wait=30", "wait=30", RouteKind::ServerFn));
-        assert!(!waits("/workloads/web?wait=30", "wait=30", RouteKind::Page));
+        let plan = "/api/v1/plans/{plan}";
+        assert!(waits(plan, "wait=30", ""));
+        assert!(waits(WORKLOAD_STATUS, "", "wait=30"));
+        assert!(!waits(plan, "wait=0", ""));
+        assert!(!waits(plan, "q=await=", ""));
+        assert!(!waits(WORKLOAD_STATUS, "", "wait=0"));
+        let workload = "/api/v1/projects/{project}/workloads/{workload}";
+        assert!(!waits(workload, "", "wait=30"), "also that of the workload with the name status");
+    }
+
+    #[tokio::test]
+    async fn p19_the_read_of_a_workload_with_the_name_status_waits_for_memory_whatever_it_prefers() {
+        let server = TestRouter::start("reader-of-status").await;
+        let user = "reader-of-status".to_owned();
+        let in_use = UNKNOWN_RESPONSES_TO_USERS.reserve(user, u64::MAX).await.unwrap();
+        let read = |workload: &str| {
+            let request = server.request(Method::GET, &format!("{WORKLOADS}/{workload}"));
+            server.send(request.header("prefer", "wait=1"), Body::empty())
+        };
+        let mut waiting = Box::pin(read("status"));
+        for _ in 0..5 {
+            tokio::select! {
+                response = &mut waiting => panic!("it has reserved nothing: {}", response.status()),
+                response = read("web/status") => assert_eq!(response.status(), StatusCode::NOT_FOUND),
+            }
+        }
+        drop(in_use);
+        assert_eq!(waiting.await.status(), StatusCode::NOT_FOUND);
     }
 
     #[test]

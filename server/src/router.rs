@@ -26,8 +26,8 @@ use crate::query_parameters::QueryParameters;
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, compression, console, custom_verb, encoded_text, form_error, headers,
-    health, idempotency, install, metrics, problem, public_body_memory, query_parameters, response_memory,
-    session, value_memory,
+    health, idempotency, install, metrics, problem, public_body_memory, query_parameters, request_places,
+    response_memory, session, value_memory,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -113,17 +113,19 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
         .layer(from_fn(value_memory::retain_value_memory))
+        .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
+        .layer(from_fn_with_state(site.clone(), request_places::run_in_turn))
         .layer(from_fn_with_state(site.clone(), body_memory::reserve_request_body))
         .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_body))
         .layer(from_fn_with_state(site.clone(), public_body_memory::reserve_public_page))
-        .layer(from_fn_with_state(site.clone(), response_memory::reserve_response))
         .layer(from_fn_with_state(query_parameters, query_parameters::reject_unknown))
         .layer(from_fn_with_state((site.clone(), actions), access::authorize))
         .layer(from_fn_with_state(site.clone(), access::authenticate))
         .layer(session::session_layer(site))
         .layer(from_fn_with_state(site.clone(), form_error::remove_foreign_error))
         .layer(from_fn_with_state(site.clone(), access::answer_unstored_session))
-        .layer(from_fn(encoded_text::reject_null_characters));
+        .layer(from_fn(encoded_text::reject_null_characters))
+        .layer(from_fn(body_memory::refuse_body_of_read));
     let bounded = guarded
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
         .layer(MapRequestLayer::new(require_body_rate))
@@ -134,6 +136,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Ro
         .layer(from_fn_with_state(site.clone(), metrics::record_request))
         .layer(from_fn(compression::reserve_encoder))
         .layer(compression::restrict_compression(CompressionLayer::new()))
+        .layer(from_fn(compression::encode_beside_others))
         .layer(from_fn_with_state(site.clone(), headers::add_security_headers))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
         .layer(TraceLayer::new_for_http().make_span_with(request_span).on_failure(log_failure))

@@ -13,6 +13,7 @@ use crate::client_address::TrustedProxies;
 use crate::demo::FaultControls;
 use crate::idempotency::InFlightKeys;
 use crate::metrics::Metrics;
+use crate::request_places::RequestPlaces;
 use crate::streams::{DEFAULT_STREAMS_PER_USER, StreamLimiter};
 
 /// Options of a [`Site`].
@@ -60,6 +61,7 @@ struct SiteInner {
     leptos: LeptosOptions,
     streams: StreamLimiter,
     in_flight: InFlightKeys,
+    request_places: RequestPlaces,
     metrics: Metrics,
 }
 
@@ -69,7 +71,8 @@ impl Site {
         let leptos = LeptosOptions::builder().output_name("frontend").build();
         let streams = StreamLimiter::new(options.max_streams_per_user);
         let (in_flight, metrics) = (InFlightKeys::default(), Metrics::default());
-        Self(Arc::new(SiteInner { options, leptos, streams, in_flight, metrics }))
+        let request_places = RequestPlaces::default();
+        Self(Arc::new(SiteInner { options, leptos, streams, in_flight, request_places, metrics }))
     }
 
     /// The control plane.
@@ -119,6 +122,11 @@ impl Site {
     /// Requests with an `Idempotency-Key` in progress.
     pub fn in_flight(&self) -> &InFlightKeys {
         &self.0.in_flight
+    }
+
+    /// The requests of each user that run.
+    pub fn request_places(&self) -> &RequestPlaces {
+        &self.0.request_places
     }
 
     /// The metrics.

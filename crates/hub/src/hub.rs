@@ -16,6 +16,7 @@ use store::{KeySource, Outage, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
+use crate::audit::DenialCounts;
 use crate::chart::{ChartFetcher, ChartRenderer};
 use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
@@ -86,6 +87,7 @@ struct Inner {
     live: LiveNotices,
     signals: LoopSignals,
     hash_limiter: HashLimiter,
+    denials: DenialCounts,
     sign_in_statistics: SignInStatistics,
     schema_cache: SchemaCache,
     chart_renderer: ChartRenderer,
@@ -129,6 +131,7 @@ impl Hub {
             live: LiveNotices::new(last_seq),
             signals: LoopSignals::default(),
             hash_limiter: HashLimiter::new(),
+            denials: DenialCounts::default(),
             sign_in_statistics: SignInStatistics::default(),
             schema_cache: SchemaCache::default(),
             chart_renderer: ChartRenderer::default(),
@@ -226,6 +229,10 @@ impl Hub {
     /// Attempts to sign in on this server.
     pub fn sign_in_statistics(&self) -> &SignInStatistics {
         &self.0.sign_in_statistics
+    }
+
+    pub(crate) fn denials(&self) -> &DenialCounts {
+        &self.0.denials
     }
 
     pub(crate) fn hash_limiter(&self) -> &HashLimiter {

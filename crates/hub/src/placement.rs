@@ -1,7 +1,7 @@
 //! Queries on placement: previews and decisions with their reasons (E-3).
 
 use domain::cluster::Cluster;
-use domain::placement::{ClusterGroup, Decision, Placement, decide};
+use domain::placement::{self, ClusterGroup, Decision, Placement, decide};
 use domain::workload::Workload;
 use domain::{ClusterId, WorkloadId};
 use store::Tx;
@@ -25,6 +25,7 @@ impl Hub {
     pub async fn preview_placement(&self, workload: &str, placement: &Placement) -> Result<Decision, Error> {
         let mut tx = self.read().await?;
         let found = store::workload::get_by_name(&mut tx, self.project(), workload).await?;
+        check_limits(found.as_ref().map(|found| &found.draft.placement), placement)?;
         let inputs = load_placement_inputs(&mut tx, found.map(|found| found.id)).await?;
         let PlacementInputs { clusters, groups, current } = inputs;
         Ok(decide(placement, &clusters, &groups, &current))
@@ -53,6 +54,13 @@ impl Hub {
             None => self.preview_placement(workload, &found.draft.placement).await,
         }
     }
+}
+
+/// Rejects a changed policy with too many entries (G502). An unchanged one is accepted: a draft of an earlier version can be edited, and its
+/// workload stays where it is.
+pub(crate) fn check_limits(before: Option<&Placement>, after: &Placement) -> Result<(), Error> {
+    let findings = if before == Some(after) { Vec::new() } else { placement::check_limits(after) };
+    if findings.is_empty() { Ok(()) } else { Err(Error::Invalid(findings)) }
 }
 
 /// `workload` is the workload whose current clusters are preferred.

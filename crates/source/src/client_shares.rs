@@ -110,6 +110,11 @@ impl ClientShares {
         self.all.bytes() / 2
     }
 
+    /// Whether others lack the memory of the budget of all clients.
+    pub fn is_contended(&self) -> bool {
+        self.all.is_contended()
+    }
+
     /// Reserves memory as [`Self::reserve`] does, except that what is larger than the share is reserved in full in the budget of all, or
     /// gets all of it: for content of which two such parts would need more than the memory of the budget.
     ///
@@ -167,6 +172,11 @@ impl ClientReservation {
         self.of_share.shrink_to(bytes);
         self.of_all.shrink_to(bytes);
         Ok(())
+    }
+
+    /// The budget of all clients.
+    pub fn budget(&self) -> &'static MemoryBudget {
+        self.all
     }
 
     /// The bytes of the share that are not reserved.

@@ -7,15 +7,18 @@
 //! The budgets together are five sixths of the memory that the process may use, or less: a server in a small container refuses
 //! earlier, instead of being killed. Each is given in parts of 32 of that memory.
 //!
-//! What has a reservation waits for another one only in this order: for the response, the body of the request, its values, what is received of
-//! another server, what is parsed of it, the manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended
-//! reservations of the same budget would wait for each other.
+//! What has a reservation waits for another one only in this order: for the body of the request while it arrives, the complete body, the
+//! response, the values of the body, what is received of another server, what is parsed of it, the manifests of a workload; for each in the
+//! share of the client first, then in the budget of all. Two that extended reservations of the same budget would wait for each other.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
 use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::memory_limit::process_memory;
 
@@ -70,6 +73,8 @@ pub static GIT_PACKS: LazyLock<MemoryBudget> =
 pub const RESERVE_WAIT: Duration = Duration::from_secs(10);
 /// When a request that got no memory may be repeated, in seconds.
 pub const RETRY_AFTER_SECONDS: u32 = 5;
+/// How long a budget counts as contended after a reservation was not free at once.
+const CONTENDED_TIME: Duration = Duration::from_secs(15);
 /// Budgets are whole multiples of this.
 const UNIT_BYTES: u64 = 1 << 10;
 
@@ -80,6 +85,8 @@ pub struct MemoryBudget {
     purpose: &'static str,
     bytes: u64,
     queue: MemoryQueue,
+    /// When a reservation was last not free at once.
+    lacked_at: Mutex<Option<Instant>>,
 }
 
 /// Reserved memory; it is free again when this is dropped.
@@ -119,7 +126,7 @@ impl MemoryBudget {
     /// A budget of this many bytes, in whole units: otherwise nothing could reserve all of it.
     pub fn new(purpose: &'static str, bytes: u64) -> Self {
         let bytes = (bytes / UNIT_BYTES).max(1) * UNIT_BYTES;
-        Self { purpose, bytes, queue: MemoryQueue::new(bytes) }
+        Self { purpose, bytes, queue: MemoryQueue::new(bytes), lacked_at: Mutex::new(None) }
     }
 
     /// A budget of `most` bytes, and at most so many parts of 32 of the memory that the process may use.
@@ -144,9 +151,14 @@ impl MemoryBudget {
         bytes: u64,
         wait: Duration,
     ) -> Result<MemoryReservation, MemoryExhausted> {
-        match tokio::time::timeout(wait, self.queue.acquire(bytes.min(self.bytes))).await {
+        let bytes_of_budget = bytes.min(self.bytes);
+        if self.free_bytes() < bytes_of_budget {
+            self.note_lack();
+        }
+        match tokio::time::timeout(wait, self.queue.acquire(bytes_of_budget)).await {
             Ok(memory) => Ok(MemoryReservation { memory }),
             Err(_) => {
+                self.note_lack();
                 tracing::warn!(
                     purpose = self.purpose,
                     bytes,
@@ -188,6 +200,15 @@ impl MemoryBudget {
         Ok(())
     }
 
+    /// Whether others lack this memory, or did a moment ago: who retains it for a client should not wait for that client for long.
+    pub fn is_contended(&self) -> bool {
+        self.lacked_at.lock().is_some_and(|at| at.elapsed() < CONTENDED_TIME)
+    }
+
+    fn note_lack(&self) {
+        *self.lacked_at.lock() = Some(Instant::now());
+    }
+
     /// All of its bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
@@ -224,6 +245,21 @@ mod tests {
         drop((first, small));
         assert_eq!(budget.free_bytes(), 4 << 20);
         drop(budget.reserve_within(2 << 20, NO_WAIT).await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p20_a_budget_is_contended_while_others_lack_its_memory_and_for_a_moment_after_it() {
+        let budget = MemoryBudget::new("a test", 4 << 20);
+        let reserved = budget.reserve(3 << 20).await.unwrap();
+        assert!(!budget.is_contended());
+        budget.reserve_within(2 << 20, NO_WAIT).await.unwrap_err();
+        assert!(budget.is_contended());
+        budget.reserve(2 << 20).await.unwrap_err();
+        tokio::time::advance(CONTENDED_TIME / 2).await;
+        assert!(budget.is_contended());
+        tokio::time::advance(CONTENDED_TIME / 2).await;
+        assert!(!budget.is_contended());
+        drop(reserved);
     }
 
     #[tokio::test]

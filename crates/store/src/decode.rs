@@ -9,6 +9,7 @@ use serde::de::IntoDeserializer;
 use sqlx::{Any, Decode, Row as _, Type};
 
 use crate::Error;
+use crate::large_value::run_beside_others;
 use crate::sealed::{SealedColumn, columns};
 use crate::sql::StoredRow;
 
@@ -40,16 +41,26 @@ impl<'r> RowReader<'r> {
 
     /// Bytes.
     pub(crate) fn bytes(&self, column: &str) -> Result<Vec<u8>, DecodeError> {
-        let stored = self.get(column)?;
+        let stored: Vec<u8> = self.get(column)?;
+        let size = stored.len();
         match columns::find(self.table, column) {
-            Some(sealed) => self.row.keyring.open_bytes(sealed, &self.key_of(sealed)?, stored),
+            Some(sealed) => {
+                let key = self.key_of(sealed)?;
+                let open = || self.row.keyring.open_bytes(sealed, &key, stored);
+                run_beside_others(size, open)
+            }
             None => Ok(stored),
         }
     }
 
     fn decrypt(&self, column: &str, stored: String) -> Result<String, DecodeError> {
+        let size = stored.len();
         match columns::find(self.table, column) {
-            Some(sealed) => self.row.keyring.open_text(sealed, &self.key_of(sealed)?, stored),
+            Some(sealed) => {
+                let key = self.key_of(sealed)?;
+                let open = || self.row.keyring.open_text(sealed, &key, stored);
+                run_beside_others(size, open)
+            }
             None => Ok(stored),
         }
     }
@@ -137,7 +148,7 @@ impl<'r> RowReader<'r> {
 
 pub(crate) fn decode_json<T: DeserializeOwned>(column: &str, text: &str) -> Result<T, DecodeError> {
     // The message of serde_json may quote the value; only the position is reported.
-    serde_json::from_str(text).map_err(|error| {
+    run_beside_others(text.len(), || serde_json::from_str(text)).map_err(|error| {
         format!("{column}: unexpected JSON at line {} column {}", error.line(), error.column())
     })
 }

@@ -36,6 +36,7 @@ pub mod incident;
 mod injected_fault;
 pub mod join_token;
 mod label;
+mod large_value;
 mod listen;
 mod migrate;
 mod open;

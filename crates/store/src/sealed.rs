@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use crate::Tx;
 use crate::decode::DecodeError;
+use crate::large_value::run_beside_others;
 
 mod cipher;
 pub(crate) mod columns;
@@ -57,10 +58,10 @@ impl Tx {
         if is_empty_value(&text) {
             return text;
         }
-        match self.keyring().seal(&place(column, key), text.as_bytes()) {
+        run_beside_others(text.len(), || match self.keyring().seal(&place(column, key), text.as_bytes()) {
             Some((id, sealed)) => format!("{TEXT_PREFIX}{id}:{}", STANDARD_NO_PAD.encode(sealed)),
             None => text,
-        }
+        })
     }
 
     /// The bytes to store in an encrypted column of the row with this key.
@@ -72,10 +73,10 @@ impl Tx {
 impl Keyring {
     /// Bytes in encrypted form, with the id of their key.
     pub(crate) fn seal_bytes(&self, column: &SealedColumn, key: &[String], bytes: &[u8]) -> Vec<u8> {
-        match self.seal(&place(column, key), bytes) {
+        run_beside_others(bytes.len(), || match self.seal(&place(column, key), bytes) {
             Some((id, sealed)) => [BYTES_PREFIX, id.as_bytes(), b":", &sealed].concat(),
             None => bytes.to_vec(),
-        }
+        })
     }
 
     /// The content of a text column.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, CONTENT_ENCODING};
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::minimum_rate::MinimumRateStream;
+use super::minimum_rate::{MinimumRateStream, RetainedResponse, UnsentResponses};
 use super::table::{ConnectionEntry, Refusal};
 use super::{AcceptedStream, Handshake, ListenerState, Peer};
 use crate::problem::ApiError;
@@ -31,6 +31,8 @@ use crate::problem::ApiError;
 const HEALTH_PATHS: [&str; 4] = ["/livez", "/readyz", "/healthz", "/version"];
 /// `Retry-After` of a refused connection, in seconds.
 const RETRY_AFTER_SECONDS: u64 = 5;
+/// A compressed response has about this part of the bytes that it retains.
+const COMPRESSED_PARTS: u64 = 8;
 /// Largest head of a request, in bytes: whoever connects can send one, and leave it unfinished. Proxies and browsers send far less, and a
 /// query of the console or of the API has a few KiB.
 const MAX_HEAD_BYTES: usize = 32 << 10;
@@ -65,12 +67,14 @@ impl<H: Handshake> Connection<H> {
         if let Some(cluster) = cluster {
             entry.set_cluster(cluster);
         }
-        let io = MinimumRateStream::new(io, limits.response_rate);
+        let unsent = UnsentResponses::default();
+        let io = MinimumRateStream::new(io, limits.response_rate, unsent.clone());
         let has_request = Arc::new(AtomicBool::new(false));
         let requests = RequestHandler {
             router,
             peer: Peer { address, certificate },
             entry,
+            unsent,
             has_request: has_request.clone(),
         };
         let service = service_fn(move |request| requests.clone().respond(request));
@@ -109,13 +113,17 @@ struct RequestHandler {
     router: Router,
     peer: Peer,
     entry: Arc<ConnectionEntry>,
+    unsent: UnsentResponses,
     has_request: Arc<AtomicBool>,
 }
 
 impl RequestHandler {
     async fn respond(self, request: Request<Incoming>) -> Result<Response<GuardedBody>, Infallible> {
         self.has_request.store(true, Relaxed);
-        if !self.entry.begin_request() {
+        // Anyone can send the head of a request and leave its body unfinished: until it is complete, the connection waits.
+        let has_arrived = request.body().is_end_stream();
+        let is_open = if has_arrived { self.entry.begin_request() } else { self.entry.receive_part() };
+        if !is_open {
             // The connection is being closed for another one.
             return std::future::pending().await;
         }
@@ -123,11 +131,21 @@ impl RequestHandler {
         let response = match self.entry.refusal() {
             Some(refusal) if !HEALTH_PATHS.contains(&request.uri().path()) => refuse(refusal),
             _ => {
-                let mut request = request.map(Body::new);
+                let mut request = request.map(|body| match has_arrived {
+                    true => Body::new(body),
+                    false => Body::new(ArrivingBody { body, entry: self.entry.clone() }),
+                });
                 request.extensions_mut().insert(ConnectInfo(self.peer));
                 self.router.oneshot(request).await?
             }
         };
+        self.entry.begin_request();
+        if let Some(mut retained) = response.extensions().get::<RetainedResponse>().cloned() {
+            if response.headers().contains_key(CONTENT_ENCODING) {
+                retained.bytes /= COMPRESSED_PARTS;
+            }
+            self.unsent.add(retained);
+        }
         Ok(response.map(|body| GuardedBody { body, _guard: guard }))
     }
 }
@@ -147,6 +165,43 @@ fn refuse(refusal: Refusal) -> Response<Body> {
     let mut response = error.into_response();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+/// The body of a request, whose connection waits until it is complete.
+struct ArrivingBody {
+    body: Incoming,
+    entry: Arc<ConnectionEntry>,
+}
+
+impl HttpBody for ArrivingBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.body).poll_frame(cx);
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(Some(Ok(_))) if !this.body.is_end_stream() => {
+                this.entry.receive_part();
+            }
+            Poll::Ready(_) => {
+                this.entry.begin_request();
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Marks the connection as waiting again when the response was sent.

@@ -292,7 +292,14 @@ impl ConnectionEntry {
         *self.refusal.lock()
     }
 
-    /// A request has begun. Returns whether the connection is still in the table.
+    /// A part of a request has arrived, and the connection waits for the next one since now. Returns whether it is still in the table.
+    pub fn receive_part(&self) -> bool {
+        let mut rows = self.table.0.rows.lock();
+        rows.set_waiting(self.id, true);
+        rows.connections.contains_key(&self.id)
+    }
+
+    /// A request is complete. Returns whether the connection is still in the table.
     pub fn begin_request(&self) -> bool {
         let mut rows = self.table.0.rows.lock();
         rows.set_waiting(self.id, false);

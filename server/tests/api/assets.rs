@@ -1,10 +1,13 @@
 //! Static assets.
 
+use std::io::Read as _;
 use std::path::Path;
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
+use flate2::read::GzDecoder;
 use server::assets::StaticAssets;
+use tower::ServiceExt as _;
 
 use crate::test_server::{TestResponse, TestServer};
 
@@ -19,6 +22,8 @@ fn write_files(dir: &Path, files: &[(&str, &str)]) {
 async fn start_server() -> TestServer {
     let dir = tempfile::tempdir().unwrap();
     let map = r#"{"main.css": "/pkg/main.0a1b2c3d.css", "frontend.js": "/pkg/frontend.js"}"#;
+    let large = "a".repeat(100_000);
+    let wasm = format!("\0asm{large}");
     write_files(
         dir.path(),
         &[
@@ -26,7 +31,8 @@ async fn start_server() -> TestServer {
             ("pkg/main.0a1b2c3d.css", "body { color: red }"),
             ("pkg/main.0a1b2c3d.css.br", "small"),
             ("pkg/frontend.js", "export {}"),
-            ("pkg/frontend_bg.wasm", "\0asm"),
+            ("pkg/frontend_bg.wasm", wasm.as_str()),
+            ("pkg/photo.png", large.as_str()),
             ("favicon.svg", "<svg/>"),
             ("icons.svg", "<svg/>"),
         ],
@@ -84,6 +90,29 @@ async fn clients_that_accept_brotli_receive_the_compressed_file() {
     let plain = get(&server, "/pkg/main.0a1b2c3d.css", &[("accept-encoding", "br;q=0")]).await;
     assert_eq!((plain.header("content-encoding"), &*plain.text), ("", "body { color: red }"));
     assert!(plain.header("vary").contains("accept-encoding"));
+}
+
+#[tokio::test]
+async fn p20_static_files_have_a_variant_with_gzip_from_the_start_and_are_never_compressed_for_a_request() {
+    let server = start_server().await;
+    let request = |path: &str, accepted: &str| {
+        let request = Request::get(path).header("accept-encoding", accepted);
+        server.app.router.clone().oneshot(request.body(Body::empty()).unwrap())
+    };
+    let packed = request("/pkg/frontend_bg.wasm", "gzip, deflate").await.unwrap();
+    assert_eq!(packed.headers()["content-encoding"], "gzip");
+    let stated: usize = packed.headers()["content-length"].to_str().unwrap().parse().unwrap();
+    let bytes = to_bytes(packed.into_body(), usize::MAX).await.unwrap();
+    assert_eq!(bytes.len(), stated, "what is compressed while it is sent states no size");
+    let mut text = String::new();
+    GzDecoder::new(&*bytes).read_to_string(&mut text).unwrap();
+    assert_eq!(text.len(), 100_004);
+    // The framework would compress the first one with Brotli, and leaves the type of the second one alone.
+    for path in ["/pkg/frontend_bg.wasm", "/pkg/photo.png"] {
+        let plain = request(path, "br").await.unwrap();
+        assert!(!plain.headers().contains_key("content-encoding"), "{path}");
+        assert!(plain.headers().contains_key("content-length"), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -31,23 +31,44 @@ async fn p20_half_a_request_ends_within_seconds() {
     wait_until_closed(&mut stream).await;
 }
 
-/// A request that is served as long as its body does not arrive.
+/// Opens connections from the loopback address with this last byte, each of which serves an event stream.
+async fn open_served(server: &ServerProcess, last: u8, count: usize) -> Vec<TcpStream> {
+    let request =
+        format!("GET /api/v1/watch HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n", server.token);
+    let mut served = Vec::new();
+    for _ in 0..count {
+        served.push(open(server, last, request.as_bytes(), "200").await);
+    }
+    served
+}
+
+/// Sends a request from the loopback address with this last byte, and reads the status of the answer.
+async fn open(server: &ServerProcess, last: u8, request: &[u8], status: &str) -> TcpStream {
+    let mut stream = connect_from(last, server.console).await;
+    stream.write_all(request).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&answer), format!("HTTP/1.1 {status}"));
+    stream
+}
+
+/// A request whose body does not arrive. The server requests it, and waits for it.
 const UNFINISHED_REQUEST: &[u8] =
     b"POST /api/fn/sign_in HTTP/1.1\r\nhost: x\r\nsec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n";
 
-/// Opens connections from the loopback address with this last byte, each of which serves a request.
-async fn open_served(server: &ServerProcess, last: u8, count: usize) -> Vec<TcpStream> {
-    let mut served = Vec::new();
-    for _ in 0..count {
-        let mut stream = connect_from(last, server.console).await;
-        stream.write_all(UNFINISHED_REQUEST).await.unwrap();
-        // The server requests the body, and waits for it.
-        let mut answer = [0; 12];
-        stream.read_exact(&mut answer).await.unwrap();
-        assert_eq!(&answer, b"HTTP/1.1 100");
-        served.push(stream);
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_connections_whose_bodies_do_not_arrive_leave_their_places_to_others() {
+    let server = ServerProcess::start(1_024, &["--max-connections", "8"]).await;
+    let mut unfinished = Vec::new();
+    for _ in 0..8 {
+        unfinished.push(open(&server, 2, UNFINISHED_REQUEST, "100").await);
     }
-    served
+    let served = open_served(&server, 1, 4).await;
+    let answer = get(server.console, "/sign-in").await;
+    assert!(answer.starts_with("HTTP/1.1") && !answer.contains("TooManyConnections"), "{answer:?}");
+    let mut first = unfinished.remove(0);
+    wait_until_closed(&mut first).await;
+    drop(served);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +117,7 @@ async fn p20_large_bodies_of_one_network_without_sign_in_leave_memory_to_others_
     let mut status = [0; 12];
     other.read_exact(&mut status).await.unwrap();
     assert_eq!(&status, b"HTTP/1.1 422", "the form has no name");
-    assert_eq!(open_served(&server, 2, 1).await.len(), 1, "a small body of the same network");
+    open(&server, 2, UNFINISHED_REQUEST, "100").await;
     for mut stream in unfinished {
         stream.read_exact(&mut status).await.unwrap();
         assert!(status == *b"HTTP/1.1 408" || status == *b"HTTP/1.1 503", "no body was complete: {status:?}");

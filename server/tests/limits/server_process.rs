@@ -3,6 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use domain::api_token::NewApiToken;
+use domain::role::Role;
+use hub::{Actor, ActorKind, Clock, Hub, HubConfig};
 use testkit::StartedServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -14,8 +17,10 @@ pub const WAIT_TIMEOUT: Duration = testkit::patience();
 /// How long a connection may wait for what a limit of a few seconds ends or keeps free: far below what as many limits in a row take.
 pub const LIMIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server with an empty database; killed when dropped.
+/// A server with one user; killed when dropped.
 pub struct ServerProcess {
+    /// An API token of the user.
+    pub token: String,
     pub console: SocketAddr,
     pub agents: SocketAddr,
     child: Child,
@@ -26,6 +31,7 @@ impl ServerProcess {
     /// Starts a server that may open this many files and sockets.
     pub async fn start(descriptors: u32, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let token = create_user(folder.path()).await;
         let mut server = Command::new("sh");
         server.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()]);
         server.args([env!("CARGO_BIN_EXE_flotilla-server"), "--log", "error", "serve"]);
@@ -34,6 +40,7 @@ impl ServerProcess {
         let started = StartedServer::spawn(&mut server).await.expect("the server starts");
         let address = |url: &str| url.rsplit('/').next().unwrap().parse().unwrap();
         Self {
+            token,
             console: address(&started.url),
             agents: address(&started.agents_url),
             child: started.child,
@@ -46,6 +53,20 @@ impl ServerProcess {
         let file = format!("/proc/{}/environ", self.child.id().unwrap());
         std::fs::read_to_string(file).unwrap()
     }
+}
+
+/// Creates a user before the server starts, because SQLite allows one server at a time; returns an API token.
+async fn create_user(folder: &std::path::Path) -> String {
+    let database = format!("sqlite://{}", folder.join("flotilla.db").display());
+    let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+    let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
+    let actor = Actor::new("ada", ActorKind::Session(user), Role::Admin);
+    let token = hub.create_token(&actor, &NewApiToken::new("test", 1)).await.unwrap().secret;
+    drop(hub);
+    // Its connections close asynchronously.
+    let lock = std::fs::File::open(folder.join("flotilla.db.lock")).unwrap();
+    tokio::task::spawn_blocking(move || lock.lock().unwrap()).await.unwrap();
+    token
 }
 
 /// Connects from the loopback address with this last byte.

@@ -22,6 +22,7 @@ mod filter_result;
 mod filter_text;
 mod group_feature;
 mod group_members;
+mod limits;
 mod members_policy;
 mod number;
 mod predicate;
@@ -55,6 +56,7 @@ pub use group_members::{
     FleetLabel, GroupCandidate, GroupEffect, GroupMembersChange, GroupMembershipKind, GroupPreview,
     GroupSummary, SUMMARY_CLUSTERS, matches_search,
 };
+pub use limits::{MAX_ENTRIES, check_limits};
 pub use members_policy::apply_new_members_policy;
 pub use remedy::{Remedy, RequiredChange};
 pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MINUTES, request_removals, update_pending_removals};

@@ -13,7 +13,7 @@ use domain::workload::{Policies, Source, Workload};
 use super::check_if_match;
 use super::edit::edited_event;
 use crate::git::keep_pin;
-use crate::{Actor, Error, Hub};
+use crate::{Actor, Error, Hub, placement};
 
 /// New values for parts of a draft; omitted parts stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -99,6 +99,7 @@ impl Hub {
             return Ok(workload);
         }
         check_if_match(workload.revision, Some(if_match))?;
+        placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
         let event = edited_event(actor, &workload);
         self.store_edit(tx, actor, workload, event).await
     }

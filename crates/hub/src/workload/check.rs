@@ -22,7 +22,7 @@ use super::snapshot::{
 use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
 use crate::secret_content::list_marked_charts;
-use crate::{Actor, Error, Hub};
+use crate::{Actor, Error, Hub, placement};
 
 /// Findings of sets of manifests that are merged before those of the next set are added.
 const MERGED_AT_ONCE: usize = 20_000;
@@ -55,6 +55,8 @@ impl Hub {
     pub async fn check_workload(&self, name: &str, spec: &WorkloadSpec) -> Result<CheckResult, Error> {
         let mut tx = self.read().await?;
         let stored = store::workload::get_by_name(&mut tx, self.project(), name).await?;
+        let before = stored.as_ref().map(|workload| &workload.draft.placement);
+        placement::check_limits(before, &spec.placement)?;
         self.check_spec(tx, stored.map(|workload| workload.id), name, spec).await
     }
 

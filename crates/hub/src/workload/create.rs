@@ -12,7 +12,7 @@ use domain::{Finding, WorkloadId};
 use super::{CheckResult, authorize_policies};
 use crate::hub::CommitEffects;
 use crate::overrides::check_limits;
-use crate::{Actor, Error, Hub};
+use crate::{Actor, Error, Hub, placement};
 
 impl Hub {
     /// Creates a draft. A draft may have findings; only a publish is rejected for them (S0-1).
@@ -43,6 +43,7 @@ impl Hub {
             return Err(Error::Invalid(findings));
         }
         check_limits(&[], &new.spec.overrides)?;
+        placement::check_limits(None, &new.spec.placement)?;
         manifest_work::adopt_policies(&mut new.spec);
         self.pin_source(&mut new.spec.source, None).await?;
         let now = self.clock().now();

@@ -12,7 +12,7 @@ use store::Tx;
 use super::{WorkloadEdit, authorize_policies, check_if_match};
 use crate::hub::CommitEffects;
 use crate::overrides::check_limits;
-use crate::{Actor, Error, Hub};
+use crate::{Actor, Error, Hub, placement};
 
 impl Hub {
     /// Edits the draft. `if_match` is the revision that the edit is based on. An edit without changes is not stored.
@@ -47,6 +47,7 @@ impl Hub {
             manifest_work::adopt_policies(&mut workload.draft);
         }
         check_limits(&before.draft.overrides, &workload.draft.overrides)?;
+        placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
         if let Some(labels) = edit.labels {
             workload.labels = labels;
         }
@@ -74,6 +75,7 @@ impl Hub {
             return Ok(false);
         };
         check_limits(&[], &spec.overrides)?;
+        placement::check_limits(None, &spec.placement)?;
         authorize_policies(actor, None, spec)?;
         let head = self.load_workload_head(tx, name).await?;
         store::workload::replace_draft(tx, head.id, spec).await?;

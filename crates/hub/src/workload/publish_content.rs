@@ -8,7 +8,7 @@ use store::Tx;
 
 use super::restore::load_restorable_revision;
 use crate::overrides::{OverrideChange, check_limits};
-use crate::{Error, Hub};
+use crate::{Error, Hub, placement};
 
 /// What a publish stores as the next revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -98,6 +98,7 @@ impl Hub {
     ) -> Result<ResolvedContent, Error> {
         if let PublishContent::Spec(spec) = content {
             check_limits(&workload.draft.overrides, &spec.overrides)?;
+            placement::check_limits(Some(&workload.draft.placement), &spec.placement)?;
             workload.draft = spec.as_ref().clone();
         }
         if let PublishContent::Commit { pinned, .. } = content {

@@ -1,9 +1,9 @@
 //! Changes of parts of a draft.
 
 use domain::overrides::ClusterSelector;
-use domain::placement::{Placement, Predicate};
+use domain::placement::{MAX_ENTRIES, Placement, Predicate};
 use domain::request::OverridePut;
-use domain::workload::{DriftPolicy, Policies, Workload};
+use domain::workload::{DriftPolicy, NewWorkload, Policies, Workload};
 use hub::{DraftPatch, Error, OverrideChange, WorkloadEdit};
 
 use crate::test_hub::{CONFIG, TestHub, everywhere, source};
@@ -131,5 +131,33 @@ async fn an_override_saved_again_under_its_name_keeps_its_id() {
     test.hub.change_override(&test.actor, "web", remove.clone(), None).await.unwrap();
     let rejected = test.hub.change_override(&test.actor, "web", remove, None).await;
     assert!(matches!(rejected, Err(Error::NotFound { .. })), "{rejected:?}");
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_a_placement_with_too_many_predicates_is_neither_stored_nor_evaluated() {
+    let test = TestHub::open().await;
+    test.create_draft("web", everywhere()).await;
+    let excessive = Placement { predicates: vec![Predicate::default(); MAX_ENTRIES + 1], ..everywhere() };
+    let mut spec = stored_workload(&test).await.draft;
+    spec.placement = excessive.clone();
+    let edit = WorkloadEdit { spec: Some(spec.clone()), ..WorkloadEdit::default() };
+    let patch = DraftPatch { placement: Some(excessive.clone()), ..DraftPatch::default() };
+    let new = NewWorkload { name: "other".into(), spec: spec.clone(), ..NewWorkload::default() };
+    let refused = [
+        test.hub.edit_workload(&test.actor, "web", edit, None).await.map(drop),
+        test.hub
+            .change_draft(&test.actor, "web", patch, stored_workload(&test).await.revision)
+            .await
+            .map(drop),
+        test.hub.create_workload(&test.actor, new).await.map(drop),
+        test.hub.check_workload("web", &spec).await.map(drop),
+        test.hub.preview_placement("web", &excessive).await.map(drop),
+    ];
+    for outcome in refused {
+        let Err(Error::Invalid(findings)) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(findings[0].path, "/placement/predicates", "{findings:?}");
+    }
+    assert_eq!(stored_workload(&test).await.draft.placement, everywhere());
     test.close().await;
 }

@@ -9,6 +9,7 @@ use domain::workload::{NewWorkload, Workload};
 use hub::Hub;
 use wire::ValidationResult;
 
+use crate::content_json::ContentJson;
 use crate::etag::etag_header;
 use crate::input::{Body, Caller, DryRunQuery, PROJECT, Path, ProjectPath, Query};
 use crate::problem::ApiError;
@@ -47,7 +48,7 @@ pub fn created_response(workload: Workload) -> Response {
     if let Ok(location) = HeaderValue::from_str(&location) {
         headers.insert(LOCATION, location);
     }
-    (StatusCode::CREATED, headers, Json(workload)).into_response()
+    (StatusCode::CREATED, headers, ContentJson(workload)).into_response()
 }
 
 async fn check_new_workload(hub: &Hub, new: &NewWorkload) -> Result<Response, ApiError> {

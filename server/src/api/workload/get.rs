@@ -1,11 +1,11 @@
 //! REST operation: get workload.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::WorkloadView;
 use hub::Hub;
 
+use crate::content_json::ContentJson;
 use crate::etag::etag_header;
 use crate::input::{Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
@@ -22,8 +22,8 @@ pub async fn get_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
-) -> Result<(HeaderMap, Json<WorkloadView>), ApiError> {
+) -> Result<(HeaderMap, ContentJson<WorkloadView>), ApiError> {
     let view = hub.get_workload(&path.workload).await?;
     let view = hub.hide_secrets(&actor, view).await?;
-    Ok((etag_header(view.workload.revision), Json(view)))
+    Ok((etag_header(view.workload.revision), ContentJson(view)))
 }

@@ -1,12 +1,12 @@
 //! REST operation: patch workload.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::Workload;
 use hub::{Hub, WorkloadEdit};
 use wire::WorkloadPatch;
 
+use crate::content_json::ContentJson;
 use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
@@ -26,7 +26,7 @@ pub async fn patch_workload(
     Path(path): Path<WorkloadPath>,
     IfMatch(expected): IfMatch,
     Body(patch): Body<WorkloadPatch>,
-) -> Result<(HeaderMap, Json<Workload>), ApiError> {
+) -> Result<(HeaderMap, ContentJson<Workload>), ApiError> {
     let before = hub.get_workload(&path.workload).await?.workload;
     let mut labels = before.labels;
     for (key, value) in patch.labels {
@@ -39,5 +39,5 @@ pub async fn patch_workload(
     // The labels are merged with the draft just read, so its revision must not change: otherwise a concurrent edit is lost.
     let expected = expected.or(Some(before.revision));
     let workload = hub.edit_workload(&actor, &path.workload, edit, expected).await?;
-    Ok((etag_header(workload.revision), Json(workload)))
+    Ok((etag_header(workload.revision), ContentJson(workload)))
 }

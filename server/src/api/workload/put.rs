@@ -1,12 +1,12 @@
 //! REST operation: put workload.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::Workload;
 use hub::{Hub, WorkloadEdit};
 use wire::{Problem, WorkloadPut};
 
+use crate::content_json::ContentJson;
 use crate::etag::{RequiredIfMatch, etag_header};
 use crate::input::{Body, Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
@@ -29,8 +29,8 @@ pub async fn put_workload(
     Path(path): Path<WorkloadPath>,
     RequiredIfMatch(expected): RequiredIfMatch,
     Body(put): Body<WorkloadPut>,
-) -> Result<(HeaderMap, Json<Workload>), ApiError> {
+) -> Result<(HeaderMap, ContentJson<Workload>), ApiError> {
     let edit = WorkloadEdit { spec: Some(put.spec), labels: put.labels, owners: put.owners };
     let workload = hub.edit_workload(&actor, &path.workload, edit, expected).await?;
-    Ok((etag_header(workload.revision), Json(workload)))
+    Ok((etag_header(workload.revision), ContentJson(workload)))
 }

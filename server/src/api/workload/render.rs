@@ -1,12 +1,12 @@
 //! REST operation: render workload.
 
-use axum::Json;
 use axum::extract::State;
 use domain::plan::RenderedManifests;
 use hub::Hub;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
+use crate::content_json::ContentJson;
 use crate::input::{Path, Query, WorkloadPath};
 use crate::problem::ApiError;
 
@@ -35,6 +35,6 @@ pub async fn render_workload(
     State(hub): State<Hub>,
     Path(path): Path<WorkloadPath>,
     Query(RenderParams { cluster, revision }): Query<RenderParams>,
-) -> Result<Json<RenderedManifests>, ApiError> {
-    Ok(Json(hub.render_workload(&path.workload, &cluster, revision).await?))
+) -> Result<ContentJson<RenderedManifests>, ApiError> {
+    Ok(ContentJson(hub.render_workload(&path.workload, &cluster, revision).await?))
 }

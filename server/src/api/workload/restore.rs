@@ -1,12 +1,12 @@
 //! REST operation: restore revision.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::Workload;
 use hub::Hub;
 use wire::RestoreRevisionRequest;
 
+use crate::content_json::ContentJson;
 use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
@@ -27,7 +27,7 @@ pub async fn restore_revision(
     Path(path): Path<WorkloadPath>,
     expected: IfMatch,
     Body(request): Body<RestoreRevisionRequest>,
-) -> Result<(HeaderMap, Json<Workload>), ApiError> {
+) -> Result<(HeaderMap, ContentJson<Workload>), ApiError> {
     let workload = hub.restore_revision(&actor, &path.workload, request.revision, expected.0).await?;
-    Ok((etag_header(workload.revision), Json(workload)))
+    Ok((etag_header(workload.revision), ContentJson(workload)))
 }

@@ -1,12 +1,12 @@
 //! REST operation: get revision.
 
-use axum::Json;
 use axum::extract::State;
 use domain::plan::RevisionView;
 use hub::{Hub, RevisionComparison};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
+use crate::content_json::ContentJson;
 use crate::input::{Caller, Path, Query, RevisionPath};
 use crate::problem::ApiError;
 
@@ -36,7 +36,7 @@ pub async fn get_revision(
     Caller(actor): Caller,
     Path(path): Path<RevisionPath>,
     Query(RevisionParams { against, cluster }): Query<RevisionParams>,
-) -> Result<Json<RevisionView>, ApiError> {
+) -> Result<ContentJson<RevisionView>, ApiError> {
     let comparison = RevisionComparison { against, cluster };
-    Ok(Json(hub.get_revision(&actor, &path.workload, path.revision, &comparison).await?))
+    Ok(ContentJson(hub.get_revision(&actor, &path.workload, path.revision, &comparison).await?))
 }

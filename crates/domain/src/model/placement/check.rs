@@ -3,14 +3,17 @@
 use super::remedy::find_label_changes;
 use super::{
     INVALID_GROUP, MAX_WEIGHT, NewMembers, Placement, Predicate, Score, ScoreName, Spread, Toleration,
-    TolerationOperator,
+    TolerationOperator, check_limits,
 };
 use crate::kubernetes::labels::{self, LabelTerm, Labels};
 use crate::text::finding::{Finding, Severity};
 
 /// Checks the policy itself, without clusters (G502). Paths are relative to the workload's spec.
 pub fn check(placement: &Placement) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = check_limits(placement);
+    if !findings.is_empty() {
+        return findings;
+    }
     for (at, toleration) in placement.tolerations.iter().enumerate() {
         findings.extend(check_toleration(toleration).map(|finding| {
             let path = format!("/placement/tolerations/{at}{}", finding.path);
