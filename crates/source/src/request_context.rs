@@ -58,9 +58,9 @@ mod tests {
                 (current_turn(), RetainedMemory::current().is_some())
             }));
             assert_eq!(of_request.await.unwrap(), ("user ada".to_owned(), true));
-            task
+            (task,)
         });
-        let task = run_for_requester("ada".to_owned(), spawned).await;
+        let (task,) = run_for_requester("ada".to_owned(), spawned).await;
         assert_eq!(Arc::strong_count(&reserved), 1, "the request has ended");
         proceed.send(()).unwrap();
         assert_eq!(task.await.unwrap(), ("user ada".to_owned(), false));

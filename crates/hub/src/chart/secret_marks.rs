@@ -6,7 +6,6 @@ use domain::secret_values::SecretMarks;
 use domain::workload::Source;
 use source::archive::ChartArchive;
 
-use crate::blocking::read_stored_archive;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -37,7 +36,7 @@ impl Hub {
         if !self.has_artifact(&digest).await? {
             return Ok(SecretMarks::Unknown);
         }
-        let read = read_stored_archive(self.load_archive(&digest), |archive| {
+        let read = self.read_stored_archive(&digest, |archive| {
             ChartArchive::read(&archive).map(|chart| chart.values_schema().unwrap_or_default().to_owned())
         });
         Ok(read.await?.map_or(SecretMarks::Unknown, |schema| SecretMarks::from_schema(&schema)))
