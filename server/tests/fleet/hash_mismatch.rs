@@ -4,11 +4,6 @@ use domain::release::Reason;
 use domain::remote::OnNewCommit;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, SqliteConnection};
 
-use super::chart_options::set_label;
-use super::chart_repositories::{
-    HAS_OTHER_CONTENT, TestRepository, WORKS, fleet_with_repositories, new_repository, workload_of,
-};
-use super::charts::{set_helm, values_of};
 use super::git_sources::{git_fleet, git_workload, manifest, publish, replicas, repository};
 use super::*;
 
@@ -24,44 +19,6 @@ fn count_mismatches(status: &WorkloadStatus) -> usize {
         reasons.any(|reason| reason.reason == Reason::HashMismatch)
     };
     status.target_clusters.iter().filter(has_reason).count()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn s4_8_s4_9_a_lost_chart_that_its_repository_has_with_other_content_changes_nothing() {
-    with_timeout(Box::pin(async {
-        let repository = TestRepository::start().await;
-        let fleet = fleet_with_repositories().await;
-        set_helm(&fleet).await;
-        fleet.client.create_chart_repository(&new_repository(&repository.url())).await.unwrap();
-        let mut new = workload_of("1.0.0");
-        let Source::Chart(source) = &mut new.spec.source else { panic!("no chart") };
-        source.values = "region: ${{ cluster.labels.tier | default(\"none\") }}\n".to_owned();
-        fleet.client.create_workload(&new).await.unwrap();
-        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
-        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
-
-        let statement = "DELETE FROM artifact WHERE digest IN (SELECT digest FROM chart)";
-        let deleted = open_database(&fleet).await.execute(statement).await.unwrap();
-        assert_eq!(deleted.rows_affected(), 1);
-        repository.set(HAS_OTHER_CONTENT);
-        // Needs another rendering.
-        set_label(&fleet, "eu-1", "gold").await;
-        fleet.wait_for_web(|status| count_mismatches(status) > 0).await;
-        for cluster in 0..3 {
-            let values = values_of(&fleet, cluster);
-            assert_eq!((&values["chart"], &values["region"]), (&json!("1.0.0"), &json!("none")), "{cluster}");
-        }
-        repository.set(WORKS);
-        set_label(&fleet, "eu-2", "silver").await;
-        let is_current = |status: &WorkloadStatus| {
-            status.counts.healthy() == 3
-                && values_of(&fleet, 0)["region"] == "gold"
-                && values_of(&fleet, 1)["region"] == "silver"
-        };
-        fleet.wait_for_web(is_current).await;
-        fleet.stop().await;
-    }))
-    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
