@@ -53,6 +53,7 @@ mod override_facts;
 mod project_locks;
 mod real_charts;
 mod real_clusters;
+mod real_sources;
 mod renderer_sandbox;
 mod repeated_requests;
 mod repository_urls;
