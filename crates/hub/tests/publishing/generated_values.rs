@@ -128,10 +128,8 @@ async fn a_generated_authority_stays_over_an_upgrade_of_the_cluster_and_the_publ
     let before = release(&test, "east").await;
 
     east.send_facts(facts("v1.33.5")).await;
-    wait_until("the upgrade is compared", async || {
-        release(&test, "east").await.facts_comparison().is_some()
-    })
-    .await;
+    wait_until("the upgrade is compared", async || release(&test, "east").await.facts_comparison().is_some())
+        .await;
     let after = release(&test, "east").await;
     assert_eq!(
         (after.released(), after.generation()),
