@@ -60,6 +60,7 @@ mod repository_urls;
 mod requests;
 mod retention;
 mod revisions;
+mod rollout_gates;
 mod secrets;
 mod slow_servers;
 mod stages;

@@ -139,7 +139,9 @@ fn helm_package(chart: &Path) -> Vec<u8> {
 
 /// Defines a namespaced kind, version v1, on a cluster.
 async fn define(plane: &ControlPlane, group: &str, plural: &str, kind: &str) {
-    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    // Without a status, so that an object is healthy once it is applied.
+    let spec = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
     let names = json!({"plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List")});
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{plural}.{group}")},
