@@ -75,7 +75,7 @@ impl TestFleet {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s2_2_a_stateful_set_that_is_held_by_hand_on_the_canary_keeps_the_next_wave_closed() {
-    with_timeout(async {
+    with_timeout(Box::pin(async {
         let fleet = TestFleet::start().await;
         let strategy = |update: Value| {
             let edit = |object: &mut Value| object["spec"]["updateStrategy"] = update.clone();
@@ -113,13 +113,13 @@ async fn s2_2_a_stateful_set_that_is_held_by_hand_on_the_canary_keeps_the_next_w
             published = image;
         }
         fleet.stop().await;
-    })
+    }))
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c3_a_dead_pod_that_was_replaced_on_the_canary_pauses_no_rollout() {
-    with_timeout(async {
+    with_timeout(Box::pin(async {
         let fleet = TestFleet::start().await;
         let content = |image: &str| workload("Deployment", image, canary_first(true));
         let first = fleet.publish_spec(content(IMAGE)).await;
@@ -148,7 +148,7 @@ async fn c3_a_dead_pod_that_was_replaced_on_the_canary_pauses_no_rollout() {
         fleet.wait_for_rollout(revision, |rollout| rollout.state == RolloutState::Completed).await;
         assert_eq!(fleet.images(DEPLOYMENT), [NEXT_IMAGE; 3]);
         fleet.stop().await;
-    })
+    }))
     .await;
 }
 

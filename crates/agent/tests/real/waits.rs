@@ -1,5 +1,6 @@
 //! Exit codes of `flotilla publish --wait`: what is complete on its cluster ends the wait, and what a person holds there does not.
 
+use domain::health::{Health, HealthStatus};
 use domain::release::ReleaseState;
 
 use crate::TestFleet;
@@ -70,7 +71,7 @@ pub async fn c1_a_claim_without_a_consumer_ends_a_wait_and_one_without_a_volume_
     let at_once = publish("backup-now", "at-once", "10s").await;
     assert_eq!(at_once.exit_code, TIMED_OUT, "{}{}", at_once.stdout, at_once.stderr);
     let target = hub.target_cluster("backup-now", member.name).await.unwrap();
-    assert_eq!(target.state, ReleaseState::Progressing, "{target:#?}");
+    assert_eq!(target.health.status, HealthStatus::Progressing, "{target:#?}");
 }
 
 fn web(version: &str) -> String {
@@ -115,8 +116,8 @@ pub async fn s2_2_a_wait_goes_on_while_the_deployment_of_a_canary_is_paused_by_h
     assert_eq!(paused.exit_code, TIMED_OUT, "{}{}", paused.stdout, paused.stderr);
     let target = async || hub.target_cluster("held", canary.name).await;
     let what = || async { format!("the pause is not reported: {:#?}", target().await) };
-    let is_reported = |text: &str| text == "HeldOutsideManifest";
-    wait_until(what, async || target().await.is_some_and(|target| is_reported(&target.health.reason))).await;
+    let is_held = |health: &Health| health.reason == "HeldOutsideManifest";
+    wait_until(what, async || target().await.is_some_and(|target| is_held(&target.health))).await;
     let image = ".spec.template.spec.containers[0].image";
     assert!(
         rest.field("shop", "deployment/held", image).await.ends_with(":1.29.3"),
@@ -125,6 +126,6 @@ pub async fn s2_2_a_wait_goes_on_while_the_deployment_of_a_canary_is_paused_by_h
 
     canary.kubectl(&["-n", "shop", "rollout", "resume", "deployment/held"]).await;
     let current = async || rest.field("shop", "deployment/held", image).await;
-    wait_until(current, async || current().await.ends_with(":1.29.4")).await;
+    wait_until(&current, async || current().await.ends_with(":1.29.4")).await;
     hub.wait_for_state("held", &[canary.name, rest.name], ReleaseState::Healthy).await;
 }

@@ -117,11 +117,13 @@ fn replacement_of(scalar: &str) -> Option<String> {
             if is_infinity_or_nan_in_other_case(scalar) {
                 return quoted();
             }
-            let plain = if scalar.contains('_') { scalar.replace('_', "") } else { scalar.to_owned() };
+            let has_underscore = scalar.contains('_');
+            let plain =
+                if has_underscore { Cow::Owned(scalar.replace('_', "")) } else { Cow::Borrowed(scalar) };
             match is_integer_with_base(&plain) {
-                Some(true) => (plain != scalar).then_some(plain),
+                Some(true) => has_underscore.then(|| plain.into_owned()),
                 Some(false) => quoted(),
-                None if is_float(&plain) => (plain != scalar).then_some(plain),
+                None if is_float(&plain) => has_underscore.then(|| plain.into_owned()),
                 None => is_too_large(&plain).then(quoted)?,
             }
         }
