@@ -19,18 +19,20 @@ pub(super) struct ParserText<'a> {
     pub shifts: TextShifts,
 }
 
-/// How much further to the right text stands in what is parsed than in the document.
+/// How much further to the right text stands in what is parsed than in the document: one entry per replacement, in their order.
 #[derive(Debug, Default)]
 pub(super) struct TextShifts(Vec<TextShift>);
 
 #[derive(Debug)]
 struct TextShift {
-    /// The end of a replacement, in bytes of the parsed text.
+    /// The end of the replacement, in bytes of the parsed text.
     end: usize,
     /// The line in the document, from 1.
     line: usize,
-    /// Bytes and characters added; negative if it became shorter.
+    /// Bytes and characters that all replacements up to this one added; negative if they became shorter.
     growth: i64,
+    /// The same of those in the lines before.
+    growth_before_line: i64,
 }
 
 impl<'a> ParserText<'a> {
@@ -39,7 +41,7 @@ impl<'a> ParserText<'a> {
             return Self { text: Cow::Borrowed(text), shifts: TextShifts::default() };
         }
         let mut changed = String::with_capacity(text.len() + 16);
-        let (mut shifts, mut copied) = (Vec::new(), 0);
+        let (mut shifts, mut copied) = (TextShifts::default(), 0);
         let mut parser = Parser::new_from_str(text);
         // The error of an invalid document is reported by the parse that follows.
         while let Some(Ok((event, span))) = parser.next_event() {
@@ -53,31 +55,34 @@ impl<'a> ParserText<'a> {
             changed.push_str(&text[copied..start]);
             changed.push_str(&replacement);
             copied = start + scalar.len();
-            shifts.push(TextShift {
-                end: changed.len(),
-                line: span.start.line(),
-                growth: to_i64(replacement.len()) - to_i64(scalar.len()),
-            });
+            shifts.push(changed.len(), span.start.line(), to_i64(replacement.len()) - to_i64(scalar.len()));
         }
-        if shifts.is_empty() {
-            return Self { text: Cow::Borrowed(text), shifts: TextShifts::default() };
+        if shifts.0.is_empty() {
+            return Self { text: Cow::Borrowed(text), shifts };
         }
         changed.push_str(&text[copied..]);
-        Self { text: Cow::Owned(changed), shifts: TextShifts(shifts) }
+        Self { text: Cow::Owned(changed), shifts }
     }
 }
 
 impl TextShifts {
+    fn push(&mut self, end: usize, line: usize, growth: i64) {
+        let (before, growth_before_line) = match self.0.last() {
+            Some(last) if last.line == line => (last.growth, last.growth_before_line),
+            Some(last) => (last.growth, last.growth),
+            None => (0, 0),
+        };
+        self.0.push(TextShift { end, line, growth: before + growth, growth_before_line });
+    }
+
     /// The position in the document of a position in the parsed text. `first_line` is the document's.
     pub(super) fn position_in_document(&self, parsed: TextPosition, first_line: u32) -> TextPosition {
-        let Some(byte) = parsed.byte.filter(|_| !self.0.is_empty()) else { return parsed };
-        let (mut bytes, mut columns) = (0, 0);
-        for shift in self.0.iter().take_while(|shift| shift.end <= byte as usize) {
-            bytes += shift.growth;
-            if shift.line + first_line as usize == parsed.line as usize + 1 {
-                columns += shift.growth;
-            }
-        }
+        let Some(byte) = parsed.byte else { return parsed };
+        let before = self.0.partition_point(|shift| shift.end <= byte as usize);
+        let Some(last) = before.checked_sub(1).and_then(|at| self.0.get(at)) else { return parsed };
+        let is_same_line = last.line + first_line as usize == parsed.line as usize + 1;
+        let columns = if is_same_line { last.growth - last.growth_before_line } else { 0 };
+        let bytes = last.growth;
         let moved = |from: u32, by: i64| u32::try_from(i64::from(from) - by).unwrap_or(from);
         TextPosition {
             line: parsed.line,
