@@ -139,9 +139,17 @@ struct LocatedValueBuilder<'a> {
 }
 
 impl LocatedValueBuilder<'_> {
+    /// The position in the document of a location in the text that was parsed.
     fn position_at(&self, location: Location) -> TextPosition {
-        let parsed = TextPosition::from_location(location, self.first_line);
-        self.shifts.position_in_document(parsed, self.first_line)
+        let mut position = TextPosition::from_location(location, self.first_line);
+        if let Some(byte) = position.byte {
+            let line = position.line.saturating_sub(self.first_line) + 1;
+            let (bytes, columns) = self.shifts.shift_at(byte, line);
+            let moved = |from: u32, by: i64| u32::try_from(i64::from(from) - by).unwrap_or(from);
+            position.column = moved(position.column, columns);
+            position.byte = Some(moved(byte, bytes));
+        }
+        position
     }
 
     fn build_value(&mut self, node: ParsedNode, position: TextPosition) -> (Value, PositionTree) {

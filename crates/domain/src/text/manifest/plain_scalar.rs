@@ -8,8 +8,6 @@ use std::borrow::Cow;
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::location::TextPosition;
-
 /// Words that are truth values or null in lower case, capitalized and in upper case, and text in every other spelling.
 const WORDS: [&str; 7] = ["true", "false", "yes", "no", "on", "off", "null"];
 
@@ -75,20 +73,13 @@ impl TextShifts {
         self.0.push(TextShift { end, line, growth: before + growth, growth_before_line });
     }
 
-    /// The position in the document of a position in the parsed text. `first_line` is the document's.
-    pub(super) fn position_in_document(&self, parsed: TextPosition, first_line: u32) -> TextPosition {
-        let Some(byte) = parsed.byte else { return parsed };
+    /// By how many bytes and columns what begins at this byte of the parsed text stands further to the right than in the document. `line`
+    /// is its line in the document.
+    pub(super) fn shift_at(&self, byte: u32, line: u32) -> (i64, i64) {
         let before = self.0.partition_point(|shift| shift.end <= byte as usize);
-        let Some(last) = before.checked_sub(1).and_then(|at| self.0.get(at)) else { return parsed };
-        let is_same_line = last.line + first_line as usize == parsed.line as usize + 1;
-        let columns = if is_same_line { last.growth - last.growth_before_line } else { 0 };
-        let bytes = last.growth;
-        let moved = |from: u32, by: i64| u32::try_from(i64::from(from) - by).unwrap_or(from);
-        TextPosition {
-            line: parsed.line,
-            column: moved(parsed.column, columns),
-            byte: Some(moved(byte, bytes)),
-        }
+        let Some(last) = before.checked_sub(1).and_then(|at| self.0.get(at)) else { return (0, 0) };
+        let is_same_line = last.line == line as usize;
+        (last.growth, if is_same_line { last.growth - last.growth_before_line } else { 0 })
     }
 }
 
@@ -284,23 +275,15 @@ mod tests {
         let parsed = ParserText::from_text(text);
         let expected = text.replace("f: tRue, g: 1_}", "f: 'tRue', g: 1}");
         assert_eq!(parsed.text, expected);
-        let position = |key: &str| {
-            let byte = parsed.text.find(key).unwrap();
-            let line = parsed.text[..byte].matches('\n').count() + 3;
-            let column = byte - parsed.text[..byte].rfind('\n').unwrap();
-            let in_text = TextPosition {
-                line: u32::try_from(line).unwrap(),
-                column: u32::try_from(column).unwrap(),
-                byte: Some(u32::try_from(byte).unwrap()),
-            };
-            // The document begins at line 3 of its file.
-            parsed.shifts.position_in_document(in_text, 3)
-        };
-        for key in ["e: {", "f: ", "g: ", "h: "] {
+        let find = |text: &str, key: &str| {
             let byte = text.find(key).unwrap();
             let column = byte - text[..byte].rfind('\n').unwrap();
-            let found = position(key);
-            assert_eq!((found.byte, found.column), (Some(byte as u32), column as u32), "{key}");
+            (i64::try_from(byte).unwrap(), i64::try_from(column).unwrap())
+        };
+        for (key, line) in [("e: {", 7), ("f: ", 7), ("g: ", 7), ("h: ", 8)] {
+            let (byte, column) = find(&parsed.text, key);
+            let (bytes, columns) = parsed.shifts.shift_at(u32::try_from(byte).unwrap(), line);
+            assert_eq!((byte - bytes, column - columns), find(text, key), "{key}");
         }
     }
 }
