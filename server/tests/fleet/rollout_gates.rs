@@ -144,6 +144,8 @@ async fn c3_a_dead_pod_that_was_replaced_on_the_canary_pauses_no_rollout() {
             clusters.any(|one| one.cluster_name == "eu-1" && one.state == ReleaseState::Healthy)
         };
         fleet.wait_for_web(is_healthy).await;
+        // While the pod was replaced, the canary was in transition.
+        fleet.wait_for_rollout(revision, is_waiting).await;
         fleet.client.control_rollout("web", RolloutAction::Approve).await.unwrap();
         fleet.wait_for_rollout(revision, |rollout| rollout.state == RolloutState::Completed).await;
         assert_eq!(fleet.images(DEPLOYMENT), [NEXT_IMAGE; 3]);
