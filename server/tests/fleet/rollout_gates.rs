@@ -55,10 +55,12 @@ impl TestFleet {
     async fn wait_for_rollout(&self, revision: u32, condition: impl Fn(&Rollout) -> bool) -> Rollout {
         let mut watch = self.client.watch(None);
         loop {
-            let rollout = self.client.get_rollout("web", Some(revision)).await.unwrap();
-            assert!(!matches!(rollout.state, RolloutState::AutoPaused { .. }), "{rollout:#?}");
-            if condition(&rollout) {
-                return rollout;
+            // The placer creates it after the publish.
+            if let Ok(rollout) = self.client.get_rollout("web", Some(revision)).await {
+                assert!(!matches!(rollout.state, RolloutState::AutoPaused { .. }), "{rollout:#?}");
+                if condition(&rollout) {
+                    return rollout;
+                }
             }
             watch.next().await.unwrap();
         }
