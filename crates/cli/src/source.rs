@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use domain::manifest::{MAX_DOCUMENTS, MAX_TEXT_BYTES};
-use domain::name;
+use domain::manifest::{self, MAX_DOCUMENTS, MAX_TEXT_BYTES};
 use domain::workload::SourceFile;
+use domain::{Finding, name};
 
 use crate::failure::Failure;
 
@@ -21,6 +21,8 @@ pub struct CollectedFiles {
     pub files: Vec<SourceFile>,
     /// A workload name derived from the file or folder name, if possible.
     pub suggested_name: Option<String>,
+    /// Warnings about the files of folders that hold data of other tools, such as values. A file that is named itself is a manifest.
+    pub left_out: Vec<Finding>,
     display_paths: BTreeMap<String, String>,
     bytes: usize,
 }
@@ -41,8 +43,9 @@ impl CollectedFiles {
             return Ok(());
         }
         let shown: Vec<&str> = self.display_paths.values().map(String::as_str).collect();
+        let left_out: String = self.left_out.iter().map(|found| format!(" {}", found.message)).collect();
         Err(Failure::new(
-            format!("{} contains no manifest.", shown.join(", ")),
+            format!("{} contains no manifest.{left_out}", shown.join(", ")),
             "To remove a workload from its clusters, run \"flotilla unpublish\".",
         ))
     }
@@ -169,10 +172,15 @@ fn collect_folder(collected: &mut CollectedFiles, folder: &Path) -> Result<(), F
         ));
     }
     found.sort();
+    let first = collected.files.len();
     for path in found {
         let shown = path.display().to_string();
         collected.read_file(&path, shown)?;
     }
+    // As in a repository: only what stands in a folder is left out.
+    let (manifests, left_out) = manifest::leave_out_data(collected.files.split_off(first));
+    collected.files.extend(manifests);
+    collected.left_out.extend(left_out);
     Ok(())
 }
 
@@ -227,9 +235,9 @@ mod tests {
     #[test]
     fn a_folder_yields_its_manifests_sorted_by_name_and_no_other_file() {
         let root = create_files(&[
-            ("Shop_1/b.yml", b"b: 1"),
-            ("Shop_1/a.yaml", b"a: 1"),
-            ("Shop_1/c.JSON", b"{}"),
+            ("Shop_1/b.yml", b"kind: B"),
+            ("Shop_1/a.yaml", b"kind: A"),
+            ("Shop_1/c.JSON", br#"{"kind": "C"}"#),
             ("Shop_1/.hidden.yaml", b"x: 1"),
             ("Shop_1/readme.md", b"x"),
             ("Shop_1/deep/d.yaml", b"d: 1"),
@@ -244,12 +252,35 @@ mod tests {
 
     #[test]
     fn files_with_the_same_name_in_two_folders_stay_distinct() {
-        let root = create_files(&[("a/web.yaml", b"a: 1"), ("b/web.yaml", b"b: 1")]);
+        let root = create_files(&[("a/web.yaml", b"kind: A"), ("b/web.yaml", b"kind: B")]);
         let paths = [root.path().join("a"), root.path().join("b/web.yaml")];
         let collected = collect_files(&paths).unwrap();
         assert_eq!(collected.files[0].name, "web.yaml");
         assert_eq!(collected.files[1].name, paths[1].display().to_string());
         assert_eq!(collected.suggested_name, None);
+    }
+
+    #[test]
+    fn data_of_other_tools_in_a_folder_is_left_out_and_a_file_that_is_named_is_not() {
+        let root = create_files(&[
+            ("app/config.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n"),
+            ("app/half.yaml", b"kind: ConfigMap\n"),
+            ("app/values-production.yaml", b"replicas: 9\n"),
+            ("app/dashboard.json", br#"{"panels": []}"#),
+            ("data/values.yaml", b"replicas: 9\n"),
+        ]);
+        let collected = collect_files(&[root.path().join("app")]).unwrap();
+        let names: Vec<&str> = collected.files.iter().map(|file| &*file.name).collect();
+        assert_eq!(names, ["config.yaml", "half.yaml"], "what has one of both fields is a broken object");
+        let [warning] = collected.left_out.as_slice() else { panic!("{:?}", collected.left_out) };
+        assert_eq!((&*warning.code, warning.is_blocking()), ("G109", false));
+        assert!(warning.message.contains("values-production.yaml"), "{}", warning.message);
+        assert!(warning.message.contains("dashboard.json"), "{}", warning.message);
+
+        let named = collect_files(&[root.path().join("app/values-production.yaml")]).unwrap();
+        assert_eq!((named.files.len(), named.left_out.len()), (1, 0));
+        let only_data = failure_text(&[root.path().join("data")]);
+        assert!(only_data.contains("contains no manifest. \"values.yaml\" is left out"), "{only_data}");
     }
 
     #[test]
@@ -275,7 +306,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn links_are_followed_and_special_files_are_skipped() {
-        let root = create_files(&[("real/a.yaml", b"a: 1"), ("linked/keep.txt", b"")]);
+        let root = create_files(&[("real/a.yaml", b"kind: A"), ("linked/keep.txt", b"")]);
         std::os::unix::fs::symlink(root.path().join("real/a.yaml"), root.path().join("linked/z.yaml"))
             .unwrap();
         std::os::unix::fs::symlink("/dev/zero", root.path().join("linked/zero.yaml")).unwrap();

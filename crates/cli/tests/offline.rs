@@ -195,6 +195,20 @@ fn r1_a_definition_file_is_validated_with_its_payload() {
 }
 
 #[test]
+fn a_folder_with_values_of_another_tool_is_valid_and_the_file_itself_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n");
+    write("values-production.yaml", "replicas: 9\n");
+    let output = run_cli(&["validate", "-f", &folder.path().display().to_string()]);
+    assert_eq!(output.exit_code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("warning[G109]"), "{}", output.stdout);
+    assert!(output.stdout.contains("\"values-production.yaml\" is left out"), "{}", output.stdout);
+    let named = folder.path().join("values-production.yaml").display().to_string();
+    assert_eq!(run_cli(&["validate", "-f", &named]).exit_code, 3, "a file that is named is a manifest");
+}
+
+#[test]
 fn s0_15_unambiguous_fixes_are_written_into_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("web.yaml");

@@ -132,6 +132,15 @@ async fn files_of_other_tools_and_of_other_teams_in_a_repository_block_nothing()
         let problems = find_problems(&fleet, &new).await;
         let is_named = |(code, text): &(String, String)| code == "G121" && text.contains("notes 9:15.yaml");
         assert!(problems.iter().any(is_named), "{problems:?}");
+        // On the way to a folder below, it does not matter.
+        server.git(&["checkout", "--quiet", "--", "."]);
+        server.commit("deploy/below/web.yaml", &manifest(1), "Add a folder below");
+        let mut below = new.clone();
+        if let Source::Git(source) = &mut below.spec.source {
+            source.path = "deploy/below".into();
+        }
+        let problems = find_problems(&fleet, &below).await;
+        assert!(!problems.iter().any(|(code, _)| code == "G121"), "{problems:?}");
         fleet.stop().await;
     }))
     .await;

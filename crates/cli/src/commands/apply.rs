@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use domain::manifest;
 use domain::name_list::join_first;
 use domain::nearest::find_nearest;
 use domain::owner::normalize_owners;
 use domain::placement::Decision;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{NewWorkload, Source, Workload, WorkloadSpec, WorkloadView};
+use domain::{Finding, manifest};
 use serde::Serialize;
 use serde_json::Value;
 use wire::{ValidateRequest, ValidationResult, WorkloadPut};
@@ -243,9 +243,10 @@ impl ApplyArgs {
         {
             out.print_warning("Objects without a namespace go to \"default\"; set one with --namespace.");
         }
-        out.print_findings_note(&check.findings, &|file| collected.display_path(file));
-        if !check.findings.is_empty() {
-            out.print_note(&count_findings(&check.findings));
+        let findings = [&check.findings[..], collected.left_out()].concat();
+        out.print_findings_note(&findings, &|file| collected.display_path(file));
+        if !findings.is_empty() {
+            out.print_note(&count_findings(&findings));
         }
         self.warn_unknown_clusters(&check.decision, out);
         if spec.placement.predicates.is_empty() {
@@ -330,6 +331,14 @@ impl CollectedSource {
             Self::Files(files) => files.suggested_name.clone(),
             Self::Chart(change) => change.suggested_name(),
             Self::Git(change) => change.suggested_name(),
+        }
+    }
+
+    /// Warnings about files that are left out.
+    fn left_out(&self) -> &[Finding] {
+        match self {
+            Self::Files(files) => &files.left_out,
+            Self::Chart(_) | Self::Git(_) => &[],
         }
     }
 

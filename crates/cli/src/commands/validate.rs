@@ -63,7 +63,8 @@ impl ValidateArgs {
             (checked, fixed) = apply_fixes(&name, &self.namespace, checked);
             collected.write_changed_files(&checked.files)?;
         }
-        let CheckedFiles { findings, objects, .. } = checked;
+        let CheckedFiles { mut findings, objects, .. } = checked;
+        findings.extend(collected.left_out.iter().cloned());
         let valid = !findings.iter().any(Finding::is_blocking);
         if self.output.format.is_machine() {
             out.print_value(

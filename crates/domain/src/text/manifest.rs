@@ -21,6 +21,7 @@ mod identity;
 mod key_comments;
 mod location;
 mod parser;
+mod plain_scalar;
 mod size;
 mod source_reader;
 mod unique;

@@ -120,6 +120,33 @@ async fn generated_certificates_stay_with_the_authority_that_signed_them() {
     test.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_generated_authority_stays_over_an_upgrade_of_the_cluster_and_the_publish_after_it() {
+    let (test, mut east, first) = publish_on_east(CERTIFICATE, "").await;
+    let trust = ("ConfigMap", "trust");
+    let trusted = data_of(&test, &east, "east", trust).await["bundle"].clone();
+    let before = release(&test, "east").await;
+
+    east.send_facts(facts("v1.33.5")).await;
+    wait_until("the upgrade is compared", async || release(&test, "east").await.facts_comparison().is_some())
+        .await;
+    let after = release(&test, "east").await;
+    assert_eq!(
+        (after.released(), after.generation()),
+        (before.released(), before.generation()),
+        "nothing changes without a publish"
+    );
+    assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
+
+    // A publish renders with the new version, and retains authority, certificate and key.
+    set_values(&test, "size: l\n").await;
+    test.publish("web").await;
+    wait_for_bundle(&test, "east", 2).await;
+    assert_eq!(data_of(&test, &east, "east", SECRET).await, first);
+    assert_eq!(data_of(&test, &east, "east", trust).await, json!({"size": "l", "bundle": trusted}));
+    test.close().await;
+}
+
 /// Options that force the replacement of generated values.
 fn force_replacement() -> PublishOptions {
     PublishOptions { force: vec!["G125".to_owned()], ..PublishOptions::default() }

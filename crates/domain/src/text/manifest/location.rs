@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
+use super::plain_scalar::TextShifts;
 use crate::text::finding::SourceLocation;
 
 /// The error for keys that are lists, maps or null.
@@ -122,21 +123,35 @@ pub(super) struct LocatedValue {
 }
 
 impl LocatedValue {
-    pub(super) fn build(node: Spanned<ParsedNode>, first_line: u32) -> Self {
-        let mut builder = LocatedValueBuilder { first_line, nodes: 0, duplicates: Vec::new() };
-        let position = TextPosition::from_location(node.referenced, first_line);
+    pub(super) fn build(node: Spanned<ParsedNode>, first_line: u32, shifts: &TextShifts) -> Self {
+        let mut builder = LocatedValueBuilder { first_line, shifts, nodes: 0, duplicates: Vec::new() };
+        let position = builder.position_at(node.referenced);
         let (value, tree) = builder.build_value(node.value, position);
         Self { value, tree, nodes: builder.nodes, duplicates: builder.duplicates }
     }
 }
 
-struct LocatedValueBuilder {
+struct LocatedValueBuilder<'a> {
     first_line: u32,
+    shifts: &'a TextShifts,
     nodes: usize,
     duplicates: Vec<DuplicateKey>,
 }
 
-impl LocatedValueBuilder {
+impl LocatedValueBuilder<'_> {
+    /// The position in the document of a location in the text that was parsed.
+    fn position_at(&self, location: Location) -> TextPosition {
+        let mut position = TextPosition::from_location(location, self.first_line);
+        if let Some(byte) = position.byte {
+            let line = position.line.saturating_sub(self.first_line) + 1;
+            let (bytes, columns) = self.shifts.shift_at(byte, line);
+            let moved = |from: u32, by: i64| u32::try_from(i64::from(from) - by).unwrap_or(from);
+            position.column = moved(position.column, columns);
+            position.byte = Some(moved(byte, bytes));
+        }
+        position
+    }
+
     fn build_value(&mut self, node: ParsedNode, position: TextPosition) -> (Value, PositionTree) {
         self.nodes += 1;
         let (value, children) = match node {
@@ -153,9 +168,7 @@ impl LocatedValueBuilder {
     /// An item of a list; without keys it has the position of the list.
     fn build_item(&mut self, item: ParsedNode, list: TextPosition) -> (Value, PositionTree) {
         let position = match &item {
-            ParsedNode::Map(entries) => {
-                entries.first().map(|(key, _)| TextPosition::from_location(key.referenced, self.first_line))
-            }
+            ParsedNode::Map(entries) => entries.first().map(|(key, _)| self.position_at(key.referenced)),
             _ => None,
         };
         self.build_value(item, position.unwrap_or(list))
@@ -165,7 +178,7 @@ impl LocatedValueBuilder {
     fn build_map(&mut self, entries: Vec<(Spanned<MapKey>, ParsedNode)>) -> (Value, Children) {
         let (mut values, mut trees) = (Map::new(), BTreeMap::<String, PositionTree>::new());
         for (key, node) in entries {
-            let position = TextPosition::from_location(key.referenced, self.first_line);
+            let position = self.position_at(key.referenced);
             let MapKey(key) = key.value;
             let (value, tree) = self.build_value(node, position);
             if let Some(first) = trees.get(&key) {

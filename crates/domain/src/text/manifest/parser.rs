@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde_saphyr::{DuplicateKeyPolicy, Error, Location, Options, Spanned, alias_limits, budget, options};
+use serde_saphyr::{DuplicateKeyPolicy, Error, Options, Spanned, alias_limits, budget, options};
 
 use super::documents::YamlDocument;
 use super::location::{LocatedValue, ParsedNode};
+use super::plain_scalar::ParserText;
 use super::{MAX_DEPTH, MAX_DOCUMENT_NODES};
 
 /// Most bytes of text in the values of one document, aliases written out.
@@ -13,39 +14,12 @@ const MAX_SCALAR_BYTES: usize = 8 << 20;
 /// Most parser events that aliases may replay: the limit against YAML bombs.
 const MAX_ALIAS_EVENTS: usize = 20_000;
 
-/// Scalars of one document that are quoted to be read as text; each costs another pass.
-const MAX_QUOTED: usize = 8;
-
 /// Reads one document of at most `nodes` values.
 pub(super) fn parse_document(document: &YamlDocument<'_>, nodes: usize) -> Result<LocatedValue, Error> {
-    let mut text = escape_for_yaml(document.text);
-    let mut quoted_scalars = 0;
-    let node: Spanned<ParsedNode> = loop {
-        match serde_saphyr::from_str_with_options(&text, limits(nodes)) {
-            Err(Error::NonFiniteFloat { value, location }) if quoted_scalars < MAX_QUOTED => {
-                let Some(quoted) = quote_text(&text, &value, location) else {
-                    return Err(Error::NonFiniteFloat { value, location });
-                };
-                text = Cow::Owned(quoted);
-                quoted_scalars += 1;
-            }
-            parsed => break parsed?,
-        }
-    };
-    Ok(LocatedValue::build(node, document.first_line))
-}
-
-/// The text with quotes around a scalar that the parser takes for a number without a finite value and `kubectl` for text: a number
-/// that no float can hold, such as `12e3456`, an abbreviated commit id, and words such as `inf`. `None` for the infinities and
-/// for what is no number, which `kubectl` rejects.
-fn quote_text(text: &str, scalar: &str, location: Location) -> Option<String> {
-    let unsigned = scalar.trim_start_matches(['+', '-']);
-    if [".inf", ".Inf", ".INF"].contains(&unsigned) || [".nan", ".NaN", ".NAN"].contains(&scalar) {
-        return None;
-    }
-    let start = usize::try_from(location.span().byte_offset()?).ok()?;
-    let rest = text.get(start..)?.strip_prefix(scalar).filter(|_| !scalar.contains('\''))?;
-    Some(format!("{}'{scalar}'{rest}", &text[..start]))
+    let escaped = escape_for_yaml(document.text);
+    let parsed = ParserText::from_text(&escaped);
+    let node: Spanned<ParsedNode> = serde_saphyr::from_str_with_options(&parsed.text, limits(nodes))?;
+    Ok(LocatedValue::build(node, document.first_line, &parsed.shifts))
 }
 
 /// Upper bound of the values parsed from a document that failed: one per two bytes, and the replay limit of aliases.

@@ -51,7 +51,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G107",
         title: "Invalid or reserved namespace",
         severities: &[(Static, &[Error]), (Publish, &[Error]), (Verb, &[Error, Warning])],
-        finds: "A namespace is not a valid name, or begins with \"kube-\", which is reserved for Kubernetes unless the policy allowSystemNamespaces is set; a warning if a deployment names none.",
+        finds: "A namespace is not a valid name, or begins with \"kube-\", which is reserved for Kubernetes unless the policy allowSystemNamespaces is set; a warning if a deployment names none. What runs in these namespaces, such as DNS and the network, serves every workload of the cluster: an admin permits it for one workload, for all its revisions and in the audit log, and a publish cannot force it.",
         fix: "Use a namespace of your own with lower-case letters, digits and \"-\", or ask an admin to set the policy.",
     },
     GuardRail {
