@@ -91,7 +91,7 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
     let has_status = pass.targets[at].kind.as_ref().is_none_or(|kind| kind.has_status);
     let own = health::assess(&value, has_status, pass.now);
     let before = pass.state.object_mut(&desired.object).health.clone();
-    let own = health::retain_failed_run(&value, before.as_ref()).unwrap_or(own);
+    let own = health::retain_last_run(&value, before.as_ref()).unwrap_or(own);
     let own = assess_with_cluster(pass, &value, own, failed_creation.as_deref(), &pods);
     let own = match own.status {
         HealthStatus::Healthy | HealthStatus::NotAssessed => {

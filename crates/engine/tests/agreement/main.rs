@@ -181,6 +181,7 @@ scenarios! {
         c1_a_paused_deployment_is_suspended,
         c1_a_deployment_that_is_paused_by_hand_is_not_operational_until_it_is_resumed,
         c1_a_stateful_set_whose_partition_is_set_by_hand_is_not_operational,
+        c1_a_stateful_set_that_is_set_to_on_delete_by_hand_is_not_operational,
         c1_a_daemon_set_that_is_set_to_on_delete_by_hand_is_not_operational,
         c1_a_cron_job_that_is_suspended_by_hand_is_not_operational,
         c1_a_deployment_scaled_to_zero_is_healthy,
@@ -196,6 +197,7 @@ scenarios! {
         c1_a_suspended_cron_job_is_suspended,
         c1_a_cron_job_whose_last_run_failed_is_degraded,
         c1_a_cron_job_whose_last_run_succeeded_is_healthy,
+        c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_after_a_failure,
         c1_a_replica_set_becomes_healthy;
     pods:
         c3_a_crash_loop_is_reported_with_its_exit_code,

@@ -162,21 +162,33 @@ fn cron_jobs_follow_their_last_run() {
             (json!({"status": null}), Progressing, "first status"),
             (json!({"status": {"lastScheduleTime": null}}), Healthy, "has not been scheduled yet"),
             (json!({"status": {"lastSuccessfulTime": null}}), Degraded, "never completed an execution"),
-            (json!({"status": {"lastSuccessfulTime": null, "active": [{}]}}), Healthy, "running"),
-            (json!({"status": {"lastSuccessfulTime": LONG_AGO, "active": [{}]}}), Healthy, "running"),
+            (json!({"status": {"active": [{}]}}), Healthy, ""),
+            (json!({"status": {"lastSuccessfulTime": null, "active": [{}]}}), Progressing, "LastRunUnknown"),
+            (json!({"status": {"lastSuccessfulTime": LONG_AGO, "active": [{}]}}), Progressing, "run before"),
             (json!({"status": {"lastSuccessfulTime": LONG_AGO}}), Degraded, "last execution"),
         ],
     );
 }
 
 #[test]
-fn a_cron_job_that_failed_stays_so_while_its_next_job_runs() {
+fn a_cron_job_whose_job_runs_is_what_its_run_before_led_to() {
     let running = json!({"kind": "CronJob", "status": {"active": [{}], "lastScheduleTime": NOW}});
     let failed = degraded("LastRunFailed", "no");
-    assert_eq!(retain_failed_run(&running, Some(&failed)), Some(failed.clone()));
-    assert_eq!(retain_failed_run(&running, Some(&healthy(""))), None);
-    assert_eq!(retain_failed_run(&running, None), None);
-    assert_eq!(retain_failed_run(&json!({"kind": "CronJob", "status": {"active": []}}), Some(&failed)), None);
+    assert_eq!(retain_last_run(&running, Some(&failed)), Some(failed.clone()));
+    let unscheduled = healthy("has not been scheduled yet");
+    assert_eq!(retain_last_run(&running, Some(&unscheduled)), Some(healthy("running")));
+    assert_eq!(retain_last_run(&json!({"kind": "CronJob", "status": {"active": []}}), Some(&failed)), None);
+}
+
+#[test]
+fn a_cron_job_whose_job_runs_is_not_healthy_unless_its_run_before_is_known() {
+    let running = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"},
+        "status": {"active": [{}], "lastScheduleTime": NOW, "lastSuccessfulTime": LONG_AGO}});
+    let unknown = assess(&running, true, now());
+    assert_eq!((unknown.status, unknown.reason.as_str()), (Progressing, "LastRunUnknown"));
+    for before in [None, Some(&unknown), Some(&suspended("CronJobSuspended", "is suspended"))] {
+        assert_eq!(retain_last_run(&running, before), None, "{before:?}");
+    }
 }
 
 #[test]
