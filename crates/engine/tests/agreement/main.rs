@@ -116,7 +116,9 @@ scenarios! {
         p14_an_immutable_field_is_reported,
         p14_an_invalid_object_is_reported_with_its_cause,
         p14_the_event_of_a_controller_is_the_cause_of_missing_pods,
-        p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods;
+        p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods,
+        p14_an_admission_policy_is_reported_as_the_cause_of_missing_pods,
+        p14_an_admission_policy_is_reported_as_the_cause_of_missing_jobs;
     plan:
         e_2_a_plan_of_new_objects_matches_the_publish,
         e_2_a_plan_lists_exactly_the_fields_that_change,
