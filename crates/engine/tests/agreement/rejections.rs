@@ -203,7 +203,7 @@ async fn assert_no_pod_is_created(env: &TestEnv, cause: &str) {
     }
 }
 
-pub async fn p14_an_admission_policy_is_reported_as_the_cause_of_missing_pods(env: TestEnv) {
+pub async fn p14_every_controller_whose_pods_admission_refuses_reports_its_message(env: TestEnv) {
     let refused = Refused { kind: "Pod", group: "", resource: "pods", name: "" };
     refused.reject(&env, "images must be signed").await;
     let mut probe = template("probe", None);
@@ -212,7 +212,7 @@ pub async fn p14_an_admission_policy_is_reported_as_the_cause_of_missing_pods(en
     assert_no_pod_is_created(&env, "images must be signed").await;
 }
 
-pub async fn p14_an_admission_policy_is_reported_as_the_cause_of_missing_jobs(env: TestEnv) {
+pub async fn p14_a_cron_job_whose_jobs_admission_refuses_reports_its_message(env: TestEnv) {
     let refused = Refused { kind: "Job", group: "batch", resource: "jobs", name: "" };
     refused.reject(&env, "jobs need an owner").await;
     refused.until_in_effect(&env, "jobs need an owner", run_once()).await;
