@@ -131,6 +131,8 @@ scenarios! {
         e_2_a_plan_of_a_removal_lists_the_deleted_objects,
         g406_a_change_of_an_immutable_field_is_rejected_by_plan_and_publish,
         g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
+        g406_objects_of_later_ranks_wait_for_an_object_whose_field_cannot_be_changed,
+        e_2_lists_of_every_form_are_planned_and_published_as_their_items,
         g404_admission_rejects_plan_and_publish,
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
         g409_a_changed_field_is_drift_of_an_unchanged_object_and_conflicts_with_a_changed_one,
