@@ -113,7 +113,8 @@ impl<'a> FieldContext<'a> {
 
     /// Whether the server assigns a value in place of this desired scalar.
     pub fn is_server_assigned(self, value: &Value) -> bool {
-        SERVER_ASSIGNED.iter().any(|(field, request)| *field == self.field && value.to_string() == *request)
+        let is_requested = |request: &str| value.to_string().as_str() == request;
+        SERVER_ASSIGNED.iter().any(|(field, request)| *field == self.field && is_requested(request))
     }
 
     /// Whether an empty map here has a meaning, so that its absence is a difference.
