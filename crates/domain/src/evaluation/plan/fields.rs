@@ -114,7 +114,7 @@ impl<'a> FieldContext<'a> {
     /// Whether the server assigns a value in place of this desired scalar.
     pub fn is_server_assigned(self, value: &Value) -> bool {
         let is_requested = |request: &str| value.to_string().as_str() == request;
-        SERVER_ASSIGNED.iter().any(|(field, request)| *field == self.field && is_requested(request))
+        SERVER_ASSIGNED.iter().any(|&(field, request)| field == self.field && is_requested(request))
     }
 
     /// Whether an empty map here has a meaning, so that its absence is a difference.
