@@ -79,7 +79,8 @@ impl FoundFields<'_> {
             let is_item = matches!(segment, PathSegment::Item(_));
             let path = path.with_segment(segment);
             let text = path.to_string();
-            if is_key || LEFT_OUT.iter().any(|(kind, begin, _)| *kind == self.kind && text.starts_with(*begin))
+            if is_key
+                || LEFT_OUT.iter().any(|(kind, begin, _)| *kind == self.kind && text.starts_with(*begin))
             {
                 continue;
             }
