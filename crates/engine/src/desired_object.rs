@@ -16,7 +16,7 @@ use domain::chart_object::is_chart_crd;
 use domain::helm_release::HelmRelease;
 use domain::managed_fields::is_owned_by_flotilla;
 use domain::object::{ObjectRef, object_ref};
-use domain::plan::to_applied_form;
+use domain::plan::{SERVER_METADATA, STATUS_FIELD, to_applied_form};
 use domain::quantity::Quantity;
 use domain::report::DesiredRelease;
 use serde_json::{Map, Value};
@@ -36,6 +36,8 @@ pub(crate) const OWNERSHIP_KEYS: [&str; 3] = [RELEASE_LABEL, WORKLOAD_ANNOTATION
 /// `"true"` on an object whose health does not count towards the release.
 pub const IGNORE_HEALTH_ANNOTATION: &str = "flotilla.dev/ignore-healthcheck";
 
+/// The number of replicas, which is that of the live object while an autoscaler sets it.
+pub(crate) const REPLICAS: &str = "/spec/replicas";
 /// The requested size of a claim.
 pub(crate) const CLAIM_SIZE: &str = "/spec/resources/requests/storage";
 
@@ -92,7 +94,7 @@ impl DesiredObject {
 
     /// Whether the bundle sets its replicas.
     pub(crate) fn sets_replicas(&self) -> bool {
-        self.value().pointer("/spec/replicas").is_some()
+        self.value().pointer(REPLICAS).is_some()
     }
 
     /// The body to apply over `live`. Replicas controlled by an autoscaler keep their live value: omitting them would
@@ -106,7 +108,7 @@ impl DesiredObject {
         if self.is_enlarged(&value, live) {
             remove_key(&mut value, "/spec/resources/requests", "storage");
         }
-        let replicas = live.pointer("/spec/replicas").filter(|_| self.is_autoscaled(rule));
+        let replicas = live.pointer(REPLICAS).filter(|_| self.is_autoscaled(rule));
         if let (Some(replicas), Some(spec)) = (replicas, value.get_mut("spec").and_then(Value::as_object_mut))
         {
             spec.insert("replicas".to_owned(), replicas.clone());
@@ -266,12 +268,10 @@ fn hash_input(body: &Value, autoscaled: bool) -> Value {
 /// Removes fields that only the API server may set; it would reject the apply.
 fn remove_server_fields(body: &mut Value) {
     if let Some(object) = body.as_object_mut() {
-        object.shift_remove("status");
+        object.shift_remove(STATUS_FIELD);
     }
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-        for field in
-            ["managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"]
-        {
+        for field in SERVER_METADATA {
             metadata.shift_remove(field);
         }
     }
@@ -408,6 +408,47 @@ mod tests {
         assert_eq!(requests(&claim("1024Mi", owner("kubectl-edit"))), json!({"storage": "1Gi"}));
         // A former revision requested it: the refusal of the server is reported.
         assert_eq!(requests(&claim("2Gi", owner("flotilla"))), json!({"storage": "1Gi"}));
+    }
+
+    /// The rows of the table in `docs/drift.md` under this heading.
+    fn documented_rows(heading: &str) -> Vec<String> {
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/drift.md");
+        let document = std::fs::read_to_string(document).unwrap();
+        let section = document.split(&format!("## {heading}\n")).nth(1).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        section.lines().filter(|line| line.starts_with('|')).skip(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_document_lists_the_fields_whose_live_value_stays_with_their_sources() {
+        let dotted = |pointer: &str| pointer[1..].replace('/', ".");
+        let metadata = SERVER_METADATA.map(|field| format!("`metadata.{field}`")).join(", ");
+        let assigned = domain::plan::SERVER_ASSIGNED.map(|(field, request)| (field, format!("`{request}`")));
+        let mut expected = vec![
+            format!(
+                "| what the `scaleTargetRef` of a HorizontalPodAutoscaler names | `{}` | any | applied with the live value, not compared | the controller of autoscalers, KEDA included ([HorizontalPodAutoscaler](https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#migrating-deployments-and-statefulsets-to-horizontal-autoscaling)) |",
+                dotted(REPLICAS)
+            ),
+            format!(
+                "| PersistentVolumeClaim | `{}` | less than the live one, if another manager enlarged it | neither applied nor compared | people and operators; the server refuses to shrink a claim ([expanding claims](https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims)) |",
+                dotted(CLAIM_SIZE)
+            ),
+        ];
+        let services = [
+            "the allocator of service addresses ([choosing an address](https://kubernetes.io/docs/concepts/services-networking/cluster-ip-allocation/))",
+            "the allocator of node ports ([type NodePort](https://kubernetes.io/docs/concepts/services-networking/service/#type-nodeport))",
+        ];
+        for ((field, request), source) in assigned.iter().zip(services) {
+            expected.push(format!(
+                "| Service | `{field}` | {request} | the assigned value is no difference | {source} |"
+            ));
+        }
+        expected.extend([
+            format!("| every kind | `{STATUS_FIELD}` | any | neither applied nor compared | controllers ([spec and status](https://kubernetes.io/docs/concepts/overview/working-with-objects/#object-spec-and-status)) |"),
+            format!("| every kind | {metadata} | any | neither applied nor compared | the API server ([ObjectMeta](https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/), read-only) |"),
+            "| every kind | a field that Flotilla still owns with another value | any except `spec.replicas` | no difference | the API server, which writes a quantity in another form, and mutating webhooks on every apply ([field management](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management)) |".to_owned(),
+        ]);
+        assert_eq!(documented_rows("Fields whose live value stays"), expected);
     }
 
     #[test]

@@ -34,7 +34,7 @@ mod stateful_set;
 mod static_kind;
 mod volume;
 
-pub(crate) use cron_job::retain_failed_run;
+pub(crate) use cron_job::{CronJobRuns, retain_last_run};
 pub use diagnosis::{Diagnosis, diagnose};
 pub(crate) use failed_creation::FAILED_CREATE;
 pub(crate) use hold::{assess_hold, assess_suspension};

@@ -30,6 +30,7 @@ mod chart_options;
 mod chart_repositories;
 mod chart_values;
 mod charts;
+mod copied_labels;
 mod deployment_names;
 mod deployment_outcomes;
 mod deployment_statuses;

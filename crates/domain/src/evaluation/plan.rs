@@ -33,6 +33,7 @@ pub use cluster_plan::{
     ChangeCounts, ClusterPlan, PlannedAction, PlannedChange, mark_late_deletions, plan_hooks,
 };
 pub use diff::diff;
+pub use fields::{SERVER_ASSIGNED, SERVER_METADATA, STATUS_FIELD};
 pub use publish_plan::{
     ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,
 };

@@ -151,9 +151,14 @@ impl ObjectCache {
             WatcherEvent::Upserted(value) => {
                 let live = LiveObject::from_value(&value);
                 let release = live.release;
+                // Who changes the label hides the object from the release that applied it.
+                let former = self.get(&live.namespace, &live.name).and_then(|known| known.release);
                 pods.insert_owner(&live);
                 if self.upsert(live) {
                     workers.wake(release);
+                    if former != release {
+                        workers.wake(former);
+                    }
                 }
             }
             WatcherEvent::Deleted(value) => {

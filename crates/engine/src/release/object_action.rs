@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::reconcile_state::ObjectState;
 use crate::applied_release::InventoryEntry;
-use crate::desired_object::{CLAIM_SIZE, DesiredObject};
+use crate::desired_object::{CLAIM_SIZE, DesiredObject, REPLICAS};
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
 
@@ -41,9 +41,6 @@ pub(crate) struct ObjectInput<'a> {
     pub desired: &'a DesiredObject,
     pub policy: &'a ObjectPolicy<'a>,
 }
-
-/// The field whose value is copied from the live object while an autoscaler sets it.
-const REPLICAS: &str = "/spec/replicas";
 
 /// Decides the action for one object.
 pub(crate) fn decide_action(

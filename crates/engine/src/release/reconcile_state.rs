@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::retry::RetryState;
 use crate::applied_release::{ContestedFields, ContestedObject};
+use crate::health::CronJobRuns;
 
 /// Self-heals older than this are not counted.
 const CONTEST_WINDOW: Duration = Duration::from_secs(600);
@@ -44,6 +45,8 @@ pub(crate) struct ObjectState {
     pub server_changes: Vec<FieldChange>,
     /// Latest health.
     pub health: Option<Health>,
+    /// The runs of a CronJob at that time.
+    pub cron_job_runs: Option<CronJobRuns>,
     /// Version assessed as healthy; the assessment is skipped until it changes.
     pub healthy_version: Option<String>,
     /// Feedback values to report.

@@ -90,8 +90,14 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
         collect_feedback(&pass.policies.feedback, &desired.object, &value);
     let has_status = pass.targets[at].kind.as_ref().is_none_or(|kind| kind.has_status);
     let own = health::assess(&value, has_status, pass.now);
-    let before = pass.state.object_mut(&desired.object).health.clone();
-    let own = health::retain_failed_run(&value, before.as_ref()).unwrap_or(own);
+    let object_state = pass.state.object_mut(&desired.object);
+    let own = health::retain_last_run(
+        own,
+        &value,
+        object_state.health.as_ref(),
+        object_state.cron_job_runs.as_ref(),
+    );
+    object_state.cron_job_runs = health::CronJobRuns::of(&value);
     let own = assess_with_cluster(pass, &value, own, failed_creation.as_deref(), &pods);
     let own = match own.status {
         HealthStatus::Healthy | HealthStatus::NotAssessed => {

@@ -149,11 +149,11 @@ pub async fn an_identical_object_is_adopted_with_its_label(env: TestEnv) {
     assert!(finding.message.contains("/data/key"), "{finding:#?}");
 }
 
-pub async fn p13_a_key_taken_out_of_string_data_is_removed(env: TestEnv) {
-    let secret = |texts: Value| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "stringData": texts});
-    env.set_present(vec![secret(json!({"user": "ann", "token": "old"}))], Policies::default());
+/// A Secret whose revisions have the given content: keys are renamed, changed and deleted by hand.
+async fn assert_a_removed_key_disappears(env: &TestEnv, secret: impl Fn(&[(&str, &str)]) -> Value) {
+    env.set_present(vec![secret(&[("user", "ann"), ("token", "old")])], Policies::default());
     env.until_operational().await;
-    let next = secret(json!({"login": "ann", "token": "new"}));
+    let next = secret(&[("login", "ann"), ("token", "new")]);
     let plan = env.dry_run(vec![next.clone()], Policies::default()).await;
     let PlannedAction::Change { fields, .. } = &plan.objects[0].action else { panic!("{plan:#?}") };
     let change = |path: &str| {
@@ -173,6 +173,39 @@ pub async fn p13_a_key_taken_out_of_string_data_is_removed(env: TestEnv) {
     // A key that somebody deletes is restored.
     env.merge_patch(("v1", "Secret"), "login", json!({"data": {"login": null}}), "kubectl-edit").await;
     env.wait_until("restored", is_changed).await;
+}
+
+fn secret_with(field: &str, content: Value) -> Value {
+    let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}});
+    secret[field] = content;
+    secret
+}
+
+pub async fn p13_a_key_taken_out_of_string_data_is_removed(env: TestEnv) {
+    let secret = |texts: &[(&str, &str)]| {
+        let content: serde_json::Map<String, Value> =
+            texts.iter().map(|(key, text)| ((*key).to_owned(), Value::from(*text))).collect();
+        secret_with("stringData", content.into())
+    };
+    assert_a_removed_key_disappears(&env, secret).await;
+}
+
+/// The text of a value in base64.
+fn encoded(text: &str) -> &'static str {
+    match text {
+        "ann" => "YW5u",
+        "old" => "b2xk",
+        _ => "bmV3",
+    }
+}
+
+pub async fn p13_a_key_taken_out_of_the_data_of_a_secret_is_removed(env: TestEnv) {
+    let secret = |texts: &[(&str, &str)]| {
+        let content: serde_json::Map<String, Value> =
+            texts.iter().map(|(key, text)| ((*key).to_owned(), Value::from(encoded(text)))).collect();
+        secret_with("data", content.into())
+    };
+    assert_a_removed_key_disappears(&env, secret).await;
 }
 
 pub async fn p13_an_injected_bundle_is_left_to_the_injector(env: TestEnv) {
@@ -318,6 +351,11 @@ pub async fn p13_replicas_are_taken_back_from_an_autoscaler_that_a_revision_drop
     let plan = env.dry_run(vec![web(Some(3))], Policies::default()).await;
     let PlannedAction::Rejected { finding } = &plan.objects[0].action else { panic!("{plan:#?}") };
     assert!(finding.code == "G409" && finding.message.contains("spec.replicas"), "{finding:#?}");
+    assert!(finding.message.contains("kube-controller-manager"), "the scaler is named: {finding:#?}");
+    env.set_present(vec![web(Some(3))], Policies::default());
+    let (_, message) = env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
+    assert!(message.contains("kube-controller-manager"), "{message}");
+    assert_eq!(replicas(&env).await, 7, "a publish without force takes nothing");
     let force = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
     let plan = env.dry_run(vec![web(Some(3))], force.clone()).await;
     let PlannedAction::Change { fields, .. } = &plan.objects[0].action else { panic!("{plan:#?}") };

@@ -188,6 +188,106 @@ pub async fn p13_an_atomic_list_or_map_has_the_desired_content_only(env: TestEnv
     assert!(matches!(change.action, PlannedAction::Change { .. }), "{change:#?}");
 }
 
+pub async fn p13_expressions_added_to_the_selectors_of_a_network_policy_are_reverted(env: TestEnv) {
+    let selected = json!({"matchLabels": {"app": "web"}});
+    let policy = json!({"apiVersion": NETWORK_POLICY.0, "kind": NETWORK_POLICY.1, "metadata": {"name": "peers"},
+        "spec": {"podSelector": selected, "policyTypes": ["Ingress"],
+            "ingress": [{"from": [{"podSelector": selected}]}]}});
+    env.set_present(vec![policy], Policies::default());
+    env.until_applied().await;
+    let narrowed = json!({"matchLabels": {"app": "web"},
+        "matchExpressions": [{"key": "tier", "operator": "Exists"}]});
+    env.merge_patch(NETWORK_POLICY, "peers", json!({"spec": {"podSelector": narrowed}}), "kubectl-edit")
+        .await;
+    until_healed(
+        &env,
+        (NETWORK_POLICY, "peers"),
+        "kubectl-edit",
+        &["/spec/podSelector/matchExpressions"],
+        |live| live["spec"]["podSelector"] == selected,
+    )
+    .await;
+    let ingress = json!([{"from": [{"podSelector": narrowed}]}]);
+    env.merge_patch(NETWORK_POLICY, "peers", json!({"spec": {"ingress": ingress}}), "kubectl-edit").await;
+    until_healed(
+        &env,
+        (NETWORK_POLICY, "peers"),
+        "kubectl-edit",
+        &["/spec/ingress/0/from/0/podSelector/matchExpressions"],
+        |live| live["spec"]["ingress"][0]["from"][0]["podSelector"] == selected,
+    )
+    .await;
+}
+
+pub async fn p13_a_publish_after_a_reverted_addition_to_an_atomic_list_has_no_conflict(env: TestEnv) {
+    let group = "republished.example.com";
+    let kind: KindName = ("republished.example.com/v1", "Entry");
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "account"},
+        "imagePullSecrets": [{"name": "registry"}]});
+    until_applied(&env, group, vec![entry(group, "env"), account.clone()]).await;
+    let added = json!([{"name": "LEVEL", "value": "info"}, {"name": "DEBUG", "value": "1"}]);
+    env.merge_patch(kind, "env", json!({"spec": {"env": added}}), "kubectl-edit").await;
+    until_healed(&env, (kind, "env"), "kubectl-edit", &["/spec/env"], |live| {
+        live["spec"]["env"] == json!([{"name": "LEVEL", "value": "info"}])
+    })
+    .await;
+    let added = json!({"imagePullSecrets": [{"name": "registry"}, {"name": "theirs"}]});
+    env.merge_patch(SERVICE_ACCOUNT, "account", added, "kubectl-edit").await;
+    until_healed(&env, (SERVICE_ACCOUNT, "account"), "kubectl-edit", &["/imagePullSecrets"], |live| {
+        live["imagePullSecrets"] == json!([{"name": "registry"}])
+    })
+    .await;
+
+    let mut changed = entry(group, "env");
+    changed["spec"]["env"][0]["value"] = "warn".into();
+    let objects = vec![definition(group), changed, account];
+    let reverted = env.agent.drift().len();
+    let plan = env.dry_run(objects.clone(), Policies::default()).await;
+    assert_eq!(plan.findings().next(), None, "{plan:#?}");
+    let action = |kind: &str| &plan.objects.iter().find(|change| change.object.kind == kind).unwrap().action;
+    assert_eq!(*action("ServiceAccount"), PlannedAction::Unchanged);
+    let PlannedAction::Change { fields, .. } = action("Entry") else { panic!("{plan:#?}") };
+    assert!(fields.len() == 1 && fields[0].path.starts_with("/spec/env"), "{fields:#?}");
+    env.set_present(objects, Policies::default());
+    env.until_applied().await;
+    let live = env.get(kind, "env").await.unwrap();
+    assert_eq!(live["spec"]["env"], json!([{"name": "LEVEL", "value": "warn"}]));
+    let account = env.get(SERVICE_ACCOUNT, "account").await.unwrap();
+    assert_eq!(account["imagePullSecrets"], json!([{"name": "registry"}]));
+    assert_eq!(env.agent.drift().len(), reverted, "a publish is no drift");
+}
+
+pub async fn p13_the_server_does_not_record_who_removed_an_item(env: TestEnv) {
+    let group = "unrecorded.example.com";
+    let kind: KindName = ("unrecorded.example.com/v1", "Entry");
+    env.create(definition(group), "test").await;
+    let is_served = async || env.api(kind).list(&Default::default()).await.is_ok();
+    env.wait_until("served", is_served).await;
+    let mut written = entry(group, "own");
+    env.apply_as(written.clone(), "applier").await;
+    // An editor that owns something else, and one that owns nothing.
+    written = env.merge_patch(kind, "own", json!({"spec": {"env": [{"name": "A"}]}}), "editor").await;
+    let managers = |live: &Value| {
+        let entries = live["metadata"]["managedFields"].as_array().unwrap().iter();
+        let named = |entry: &Value| (entry["manager"].to_string(), entry["time"].to_string());
+        let mut all: Vec<(String, String)> = entries.map(named).collect();
+        all.sort();
+        all
+    };
+    let before = managers(&written);
+    assert!(before.iter().any(|(manager, _)| manager.contains("editor")), "{before:?}");
+    // Times are recorded to the second.
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    for (removed, manager) in [
+        (json!({"listeners": [{"name": "http", "port": 80}]}), "editor"),
+        (json!({"zones": ["a"]}), "kubectl-edit"),
+    ] {
+        written = env.merge_patch(kind, "own", json!({"spec": removed}), manager).await;
+        assert_eq!(managers(&written), before, "{manager} removed an item");
+    }
+    assert_eq!(written["spec"]["zones"], json!(["a"]));
+}
+
 pub async fn p13_an_item_added_to_a_keyed_list_of_pods_stays(env: TestEnv) {
     let mut web = workload("Deployment", "web", None);
     web["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "LEVEL", "value": "info"}]);
@@ -245,6 +345,37 @@ pub async fn p13_lists_of_an_admission_policy_are_compared_as_the_server_merges_
     env.merge_patch(BINDING, &name, actions, "kubectl-edit").await;
     until_healed(&env, (BINDING, &name), REMOVED_BY, &["/spec/validationActions[.=Audit]"], |live| {
         live["spec"]["validationActions"] == json!(["Warn", "Audit"])
+    })
+    .await;
+}
+
+pub async fn p13_an_action_or_a_condition_taken_out_of_an_admission_policy_is_restored(env: TestEnv) {
+    const POLICY: KindName = ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy");
+    const BINDING: KindName = ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding");
+    let name = env.namespace.clone();
+    let condition =
+        |name: &str| json!({"name": name, "expression": format!("object.metadata.name != '{name}'")});
+    // It is about a kind that does not exist.
+    let policy = json!({"apiVersion": POLICY.0, "kind": POLICY.1, "metadata": {"name": name}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["denied.example.com"], "apiVersions": ["v1"],
+            "operations": ["CREATE"], "resources": ["lamps"]}]},
+        "matchConditions": [condition("first"), condition("second")],
+        "validations": [{"expression": "object.metadata.name != 'b'"}]}});
+    let binding = json!({"apiVersion": BINDING.0, "kind": BINDING.1, "metadata": {"name": name}, "spec": {
+        "policyName": name, "validationActions": ["Deny", "Audit"]}});
+    env.set_present(vec![policy, binding], Policies::default());
+    env.until_applied().await;
+
+    env.merge_patch(BINDING, &name, json!({"spec": {"validationActions": ["Audit"]}}), "kubectl-edit").await;
+    until_healed(&env, (BINDING, &name), REMOVED_BY, &["/spec/validationActions[.=Deny]"], |live| {
+        let actions = live["spec"]["validationActions"].as_array().unwrap();
+        actions.len() == 2 && actions.contains(&json!("Deny"))
+    })
+    .await;
+    let conditions = json!({"spec": {"matchConditions": [condition("first")]}});
+    env.merge_patch(POLICY, &name, conditions, "kubectl-edit").await;
+    until_healed(&env, (POLICY, &name), REMOVED_BY, &["/spec/matchConditions[name=second]"], |live| {
+        live["spec"]["matchConditions"] == json!([condition("first"), condition("second")])
     })
     .await;
 }

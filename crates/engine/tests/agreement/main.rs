@@ -79,6 +79,7 @@ scenarios! {
         an_identical_object_is_adopted_with_its_label,
         p13_fields_of_an_object_that_kubectl_wrote_can_be_removed,
         p13_a_key_taken_out_of_string_data_is_removed,
+        p13_a_key_taken_out_of_the_data_of_a_secret_is_removed,
         p13_an_injected_bundle_is_left_to_the_injector,
         g403_a_change_to_recreate_needs_two_publishes,
         p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle,
@@ -107,8 +108,12 @@ scenarios! {
         p13_a_deleted_item_of_a_keyed_list_or_a_set_is_restored,
         p13_an_own_item_is_healed_beside_an_item_of_another_manager,
         p13_an_atomic_list_or_map_has_the_desired_content_only,
+        p13_expressions_added_to_the_selectors_of_a_network_policy_are_reverted,
+        p13_a_publish_after_a_reverted_addition_to_an_atomic_list_has_no_conflict,
+        p13_the_server_does_not_record_who_removed_an_item,
         p13_an_item_added_to_a_keyed_list_of_pods_stays,
         p13_lists_of_an_admission_policy_are_compared_as_the_server_merges_them,
+        p13_an_action_or_a_condition_taken_out_of_an_admission_policy_is_restored,
         e_2_a_plan_lists_the_items_that_a_publish_removes;
     rejections:
         p14_an_admission_rejection_is_reported_with_its_message,
@@ -116,7 +121,9 @@ scenarios! {
         p14_an_immutable_field_is_reported,
         p14_an_invalid_object_is_reported_with_its_cause,
         p14_the_event_of_a_controller_is_the_cause_of_missing_pods,
-        p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods;
+        p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods,
+        p14_every_controller_whose_pods_admission_refuses_reports_its_message,
+        p14_a_cron_job_whose_jobs_admission_refuses_reports_its_message;
     plan:
         e_2_a_plan_of_new_objects_matches_the_publish,
         e_2_a_plan_lists_exactly_the_fields_that_change,
@@ -124,6 +131,8 @@ scenarios! {
         e_2_a_plan_of_a_removal_lists_the_deleted_objects,
         g406_a_change_of_an_immutable_field_is_rejected_by_plan_and_publish,
         g406_fields_of_every_kind_that_cannot_be_changed_are_recognised,
+        g406_objects_of_later_ranks_wait_for_an_object_whose_field_cannot_be_changed,
+        e_2_lists_of_every_form_are_planned_and_published_as_their_items,
         g404_admission_rejects_plan_and_publish,
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
         g409_a_changed_field_is_drift_of_an_unchanged_object_and_conflicts_with_a_changed_one,
@@ -181,6 +190,7 @@ scenarios! {
         c1_a_paused_deployment_is_suspended,
         c1_a_deployment_that_is_paused_by_hand_is_not_operational_until_it_is_resumed,
         c1_a_stateful_set_whose_partition_is_set_by_hand_is_not_operational,
+        c1_a_stateful_set_that_is_set_to_on_delete_by_hand_is_not_operational,
         c1_a_daemon_set_that_is_set_to_on_delete_by_hand_is_not_operational,
         c1_a_cron_job_that_is_suspended_by_hand_is_not_operational,
         c1_a_deployment_scaled_to_zero_is_healthy,
@@ -196,6 +206,7 @@ scenarios! {
         c1_a_suspended_cron_job_is_suspended,
         c1_a_cron_job_whose_last_run_failed_is_degraded,
         c1_a_cron_job_whose_last_run_succeeded_is_healthy,
+        c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_after_a_failure,
         c1_a_replica_set_becomes_healthy;
     pods:
         c3_a_crash_loop_is_reported_with_its_exit_code,

@@ -5,6 +5,7 @@ use domain::release::StageName;
 use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
 use serde_json::{Value, json};
 
+use crate::apply::definition;
 use crate::rejections::reject_bad_names;
 use crate::test_env::*;
 
@@ -140,11 +141,12 @@ pub async fn g406_a_change_of_an_immutable_field_is_rejected_by_plan_and_publish
     env.until_stage_reason(StageName::Applied, "ImmutableField").await;
 }
 
+fn priority_class(name: &str, value: u32, preemption: &str) -> Value {
+    json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+        "value": value, "preemptionPolicy": preemption})
+}
+
 pub async fn g406_fields_of_every_kind_that_cannot_be_changed_are_recognised(env: TestEnv) {
-    let priority = |value: u32| {
-        json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "unchangeable"},
-            "value": value})
-    };
     let storage = |policy: &str| {
         json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "unchangeable-disk"},
             "provisioner": "disk.example.com", "reclaimPolicy": policy})
@@ -158,12 +160,21 @@ pub async fn g406_fields_of_every_kind_that_cannot_be_changed_are_recognised(env
             "metadata": {"name": "unchangeable-binding"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}})
     };
-    let first = vec![priority(1000), storage("Delete"), secret("example.com/one"), bound("view")];
+    let priorities = |value: u32, preemption: &str| {
+        [
+            priority_class("unchangeable", value, "PreemptLowerPriority"),
+            priority_class("unchangeable-preemption", 1000, preemption),
+        ]
+    };
+    let mut first = vec![storage("Delete"), secret("example.com/one"), bound("view")];
+    first.extend(priorities(1000, "PreemptLowerPriority"));
     publish_and_assert_no_op(&env, first).await;
-    let changed = vec![priority(2000), storage("Retain"), secret("example.com/two"), bound("edit")];
+    let mut changed = vec![storage("Retain"), secret("example.com/two"), bound("edit")];
+    changed.extend(priorities(2000, "Never"));
     let plan = env.dry_run(changed.clone(), Policies::default()).await;
     for (name, field) in [
         ("unchangeable", "value"),
+        ("unchangeable-preemption", "preemptionPolicy"),
         ("unchangeable-disk", "reclaimPolicy"),
         ("unchangeable-login", "type"),
         ("unchangeable-binding", "roleRef"),
@@ -173,9 +184,86 @@ pub async fn g406_fields_of_every_kind_that_cannot_be_changed_are_recognised(env
         };
         assert_eq!(finding.code, "G406", "{finding:#?}");
         assert!(finding.message.contains(field), "{finding:#?}");
+        assert!(finding.hint.starts_with("Rename the object, or delete it"), "{finding:#?}");
     }
     env.set_present(changed, Policies::default());
     env.until_stage_reason(StageName::Applied, "ImmutableField").await;
+}
+
+pub async fn g406_objects_of_later_ranks_wait_for_an_object_whose_field_cannot_be_changed(env: TestEnv) {
+    let objects = |value: u32| {
+        vec![
+            priority_class("unchangeable-harbour", value, "PreemptLowerPriority"),
+            config_map("harbour", &value.to_string()),
+        ]
+    };
+    let value = async || env.get(CONFIG_MAP, "harbour").await.unwrap()["data"]["key"].clone();
+    publish_and_assert_no_op(&env, objects(1000)).await;
+    // A person publishes although the plan rejects the class: what may depend on it is not applied.
+    env.set_present(objects(2000), Policies::default());
+    let (report, message) = env.until_stage_reason(StageName::Applied, "ImmutableField").await;
+    assert!(message.contains("unchangeable-harbour") && message.contains("field value"), "{message}");
+    assert_eq!((report.applied, value().await), (None, "1000".into()));
+    // What the hint advises.
+    env.delete(("scheduling.k8s.io/v1", "PriorityClass"), "unchangeable-harbour").await;
+    env.until_applied().await;
+    assert_eq!(value().await, "2000");
+}
+
+/// What `kubectl apply` accepts as a list, beside what only looks like one.
+const LISTS: &str = r#"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleList
+items:
+  - apiVersion: rbac.authorization.k8s.io/v1
+    kind: Role
+    metadata: {name: reader-a}
+    rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+  - metadata: {name: reader-b}
+    rules: [{apiGroups: [""], resources: [pods], verbs: [list]}]
+---
+apiVersion: v1
+kind: List
+items:
+  - apiVersion: v1
+    kind: ConfigMapList
+    items:
+      - {apiVersion: v1, kind: ConfigMap, metadata: {name: nested}, data: {a: "1"}}
+---
+apiVersion: listed.example.com/v1
+kind: AllowList
+metadata: {name: offices}
+spec: {size: 8}
+---
+apiVersion: v1
+kind: ConfigMapList
+items: []
+"#;
+
+pub async fn e_2_lists_of_every_form_are_planned_and_published_as_their_items(env: TestEnv) {
+    let file = domain::workload::SourceFile { name: "lists.yaml".into(), text: LISTS.into() };
+    let parsed = domain::manifest::parse(&[file]);
+    assert_eq!(parsed.findings, []);
+    let objects = parsed.objects();
+    env.create(definition("listed.example.com", "AllowList"), "kubectl").await;
+    let plan = async || env.dry_run(objects.clone(), Policies::default()).await;
+    env.wait_until("a plan without findings", async || plan().await.findings().next().is_none()).await;
+    let plan = plan().await;
+    let mut planned: Vec<(&str, &str)> = plan
+        .objects
+        .iter()
+        .map(|change| (change.object.kind.as_str(), change.object.name.as_str()))
+        .collect();
+    planned.sort_unstable();
+    let expected =
+        [("AllowList", "offices"), ("ConfigMap", "nested"), ("Role", "reader-a"), ("Role", "reader-b")];
+    assert_eq!(planned, expected);
+    assert!(plan.objects.iter().all(|change| change.action == PlannedAction::Create), "{plan:#?}");
+    publish_and_assert_no_op(&env, objects.clone()).await;
+    let role = env.get(("rbac.authorization.k8s.io/v1", "Role"), "reader-b").await.unwrap();
+    assert_eq!(role["rules"][0]["verbs"], json!(["list"]));
+    let list = env.get(("listed.example.com/v1", "AllowList"), "offices").await.unwrap();
+    assert_eq!(list["spec"]["size"], 8);
 }
 
 pub async fn g404_admission_rejects_plan_and_publish(env: TestEnv) {

@@ -7,33 +7,70 @@ use domain::workload::Policies;
 use serde_json::{Value, json};
 
 use crate::test_env::*;
+use crate::workloads::create_overdue_cron_job;
 
 /// Rejects ConfigMaps named `bad`, with an admission policy on a real API server.
 pub async fn reject_bad_names(env: &TestEnv) {
-    if let Some(cluster) = env.simulated_cluster() {
-        cluster.faults().set_admission_rules(vec![kubesim::AdmissionRule {
-            webhook: "policy.example.com".into(),
-            kind: "ConfigMap".into(),
-            name: "bad".into(),
-            message: "names must be good".into(),
-            ..Default::default()
-        }]);
-        return;
+    let refused = Refused { kind: "ConfigMap", group: "", resource: "configmaps", name: "bad" };
+    refused.reject(env, "names must be good").await;
+    if env.control_plane().is_some() {
+        // A policy takes effect with a delay.
+        env.wait_until("in effect", async || !can_create_bad(env).await).await;
     }
-    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
-    let version = "admissionregistration.k8s.io/v1";
-    let policy = json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": env.namespace}, "spec": {"failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
-                "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]},
-            "validations": [{"expression": "object.metadata.name != 'bad'", "message": "names must be good"}]}});
-    let binding = json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": env.namespace}, "spec": {"policyName": env.namespace,
-            "validationActions": ["Deny"], "matchResources": {"namespaceSelector": selector}}});
-    env.create(policy, "test").await;
-    env.create(binding, "test").await;
-    // A policy takes effect with a delay.
-    env.wait_until("in effect", async || !can_create_bad(env).await).await;
+}
+
+/// The objects that admission refuses in the namespace of the scenario.
+struct Refused {
+    kind: &'static str,
+    group: &'static str,
+    resource: &'static str,
+    /// Empty for every name.
+    name: &'static str,
+}
+
+impl Refused {
+    async fn reject(&self, env: &TestEnv, message: &str) {
+        if let Some(cluster) = env.simulated_cluster() {
+            cluster.faults().set_admission_rules(vec![kubesim::AdmissionRule {
+                webhook: "policy.example.com".into(),
+                kind: self.kind.into(),
+                name: self.name.into(),
+                message: message.into(),
+                ..Default::default()
+            }]);
+            return;
+        }
+        let expression = match self.name {
+            "" => "false".to_owned(),
+            name => format!("object.metadata.name != '{name}'"),
+        };
+        let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
+        let version = "admissionregistration.k8s.io/v1";
+        let policy = json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": env.namespace}, "spec": {"failurePolicy": "Fail",
+                "matchConstraints": {"resourceRules": [{"apiGroups": [self.group], "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE"], "resources": [self.resource]}]},
+                "validations": [{"expression": expression, "message": message}]}});
+        let binding = json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": env.namespace}, "spec": {"policyName": env.namespace,
+                "validationActions": ["Deny"], "matchResources": {"namespaceSelector": selector}}});
+        env.create(policy, "test").await;
+        env.create(binding, "test").await;
+    }
+
+    /// Waits until an object like this one, of the kind that it refuses, is refused with the message.
+    async fn until_in_effect(&self, env: &TestEnv, message: &str, mut probe: Value) {
+        probe["metadata"]["name"] = "probe".into();
+        let version = if self.group.is_empty() { "v1" } else { "batch/v1" };
+        let api = env.api((version, self.kind));
+        let dry_run = kube::api::PostParams { dry_run: true, ..Default::default() };
+        let probe: kube::api::DynamicObject = serde_json::from_value(probe).unwrap();
+        let is_refused = async || match api.create(&dry_run, &probe).await {
+            Ok(_) => false,
+            Err(error) => error.to_string().contains(message),
+        };
+        env.wait_until("in effect", is_refused).await;
+    }
 }
 
 async fn can_create_bad(env: &TestEnv) -> bool {
@@ -144,14 +181,42 @@ pub async fn p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods(env
         quota["status"]["hard"]["pods"] == "0"
     };
     env.wait_until("in effect", is_counted).await;
-    let mut job = template("once", None);
-    job["spec"]["restartPolicy"] = "Never".into();
-    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"},
-        "spec": {"template": job}});
-    let objects = vec![workload("Deployment", "web", None), workload("StatefulSet", "queue", None), job];
+    assert_no_pod_is_created(&env, "exceeded quota: small").await;
+}
+
+fn run_once() -> Value {
+    let mut template = template("once", None);
+    template["spec"]["restartPolicy"] = "Never".into();
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": {"template": template}})
+}
+
+/// Publishes one workload of every kind that creates pods, and waits for this cause of each.
+async fn assert_no_pod_is_created(env: &TestEnv, cause: &str) {
+    let mut objects = vec![run_once()];
+    let kinds =
+        [("Deployment", "web"), ("ReplicaSet", "front"), ("StatefulSet", "queue"), ("DaemonSet", "agent")];
+    objects.extend(kinds.map(|(kind, name)| workload(kind, name, None)));
     env.set_present(objects, Policies::default());
-    for name in ["web", "queue", "once"] {
+    for name in ["once", "web", "front", "queue", "agent"] {
         let (health, _) = env.until_health(name, HealthStatus::Degraded, "FailedCreate").await;
-        assert!(health.message.contains("exceeded quota: small"), "{name}: {}", health.message);
+        assert!(health.message.contains(cause), "{name}: {}", health.message);
     }
+}
+
+pub async fn p14_every_controller_whose_pods_admission_refuses_reports_its_message(env: TestEnv) {
+    let refused = Refused { kind: "Pod", group: "", resource: "pods", name: "" };
+    refused.reject(&env, "images must be signed").await;
+    let mut probe = template("probe", None);
+    (probe["apiVersion"], probe["kind"]) = ("v1".into(), "Pod".into());
+    refused.until_in_effect(&env, "images must be signed", probe).await;
+    assert_no_pod_is_created(&env, "images must be signed").await;
+}
+
+pub async fn p14_a_cron_job_whose_jobs_admission_refuses_reports_its_message(env: TestEnv) {
+    let refused = Refused { kind: "Job", group: "batch", resource: "jobs", name: "" };
+    refused.reject(&env, "jobs need an owner").await;
+    refused.until_in_effect(&env, "jobs need an owner", run_once()).await;
+    create_overdue_cron_job(&env, None).await;
+    let (health, _) = env.until_health("minutely", HealthStatus::Degraded, "FailedCreate").await;
+    assert!(health.message.contains("jobs need an owner"), "{}", health.message);
 }

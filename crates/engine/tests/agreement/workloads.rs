@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::health::HealthStatus::{Degraded, Healthy, Progressing, Suspended};
+use domain::release::{StageName, StageState};
 use domain::report::ReleaseReport;
 use domain::workload::Policies;
 use serde_json::{Value, json};
@@ -97,6 +98,21 @@ pub async fn c1_a_stateful_set_whose_partition_is_set_by_hand_is_not_operational
     env.merge_patch(STATEFUL_SET, "queue", held, "kubectl-edit").await;
     env.set_present(vec![with_new_template(workload("StatefulSet", "queue", None))], Policies::default());
     env.until_health("queue", Progressing, HELD).await;
+}
+
+pub async fn c1_a_stateful_set_that_is_set_to_on_delete_by_hand_is_not_operational(env: TestEnv) {
+    env.set_present(vec![workload("StatefulSet", "queue", None)], Policies::default());
+    env.until_operational().await;
+    let held = json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}});
+    env.merge_patch(STATEFUL_SET, "queue", held, "kubectl-edit").await;
+    env.set_present(vec![with_new_template(workload("StatefulSet", "queue", None))], Policies::default());
+    let (health, _) = env.until_health("queue", Progressing, HELD).await;
+    assert!(health.message.contains("kubectl-edit set spec.updateStrategy.type"), "{}", health.message);
+    // The pods of the former revision are deleted by hand, as the strategy demands.
+    for pod in ["queue-1", "queue-0"] {
+        env.delete(POD, pod).await;
+    }
+    env.until_operational().await;
 }
 
 pub async fn c1_a_daemon_set_that_is_set_to_on_delete_by_hand_is_not_operational(env: TestEnv) {
@@ -203,7 +219,7 @@ pub async fn c1_a_suspended_cron_job_is_suspended(env: TestEnv) {
 }
 
 /// A CronJob whose last run is overdue, as after downtime of its controller.
-async fn create_overdue_cron_job(env: &TestEnv, ailment: Option<PodFault>) {
+pub async fn create_overdue_cron_job(env: &TestEnv, ailment: Option<PodFault>) {
     let mut minutely = cron_job("minutely");
     minutely["spec"] =
         json!({"schedule": "* * * * *", "jobTemplate": {"spec": job("minutely", ailment)["spec"]}});
@@ -232,6 +248,40 @@ pub async fn c1_a_cron_job_whose_last_run_succeeded_is_healthy(env: TestEnv) {
     };
     env.wait_until("run", has_run).await;
     env.until_health("minutely", Healthy, "").await;
+}
+
+/// Starts a run of the CronJob `nightly` that does not end.
+async fn start_endless_run(env: &TestEnv) {
+    let owner = env.get(CRON_JOB, "nightly").await.unwrap();
+    let mut run = job("nightly-run", None);
+    run["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "none"});
+    run["metadata"]["ownerReferences"] = json!([{"apiVersion": CRON_JOB.0, "kind": CRON_JOB.1,
+        "name": "nightly", "uid": owner["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true}]);
+    let run = env.create(run, "kube-controller-manager").await;
+    let active = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "nightly-run",
+        "namespace": env.namespace, "uid": run["metadata"]["uid"]});
+    env.merge_patch_status(CRON_JOB, "nightly", json!({"active": [active]})).await;
+}
+
+pub async fn c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_after_a_failure(
+    mut env: TestEnv,
+) {
+    let objects = vec![cron_job("nightly")];
+    env.set_present(objects.clone(), Policies::default());
+    env.until_operational().await;
+    let failed = json!({"lastScheduleTime": minutes_ago(2), "lastSuccessfulTime": minutes_ago(3)});
+    env.merge_patch_status(CRON_JOB, "nightly", failed).await;
+    env.until_health("nightly", Degraded, "LastRunFailed").await;
+    start_endless_run(&env).await;
+    // Nothing on the cluster tells how the run before ended.
+    env.restart_agent_ahead(Duration::ZERO, objects).await;
+    let (health, _) = env.until_health("nightly", Progressing, "LastRunUnknown").await;
+    assert!(!health.status.is_operational());
+    let report = env.agent.report(env.release).unwrap();
+    let operational = stage_state(&report, StageName::Operational);
+    assert!(!operational.is_some_and(StageState::is_finished), "{report:#?}");
+    env.delete(("batch/v1", "Job"), "nightly-run").await;
+    env.until_health("nightly", Degraded, "LastRunFailed").await;
 }
 
 pub async fn c1_a_replica_set_becomes_healthy(env: TestEnv) {

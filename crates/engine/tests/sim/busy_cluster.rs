@@ -15,12 +15,14 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 use controllers::Controllers;
-use objects::{OWNED_EDITS, count_dropped, has_banner, has_extra, objects};
+use objects::{EDITED_PATHS, count_dropped, has_banner, has_extra, objects};
+use owned_edits::{OwnedEdit, owned_edits};
 
 use crate::harness::*;
 
 mod controllers;
 mod objects;
+mod owned_edits;
 
 /// Pause before an event, in seconds. A field that comes back within it three times would be contested.
 const PAUSE: std::ops::Range<u64> = 301..900;
@@ -230,17 +232,41 @@ impl Life {
         assert_eq!(self.drift_since(drift), [], "{event} was reported as drift");
     }
 
-    async fn edit_owned_field(&mut self) {
-        let edit = &OWNED_EDITS[self.random.random_range(0..OWNED_EDITS.len())];
+    /// Every edit of what Flotilla owns of the published objects.
+    fn owned_edits(&self) -> Vec<OwnedEdit> {
+        owned_edits(&self.cluster, &objects(self.input.desired.generation))
+    }
+
+    /// Edits one owned field, which one write restores and one report names. `false` if the API server refuses the edit, or if it
+    /// changes nothing because the server defaults the value.
+    async fn edit_owned_field(&mut self, edit: &OwnedEdit) -> bool {
         let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
-        self.edit(edit.kind, edit.name, "kubectl-edit", edit.edit);
-        self.until_as_published(edit.path).await;
+        let before = edit.content(&self.cluster);
+        let is_edited = edit.apply(&self.cluster) && edit.content(&self.cluster) != before;
+        self.until_as_published(&format!("{edit:?}")).await;
+        assert_eq!(edit.content(&self.cluster), before, "{edit:?} is not restored");
         let reported = self.drift_since(drift);
-        let expected =
-            |note: &DriftReport| note.outcome == DriftOutcome::Healed && note.object.name == edit.name;
-        assert!(reported.len() == 1 && expected(&reported[0]), "{}: {reported:#?}", edit.path);
-        assert_eq!(reported[0].fields, [edit.path]);
-        assert_eq!(self.cluster.stats().applies, applies + 1, "{}: one write heals it", edit.path);
+        if !is_edited {
+            assert_eq!(reported, [], "{edit:?} changed nothing");
+            assert_eq!(self.cluster.stats().applies, applies, "{edit:?} changed nothing");
+            return false;
+        }
+        let is_expected = |note: &DriftReport| {
+            note.outcome == DriftOutcome::Healed
+                && note.object.kind == edit.kind
+                && note.object.name == edit.name
+                && !note.fields.is_empty()
+                && note.fields.iter().all(|field| edit.is_named_by(field))
+        };
+        assert!(reported.len() == 1 && is_expected(&reported[0]), "{edit:?}: {reported:#?}");
+        assert_eq!(self.cluster.stats().applies, applies + 1, "{edit:?}: one write restores it");
+        true
+    }
+
+    async fn edit_random_field(&mut self) {
+        let edits = self.owned_edits();
+        let edit = &edits[self.random.random_range(0..edits.len())];
+        self.edit_owned_field(edit).await;
     }
 
     async fn delete_object(&mut self) {
@@ -291,7 +317,7 @@ impl Life {
             15..25 => self.assert_no_write("an injection", Self::inject).await,
             25..32 => self.assert_no_write("a copy of an object", Self::copy).await,
             32..38 => self.assert_no_write("an item of another manager", Self::add_listener).await,
-            38..68 => self.edit_owned_field().await,
+            38..68 => self.edit_random_field().await,
             68..72 => self.delete_object().await,
             72..88 => self.publish().await,
             88..90 => {
@@ -346,4 +372,27 @@ async fn p13_p25_a_second_busy_cluster_stays_as_published_and_others_stay_untouc
 #[tokio::test(start_paused = true)]
 async fn p13_p25_a_third_busy_cluster_stays_as_published_and_others_stay_untouched() {
     live(2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_every_field_that_flotilla_owns_is_restored_once_after_an_edit_and_after_a_removal() {
+    let mut life = Life::start(1).await;
+    // The revision with every object.
+    while !(has_banner(life.input.desired.generation) && has_extra(life.input.desired.generation)) {
+        life.publish().await;
+    }
+    let edits = life.owned_edits();
+    let mut edited: Vec<(String, String)> = Vec::new();
+    for edit in &edits {
+        tokio::time::sleep(Duration::from_secs(PAUSE.start)).await;
+        if life.edit_owned_field(edit).await {
+            edited.push((edit.kind.clone(), edit.path.to_string()));
+        }
+    }
+    for (kind, path) in EDITED_PATHS {
+        let is_edited = edited.iter().any(|(other, edited)| other == kind && edited == path);
+        assert!(is_edited, "{kind} {path} was not edited: {edited:#?}");
+    }
+    assert!(edited.len() * 2 > edits.len(), "the server refuses most edits: {edited:#?}");
+    life.agent.stop().await;
 }

@@ -81,6 +81,29 @@ async fn p25_an_object_that_lost_its_label_is_not_treated_as_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p25_a_label_that_somebody_changes_is_restored() {
+    let cluster = cluster_without_controllers();
+    let (agent, _) = apply_settings(&cluster, Policies::default()).await;
+    let own = release_id(1).to_string();
+    for (at, label) in ["edited".to_owned(), release_id(2).to_string()].into_iter().enumerate() {
+        let change_label = |object: &mut Value| {
+            object["metadata"]["labels"][engine::RELEASE_LABEL] = label.clone().into();
+        };
+        cluster.edit(CONFIG_MAP, ("default", "settings"), "kubectl-edit", change_label).unwrap();
+        let live_label = || {
+            let live = cluster.get(CONFIG_MAP, ("default", "settings")).unwrap();
+            live["metadata"]["labels"][engine::RELEASE_LABEL].clone()
+        };
+        wait_until("restored", || live_label() == own.as_str()).await;
+        wait_until("reported", || agent.drift().len() == at + 1).await;
+        let note = agent.drift().remove(at);
+        assert_eq!(note.fields, ["/metadata/labels/flotilla.dev~1release"], "{label}");
+        assert_eq!((note.manager.as_str(), note.outcome), ("kubectl-edit", DriftOutcome::Healed), "{label}");
+    }
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn p13_a_policy_that_an_earlier_agent_did_not_record_is_dropped_without_force() {
     let cluster = cluster_without_controllers();
     let selector = ObjectSelector { kind: "ConfigMap".into(), ..ObjectSelector::default() };

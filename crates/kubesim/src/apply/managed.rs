@@ -205,13 +205,13 @@ impl ManagedFields {
         }
     }
 
-    /// Adds the fields that an update changed to its entry.
+    /// Adds the fields that an update changed to its entry. Like the API server's, the entry of a writer that only removed fields
+    /// retains its time.
     pub(crate) fn record_update(&mut self, writer: FieldManager<'_>, changed: &FieldSet, removed: &FieldSet) {
         match self.entries.iter_mut().find(|e| e.is_managed_by(writer, ManagedFieldsOperation::Update)) {
             Some(entry) => {
-                let set = entry.fields.difference(removed).union(changed);
-                if entry.fields != set {
-                    entry.fields = set;
+                entry.fields = entry.fields.difference(removed).union(changed);
+                if !changed.is_empty() {
                     entry.time = writer.now.to_owned();
                 }
             }

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use super::{ControllerContext, owner_reference};
 use crate::object::{self, array_at, bool_at, i64_at, set_value, str_at, value_at};
 
+/// Pause after a Job that could not be created.
+const RETRY: Duration = Duration::from_secs(10);
+
 /// A cron expression of five fields, as sets of allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CronSchedule {
@@ -128,21 +131,24 @@ pub(super) fn reconcile(ctx: &mut ControllerContext, key: &str) -> Option<Durati
         while let Some(next) = schedule.next_after(due).filter(|next| *next <= now) {
             due = next;
         }
-        start_job(ctx, cron, due);
+        if !start_job(ctx, cron, due) {
+            return Some(RETRY);
+        }
         due = schedule.next_after(due)?;
     }
     Some(Duration::try_from(due.duration_since(now)).unwrap_or_default().max(Duration::from_millis(100)))
 }
 
-fn start_job(ctx: &mut ControllerContext, cron: &Value, due: Timestamp) {
+/// Starts the Job that is due. `false` if the API server refuses it: then it stays due, and is tried again.
+fn start_job(ctx: &mut ControllerContext, cron: &Value, due: Timestamp) -> bool {
     let (Some(jobs), Some(kind)) = (ctx.builtin_kind("batch", "Job"), ctx.builtin_kind("batch", "CronJob"))
     else {
-        return;
+        return true;
     };
     let active = array_at(cron, "status.active").len();
     let policy = str_at(cron, "spec.concurrencyPolicy");
     if policy == "Forbid" && active > 0 {
-        return;
+        return true;
     }
     if policy == "Replace" {
         for job in ctx.list_controlled(cron, "batch", "Job") {
@@ -158,16 +164,21 @@ fn start_job(ctx: &mut ControllerContext, cron: &Value, due: Timestamp) {
     metadata["ownerReferences"] = vec![owner_reference(cron)].into();
     let job =
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template["spec"]});
-    if let Err(message) = ctx.create_object(&jobs, job) {
+    // A Job of this time that exists already was started by an earlier pass.
+    if let Err(message) = ctx.create_object(&jobs, job)
+        && !message.contains("already exists")
+    {
         super::events::record_event(
             ctx,
             cron,
             ("Warning", "FailedCreate"),
             &format!("Error creating job: {message}"),
         );
+        return false;
     }
     let stamp = crate::clock::format_timestamp(due);
     ctx.update_status(&kind, cron, |live| set_value(live, "status.lastScheduleTime", stamp.clone()));
+    true
 }
 
 fn is_finished(job: &Value) -> bool {

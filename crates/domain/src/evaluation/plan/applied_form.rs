@@ -45,8 +45,7 @@ const INJECTOR_ANNOTATIONS: [&str; 4] = [
 ];
 
 /// The controllers of these annotations.
-const CERTIFICATE_INJECTORS: &str =
-    "certificate authority injectors (cert-manager cainjector, OpenShift service CA)";
+const CERTIFICATE_INJECTORS: &str = "certificate authority injectors ([cert-manager](https://cert-manager.io/docs/concepts/ca-injector/), [OpenShift service CA](https://docs.openshift.com/container-platform/latest/security/certificates/service-serving-certificate.html))";
 
 /// The fields that are left to controllers.
 const CONTROLLER_FIELDS: [ControllerField; 6] = [
@@ -75,19 +74,19 @@ const CONTROLLER_FIELDS: [ControllerField; 6] = [
         kinds: &[("rbac.authorization.k8s.io", "ClusterRole")],
         path: &["rules"],
         value: UnclaimedValue::Aggregated,
-        source: "the controller of aggregated roles (RBAC reference, aggregated ClusterRoles)",
+        source: "the controller of aggregated roles ([aggregated ClusterRoles](https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles))",
     },
     ControllerField {
         kinds: &[("", "PersistentVolumeClaim")],
         path: &["spec", "volumeName"],
         value: UnclaimedValue::Empty,
-        source: "the volume binder (PersistentVolumeClaim API reference)",
+        source: "the volume binder ([PersistentVolumeClaim](https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/persistent-volume-claim-v1/))",
     },
     ControllerField {
         kinds: &[("apps", "Deployment")],
         path: &["metadata", "annotations", "deployment.kubernetes.io/revision"],
         value: UnclaimedValue::Any,
-        source: "the Deployment controller (well-known annotations)",
+        source: "the Deployment controller ([well-known annotations](https://kubernetes.io/docs/reference/labels-annotations-taints/#deployment-kubernetes-io-revision))",
     },
 ];
 
@@ -161,6 +160,10 @@ mod tests {
             let row = format!("| {} | `{path}` | {values} | {} |", kinds.join(", "), field.source);
             assert!(document.contains(&row), "docs/drift.md has no row {row}");
         }
+        let section = document.split("## Fields that are left to controllers\n").nth(1).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let rows = section.lines().filter(|line| line.starts_with('|')).count() - 2;
+        assert_eq!(rows, CONTROLLER_FIELDS.len(), "docs/drift.md has a row that the code does not have");
         for annotation in INJECTOR_ANNOTATIONS {
             assert!(
                 document.contains(&format!("`{annotation}`")),

@@ -5,6 +5,14 @@
 
 use serde_json::Value;
 
+/// The field at the top of an object that only controllers write.
+pub const STATUS_FIELD: &str = "status";
+/// The metadata that only the API server writes.
+pub const SERVER_METADATA: [&str; 6] =
+    ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"];
+/// The fields to which the server assigns a value, and the desired value, as JSON, that asks for it.
+pub const SERVER_ASSIGNED: [(&str, &str); 2] = [("clusterIP", "\"\""), ("nodePort", "0")];
+
 /// The position of a value, as far as it determines the meaning.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldContext<'a> {
@@ -32,11 +40,8 @@ impl<'a> FieldContext<'a> {
     /// Whether the API server owns this field: never desired, never compared.
     pub fn is_server_owned(self) -> bool {
         match (self.depth, self.parent) {
-            (1, _) => self.field == "status",
-            (2, "metadata") => matches!(
-                self.field,
-                "managedFields" | "resourceVersion" | "uid" | "generation" | "creationTimestamp" | "selfLink"
-            ),
+            (1, _) => self.field == STATUS_FIELD,
+            (2, "metadata") => SERVER_METADATA.contains(&self.field),
             _ => false,
         }
     }
@@ -108,11 +113,8 @@ impl<'a> FieldContext<'a> {
 
     /// Whether the server assigns a value in place of this desired scalar.
     pub fn is_server_assigned(self, value: &Value) -> bool {
-        match self.field {
-            "nodePort" => value.as_i64() == Some(0),
-            "clusterIP" => value.as_str() == Some(""),
-            _ => false,
-        }
+        let is_requested = |request: &str| value.to_string().as_str() == request;
+        SERVER_ASSIGNED.iter().any(|&(field, request)| field == self.field && is_requested(request))
     }
 
     /// Whether an empty map here has a meaning, so that its absence is a difference.

@@ -162,21 +162,54 @@ fn cron_jobs_follow_their_last_run() {
             (json!({"status": null}), Progressing, "first status"),
             (json!({"status": {"lastScheduleTime": null}}), Healthy, "has not been scheduled yet"),
             (json!({"status": {"lastSuccessfulTime": null}}), Degraded, "never completed an execution"),
-            (json!({"status": {"lastSuccessfulTime": null, "active": [{}]}}), Healthy, "running"),
-            (json!({"status": {"lastSuccessfulTime": LONG_AGO, "active": [{}]}}), Healthy, "running"),
+            (json!({"status": {"active": [{}]}}), Healthy, ""),
+            (json!({"status": {"lastSuccessfulTime": null, "active": [{}]}}), Progressing, "LastRunUnknown"),
+            (json!({"status": {"lastSuccessfulTime": LONG_AGO, "active": [{}]}}), Progressing, "run before"),
             (json!({"status": {"lastSuccessfulTime": LONG_AGO}}), Degraded, "last execution"),
         ],
     );
 }
 
+/// A CronJob whose Jobs of these uids run, the newest of them scheduled at this time.
+fn running_cron_job(active: &[&str], scheduled: &str, succeeded: &str) -> Value {
+    let active: Vec<Value> = active.iter().map(|uid| json!({"uid": uid})).collect();
+    json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}, "status":
+        {"active": active, "lastScheduleTime": scheduled, "lastSuccessfulTime": succeeded}})
+}
+
+fn assess_run(object: &Value, before: Option<&Health>, runs: Option<&CronJobRuns>) -> Health {
+    retain_last_run(assess(object, true, now()), object, before, runs)
+}
+
 #[test]
-fn a_cron_job_that_failed_stays_so_while_its_next_job_runs() {
-    let running = json!({"kind": "CronJob", "status": {"active": [{}], "lastScheduleTime": NOW}});
+fn a_cron_job_whose_job_runs_is_what_its_run_before_led_to() {
+    let running = running_cron_job(&["b"], NOW, LONG_AGO);
     let failed = degraded("LastRunFailed", "no");
-    assert_eq!(retain_failed_run(&running, Some(&failed)), Some(failed.clone()));
-    assert_eq!(retain_failed_run(&running, Some(&healthy(""))), None);
-    assert_eq!(retain_failed_run(&running, None), None);
-    assert_eq!(retain_failed_run(&json!({"kind": "CronJob", "status": {"active": []}}), Some(&failed)), None);
+    assert_eq!(assess_run(&running, Some(&failed), None), failed);
+    let unscheduled = healthy("has not been scheduled yet");
+    assert_eq!(assess_run(&running, Some(&unscheduled), None), healthy("running"));
+    let ended = running_cron_job(&[], NOW, NOW);
+    assert_eq!(assess_run(&ended, Some(&failed), None), healthy(""), "its last run succeeded");
+}
+
+#[test]
+fn a_cron_job_whose_job_runs_is_not_healthy_unless_its_run_before_is_known() {
+    let running = running_cron_job(&["b"], NOW, LONG_AGO);
+    let unknown = assess(&running, true, now());
+    assert_eq!((unknown.status, unknown.reason.as_str()), (Progressing, "LastRunUnknown"));
+    for before in [None, Some(&unknown), Some(&suspended("CronJobSuspended", "is suspended"))] {
+        assert_eq!(assess_run(&running, before, None), unknown, "{before:?}");
+    }
+}
+
+#[test]
+fn a_run_that_fails_in_the_write_that_starts_the_next_one_is_a_failure() {
+    let before = running_cron_job(&["a"], JUST_NOW, LONG_AGO);
+    let (healthy_before, runs) = (healthy("running"), CronJobRuns::of(&before));
+    let assess_next = |next: &Value| assess_run(next, Some(&healthy_before), runs.as_ref());
+    assert_eq!(assess_next(&running_cron_job(&["b"], NOW, LONG_AGO)).reason, "LastRunFailed");
+    assert_eq!(assess_next(&running_cron_job(&["b"], NOW, JUST_NOW)), healthy("running"));
+    assert_eq!(assess_next(&running_cron_job(&["a", "b"], NOW, LONG_AGO)), healthy("running"));
 }
 
 #[test]

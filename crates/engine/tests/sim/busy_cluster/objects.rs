@@ -1,98 +1,23 @@
-//! What is published in the life of a busy cluster, and the edits of its fields.
+//! What is published in the life of a busy cluster.
 
 use serde_json::{Value, json};
 
-use super::{ENTRY, Kind, NETWORK_POLICY, SECRET, SERVICE, SERVICE_ACCOUNT, WEBHOOK};
+use super::{ENTRY, NETWORK_POLICY, WEBHOOK};
 use crate::harness::*;
 
-/// A change of a field that Flotilla applied.
-pub struct OwnedEdit {
-    pub kind: Kind,
-    pub name: &'static str,
-    pub edit: fn(&mut Value),
-    /// The path that the report of the drift has to name.
-    pub path: &'static str,
-}
-
-pub const OWNED_EDITS: [OwnedEdit; 11] = [
-    OwnedEdit {
-        kind: CONFIG_MAP,
-        name: "settings",
-        edit: |live| live["data"]["key"] = "edited".into(),
-        path: "/data/key",
-    },
-    OwnedEdit {
-        kind: CONFIG_MAP,
-        name: "settings",
-        edit: |live| drop(live["data"].as_object_mut().unwrap().remove("key")),
-        path: "/data/key",
-    },
-    OwnedEdit {
-        kind: CONFIG_MAP,
-        name: "settings",
-        edit: |live| remove_items(&mut live["metadata"]["finalizers"], |item| item == "life.example.com/b"),
-        path: "/metadata/finalizers[.=life.example.com/b]",
-    },
-    OwnedEdit {
-        kind: SECRET,
-        name: "login",
-        edit: |live| drop(live["data"].as_object_mut().unwrap().remove("user")),
-        path: "/data/user",
-    },
-    OwnedEdit {
-        kind: DEPLOYMENT,
-        name: "web",
-        edit: |live| container(live)["image"] = "nginx:edited".into(),
-        path: "/spec/template/spec/containers[name=web]/image",
-    },
-    OwnedEdit {
-        kind: DEPLOYMENT,
-        name: "web",
-        edit: |live| remove_items(&mut container(live)["env"], |item| item["name"] == "LEVEL"),
-        path: "/spec/template/spec/containers[name=web]/env[name=LEVEL]",
-    },
-    OwnedEdit {
-        kind: SERVICE,
-        name: "web",
-        edit: |live| live["spec"]["selector"]["track"] = "canary".into(),
-        path: "/spec/selector/track",
-    },
-    OwnedEdit {
-        kind: NETWORK_POLICY,
-        name: "deny",
-        edit: |live| live["spec"]["podSelector"] = json!({"matchLabels": {"app": "other"}}),
-        path: "/spec/podSelector/matchLabels",
-    },
-    OwnedEdit {
-        kind: SERVICE_ACCOUNT,
-        name: "web",
-        edit: |live| live["imagePullSecrets"].as_array_mut().unwrap().push(json!({"name": "theirs"})),
-        path: "/imagePullSecrets",
-    },
-    OwnedEdit {
-        kind: ENTRY,
-        name: "public",
-        edit: |live| remove_items(&mut live["spec"]["listeners"], |item| item["name"] == "https"),
-        path: "/spec/listeners[name=https]",
-    },
-    OwnedEdit {
-        kind: ENTRY,
-        name: "public",
-        edit: |live| remove_items(&mut live["spec"]["zones"], |item| item == "b"),
-        path: "/spec/zones[.=b]",
-    },
+/// Fields that are certainly among the edited ones: of every kind, and of every type of list and map.
+pub const EDITED_PATHS: [(&str, &str); 10] = [
+    ("ConfigMap", "/data/key"),
+    ("ConfigMap", "/metadata/finalizers[.=life.example.com/b]"),
+    ("Secret", "/data/user"),
+    ("Deployment", "/spec/template/spec/containers[name=web]/image"),
+    ("Deployment", "/spec/template/spec/containers[name=web]/env[name=LEVEL]"),
+    ("Service", "/spec/selector"),
+    ("NetworkPolicy", "/spec/podSelector"),
+    ("ServiceAccount", "/imagePullSecrets"),
+    ("Entry", "/spec/listeners[name=https]"),
+    ("Entry", "/spec/zones[.=b]"),
 ];
-
-fn container(live: &mut Value) -> &mut Value {
-    live["spec"]["template"]["spec"]["containers"]
-        .as_array_mut()
-        .and_then(|all| all.iter_mut().find(|one| one["name"] == "web"))
-        .unwrap()
-}
-
-fn remove_items(list: &mut Value, is_removed: impl Fn(&Value) -> bool) {
-    list.as_array_mut().unwrap().retain(|item| !is_removed(item));
-}
 
 /// Whether a revision has the ConfigMap `banner`, which is pruned once the next revision is operational.
 pub const fn has_banner(revision: i64) -> bool {
