@@ -2,7 +2,7 @@
 
 use domain::release::Reason;
 use domain::remote::OnNewCommit;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
 use super::git_sources::{git_fleet, git_workload, manifest, publish, replicas, repository};
 use super::*;
