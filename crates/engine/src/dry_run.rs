@@ -8,10 +8,7 @@ use domain::chart_hook::HookEvent;
 use domain::finding::Finding;
 use domain::helm_release::HelmRelease;
 use domain::object::ObjectRef;
-use domain::plan::{
-    ClusterPlan, FieldChange, PlannedAction, PlannedChange, diff, find_removed_fields, mark_late_deletions,
-    plan_hooks,
-};
+use domain::plan::{ClusterPlan, PlannedAction, PlannedChange, diff, mark_late_deletions, plan_hooks};
 use domain::policy::{
     ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, Policies, UpdateStrategy,
 };
@@ -21,11 +18,10 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::Value;
 
+use self::comparison::{is_same_version, plan_field_changes, remove_ownership_fields};
 use crate::api::{ApiClient, ForceConflicts, ServedKind};
 use crate::applied_release::{AppliedRelease, InventoryEntry};
-use crate::desired_object::{
-    DesiredObject, HASH_ANNOTATION, PreparedBundle, RELEASE_LABEL, WORKLOAD_ANNOTATION,
-};
+use crate::desired_object::{DesiredObject, PreparedBundle};
 use crate::discovery::ServedKinds;
 use crate::error::Error;
 use crate::object_policy::{ObjectPolicies, ObjectPolicy};
@@ -35,8 +31,12 @@ use crate::release::{
     name_immutable_fields,
 };
 
+mod comparison;
 mod hooks;
 mod removals;
+
+/// How often the dry run of one object is tried while others write the object.
+const MAX_DRY_RUNS: u32 = 3;
 
 /// Why the dry run of one object has no result.
 enum DryRunError {
@@ -238,11 +238,29 @@ impl DryRunContext<'_> {
         domain::plan::check_chart_crd(&desired.object, &desired.comparable_value(rule), &live)
     }
 
+    /// Tries the apply, and again if a writer changed the object between the read and the dry run: what it changed is no change of the
+    /// revision. Of the last attempt the changes of others are planned too.
     async fn try_apply(
         self,
         desired: &DesiredObject,
         rule: &ObjectPolicy<'_>,
     ) -> Result<PlannedAction, DryRunError> {
+        let mut attempt = 1;
+        loop {
+            let (planned, is_current) = self.try_apply_once(desired, rule).await?;
+            if is_current || attempt == MAX_DRY_RUNS {
+                return Ok(planned);
+            }
+            attempt += 1;
+        }
+    }
+
+    /// The planned action, and whether it was compared with the object that the server applied the content to.
+    async fn try_apply_once(
+        self,
+        desired: &DesiredObject,
+        rule: &ObjectPolicy<'_>,
+    ) -> Result<(PlannedAction, bool), DryRunError> {
         let object = &desired.object;
         let Some(resource) = self.kinds.resolve(object) else {
             let missing = format!("{} ({})", object.kind, object.api_version());
@@ -257,7 +275,7 @@ impl DryRunContext<'_> {
         match (rule.strategy, &live) {
             (UpdateStrategy::ServerSideApply, _) | (UpdateStrategy::CreateOnly, None) => {}
             (UpdateStrategy::ReadOnly, None) => return Err(Error::ObjectAwaited(object.to_string()).into()),
-            (_, Some(_)) => return Ok(PlannedAction::Unchanged),
+            (_, Some(_)) => return Ok((PlannedAction::Unchanged, true)),
         }
         let found = live.as_ref().map(LiveObject::from_value);
         let owner = found.as_ref().and_then(LiveObject::applied_release);
@@ -270,7 +288,7 @@ impl DryRunContext<'_> {
             _ => self.is_recorded_as_completed(desired),
         };
         if has_run {
-            return Ok(PlannedAction::Unchanged);
+            return Ok((PlannedAction::Unchanged, true));
         }
         if let Some(other) = owner.filter(|owner| Some(*owner) != self.release) {
             self.check_owner(other)?;
@@ -280,7 +298,7 @@ impl DryRunContext<'_> {
         let is_unchanged =
             is_owned && found.as_ref().is_some_and(|found| self.is_unchanged(desired, rule, found));
         if is_unchanged && self.policies.drift == DriftPolicy::Notify {
-            return Ok(PlannedAction::Unchanged);
+            return Ok((PlannedAction::Unchanged, true));
         }
         let force = if self.policies.conflict == ConflictPolicy::Force || is_adopted || is_unchanged {
             ForceConflicts::Yes
@@ -297,12 +315,13 @@ impl DryRunContext<'_> {
             (Err(error @ Error::ImmutableField { .. }), Some(live)) => {
                 let planned =
                     self.plan_immutable_change(ObjectInput { desired, policy: rule }, live, error, is_owned);
-                return planned.map_err(DryRunError::Request);
+                return planned.map(|planned| (planned, true)).map_err(DryRunError::Request);
             }
             (applied, _) => applied?.object,
         };
-        let Some(live) = live else { return Ok(PlannedAction::Create) };
-        Ok(plan_field_changes(after, live))
+        let Some(live) = live else { return Ok((PlannedAction::Create, true)) };
+        let is_current = is_same_version(&after, &live);
+        Ok((plan_field_changes(after, live), is_current))
     }
 
     /// Whether the release applied this content before, under policies that left the same fields to others. What differs on the
@@ -422,33 +441,6 @@ impl DryRunContext<'_> {
                 PlannedAction::from_field_changes(diff(&desired, &live))
             }
             Err(_) => PlannedAction::Create,
-        }
-    }
-}
-
-/// The changes from the live object to the response of the dry run.
-fn plan_field_changes(mut after: Value, mut live: Value) -> PlannedAction {
-    for object in [&mut after, &mut live] {
-        remove_ownership_fields(object);
-    }
-    let mut changes = diff(&after, &live);
-    let removed = find_removed_fields(&live, &after, &live);
-    let is_known = |change: &FieldChange| changes.iter().any(|known| known.path == change.path);
-    let removed: Vec<FieldChange> = removed.into_iter().filter(|change| !is_known(change)).collect();
-    changes.extend(removed);
-    PlannedAction::from_field_changes(changes)
-}
-
-/// Removes fields that differ with every write, and Flotilla's label and annotations, from the comparison.
-fn remove_ownership_fields(object: &mut Value) {
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
-    for (map, keys) in
-        [("labels", &[RELEASE_LABEL][..]), ("annotations", &[WORKLOAD_ANNOTATION, HASH_ANNOTATION][..])]
-    {
-        if let Some(map) = metadata.get_mut(map).and_then(Value::as_object_mut) {
-            keys.iter().for_each(|key| {
-                map.shift_remove(*key);
-            });
         }
     }
 }
