@@ -233,6 +233,6 @@ mod tests {
             assert!(page.contains(part), "{part} is missing in {page}");
         }
         assert_eq!(page.matches("kind: ConfigMap").count(), 1, "{page}");
-        assert!(!page.contains("kind: Deployment"), "{page}");
+        assert!(!page.contains("kind: Deployment\n"), "the rule of the row is not in YAML too: {page}");
     }
 }

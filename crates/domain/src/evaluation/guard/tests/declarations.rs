@@ -140,7 +140,7 @@ fn the_static_checks_of_manifests_emit_exactly_the_declared_severities() {
     // A chart has no objects here: only its fields are checked.
     let chart = ChartSource { chart: "web".into(), release_name: "-web".into(), ..ChartSource::default() };
     let charted = WorkloadSpec { source: Source::Chart(chart), ..spec(true) };
-    let git = RemoteSource { repository: "git@example.com:a/b".into(), ..RemoteSource::default() };
+    let git = RemoteSource { repository: "ftp://example.com/a/b".into(), ..RemoteSource::default() };
     let in_git = WorkloadSpec { source: Source::Git(Box::new(git)), ..spec(true) };
     // An option of an envelope is compared with the policies of the spec.
     let text = "apiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {name: web}\n\
