@@ -6,7 +6,7 @@ use domain::notification::{Channel, ChannelKind};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::notification_list::notifications_read;
+use super::notification_list::{NotificationList, notifications_read};
 use super::subscriptions::{
     SubscriptionCreate, SubscriptionDelete, SubscriptionDialog, SubscriptionsSection,
 };
@@ -114,17 +114,22 @@ pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
             </p>
             {action_error(test.value())}
             {move || test.value().get().and_then(Result::ok).map(|text| view! { <p role="status">{text}</p> })}
-            <section class="stack-sm" aria-labelledby="channels">
-                <h2 class="section" id="channels">"Channels"</h2>
-                {render_resource(data, move |list| show_channels(list.channels, test, list.at))}
-                // Not a part of the list, whose next version would remove what is typed.
-                {move || {
-                    counts[0].get();
-                    channel_form(create)
-                }}
-            </section>
-            <SubscriptionsSection data=data create=subscribe />
+            {render_resource(data, move |list| show_sections(list, actions))}
         </div>
+    }
+    .into_any()
+}
+
+fn show_sections(list: NotificationList, actions: NotificationActions) -> AnyView {
+    let names: Vec<String> = list.channels.iter().map(|channel| channel.name.clone()).collect();
+    let at = list.at;
+    view! {
+        <section class="stack-sm" aria-labelledby="channels">
+            <h2 class="section" id="channels">"Channels"</h2>
+            {show_channels(list.channels, actions.test, at)}
+            {channel_form(actions.create)}
+        </section>
+        <SubscriptionsSection subscriptions=list.subscriptions channels=names create=actions.subscribe />
     }
     .into_any()
 }

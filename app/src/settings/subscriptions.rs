@@ -6,14 +6,14 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use super::notification_list::{NotificationList, notifications_read};
+use super::notification_list::notifications_read;
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
-use crate::components::{ConfirmDialog, Empty, render_resource_again, render_resource_part, render_selected};
+use crate::components::{ConfirmDialog, Empty, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, SettingsTab};
 use crate::permission::Permission;
-use crate::resource::{PageResource, count_successes, create_resource};
+use crate::resource::create_resource;
 
 /// The values of the select for the scope, with their labels.
 const SCOPES: [(&str, &str); 4] = [
@@ -64,31 +64,21 @@ pub async fn subscription_delete(id: domain::SubscriptionId) -> AppResult<()> {
 /// The section.
 #[component]
 pub fn SubscriptionsSection(
-    /// The channels and subscriptions. Another part of the page shows why they can't be read.
-    data: PageResource<NotificationList>,
+    /// The subscriptions, oldest first.
+    subscriptions: Vec<Subscription>,
+    /// Names of the channels.
+    channels: Vec<String>,
     create: ServerAction<SubscriptionCreate>,
 ) -> impl IntoView {
-    let created = count_successes(create.value());
-    // Not a part of the list, whose next version would remove what is typed.
-    let form = move |channels: Vec<String>| {
-        let show = move || {
-            created.get();
-            (!channels.is_empty()).then(|| subscription_form(channels.clone(), create))
-        };
-        show.into_any()
-    };
+    let has_channels = !channels.is_empty();
     view! {
         <section class="stack-sm" aria-labelledby="subscriptions">
             <h2 class="section" id="subscriptions">"Subscriptions"</h2>
-            {render_resource_again(data, |list| show_subscriptions(list.subscriptions))}
-            <Transition>{render_selected(data, name_channels, form)}</Transition>
+            {show_subscriptions(subscriptions)}
+            {has_channels.then(|| subscription_form(channels, create))}
         </section>
     }
     .into_any()
-}
-
-fn name_channels(list: NotificationList) -> Vec<String> {
-    list.channels.into_iter().map(|channel| channel.name).collect()
 }
 
 fn show_subscriptions(subscriptions: Vec<Subscription>) -> AnyView {
