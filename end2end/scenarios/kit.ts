@@ -39,6 +39,21 @@ export function packChart(name: string, files: Record<string, string>): Buffer {
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]));
 }
 
+/** A Deployment of the name web with two replicas. */
+export const WEB_YAML = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: web
+          image: registry.example.com/web:1.0
+`;
+
 /** The state of a form whose input is stored. */
 export const SAVED = /^Saved \d\d:\d\d UTC$/;
 

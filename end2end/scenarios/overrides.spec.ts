@@ -1,22 +1,9 @@
 // One override: a parallel edit is not lost, and the override alone is reviewed before it changes clusters.
 
-import { accessible, addTarget, describe, expect, open, override, publish, remove, SAVED, step, targetPart, test, toStep } from "./kit.js";
+import { accessible, addTarget, describe, expect, open, override, publish, remove, SAVED, step, targetPart, test, toStep, WEB_YAML } from "./kit.js";
 import type { Page } from "@playwright/test";
 
 const NAME = "differing";
-const YAML = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-        - name: web
-          image: registry.example.com/web:1.0
-`;
 
 test.describe.configure({ mode: "serial" });
 
@@ -34,7 +21,7 @@ function group(page: Page, clusters: number): ReturnType<Page["locator"]> {
 }
 
 test("after a parallel edit the input stays in the form, and the stored draft opens beside it", async ({ page, context, faults }) => {
-  await describe(page, NAME, NAME, YAML);
+  await describe(page, NAME, NAME, WEB_YAML);
   await toStep(page, "Placement");
   await step(page, "Placement");
   await page.getByText("All clusters", { exact: true }).click();

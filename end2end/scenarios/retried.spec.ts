@@ -1,25 +1,12 @@
 // A save that fails is repeated until the server responds, and after the user has signed in again.
 
-import { accessible, DEMO_USER, describe, expect, remove, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, DEMO_USER, describe, expect, remove, SAVED, step, test, toStep, WEB_YAML } from "./kit.js";
 
 const NAME = "retried";
-const YAML = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-        - name: web
-          image: registry.example.com/web:1.0
-`;
 
 test("a save is repeated until the server responds, and after signing in again in another tab", async ({ page, context, demo, faults }) => {
   faults.expect(/placement_save|ERR_FAILED|401|api\/v1\/watch/);
-  await describe(page, NAME, NAME, YAML);
+  await describe(page, NAME, NAME, WEB_YAML);
   await toStep(page, "Placement");
   await step(page, "Placement");
   await page.route(/placement_save/, (route) => route.abort());

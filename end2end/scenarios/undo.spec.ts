@@ -1,27 +1,14 @@
 // What was removed from a form is restored by Undo, as long as nothing else was changed.
 
-import { accessible, describe, expect, open, override, paste, remove, SAVED, test } from "./kit.js";
+import { accessible, describe, expect, open, override, paste, remove, SAVED, test, WEB_YAML } from "./kit.js";
 import { leaveForHistory } from "./leaving.js";
 
 const NAME = "undone";
-const YAML = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-        - name: web
-          image: registry.example.com/web:1.0
-`;
 
 test.describe.configure({ mode: "serial" });
 
 test("a removed container and a removed file are restored by Undo, until something else is changed", async ({ page }) => {
-  await describe(page, NAME, NAME, YAML);
+  await describe(page, NAME, NAME, WEB_YAML);
   const texts = page.locator("textarea.editor-source");
   const undo = page.getByRole("button", { name: "Undo", exact: true });
   await page.getByRole("button", { name: "Container", exact: true }).click();

@@ -1,23 +1,10 @@
 // What was typed is not lost: before the page is live, on the way to another page, in an outage, and when the session ends.
 
 import { type Locator, type Page } from "@playwright/test";
-import { accessible, alive, expect, open, override, paste, remove, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, alive, expect, open, override, paste, remove, SAVED, step, test, toStep, WEB_YAML } from "./kit.js";
 import { followHistory, leaveForHistory, nextSave } from "./leaving.js";
 
 const NAME = "typed";
-const YAML = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-        - name: web
-          image: registry.example.com/web:1.0
-`;
 
 test.describe.configure({ mode: "serial" });
 
@@ -49,7 +36,7 @@ test("what is typed before the page is live stays in the fields and is saved", a
   await page.getByText("YAML", { exact: true }).click();
   await page.getByRole("button", { name: "Continue to Source" }).click();
   await step(page, "Source");
-  await paste(page, "deploy.yaml", YAML);
+  await paste(page, "deploy.yaml", WEB_YAML);
   await toStep(page, "Placement");
   await step(page, "Placement");
 
@@ -131,7 +118,7 @@ test("leaving before the input is stored asks first, and staying saves", async (
 
 test("the tabs Config and Overrides, the rollout and the policies are saved too", async ({ page }) => {
   await open(page, `/workloads/${NAME}?tab=config`);
-  await leaveForHistory(page, async () => paste(page, "deploy.yaml", YAML.replace("replicas: 2", "replicas: 3")));
+  await leaveForHistory(page, async () => paste(page, "deploy.yaml", WEB_YAML.replace("replicas: 2", "replicas: 3")));
   await open(page, `/workloads/${NAME}?tab=config`);
   await expect(page.locator("textarea.editor-source").first()).toHaveValue(/replicas: 3/);
   await page.getByLabel("On drift").selectOption("Notify only");
@@ -301,7 +288,7 @@ test("input that is rejected after its page was left is shown on every page and 
   await open(page, `/workloads/${NAME}?tab=config`);
   await page.locator("#workload-labels").fill("not/a/label=x");
   await page.getByLabel("On drift").selectOption("Self-heal (revert)");
-  await paste(page, "deploy.yaml", YAML.replace("replicas: 2", "replicas: 4"));
+  await paste(page, "deploy.yaml", WEB_YAML.replace("replicas: 2", "replicas: 4"));
   await followHistory(page);
   await leftForm(page, "Config").getByRole("link", { name: "Open what was typed" }).click();
   await expect(page.locator("#workload-labels")).toHaveValue("not/a/label=x");
