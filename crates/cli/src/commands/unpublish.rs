@@ -65,10 +65,16 @@ impl RemovalArgs {
             } else {
                 "Namespaces that Flotilla created and volume claims of StatefulSets remain."
             };
-            out.print_note(&format!(
-                "{workload} is removed from all clusters ({}). {remaining}",
-                ended.elapsed_text()
-            ));
+            let elapsed = ended.elapsed_text();
+            // How the release of an unreachable cluster ended is no longer known once the workload is gone.
+            out.print_note(&if self.force {
+                format!(
+                    "{workload} is removed from all clusters that were reached ({elapsed}). If one was not, its objects may still exist there: it \
+                     removes them when it returns. {remaining}"
+                )
+            } else {
+                format!("{workload} is removed from all clusters ({elapsed}). {remaining}")
+            });
         }
         ended.to_result(workload, "removal", out)
     }
