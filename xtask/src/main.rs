@@ -5,6 +5,7 @@
 
 mod bench;
 mod demo;
+mod disk;
 mod e2e;
 mod guard_rails;
 mod paths;

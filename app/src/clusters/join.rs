@@ -6,7 +6,7 @@ use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
-use super::join_tokens::{JoinTokenDialog, JoinTokenRevoke, JoinTokens};
+use super::join_tokens::{JoinTokenDialog, JoinTokenQuery, JoinTokenRevoke, JoinTokens};
 use super::registrations::{RegistrationActions, RegistrationDialog};
 use crate::address::defer_change;
 use crate::components::{CopyLine, render_resource};
@@ -152,7 +152,6 @@ pub fn JoinPage() -> impl IntoView {
     let install = ServerAction::<ClusterInstall>::new();
     let decide = RegistrationActions::new();
     let revoke = ServerAction::<JoinTokenRevoke>::new();
-    let agents = create_resource(|| (), |()| agent_address_read());
     let is_joining = defer_change(Memo::new(move |_| !address.read().cluster.is_empty()));
     view! {
         <Title text="Join a cluster" />
@@ -162,31 +161,37 @@ pub fn JoinPage() -> impl IntoView {
             <RegistrationDialog action=decide.reject back=Signal::derive(move || address.read().to_path()) />
             {move || match is_joining.get() {
                 true => view! { <Joining address=address install=install decide=decide /> }.into_any(),
-                false => {
-                    view! {
-                        <div class="stack-sm">
-                            <h1 class="title">"Join a cluster"</h1>
-                            <p class="text-2">
-                                "An agent runs in the cluster and connects to this server; the server never connects to the cluster. The agent gets the rights that you grant here and no others."
-                            </p>
-                        </div>
-                        {render_resource(agents, move |url| match url {
-                            Some(url) => view! {
-                                <ol class="steps-how">
-                                    <li>{show_form(url, install)}</li>
-                                    {later_step("Run one command where kubectl points at it", "It installs the agent. It works once, for this cluster only.")}
-                                    {later_step("Wait until it is online", "You compare the key of its agent, and accept it. There is no time limit.")}
-                                </ol>
-                                <JoinTokens revoke=revoke />
-                            }
-                            .into_any(),
-                            None => show_agents_disabled().into_any(),
-                        })}
-                    }
-                        .into_any()
-                }
+                false => view! { <Start install=install revoke=revoke /> }.into_any(),
             }}
         </div>
+    }
+    .into_any()
+}
+
+/// The form that names the cluster and the rights of its agent, and the join tokens.
+#[component]
+fn Start(install: ServerAction<ClusterInstall>, revoke: ServerAction<JoinTokenRevoke>) -> impl IntoView {
+    let agents = create_resource(|| (), |()| agent_address_read());
+    let tokens = JoinTokenQuery::new(revoke);
+    view! {
+        <div class="stack-sm">
+            <h1 class="title">"Join a cluster"</h1>
+            <p class="text-2">
+                "An agent runs in the cluster and connects to this server; the server never connects to the cluster. The agent gets the rights that you grant here and no others."
+            </p>
+        </div>
+        {render_resource(agents, move |url| match url {
+            Some(url) => view! {
+                <ol class="steps-how">
+                    <li>{show_form(url, install)}</li>
+                    {later_step("Run one command where kubectl points at it", "It installs the agent. It works once, for this cluster only.")}
+                    {later_step("Wait until it is online", "You compare the key of its agent, and accept it. There is no time limit.")}
+                </ol>
+                <JoinTokens query=tokens />
+            }
+            .into_any(),
+            None => show_agents_disabled().into_any(),
+        })}
     }
     .into_any()
 }

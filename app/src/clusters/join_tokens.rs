@@ -18,7 +18,7 @@ use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
 use crate::permission::Permission;
-use crate::resource::{count_successes, create_resource};
+use crate::resource::{PageResource, count_successes, create_resource};
 
 /// The form of a new token, as it is sent. Unticked boxes are not sent, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,14 +104,31 @@ fn parse_form(form: &JoinTokenForm) -> Result<domain::join::NewJoinToken, domain
     })
 }
 
+/// The tokens that the page shows, and the form that creates one. Created by the page itself: a query that is created while
+/// another one is shown is run each time the server tries to show that one.
+#[derive(Clone, Copy)]
+pub struct JoinTokenQuery {
+    create: ServerAction<JoinTokenCreate>,
+    data: PageResource<JoinTokenList>,
+}
+
+impl JoinTokenQuery {
+    /// Reads the tokens, and again after each change.
+    pub fn new(revoke: ServerAction<JoinTokenRevoke>) -> Self {
+        let create = ServerAction::<JoinTokenCreate>::new();
+        let (created, revoked) = (count_successes(create.value()), count_successes(revoke.value()));
+        // Registrations use tokens; they are in the event log, which the fleet's topic covers.
+        let version = live::watch_version(|| Some(Topic::Fleet));
+        let data =
+            create_resource(move || (created.get(), revoked.get(), version.get()), |_| join_tokens_read());
+        Self { create, data }
+    }
+}
+
 /// The list, and the form for a new token.
 #[component]
-pub fn JoinTokens(revoke: ServerAction<JoinTokenRevoke>) -> impl IntoView {
-    let create = ServerAction::<JoinTokenCreate>::new();
-    let (created, revoked) = (count_successes(create.value()), count_successes(revoke.value()));
-    // Registrations use tokens; they are in the event log, which the fleet's topic covers.
-    let version = live::watch_version(|| Some(Topic::Fleet));
-    let data = create_resource(move || (created.get(), revoked.get(), version.get()), |_| join_tokens_read());
+pub fn JoinTokens(query: JoinTokenQuery) -> impl IntoView {
+    let JoinTokenQuery { create, data } = query;
     view! {
         <section class="stack-md" aria-labelledby="join-tokens">
             <div class="stack-sm">
