@@ -27,13 +27,42 @@ pub(crate) use rendering::{
 };
 pub(crate) use upload::{read_chart, rejected_archive};
 
+/// A chart that the project has.
+pub(crate) struct StoredChart {
+    /// Which one.
+    pub version: ChartVersion,
+    /// Why its archive is not there any more. What was rendered from it before is still used.
+    pub lost: Option<RenderingFailure>,
+}
+
+impl StoredChart {
+    /// One whose archive is there.
+    pub fn with_archive(version: ChartVersion) -> Self {
+        Self { version, lost: None }
+    }
+
+    /// The chart, to read its archive.
+    fn into_version(self) -> Result<ChartVersion, RenderingFailure> {
+        self.lost.map_or(Ok(self.version), Err)
+    }
+}
+
 impl Hub {
-    /// The chart that a source names, fetched from its repository if it is not stored yet, or why it is not there.
+    /// The chart that a source names, fetched from its repository if its archive is not stored, or why that is not there.
     pub(crate) async fn load_source_chart(
         &self,
         source: &ChartSource,
         wait: RenderWait,
     ) -> Result<Result<ChartVersion, RenderingFailure>, Error> {
+        Ok(self.find_source_chart(source, wait).await?.and_then(StoredChart::into_version))
+    }
+
+    /// The same; a chart whose archive is lost is there, too.
+    pub(crate) async fn find_source_chart(
+        &self,
+        source: &ChartSource,
+        wait: RenderWait,
+    ) -> Result<Result<StoredChart, RenderingFailure>, Error> {
         let missing = |findings| RenderingFailure { findings, reason: Reason::RenderFailed };
         // The static checks report a missing reference or version.
         let Some(reference) = source.reference() else { return Ok(Err(missing(Vec::new()))) };
@@ -47,32 +76,40 @@ impl Hub {
         if reference.repository != LOCAL_REPOSITORY
             && let Some(repository) = self.find_repository(reference.repository).await?
         {
-            return Ok(self.fetch_within(&repository, reference.name, &source.version, wait).await);
+            let fetched = self.fetch_within(&repository, reference.name, &source.version, wait).await;
+            return Ok(fetched.map(StoredChart::with_archive));
         }
         let mut tx = self.read().await?;
         Ok(Err(missing(vec![self.missing_chart_finding(&mut tx, source).await?])))
     }
 
-    /// Fetches the archive of a stored chart again if its bytes are lost and it has a repository. If that fails, the chart is as it was: what
-    /// was rendered from it is still used.
-    async fn restore_archive(&self, chart: ChartVersion, wait: RenderWait) -> Result<ChartVersion, Error> {
+    /// Fetches the archive of a stored chart again if its bytes are lost and it has a repository.
+    async fn restore_archive(&self, chart: ChartVersion, wait: RenderWait) -> Result<StoredChart, Error> {
         let mut tx = self.read().await?;
-        if chart.repository == LOCAL_REPOSITORY || store::artifact::exists(&mut tx, &chart.digest).await? {
-            return Ok(chart);
+        if store::artifact::exists(&mut tx, &chart.digest).await? {
+            return Ok(StoredChart::with_archive(chart));
         }
         drop(tx);
-        let Some(repository) = self.find_repository(&chart.repository).await? else { return Ok(chart) };
-        let fetched = self.fetch_within(&repository, &chart.name, &chart.version, wait).await;
-        if let Err(failure) = &fetched {
-            let why = failure.findings.first().map_or("", |finding| finding.message.as_str());
-            tracing::warn!(
-                chart = %chart.reference(),
-                version = %chart.version,
-                why,
-                "the lost archive of a chart can't be fetched again"
-            );
-        }
-        Ok(fetched.unwrap_or(chart))
+        let repository = match chart.repository.as_str() {
+            LOCAL_REPOSITORY => None,
+            name => self.find_repository(name).await?,
+        };
+        let fetched = match repository {
+            Some(repository) => self.fetch_within(&repository, &chart.name, &chart.version, wait).await,
+            None => Err(lost_archive(&chart)),
+        };
+        let failure = match fetched {
+            Ok(fetched) => return Ok(StoredChart::with_archive(fetched)),
+            Err(failure) => failure,
+        };
+        let why = failure.findings.first().map_or("", |finding| finding.message.as_str());
+        tracing::warn!(
+            chart = %chart.reference(),
+            version = %chart.version,
+            why,
+            "the lost archive of a chart can't be fetched again"
+        );
+        Ok(StoredChart { version: chart, lost: Some(failure) })
     }
 
     /// Locks the chart of a source, or the repository that it is fetched from, until the transaction ends: call it before a workload is
@@ -142,5 +179,20 @@ impl Hub {
                 .with_path("/source/version")
         };
         Ok(finding)
+    }
+}
+
+/// The archive is lost, and no repository has it.
+fn lost_archive(chart: &ChartVersion) -> RenderingFailure {
+    let message = format!(
+        "The server has lost the archive of {} {} ({}), and no repository to fetch it from.",
+        chart.reference(),
+        chart.version,
+        chart.digest.short()
+    );
+    let hint = "Upload the same archive again, or restore its row of the table artifact from a backup. It is rendered within five minutes after that.";
+    RenderingFailure {
+        findings: vec![Finding::error("G112", message, hint).with_path("/source/version")],
+        reason: Reason::WaitingForArtifact,
     }
 }

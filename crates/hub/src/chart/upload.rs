@@ -31,7 +31,7 @@ impl Hub {
         }
     }
 
-    /// Stores an uploaded chart, unless the same one is stored already.
+    /// Stores an uploaded chart, unless the same one is stored already. If the archive of that was lost, it is stored again.
     ///
     /// # Errors
     /// A different archive of this version is stored.
@@ -45,7 +45,13 @@ impl Hub {
         let stored =
             store::chart::get(&mut tx, self.project(), LOCAL_REPOSITORY, &chart.name, &chart.version).await?;
         match stored {
-            Some(stored) if stored.digest == chart.digest => return Ok(stored),
+            Some(stored) if stored.digest == chart.digest => {
+                if !store::artifact::exists(&mut tx, &chart.digest).await? {
+                    store::artifact::put(&mut tx, &chart.digest, archive, chart.created_at).await?;
+                    self.commit(tx, CommitEffects::default()).await?;
+                }
+                return Ok(stored);
+            }
             Some(stored) => return Err(Error::AlreadyExists(describe_conflict(&stored))),
             None => {}
         }

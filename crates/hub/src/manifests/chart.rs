@@ -20,7 +20,7 @@ use super::generated::ParsedRendering;
 use super::memory::{ManifestsMemory, estimate_memory};
 use super::{ClusterManifests, ManifestsQuery, SourceManifests};
 use crate::blocking::{run_blocking, run_blocking_in_place};
-use crate::chart::{RenderingFailure, SharedRendering, accept_rendering, too_many_renderings};
+use crate::chart::{RenderingFailure, SharedRendering, StoredChart, accept_rendering, too_many_renderings};
 use crate::fair_queue::QueueKey;
 use crate::render::{findings_reason, to_outcome};
 use crate::requester::current_turn;
@@ -87,7 +87,7 @@ impl Hub {
         query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
-        let chart = match self.load_source_chart(release.source, wait).await? {
+        let chart = match self.find_source_chart(release.source, wait).await? {
             Ok(chart) => chart,
             Err(failure) => return Ok(unrendered(query.clusters, failure)),
         };
@@ -98,10 +98,11 @@ impl Hub {
     pub(super) async fn render_chart_manifests(
         &self,
         release: &ChartRelease<'_>,
-        chart: &ChartVersion,
+        stored: &StoredChart,
         query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
+        let StoredChart { version: chart, lost } = stored;
         let clusters = query.clusters;
         let inputs = run_blocking_in_place(|| collect_inputs(release, chart, clusters));
         if inputs.distinct.len() > MAX_RENDERINGS {
@@ -113,21 +114,22 @@ impl Hub {
             let findings = vec![Finding::error("G111", message, hint)];
             return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
-        let renderings = self.load_renderings(release.workload, &inputs, wait).await?;
+        let renderings = self.load_renderings(release.workload, &inputs, lost.as_ref(), wait).await?;
         let mut manifests = Box::pin(self.collect_manifests(query, inputs, renderings, wait)).await?;
         // The placer decides by the renderings alone.
-        if matches!(wait, RenderWait::Request) {
+        if matches!(wait, RenderWait::Request) && lost.is_none() {
             manifests.findings.extend(self.find_unknown_values(release, chart).await?);
         }
         Ok(SourceManifests { chart: Some(chart.clone()), project: release.project.cloned(), ..manifests })
     }
 
     /// The stored rendering of each of the inputs, or why there is none now. What is not there is rendered as long as this is awaited,
-    /// and longer if it takes longer than the wait.
+    /// and longer if it takes longer than the wait. Nothing is rendered from a chart whose archive is lost.
     async fn load_renderings(
         &self,
         workload: &str,
         inputs: &InputsByCluster,
+        lost: Option<&RenderingFailure>,
         wait: RenderWait,
     ) -> Result<BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>, Error> {
         let mut found = BTreeMap::new();
@@ -143,6 +145,10 @@ impl Hub {
         let mut is_refused = false;
         for (digest, (inputs, _)) in &inputs.distinct {
             if found.contains_key(digest) {
+                continue;
+            }
+            if let Some(lost) = lost {
+                found.insert(digest.clone(), Err(lost.clone()));
                 continue;
             }
             match (self.request_rendering(digest, inputs, &key), wait) {

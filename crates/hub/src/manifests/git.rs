@@ -9,7 +9,7 @@ use super::chart::{RenderWait, unrendered};
 use super::memory::{ManifestsMemory, estimate_memory};
 use super::{ManifestSet, ManifestsQuery, SourceManifests};
 use crate::blocking::run_blocking;
-use crate::chart::{RenderingFailure, rejected_archive};
+use crate::chart::{RenderingFailure, StoredChart, rejected_archive};
 use crate::git::{mismatch, unpinned};
 use crate::{Error, Hub};
 
@@ -94,7 +94,7 @@ impl Hub {
             crate::chart::read_chart(GIT_REPOSITORY, &bytes, created_by, committed_at)
         });
         let chart = match read.await? {
-            Ok(chart) => chart,
+            Ok(chart) => StoredChart::with_archive(chart),
             Err(finding) => {
                 let failure = RenderingFailure {
                     findings: vec![finding],
