@@ -4,10 +4,13 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The free space for `folder` in gigabytes (10⁹ bytes), as `df` of POSIX reports it; none where `df` cannot tell.
-pub fn free_gigabytes(folder: &Path) -> Option<f64> {
-    let output = Command::new("df").arg("-Pk").arg(folder).output().ok()?;
-    available_kibibytes(&String::from_utf8_lossy(&output.stdout)).map(|kibibytes| kibibytes * 1024.0 / 1e9)
+/// The free space for `folder`, as `df` of POSIX reports it: a number of gigabytes (10⁹ bytes), or that it is not known.
+pub fn describe_free_space(folder: &Path) -> String {
+    let table = Command::new("df").arg("-Pk").arg(folder).output();
+    match table.ok().and_then(|table| available_kibibytes(&String::from_utf8_lossy(&table.stdout))) {
+        Some(kibibytes) => format!("{:.1} GB", kibibytes * 1024.0 / 1e9),
+        None => "unknown, `df` does not tell".to_owned(),
+    }
 }
 
 /// The fourth column of the line below the heading.
@@ -28,8 +31,10 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_the_project_has_a_free_space() {
-        let free = free_gigabytes(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("df reports the free space");
-        assert!(free > 0.0, "{free} GB are free");
+    fn the_free_space_of_a_folder_is_a_number_and_that_of_no_folder_is_unknown() {
+        let free = describe_free_space(Path::new(env!("CARGO_MANIFEST_DIR")));
+        assert!(free.strip_suffix(" GB").is_some_and(|number| number.parse::<f64>().is_ok()), "{free}");
+        let unknown = describe_free_space(&Path::new(env!("CARGO_MANIFEST_DIR")).join("missing"));
+        assert!(unknown.starts_with("unknown"), "{unknown}");
     }
 }

@@ -27,9 +27,6 @@ use crate::{disk, e2e, program, rails, setup, site, step};
 /// Names for `--only`, in execution order.
 pub const STEPS: [&str; 7] = ["fmt", "deny", "clippy", "wasm", "unit", "rails", "e2e"];
 
-/// What a run from a fresh clone writes to `target/`, rounded up.
-const FIRST_BUILD_GIGABYTES: f64 = 16.0;
-
 struct StepOutcome {
     name: &'static str,
     /// The tests of the step; none for steps that only check.
@@ -54,27 +51,16 @@ impl StepOutcome {
 /// When a step fails; the message names it and its failed tests.
 pub fn run(paths: &Paths, only: Option<&str>, load: usize) -> Result<()> {
     let paths = &Paths { with_tests: true, ..paths.clone() };
-    let free_before = print_free_space(paths);
+    let free_before = disk::describe_free_space(&paths.target);
+    step::print_line(&format!("  free disk space: {free_before}"));
     setup::run(paths, only.is_none(), only.is_none())?;
     let _busy = BusyThreads::start(load);
     let mut used = Vec::new();
     let outcomes = run_steps(paths, only, &mut used);
-    if let (Some(before), Some(after)) = (free_before, disk::free_gigabytes(&paths.target)) {
-        used.push(format!("free disk space: {before:.0} GB at the start, {after:.0} GB at the end"));
-    }
+    let free_after = disk::describe_free_space(&paths.target);
+    used.push(format!("free disk space: {free_before} at the start, {free_after} at the end"));
     let verified = outcomes.into_iter().map(|outcome| verify(paths, outcome)).collect();
     print_summary(paths, verified, used)
-}
-
-/// Prints the free disk space in gigabytes, and a warning if a build from nothing does not fit in it.
-fn print_free_space(paths: &Paths) -> Option<f64> {
-    let free = disk::free_gigabytes(&paths.target)?;
-    if !paths.target.join("site").is_dir() && free < FIRST_BUILD_GIGABYTES {
-        step::print_line(&format!(
-            "! {free:.0} GB of disk are free; the first build and its tests write up to {FIRST_BUILD_GIGABYTES:.0} GB to target/"
-        ));
-    }
-    Some(free)
 }
 
 fn run_steps(paths: &Paths, only: Option<&str>, used: &mut Vec<String>) -> Vec<StepOutcome> {

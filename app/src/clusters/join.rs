@@ -6,7 +6,9 @@ use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
-use super::join_tokens::{JoinTokenDialog, JoinTokenQuery, JoinTokenRevoke, JoinTokens};
+use super::join_tokens::{
+    JoinTokenCreate, JoinTokenDialog, JoinTokenRevoke, JoinTokens, create_token_resource,
+};
 use super::registrations::{RegistrationActions, RegistrationDialog};
 use crate::address::defer_change;
 use crate::components::{CopyLine, render_resource};
@@ -161,7 +163,7 @@ pub fn JoinPage() -> impl IntoView {
             <RegistrationDialog action=decide.reject back=Signal::derive(move || address.read().to_path()) />
             {move || match is_joining.get() {
                 true => view! { <Joining address=address install=install decide=decide /> }.into_any(),
-                false => view! { <Start install=install revoke=revoke /> }.into_any(),
+                false => view! { <JoinStart install=install revoke=revoke /> }.into_any(),
             }}
         </div>
     }
@@ -170,9 +172,10 @@ pub fn JoinPage() -> impl IntoView {
 
 /// The form that names the cluster and the rights of its agent, and the join tokens.
 #[component]
-fn Start(install: ServerAction<ClusterInstall>, revoke: ServerAction<JoinTokenRevoke>) -> impl IntoView {
+fn JoinStart(install: ServerAction<ClusterInstall>, revoke: ServerAction<JoinTokenRevoke>) -> impl IntoView {
     let agents = create_resource(|| (), |()| agent_address_read());
-    let tokens = JoinTokenQuery::new(revoke);
+    let create = ServerAction::<JoinTokenCreate>::new();
+    let tokens = create_token_resource(create, revoke);
     view! {
         <div class="stack-sm">
             <h1 class="title">"Join a cluster"</h1>
@@ -187,7 +190,7 @@ fn Start(install: ServerAction<ClusterInstall>, revoke: ServerAction<JoinTokenRe
                     {later_step("Run one command where kubectl points at it", "It installs the agent. It works once, for this cluster only.")}
                     {later_step("Wait until it is online", "You compare the key of its agent, and accept it. There is no time limit.")}
                 </ol>
-                <JoinTokens query=tokens />
+                <JoinTokens tokens=tokens create=create />
             }
             .into_any(),
             None => show_agents_disabled().into_any(),

@@ -104,31 +104,24 @@ fn parse_form(form: &JoinTokenForm) -> Result<domain::join::NewJoinToken, domain
     })
 }
 
-/// The tokens that the page shows, and the form that creates one. Created by the page itself: a query that is created while
-/// another one is shown is run each time the server tries to show that one.
-#[derive(Clone, Copy)]
-pub struct JoinTokenQuery {
+/// The tokens, read again after each change. To be created by the page, not while another query is shown: the server renders such a
+/// part several times, and would read the tokens each time.
+pub fn create_token_resource(
     create: ServerAction<JoinTokenCreate>,
-    data: PageResource<JoinTokenList>,
-}
-
-impl JoinTokenQuery {
-    /// Reads the tokens, and again after each change.
-    pub fn new(revoke: ServerAction<JoinTokenRevoke>) -> Self {
-        let create = ServerAction::<JoinTokenCreate>::new();
-        let (created, revoked) = (count_successes(create.value()), count_successes(revoke.value()));
-        // Registrations use tokens; they are in the event log, which the fleet's topic covers.
-        let version = live::watch_version(|| Some(Topic::Fleet));
-        let data =
-            create_resource(move || (created.get(), revoked.get(), version.get()), |_| join_tokens_read());
-        Self { create, data }
-    }
+    revoke: ServerAction<JoinTokenRevoke>,
+) -> PageResource<JoinTokenList> {
+    let (created, revoked) = (count_successes(create.value()), count_successes(revoke.value()));
+    // Registrations use tokens; they are in the event log, which the fleet's topic covers.
+    let version = live::watch_version(|| Some(Topic::Fleet));
+    create_resource(move || (created.get(), revoked.get(), version.get()), |_| join_tokens_read())
 }
 
 /// The list, and the form for a new token.
 #[component]
-pub fn JoinTokens(query: JoinTokenQuery) -> impl IntoView {
-    let JoinTokenQuery { create, data } = query;
+pub fn JoinTokens(
+    tokens: PageResource<JoinTokenList>,
+    create: ServerAction<JoinTokenCreate>,
+) -> impl IntoView {
     view! {
         <section class="stack-md" aria-labelledby="join-tokens">
             <div class="stack-sm">
@@ -145,7 +138,7 @@ pub fn JoinTokens(query: JoinTokenQuery) -> impl IntoView {
                 None => ().into_any(),
             }}
             {create_form(create)}
-            {render_resource_part(data, show_tokens)}
+            {render_resource_part(tokens, show_tokens)}
         </section>
     }
     .into_any()

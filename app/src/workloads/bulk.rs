@@ -314,7 +314,7 @@ fn removal_fields(selection: &WorkloadSelection) -> AnyView {
         view! {
             <label class="choice">
                 <input type="checkbox" name="force" class="checkbox" value="true" />
-                {format!("Abandon {releases} that can't be reached; their objects are removed when the clusters return")}
+                {format!("Abandon {releases} that can't be reached, and complete their removal later")}
             </label>
         }
     });

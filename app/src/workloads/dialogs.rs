@@ -184,7 +184,7 @@ fn force_option(unreachable: u32) -> impl IntoView {
         view! {
             <label class="choice">
                 <input type="checkbox" name="force" class="checkbox" value="true" />
-                {format!("Abandon {} that can't be reached; their objects are removed when they return", pluralize(unreachable, "cluster"))}
+                {format!("Abandon {} that can't be reached, and complete the removal there later", pluralize(unreachable, "cluster"))}
             </label>
         }
     })

@@ -35,7 +35,7 @@ pub struct RemovalArgs {
     /// Orphan the objects: leave them on the clusters, delete only the record
     #[arg(long)]
     pub orphan: bool,
-    /// Abandon unreachable clusters; they remove their objects when they return
+    /// Abandon unreachable clusters; they complete the removal when they return
     #[arg(long)]
     pub force: bool,
 }
@@ -60,23 +60,27 @@ impl RemovalArgs {
         let follow = WorkloadWait { client: &remote.client, workload, timeout: self.timeout, condition };
         let ended = follow.run(out).await?;
         if ended.exit == ExitStatus::Success {
-            let remaining = if self.orphan {
-                "Its objects stay there, no longer managed."
-            } else {
-                "Namespaces that Flotilla created and volume claims of StatefulSets remain."
-            };
-            let elapsed = ended.elapsed_text();
-            // How the release of an unreachable cluster ended is no longer known once the workload is gone.
-            out.print_note(&if self.force {
-                format!(
-                    "{workload} is removed from all clusters that were reached ({elapsed}). If one was not, its objects may still exist there: it \
-                     removes them when it returns. {remaining}"
-                )
-            } else {
-                format!("{workload} is removed from all clusters ({elapsed}). {remaining}")
-            });
+            out.print_note(&self.describe_end(workload, &ended.elapsed_text()));
         }
         ended.to_result(workload, "removal", out)
+    }
+
+    /// Where the workload is gone, and what remains. How the release of an unreachable cluster ended is no longer known once the workload
+    /// is gone, so a forced removal does not say that there was none.
+    fn describe_end(&self, workload: &str, elapsed: &str) -> String {
+        let gone = if self.force {
+            format!(
+                "{workload} is removed from all clusters that were reached ({elapsed}). A cluster that was not completes the removal when it returns."
+            )
+        } else {
+            format!("{workload} is removed from all clusters ({elapsed}).")
+        };
+        let remaining = if self.orphan {
+            "Its objects stay there, no longer managed."
+        } else {
+            "Namespaces that Flotilla created and volume claims of StatefulSets remain."
+        };
+        format!("{gone} {remaining}")
     }
 }
 
@@ -101,5 +105,28 @@ impl UnpublishArgs {
             self.removal.wait_for_removal(remote, name, out, WaitCondition::Undeployed).await
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_23_a_forced_removal_claims_neither_all_clusters_nor_that_orphaned_objects_are_removed() {
+        let describe = |force, orphan| {
+            let args = RemovalArgs { wait: true, timeout: "5m".parse().unwrap(), orphan, force };
+            args.describe_end("web", "3 s")
+        };
+        assert_eq!(
+            describe(true, true),
+            "web is removed from all clusters that were reached (3 s). A cluster that was not completes the removal when it returns. Its \
+             objects stay there, no longer managed."
+        );
+        assert!(describe(true, false).ends_with("volume claims of StatefulSets remain."));
+        assert_eq!(
+            describe(false, true),
+            "web is removed from all clusters (3 s). Its objects stay there, no longer managed."
+        );
     }
 }

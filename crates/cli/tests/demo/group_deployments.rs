@@ -88,6 +88,9 @@ fn s1_3_s1_13_s1_18_s1_21_s1_22_s1_23_the_deployment_of_a_group_is_controlled_by
     assert_eq!(server.run_cli(&["get", "shop"]).exit_code, 0);
     let forced = server.run_cli(&["delete", "shop", "--yes", "--force", "--wait", "--timeout", WAIT_TIMEOUT]);
     assert_eq!(forced.exit_code, 0, "{forced}");
-    assert!(forced.stderr.contains("its objects may still exist there"), "{forced}");
+    assert!(
+        forced.stderr.contains("A cluster that was not completes the removal when it returns."),
+        "{forced}"
+    );
     assert_eq!(server.run_cli(&["get", "shop"]).exit_code, 1);
 }

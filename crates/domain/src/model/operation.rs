@@ -255,7 +255,7 @@ impl Operation {
                 if *since < self.started_at {
                     return None;
                 }
-                (OperationStatus::Deferred, Some(REMOVES_LATER.to_owned()))
+                (OperationStatus::Deferred, Some(COMPLETES_LATER.to_owned()))
             }
             ReleaseGoal::Removing { .. } => self.evaluate_removal(release),
             ReleaseGoal::Present if self.kind.is_removal() => (OperationStatus::Pending, None),
@@ -304,7 +304,7 @@ impl Operation {
 
     fn evaluate_removal(&self, release: &Release) -> (OperationStatus, Option<String>) {
         if release.connectivity() == Connectivity::Offline {
-            return (OperationStatus::Deferred, Some(REMOVES_LATER.to_owned()));
+            return (OperationStatus::Deferred, Some(COMPLETES_LATER.to_owned()));
         }
         match &release.stages().get(StageName::Pruned).state {
             StageState::Failed(reason) => self.settle_failure(release, Some(reason.text().to_owned())),
@@ -343,12 +343,12 @@ impl Operation {
 }
 
 /// Why the outcome of a removal is deferred.
-const REMOVES_LATER: &str = "The cluster is unreachable; it removes the objects when it returns.";
+const COMPLETES_LATER: &str = "The cluster is unreachable; it completes the removal when it returns.";
 
 /// The outcome while the removal waits for the placer.
 fn evaluate_pending_removal(release: &Release) -> (OperationStatus, Option<String>) {
     if release.connectivity() == Connectivity::Offline {
-        return (OperationStatus::Deferred, Some(REMOVES_LATER.to_owned()));
+        return (OperationStatus::Deferred, Some(COMPLETES_LATER.to_owned()));
     }
     (OperationStatus::Running, None)
 }
