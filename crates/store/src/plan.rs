@@ -1,6 +1,6 @@
 //! Plans of publishes: their targets, the pending dry-run requests to agents, and the planned changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use domain::plan::{ClusterPlan, Plan, PlanTarget};
 use domain::report::DryRunRequest;
@@ -109,6 +109,10 @@ pub async fn get(tx: &mut Tx, id: PlanId) -> Result<Option<(WorkloadId, Plan)>, 
         Ok((row.parse::<Digest>("digest")?, row.json::<ClusterPlan>("body")?))
     };
     plan.cluster_plans = decode_rows(&rows, "cluster_plan", effect)?.into_iter().collect();
+    // The estimate that an answer replaced is stored until the plan is deleted.
+    let referenced: HashSet<&Digest> =
+        plan.targets.iter().filter_map(|target| target.cluster_plan.as_ref()).collect();
+    plan.cluster_plans.retain(|digest, _| referenced.contains(digest));
     Ok(Some((workload, plan)))
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use domain::chart::ChartSource;
-use domain::plan::{Plan, PlannedAction};
+use domain::plan::{DryRunState, Plan, PlannedAction};
 use domain::remote::RemoteSource;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -205,7 +205,9 @@ impl RealFleet {
         // A chart may still be fetched or rendered.
         for _ in 0..300 {
             let plan = self.fleet.client.plan_workload(name, 20).await.unwrap();
-            if plan.targets.len() == 2 && plan.targets.iter().all(|target| target.cluster_plan.is_some()) {
+            if plan.targets.len() == 2
+                && plan.targets.iter().all(|target| matches!(target.dry_run, DryRunState::Answered))
+            {
                 let blocking: Vec<_> = plan.findings.iter().filter(|found| found.is_blocking()).collect();
                 assert!(blocking.is_empty(), "{name}: {blocking:?}");
                 return plan;

@@ -67,7 +67,8 @@ pub struct PlanTarget {
     pub bundle: Option<Digest>,
     /// State of its dry run.
     pub dry_run: DryRunState,
-    /// Its key in [`Plan::cluster_plans`]; `None` until the dry run is answered.
+    /// Key of its changes in [`Plan::cluster_plans`]: an estimate until the dry run is answered; `None` if they are
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_plan: Option<Digest>,
 }
@@ -150,7 +151,7 @@ pub struct Plan {
     pub waves: Vec<WavePreview>,
     /// Every cluster, by name.
     pub targets: Vec<PlanTarget>,
-    /// The changes on clusters, by digest; many clusters share one.
+    /// The changes on clusters that a target names, by digest; many clusters share one.
     pub cluster_plans: BTreeMap<Digest, ClusterPlan>,
     /// What is rendered differently for some clusters.
     #[serde(default, skip_serializing_if = "PlanVariants::is_empty")]
@@ -176,7 +177,8 @@ pub struct ClusterPlanGroup {
     pub dry_run: DryRunState,
     /// Their names, sorted.
     pub clusters: Vec<String>,
-    /// Their key in [`Plan::cluster_plans`]; `None` until the dry run is answered.
+    /// Key of their changes in [`Plan::cluster_plans`]: an estimate until the dry run is answered; `None` if they are
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_plan: Option<Digest>,
     /// Number of its objects per action.
