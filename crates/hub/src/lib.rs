@@ -74,7 +74,7 @@ pub use placement::PlacementInputs;
 pub use plan::CreatedManifest;
 pub use release::{DesiredFieldValue, DesiredValues, ReleaseDetails};
 pub use requester::run_for_requester;
-pub use sign_in::{Session, SignInClient, SignInStatistics};
+pub use sign_in::{NewSession, SignInClient, SignInStatistics};
 pub use store::session::SessionDetails;
 pub use store::{
     DataKeySummary, EncryptionMode, EncryptionProgress, EncryptionStatus, KeySource, Outage,

@@ -3,7 +3,7 @@
 //!
 //! No limit is a lock: after some attempts each further one has to wait, longer each time up to [`MAX_DELAY_MILLIS`], and an
 //! attempt that comes too early is not counted. What others try does not make a user wait: delays are counted per name and
-//! address, and on a device from which the user has signed in before (it sends the secret of [`Session::device`]) only the
+//! address, and on a device from which the user has signed in before (it sends the secret of [`NewSession::device`]) only the
 //! attempts of that device. For a name that is attacked from many addresses every address has fewer attempts without delay.
 //! The exception is an address that many users share: its attempts are slowed down together, except on known devices.
 

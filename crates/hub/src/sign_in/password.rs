@@ -12,7 +12,7 @@ use store::role_binding;
 use tokio::sync::Semaphore;
 
 use super::password_rules::{MAX_PASSWORD_BYTES, check_password};
-use super::{Session, SignInClient};
+use super::{NewSession, SignInClient};
 use crate::{Actor, Error, Hub, audit};
 
 /// Concurrent hash computations: each takes 19 MiB and one core.
@@ -84,7 +84,12 @@ impl Hub {
 
     /// Signs a user in. An unknown name and a wrong password give the same error in the same time; after some of them the
     /// next attempts have to wait.
-    pub async fn sign_in(&self, name: &str, password: &str, client: &SignInClient) -> Result<Session, Error> {
+    pub async fn sign_in(
+        &self,
+        name: &str,
+        password: &str,
+        client: &SignInClient,
+    ) -> Result<NewSession, Error> {
         const WRONG: Error = Error::Unauthenticated("The name or the password is not correct.");
         const DISABLED: Error =
             Error::Unauthenticated("This user is disabled. An administrator can enable it again.");
@@ -110,7 +115,7 @@ impl Hub {
             Some(user) if is_correct && !user.password_hash.is_empty() => {
                 let device = attempt.succeed(client, &user.name).await?;
                 self.record_sign_in(&user, client).await?;
-                Ok(Session { user: user.id, name: user.name, epoch: user.session_epoch, device })
+                Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device })
             }
             found => {
                 attempt.fail(client, found.map(|user| user.name).as_deref());

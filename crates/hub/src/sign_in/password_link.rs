@@ -8,7 +8,7 @@ use store::{Tx, password_link};
 
 use super::attempts::remember_device;
 use super::password_rules::check_password;
-use super::{Session, SignInClient, hash_secret};
+use super::{NewSession, SignInClient, hash_secret};
 use crate::hub::{CommitEffects, IdGenerator};
 use crate::{Error, Hub, audit};
 
@@ -51,7 +51,7 @@ impl Hub {
         secret: &str,
         password: &str,
         client: &SignInClient,
-    ) -> Result<Session, Error> {
+    ) -> Result<NewSession, Error> {
         let hash = hash_secret(secret.trim());
         let mut tx = self.read().await?;
         let user = self.load_link_user(&mut tx, &hash).await?;
@@ -79,7 +79,7 @@ impl Hub {
         let event = NewEvent::new(EventKind::UserChanged, &account.name, message);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         self.live().notify_credentials();
-        Ok(Session { user: account.id, name: account.name, epoch: account.session_epoch, device })
+        Ok(NewSession { user: account.id, name: account.name, epoch: account.session_epoch, device })
     }
 
     async fn load_link_user(&self, tx: &mut Tx, hash: &str) -> Result<Account, Error> {
