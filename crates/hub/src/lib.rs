@@ -77,7 +77,7 @@ pub use requester::run_for_requester;
 pub use sign_in::{NewSession, SignInClient, SignInStatistics};
 pub use store::session::SessionDetails;
 pub use store::{
-    DataKeySummary, EncryptionMode, EncryptionProgress, EncryptionStatus, KeySource, Outage,
+    DataKeySummary, DatabaseOutage, EncryptionMode, EncryptionProgress, EncryptionStatus, KeySource,
     generate_wrapping_key,
 };
 pub use supervise::TaskStatus;
