@@ -66,12 +66,12 @@ impl Hub {
     }
 
     /// A new user with a checked name and a hashed password, not stored yet.
-    pub(super) async fn build_user(&self, name: &str, password: &str) -> Result<store::user::User, Error> {
+    pub(super) async fn build_user(&self, name: &str, password: &str) -> Result<store::user::UserRow, Error> {
         let findings = check_credentials(name, password);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
-        Ok(store::user::User {
+        Ok(store::user::UserRow {
             id: self.ids().generate(UserId::from_parts),
             name: name.to_owned(),
             password_hash: self.hash_password(password).await?,
@@ -125,7 +125,7 @@ impl Hub {
         }
     }
 
-    async fn record_sign_in(&self, user: &store::user::User, client: &SignInClient) -> Result<(), Error> {
+    async fn record_sign_in(&self, user: &store::user::UserRow, client: &SignInClient) -> Result<(), Error> {
         let now = self.clock().now();
         let mut tx = self.write().await?;
         tx.record_audit(audit::sign_in_record(&user.name, client, "Signed in with a password."), now);

@@ -3,7 +3,7 @@
 use domain::audit::AuditRecord;
 use domain::event::{EventKind, NewEvent};
 use domain::{Timestamp, UserId};
-use store::user::User as Account;
+use store::user::UserRow;
 use store::{Tx, password_link};
 
 use super::attempts::remember_device;
@@ -82,7 +82,7 @@ impl Hub {
         Ok(NewSession { user: account.id, name: account.name, epoch: account.session_epoch, device })
     }
 
-    async fn load_link_user(&self, tx: &mut Tx, hash: &str) -> Result<Account, Error> {
+    async fn load_link_user(&self, tx: &mut Tx, hash: &str) -> Result<UserRow, Error> {
         let user = password_link::find_user(tx, hash, self.clock().now()).await?.ok_or(WRONG)?;
         let account = store::user::get_by_id(tx, user).await?;
         account.filter(|account| account.disabled_at.is_none()).ok_or(WRONG)
