@@ -173,5 +173,5 @@ fn unfit_reason(node: &Value, pod: &Value, requested: [i64; 3], used: [i64; 3]) 
 /// Whether the node's labels match the pod's node selector.
 pub(crate) fn matches_node_selector(node: &Value, pod: &Value) -> bool {
     let Some(selector) = value_at(pod, "spec.nodeSelector") else { return true };
-    crate::selector::LabelSelector::from_value(&json!({"matchLabels": selector})).selects(node)
+    crate::selector::LabelRequirements::from_value(&json!({"matchLabels": selector})).selects(node)
 }
