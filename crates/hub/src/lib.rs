@@ -72,7 +72,6 @@ pub use notification::{MessageRequest, MessageSender};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
 pub use plan::CreatedManifest;
-pub use release::{DesiredFieldValue, DesiredValues, ReleaseDetails};
 pub use requester::run_for_requester;
 pub use sign_in::{NewSession, SignInClient, SignInStatistics};
 pub use store::session::SessionDetails;
