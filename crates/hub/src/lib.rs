@@ -71,7 +71,6 @@ pub use loops::{LOOPS, Loops, TableStatistics};
 pub use notification::{MessageRequest, MessageSender};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
-pub use plan::CreatedManifest;
 pub use requester::run_for_requester;
 pub use sign_in::{NewSession, SignInClient, SignInStatistics};
 pub use store::session::SessionDetails;
