@@ -93,7 +93,7 @@ pub enum Action {
         /// Name of the cluster.
         cluster: String,
         /// The change.
-        change: ClusterChange,
+        change: ApiServerChange,
     },
     /// An agent is about to send a report.
     ReportSent(SentReport),
@@ -196,7 +196,7 @@ pub struct ShownRelease {
 
 /// A change that an API server stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ClusterChange {
+pub enum ApiServerChange {
     /// A release's record, which is the inventory of its objects.
     RecordWritten {
         /// Id of the release.

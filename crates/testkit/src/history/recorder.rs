@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::{Action, ClusterChange, DatabaseChange, Entry, History, Operation, Outcome};
+use super::{Action, ApiServerChange, DatabaseChange, Entry, History, Operation, Outcome};
 
 /// Collects entries from all tasks of a run, in real-time order.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl HistoryRecorder {
     }
 
     /// Records a change on a cluster.
-    pub fn record_cluster(&self, cluster: &str, change: ClusterChange) {
+    pub fn record_cluster(&self, cluster: &str, change: ApiServerChange) {
         self.record(Action::Cluster { cluster: cluster.to_owned(), change });
     }
 

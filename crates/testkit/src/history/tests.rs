@@ -24,13 +24,13 @@ fn shown(number: u32, message: &str) -> ShownRevision {
     ShownRevision { number, message: text(message) }
 }
 
-fn on_cluster(change: ClusterChange) -> Action {
+fn on_cluster(change: ApiServerChange) -> Action {
     Action::Cluster { cluster: text("eu-1"), change }
 }
 
 fn record(generation: i64, uids: &[&str]) -> Action {
     let objects = uids.iter().map(|uid| listed("web", uid)).collect();
-    on_cluster(ClusterChange::RecordWritten { release: text(RELEASE), generation, objects })
+    on_cluster(ApiServerChange::RecordWritten { release: text(RELEASE), generation, objects })
 }
 
 fn listed(name: &str, uid: &str) -> ListedObject {
@@ -39,11 +39,11 @@ fn listed(name: &str, uid: &str) -> ListedObject {
 
 fn written(uid: &str, owner: &str) -> Action {
     let (name, content) = (text("web"), String::new());
-    on_cluster(ClusterChange::ObjectWritten { uid: text(uid), name, owner: text(owner), content })
+    on_cluster(ApiServerChange::ObjectWritten { uid: text(uid), name, owner: text(owner), content })
 }
 
 fn deleted(uid: &str) -> Action {
-    on_cluster(ClusterChange::ObjectDeleted { uid: text(uid), name: text("web") })
+    on_cluster(ApiServerChange::ObjectDeleted { uid: text(uid), name: text("web") })
 }
 
 fn report(generation: i64, applied: &str) -> SentReport {
@@ -270,7 +270,7 @@ fn i2_a_record_with_an_older_generation_is_a_violation() {
 
 #[test]
 fn i2_a_record_that_was_deleted_may_begin_again() {
-    let gone = on_cluster(ClusterChange::RecordDeleted { release: text(RELEASE) });
+    let gone = on_cluster(ApiServerChange::RecordDeleted { release: text(RELEASE) });
     assert_eq!(Example::new().with([gone, record(1, &["b"])]).check(), [""; 0]);
 }
 
@@ -374,7 +374,7 @@ fn i5_a_deletion_of_an_object_that_no_record_lists_is_a_violation() {
     let mut example = Example::new();
     example.entries.retain(|action| *action != record(2, &["a", "b"]));
     assert_eq!(example.check(), [""; 0], "the first record lists it");
-    let gone = on_cluster(ClusterChange::RecordDeleted { release: text(RELEASE) });
+    let gone = on_cluster(ApiServerChange::RecordDeleted { release: text(RELEASE) });
     Example::new().with([gone, deleted("b")]).violates(Invariant::I5, &["(b)"]);
 }
 
@@ -390,7 +390,7 @@ fn i5_an_object_that_is_listed_without_uid_may_be_deleted_only_with_the_label_of
 
 #[test]
 fn i5_a_deletion_by_the_run_itself_explains_one_deletion() {
-    let user = on_cluster(ClusterChange::UserDeletes { name: text("web") });
+    let user = on_cluster(ApiServerChange::UserDeletes { name: text("web") });
     assert_eq!(Example::new().with([user.clone(), deleted("c")]).check(), [""; 0]);
     Example::new().with([user, deleted("c"), deleted("d")]).violates(Invariant::I5, &["(d)"]);
 }
