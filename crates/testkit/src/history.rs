@@ -35,7 +35,7 @@ pub struct History {
     /// Seed of the run's random decisions.
     pub seed: u64,
     /// What happened outside of the database, in real-time order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<HistoryEntry>,
     /// What the database committed, in the order of the writes.
     pub database: Vec<DatabaseChange>,
 }
@@ -64,7 +64,7 @@ impl History {
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// Milliseconds since the run began.
     pub millis: u64,
     /// What happened.

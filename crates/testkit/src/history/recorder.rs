@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::{Action, ApiServerChange, DatabaseChange, Entry, History, Operation, Outcome};
+use super::{Action, ApiServerChange, DatabaseChange, History, HistoryEntry, Operation, Outcome};
 
 /// Collects entries from all tasks of a run, in real-time order.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct HistoryRecorder {
     seed: u64,
     began: Instant,
     next_operation: AtomicU64,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<HistoryEntry>>,
 }
 
 impl HistoryRecorder {
@@ -36,7 +36,7 @@ impl HistoryRecorder {
     pub fn record(&self, action: Action) {
         let mut entries = self.entries.lock();
         let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        entries.push(Entry { millis, action });
+        entries.push(HistoryEntry { millis, action });
     }
 
     /// Records a change on a cluster.

@@ -163,7 +163,7 @@ impl Example {
     }
 
     fn check(self) -> Vec<String> {
-        let entries = self.entries.into_iter().map(|action| Entry { millis: 0, action }).collect();
+        let entries = self.entries.into_iter().map(|action| HistoryEntry { millis: 0, action }).collect();
         let history = History { seed: 1, entries, database: self.database };
         check(&history).iter().map(Violation::to_string).collect()
     }
@@ -453,7 +453,8 @@ fn i7_a_revision_without_an_event_or_with_two_is_a_violation() {
 
 #[test]
 fn a_saved_history_reads_back() {
-    let entries = Example::new().entries.into_iter().map(|action| Entry { millis: 7, action }).collect();
+    let entries =
+        Example::new().entries.into_iter().map(|action| HistoryEntry { millis: 7, action }).collect();
     let history = History { seed: 42, entries, database: Example::new().database };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deeper/history.json");
