@@ -79,7 +79,7 @@ pub enum Action {
         /// Number of the operation.
         id: u64,
         /// What it requests.
-        operation: Operation,
+        operation: ClientOperation,
     },
     /// It received the response, or gave up.
     Completed {
@@ -113,7 +113,7 @@ pub enum Action {
 
 /// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Operation {
+pub enum ClientOperation {
     /// Publishes the draft. Publishes of one workload don't overlap.
     Publish {
         /// Name of the workload.
@@ -419,7 +419,7 @@ struct Publish<'h> {
 fn publishes(history: &History) -> Vec<Publish<'_>> {
     let completions = completions(history);
     let invoked = history.entries.iter().enumerate().filter_map(|(invoked, entry)| match &entry.action {
-        Action::Invoked { id, operation: Operation::Publish { workload, message, contents } } => {
+        Action::Invoked { id, operation: ClientOperation::Publish { workload, message, contents } } => {
             Some(Publish { workload, message, contents, invoked, completed: completions.get(id).copied() })
         }
         _ => None,
@@ -439,7 +439,7 @@ struct RevisionsRead<'h> {
 fn revision_reads(history: &History) -> Vec<RevisionsRead<'_>> {
     let completions = completions(history);
     let reads = history.entries.iter().enumerate().filter_map(|(invoked, entry)| match &entry.action {
-        Action::Invoked { id, operation: Operation::ReadRevisions { workload } } => {
+        Action::Invoked { id, operation: ClientOperation::ReadRevisions { workload } } => {
             let (completed, outcome) = *completions.get(id)?;
             let Outcome::Revisions(revisions) = outcome else { return None };
             Some(RevisionsRead { workload, invoked, completed, revisions })

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::{Action, ApiServerChange, DatabaseChange, History, HistoryEntry, Operation, Outcome};
+use super::{Action, ApiServerChange, ClientOperation, DatabaseChange, History, HistoryEntry, Outcome};
 
 /// Collects entries from all tasks of a run, in real-time order.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl HistoryRecorder {
 
     /// Records the invocation of an operation; call it before the request is sent. Returns the number for
     /// [`HistoryRecorder::complete`].
-    pub fn invoke(&self, operation: Operation) -> u64 {
+    pub fn invoke(&self, operation: ClientOperation) -> u64 {
         let id = self.next_operation.fetch_add(1, Ordering::Relaxed);
         self.record(Action::Invoked { id, operation });
         id

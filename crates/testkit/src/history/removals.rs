@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Action, ApiServerChange, History, Operation, Outcome};
+use super::{Action, ApiServerChange, ClientOperation, History, Outcome};
 
 /// The object of a workload that every revision has; others are pruned and created by revisions.
 fn is_main_object(workload: &str, name: &str) -> bool {
@@ -19,13 +19,13 @@ pub(super) fn check(history: &History) -> Vec<String> {
     let mut by_users: BTreeSet<(&str, &str)> = BTreeSet::new();
     for entry in &history.entries {
         match &entry.action {
-            Action::Invoked { id, operation: Operation::Unpublish { workload } } => {
+            Action::Invoked { id, operation: ClientOperation::Unpublish { workload } } => {
                 open.insert(*id, workload);
             }
             Action::Completed { id, outcome: Outcome::Unpublished } => {
                 unpublished.extend(open.remove(id));
             }
-            Action::Invoked { operation: Operation::Publish { workload, .. }, .. } => {
+            Action::Invoked { operation: ClientOperation::Publish { workload, .. }, .. } => {
                 unpublished.remove(&**workload);
                 removed.retain(|(_, name)| !is_main_object(workload, name));
             }

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Action, ApiServerChange, History, Operation, Outcome, SentReport, ShownRelease, completions};
+use super::{
+    Action, ApiServerChange, ClientOperation, History, Outcome, SentReport, ShownRelease, completions,
+};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let (completions, sent, delivered) = (completions(history), reports(history), deliveries(history));
     let mut faults = Vec::new();
     for entry in &history.entries {
-        let Action::Invoked { id, operation: Operation::ReadReleases { workload } } = &entry.action else {
+        let Action::Invoked { id, operation: ClientOperation::ReadReleases { workload } } = &entry.action
+        else {
             continue;
         };
         let Some((completed, Outcome::Releases(releases))) = completions.get(id) else { continue };

@@ -15,9 +15,9 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-fn publish(message: &str, content: &str) -> Operation {
+fn publish(message: &str, content: &str) -> ClientOperation {
     let contents = BTreeMap::from([(text("eu-1"), text(content))]);
-    Operation::Publish { workload: text("web"), message: text(message), contents }
+    ClientOperation::Publish { workload: text("web"), message: text(message), contents }
 }
 
 fn shown(number: u32, message: &str) -> ShownRevision {
@@ -72,14 +72,14 @@ fn healthy(generation: i64, applied: &str) -> ShownRelease {
 
 fn read_releases(id: u64, releases: Vec<ShownRelease>) -> [Action; 2] {
     [
-        Action::Invoked { id, operation: Operation::ReadReleases { workload: text("web") } },
+        Action::Invoked { id, operation: ClientOperation::ReadReleases { workload: text("web") } },
         Action::Completed { id, outcome: Outcome::Releases(releases) },
     ]
 }
 
 fn read_revisions(id: u64, revisions: Vec<ShownRevision>) -> [Action; 2] {
     [
-        Action::Invoked { id, operation: Operation::ReadRevisions { workload: text("web") } },
+        Action::Invoked { id, operation: ClientOperation::ReadRevisions { workload: text("web") } },
         Action::Completed { id, outcome: Outcome::Revisions(revisions) },
     ]
 }
@@ -358,7 +358,8 @@ fn i4_a_cluster_that_was_not_read_at_the_end_is_not_proven() {
 
 #[test]
 fn i4_an_object_that_is_applied_again_while_it_is_unpublished_is_a_violation() {
-    let unpublish = Action::Invoked { id: 9, operation: Operation::Unpublish { workload: text("web") } };
+    let unpublish =
+        Action::Invoked { id: 9, operation: ClientOperation::Unpublish { workload: text("web") } };
     let unpublished = Action::Completed { id: 9, outcome: Outcome::Unpublished };
     let removal = [unpublish, unpublished, deleted("b")];
     let again = written("d", RELEASE);
@@ -467,7 +468,7 @@ fn a_saved_history_reads_back() {
 fn a_recorder_numbers_operations_and_retains_the_order() {
     let recorder = HistoryRecorder::new(42);
     let first = recorder.invoke(publish("first", "1"));
-    let second = recorder.invoke(Operation::ReadRevisions { workload: text("web") });
+    let second = recorder.invoke(ClientOperation::ReadRevisions { workload: text("web") });
     recorder.complete(second, Outcome::Revisions(Vec::new()));
     recorder.complete(first, Outcome::Accepted { revision: 1 });
     let history = recorder.finish(Vec::new());
