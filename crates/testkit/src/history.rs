@@ -363,21 +363,21 @@ pub enum Invariant {
 
 /// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
+pub struct InvariantViolation {
     /// Which one.
     pub invariant: Invariant,
     /// What happened, with the names of everything concerned.
     pub message: String,
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for InvariantViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.invariant, self.message)
     }
 }
 
 /// All violations of a history, ordered by invariant.
-pub fn check(history: &History) -> Vec<Violation> {
+pub fn check(history: &History) -> Vec<InvariantViolation> {
     let faults = [
         (Invariant::I1, revisions::check(history)),
         (Invariant::I2, generations::check(history)),
@@ -391,7 +391,7 @@ pub fn check(history: &History) -> Vec<Violation> {
     faults
         .into_iter()
         .flat_map(|(invariant, messages)| {
-            messages.into_iter().map(move |message| Violation { invariant, message })
+            messages.into_iter().map(move |message| InvariantViolation { invariant, message })
         })
         .collect()
 }

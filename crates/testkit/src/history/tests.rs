@@ -165,7 +165,7 @@ impl Example {
     fn check(self) -> Vec<String> {
         let entries = self.entries.into_iter().map(|action| HistoryEntry { millis: 0, action }).collect();
         let history = History { seed: 1, entries, database: self.database };
-        check(&history).iter().map(Violation::to_string).collect()
+        check(&history).iter().map(InvariantViolation::to_string).collect()
     }
 
     /// Replaces the first entry that equals `old`.
