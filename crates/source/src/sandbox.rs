@@ -27,6 +27,9 @@ pub use enter::run;
 pub use memory::max_processes;
 pub(crate) use process::{Conversation, RUN_TIMEOUT, RunEnd, run as run_process};
 
+/// An error of the process that enters the sandbox.
+type BoxError = Box<dyn std::error::Error>;
+
 /// The name of the command that enters the sandbox, as the first argument of the server.
 pub const COMMAND: &str = "sandbox-exec";
 

@@ -20,9 +20,7 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, getppid};
 
-use super::{FILE_BYTES, Protections, SETUP_FAILED, SandboxLayers, memory, system_calls};
-
-type BoxError = Box<dyn std::error::Error>;
+use super::{BoxError, FILE_BYTES, Protections, SETUP_FAILED, SandboxLayers, memory, system_calls};
 
 /// Address space in bytes: the runtime of Go reserves most of 1 GiB before it allocates anything. What it may allocate of that is less.
 const ADDRESS_SPACE_BYTES: u64 = 2 << 30;
