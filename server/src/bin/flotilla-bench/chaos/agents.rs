@@ -28,7 +28,7 @@ const RELEASE_LABEL: &str = "flotilla.dev/release";
 const BYSTANDERS: [&str; 3] = ["bystander", "web-0-part-9", "kube-root-ca"];
 
 /// A cluster with its agent.
-pub struct MemberCluster {
+pub struct ChaosCluster {
     pub cluster: SimCluster,
     /// Its link to the servers.
     pub link: Balancer,
@@ -44,7 +44,7 @@ struct RunningAgent {
     thread: std::thread::JoinHandle<()>,
 }
 
-impl MemberCluster {
+impl ChaosCluster {
     /// A cluster with bystanders, whose writes are recorded.
     pub fn new(
         join: JoinConfig,
@@ -143,18 +143,18 @@ async fn run_agent(cluster: SimCluster, join: JoinConfig, recorder: Arc<HistoryR
         Ok(link) => link,
         Err(error) => return println!("{} can't use its identity: {error}", join.name),
     };
-    let link = RecordingLink { inner, recorder, cluster: join.name };
+    let link = HistoryLink { inner, recorder, cluster: join.name };
     agent::run(link, client, options, CancellationToken::new()).await;
 }
 
 /// A link that records reports before they are sent.
-struct RecordingLink {
+struct HistoryLink {
     inner: HttpLink,
     recorder: Arc<HistoryRecorder>,
     cluster: String,
 }
 
-impl Link for RecordingLink {
+impl Link for HistoryLink {
     async fn start_session(&self) -> Result<i64, LinkError> {
         self.inner.start_session().await
     }

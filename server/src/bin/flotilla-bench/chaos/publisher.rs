@@ -30,7 +30,7 @@ const ROLLBACK_RATE: f64 = 0.15;
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client with its workload.
-pub struct Publisher {
+pub struct ChaosPublisher {
     pub client: Client,
     pub recorder: Arc<HistoryRecorder>,
     pub workload: String,
@@ -64,7 +64,7 @@ struct Draft {
 }
 
 /// Publishes until it is stopped; the last request is completed.
-pub async fn run(mut publisher: Publisher, stop: CancellationToken) {
+pub async fn run(mut publisher: ChaosPublisher, stop: CancellationToken) {
     let mut number = 0;
     while !stop.is_cancelled() {
         number += 1;
@@ -84,7 +84,7 @@ pub async fn run(mut publisher: Publisher, stop: CancellationToken) {
     publisher.publish_after_open_removal(number + 1).await;
 }
 
-impl Publisher {
+impl ChaosPublisher {
     /// Stores a new draft, or restores that of an earlier revision.
     async fn prepare_draft(&mut self, number: u32, stop: &CancellationToken) -> Option<StoredDraft> {
         if let Some(restored) = self.restore_earlier().await {
