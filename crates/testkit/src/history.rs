@@ -428,7 +428,7 @@ fn publishes(history: &History) -> Vec<Publish<'_>> {
 }
 
 /// A completed read of the revisions of a workload.
-struct RevisionsRead<'h> {
+struct RevisionRead<'h> {
     workload: &'h str,
     invoked: usize,
     completed: usize,
@@ -436,13 +436,13 @@ struct RevisionsRead<'h> {
 }
 
 /// All completed reads of revisions, in the order of their invocations.
-fn revision_reads(history: &History) -> Vec<RevisionsRead<'_>> {
+fn revision_reads(history: &History) -> Vec<RevisionRead<'_>> {
     let completions = completions(history);
     let reads = history.entries.iter().enumerate().filter_map(|(invoked, entry)| match &entry.action {
         Action::Invoked { id, operation: ClientOperation::ReadRevisions { workload } } => {
             let (completed, outcome) = *completions.get(id)?;
             let Outcome::Revisions(revisions) = outcome else { return None };
-            Some(RevisionsRead { workload, invoked, completed, revisions })
+            Some(RevisionRead { workload, invoked, completed, revisions })
         }
         _ => None,
     });
