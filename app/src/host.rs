@@ -23,7 +23,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Starts and ends sessions; implemented by the server.
 pub trait SessionActions: Send + Sync {
     /// Starts a session with the current response: new id, new cookie.
-    fn start_session(&self, session: hub::Session) -> BoxFuture<'_, Result<(), String>>;
+    fn start_session(&self, session: hub::NewSession) -> BoxFuture<'_, Result<(), String>>;
     /// Where the request comes from, for the limits of attempts to sign in.
     fn client(&self) -> hub::SignInClient;
     /// The secret id of the session of this request; `None` if nobody is signed in.

@@ -64,7 +64,7 @@ pub fn sign_out_form(button: AnyView) -> AnyView {
 
 /// Starts the session of a user, with the response of this request.
 #[cfg(feature = "ssr")]
-pub async fn start_session(session: hub::Session) -> AppResult<()> {
+pub async fn start_session(session: hub::NewSession) -> AppResult<()> {
     use crate::{errors::AppError, host};
     host::session_actions()?
         .start_session(session)

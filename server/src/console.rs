@@ -244,7 +244,7 @@ impl RequestSession {
 }
 
 impl SessionActions for RequestSession {
-    fn start_session(&self, person: hub::Session) -> BoxFuture<'_, Result<(), String>> {
+    fn start_session(&self, person: hub::NewSession) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async {
             let secret = person.device.clone();
             let device = SignInDevice {

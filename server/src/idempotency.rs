@@ -88,7 +88,7 @@ pub async fn handle_idempotency_key(State(site): State<Site>, request: Request, 
         ))
         .into_response();
     };
-    let key = ClientKey { actor, key };
+    let key = IdempotencyKey { actor, key };
     match execute_once(&site, &key, request, next).await {
         Ok(response) => response,
         Err(refusal) => refusal.into_response(),
@@ -96,14 +96,14 @@ pub async fn handle_idempotency_key(State(site): State<Site>, request: Request, 
 }
 
 /// The key of a request, and the actor whose keys it belongs to.
-struct ClientKey {
+struct IdempotencyKey {
     actor: Actor,
     key: String,
 }
 
 async fn execute_once(
     site: &Site,
-    ClientKey { actor, key }: &ClientKey,
+    IdempotencyKey { actor, key }: &IdempotencyKey,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {

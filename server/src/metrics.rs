@@ -69,8 +69,16 @@ struct StateLabels {
     state: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ModeLabels {
+    mode: &'static str,
+}
+
 /// Counters by labels.
-type Counters<L> = Family<L, Counter<u64, AtomicU64>>;
+type CounterFamily<L> = Family<L, Counter<u64, AtomicU64>>;
+
+/// A gauge that has no negative values.
+type UnsignedGauge = Gauge<u64, AtomicU64>;
 
 /// All metrics.
 #[derive(Debug)]
@@ -83,13 +91,13 @@ pub struct Metrics {
     releases: Family<StateLabels, Gauge>,
     clusters_offline: Gauge,
     table_rows: Family<TableLabels, Gauge>,
-    deleted_rows: Counters<TableLabels>,
-    retention_failures: Counters<TableLabels>,
-    database_failures: Counters<OutageLabels>,
+    deleted_rows: CounterFamily<TableLabels>,
+    retention_failures: CounterFamily<TableLabels>,
+    database_failures: CounterFamily<OutageLabels>,
     database_deadlocks: Counter<u64, AtomicU64>,
     streams: Gauge,
-    task_restarts: Counters<TaskLabels>,
-    failed_passes: Counters<TaskLabels>,
+    task_restarts: CounterFamily<TaskLabels>,
+    failed_passes: CounterFamily<TaskLabels>,
     tasks_stopped: Family<TaskLabels, Gauge>,
     scrapes: Counter<u64, AtomicU64>,
     connections: ConnectionMetrics,
@@ -215,7 +223,7 @@ impl Metrics {
 }
 
 /// Sets a counter to what the hub has counted.
-fn set_counter<L: Clone + std::hash::Hash + Eq>(counters: &Counters<L>, labels: &L, count: u64) {
+fn set_counter<L: Clone + std::hash::Hash + Eq>(counters: &CounterFamily<L>, labels: &L, count: u64) {
     counters.get_or_create(labels).inner().store(count, Ordering::Relaxed);
 }
 

@@ -86,7 +86,7 @@ pub fn build_router(site: &Site) -> ServerRouter {
         router = router.route(listing.path(), get(page.clone()));
     }
     let actions = Arc::new(RouteActions::new(site, &routes, &openapi));
-    let operations = Operations {
+    let operations = ApiOperations {
         verbs,
         actions: actions.clone(),
         query_parameters: Arc::new(QueryParameters::new(&openapi)),
@@ -95,7 +95,7 @@ pub fn build_router(site: &Site) -> ServerRouter {
 }
 
 /// What layers know of the operations of the API.
-struct Operations {
+struct ApiOperations {
     /// The custom verbs.
     verbs: BTreeSet<String>,
     /// The action of every route that needs one.
@@ -106,8 +106,8 @@ struct Operations {
 
 /// Adds the layers, innermost first: the last one added receives a request first. The custom verb is split off before
 /// routing.
-fn apply_layers(site: &Site, router: Router<Site>, operations: Operations) -> Router {
-    let Operations { verbs, actions, query_parameters } = operations;
+fn apply_layers(site: &Site, router: Router<Site>, operations: ApiOperations) -> Router {
+    let ApiOperations { verbs, actions, query_parameters } = operations;
     let guarded = router
         .fallback(console::not_found)
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))

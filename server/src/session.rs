@@ -69,7 +69,7 @@ pub fn session_layer(site: &Site) -> SessionManagerLayer<HubSessionStore> {
 /// The session could not be stored.
 pub async fn start_session(
     session: &Session,
-    person: hub::Session,
+    person: hub::NewSession,
     device: SignInDevice,
     now: Timestamp,
 ) -> std::result::Result<(), String> {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::DemoArgs;
+use crate::DemoOptions;
 use crate::paths::Paths;
 use crate::{program, setup, site, step};
 
@@ -13,7 +13,7 @@ use crate::{program, setup, site, step};
 pub type Renderers = Vec<(&'static str, PathBuf)>;
 
 /// Builds the console and the programs, then starts the server.
-pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
+pub fn run(paths: &Paths, args: &DemoOptions) -> Result<()> {
     site::build(paths)?;
     build_server(paths, args.release)?;
     let renderers = setup::renderer::find_or_build_all(paths);
@@ -31,7 +31,7 @@ pub fn build_server(paths: &Paths, release: bool) -> Result<()> {
 }
 
 /// The command that starts the demo server, with the programs that render charts and kustomizations.
-pub fn server_command(paths: &Paths, args: &DemoArgs, renderers: &Renderers) -> Command {
+pub fn server_command(paths: &Paths, args: &DemoOptions, renderers: &Renderers) -> Command {
     let mut server = paths.command(paths.binary("flotilla-server", args.release));
     let data = args.data.clone().map_or_else(|| paths.root.join(".flotilla"), resolve_from_cwd);
     server

@@ -47,9 +47,9 @@ enum Command {
         kube: bool,
     },
     /// Build everything and start the demo: a server with simulated clusters
-    Demo(DemoArgs),
+    Demo(DemoOptions),
     /// Like demo, with rebuild and restart when a source file changes
-    Watch(DemoArgs),
+    Watch(DemoOptions),
     /// Build only the console's files into target/site
     Site,
     /// Format, dependencies, lints, WASM check, tests on SQLite, PostgreSQL and real control planes, guard rails in WASM, browser scenarios
@@ -84,7 +84,7 @@ enum Command {
 
 /// Port, data folder and build profile of the demo.
 #[derive(Args, Clone)]
-pub struct DemoArgs {
+pub struct DemoOptions {
     /// Port on 127.0.0.1
     #[arg(long, default_value_t = 8080)]
     port: u16,

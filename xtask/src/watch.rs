@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 
-use crate::DemoArgs;
+use crate::DemoOptions;
 use crate::demo::Renderers;
 use crate::paths::Paths;
 use crate::stamp::list_files;
@@ -24,7 +24,7 @@ const SOURCES: [&str; 9] =
 type SourceSnapshot = Vec<(PathBuf, Option<SystemTime>, u64)>;
 
 /// Runs until it is interrupted.
-pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
+pub fn run(paths: &Paths, args: &DemoOptions) -> Result<()> {
     let renderers = setup::renderer::find_or_build_all(paths);
     let mut last = snapshot_sources(paths)?;
     let mut server = restart(paths, args, &renderers, None);
@@ -41,7 +41,7 @@ pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
     }
 }
 
-fn restart(paths: &Paths, args: &DemoArgs, renderers: &Renderers, old: Option<Child>) -> Option<Child> {
+fn restart(paths: &Paths, args: &DemoOptions, renderers: &Renderers, old: Option<Child>) -> Option<Child> {
     match site::build(paths).and_then(|()| demo::build_server(paths, args.release)) {
         Ok(()) => {
             if let Some(mut old) = old {

@@ -20,7 +20,7 @@ pub fn show_access(view: ClusterView) -> AnyView {
     view! {
         <div class="split">
             <div class="stack">
-                <Credentials name=cluster.name kind=cluster.kind agent=agent at=at is_detailed=true />
+                <AgentCredentials name=cluster.name kind=cluster.kind agent=agent at=at is_detailed=true />
                 <PermissionSection permissions=permissions />
             </div>
             {stages.map(|stages| view! {
@@ -55,7 +55,7 @@ pub fn JoinStages(stages: Vec<OnboardingStage>, at: Timestamp) -> impl IntoView 
 
 /// The certificate of the agent, and how it is replaced or revoked.
 #[component]
-pub fn Credentials(
+pub fn AgentCredentials(
     /// The name of the cluster.
     name: String,
     /// How it is served.
@@ -244,7 +244,7 @@ mod tests {
         let agent = ClusterAgent { version: "1.0.0".to_owned(), stages: Vec::new(), certificate };
         let agent = (kind == ClusterKind::Agent).then_some(agent);
         render_html(move || {
-            view! { <Credentials name="eu-1".to_owned() kind=kind agent=agent at=AT is_detailed=true /> }
+            view! { <AgentCredentials name="eu-1".to_owned() kind=kind agent=agent at=AT is_detailed=true /> }
         })
     }
 

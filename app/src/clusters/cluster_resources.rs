@@ -77,7 +77,7 @@ pub fn Nodes(pools: Vec<NodePool>) -> impl IntoView {
 
 /// The version of the API, its kinds, and the classes that manifests can name.
 #[component]
-pub fn ClusterClasses(
+pub fn ServedClasses(
     /// The facts of the cluster.
     facts: ClusterFacts,
     /// Number of kinds that its API serves.

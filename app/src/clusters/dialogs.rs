@@ -73,7 +73,7 @@ pub async fn cluster_question_read(name: String, question: ClusterQuestion) -> A
         "taint" => {
             let ClusterQuestion { set, effect, remove, .. } = question;
             let patch =
-                scheduling::taint_patch(&name, &scheduling::TaintChange { set, effect, remove }).await?;
+                scheduling::taint_patch(&name, &scheduling::TaintForm { set, effect, remove }).await?;
             hub.preview_cluster_edit(&name, patch).await
         }
         _ => hub

@@ -14,7 +14,9 @@ use super::conditions::FailedConditions;
 use super::demo::FaultResult;
 use super::dialogs::ClusterDialogs;
 use super::head::ClusterHead;
-use super::tabs::{ClusterTabs, ConfigTab, EventsTab, show_overview, show_resources, show_workloads};
+use super::tabs::{
+    ClusterConfigTab, ClusterEventsTab, ClusterTabs, show_overview, show_resources, show_workloads,
+};
 use crate::address::defer_change;
 use crate::components::{Age, render_resource, render_resource_again};
 use crate::live::{self, Topic};
@@ -70,9 +72,9 @@ pub fn ClusterPage() -> impl IntoView {
                 }
                 ClusterTab::Workloads => render_resource_again(data, show_workloads).into_any(),
                 ClusterTab::Resources => render_resource_again(data, show_resources).into_any(),
-                ClusterTab::Config => view! { <ConfigTab name=name data=data actions=actions /> }.into_any(),
+                ClusterTab::Config => view! { <ClusterConfigTab name=name data=data actions=actions /> }.into_any(),
                 ClusterTab::Access => render_resource_again(data, show_access).into_any(),
-                ClusterTab::Events => view! { <EventsTab name=name version=version /> }.into_any(),
+                ClusterTab::Events => view! { <ClusterEventsTab name=name version=version /> }.into_any(),
             }}
         </div>
     }

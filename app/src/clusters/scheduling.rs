@@ -23,10 +23,10 @@ pub async fn cluster_cordon(name: String, base_revision: i64, schedulable: bool)
     Ok(())
 }
 
-/// A change of one taint, as forms and addresses carry it.
+/// A form that changes one taint, as addresses carry it too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct TaintChange {
+pub struct TaintForm {
     /// The taint to set: `key` or `key=value`.
     pub set: String,
     /// The effect of the taint to set.
@@ -41,14 +41,14 @@ pub struct TaintChange {
 pub async fn cluster_taint(
     name: String,
     base_revision: i64,
-    change: TaintChange,
+    change: TaintForm,
     #[server(default)] confirmed: bool,
 ) -> AppResult<()> {
     use super::change::PlacementChange;
     use crate::{host, paths};
     host::actor()?;
     let patch = taint_patch(&name, &change).await?;
-    let TaintChange { set, effect, remove } = change;
+    let TaintForm { set, effect, remove } = change;
     let question =
         paths::cluster_dialog(&name, "taint", &[("set", &set), ("effect", &effect), ("remove", &remove)]);
     PlacementChange { cluster: name, base_revision, patch, confirmed, question }.save_or_confirm().await
@@ -57,7 +57,7 @@ pub async fn cluster_taint(
 /// The change of a form, from the current taints of the cluster. It is saved only at the revision of the form, so a taint that
 /// another user sets meanwhile is not lost.
 #[cfg(feature = "ssr")]
-pub async fn taint_patch(cluster: &str, change: &TaintChange) -> AppResult<domain::request::ClusterPatch> {
+pub async fn taint_patch(cluster: &str, change: &TaintForm) -> AppResult<domain::request::ClusterPatch> {
     use crate::{errors::AppError, host};
     let current = host::into_app_result(host::hub_for_reader()?.get_cluster(cluster).await)?.cluster.taints;
     let taints = change_taints(current, change)
@@ -67,7 +67,7 @@ pub async fn taint_patch(cluster: &str, change: &TaintChange) -> AppResult<domai
 
 /// The taints after a change. A taint with the same key and effect is replaced.
 #[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads the form"))]
-fn change_taints(mut taints: Vec<Taint>, change: &TaintChange) -> Result<Vec<Taint>, Finding> {
+fn change_taints(mut taints: Vec<Taint>, change: &TaintForm) -> Result<Vec<Taint>, Finding> {
     if !change.remove.is_empty() {
         taints.retain(|taint| taint.to_string() != change.remove);
         return Ok(taints);
@@ -230,7 +230,7 @@ mod tests {
         let change = |taints, set: &str, effect: &str, remove: &str| {
             change_taints(
                 taints,
-                &TaintChange { set: set.into(), effect: effect.into(), remove: remove.into() },
+                &TaintForm { set: set.into(), effect: effect.into(), remove: remove.into() },
             )
         };
         let text = |taints: &[Taint]| taints.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

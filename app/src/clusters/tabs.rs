@@ -5,10 +5,10 @@ use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 
 use super::actions::ClusterActions;
-use super::agent_access::{Credentials, JoinStages};
+use super::agent_access::{AgentCredentials, JoinStages};
 use super::annotations::AnnotationEditor;
 use super::capacity::{Capacity, CapacityDetails};
-use super::cluster_resources::{ClusterClasses, NamespaceLimits, Nodes};
+use super::cluster_resources::{NamespaceLimits, Nodes, ServedClasses};
 use super::cluster_view::ClusterView;
 use super::conditions::Conditions;
 use super::confirmed_facts::{FactsToConfirm, PendingFacts};
@@ -99,7 +99,7 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
             <aside class="stack" aria-label="Capacity, onboarding and credentials">
                 <Capacity name=name.clone() facts=cluster.facts quotas=quotas />
                 {stages.map(|stages| view! { <JoinStages stages=stages at=at /> })}
-                <Credentials name=name kind=cluster.kind agent=agent at=at />
+                <AgentCredentials name=name kind=cluster.kind agent=agent at=at />
             </aside>
         </div>
     }
@@ -170,7 +170,7 @@ pub fn show_resources(view: ClusterView) -> AnyView {
             <div class="stack">
                 <Nodes pools=pools />
                 <NamespaceLimits namespaces=namespaces />
-                <ClusterClasses facts=cluster.facts.clone() kinds=kinds zones=cluster.confirmed_facts.zones />
+                <ServedClasses facts=cluster.facts.clone() kinds=kinds zones=cluster.confirmed_facts.zones />
             </div>
             <aside class="stack" aria-label="Capacity">
                 <CapacityDetails facts=cluster.facts quotas=quotas />
@@ -182,7 +182,7 @@ pub fn show_resources(view: ClusterView) -> AnyView {
 
 /// The tab with what templates read: annotations and values.
 #[component]
-pub fn ConfigTab(
+pub fn ClusterConfigTab(
     name: Memo<String>,
     data: PageResource<ClusterView>,
     actions: ClusterActions,
@@ -202,7 +202,7 @@ pub fn ConfigTab(
 
 /// The tab with the events of the cluster and of the releases on it.
 #[component]
-pub fn EventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
+pub fn ClusterEventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
     let data = create_resource(
         move || (name.get(), version.get()),
         |(name, _)| events_read(String::new(), name, None),

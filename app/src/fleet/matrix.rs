@@ -16,7 +16,7 @@ use crate::search::{PaletteRequest, use_palette};
 mod caption;
 mod state;
 
-use caption::{MatrixCell, MatrixData, show_caption};
+use caption::{MatrixData, ReleaseCell, show_caption};
 pub use state::MatrixState;
 
 /// The matrix; on a phone one strip per workload.
@@ -186,7 +186,7 @@ fn matrix_head(columns: &[FleetColumn]) -> impl IntoView + use<> {
 
 fn matrix_row(row: &FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> {
     let cells = row.cells.iter().zip(columns).map(|(cell, column)| match cell {
-        Some(cell) => matrix_cell(MatrixCell { workload: &row.name, column, cell }).into_any(),
+        Some(cell) => matrix_cell(ReleaseCell { workload: &row.name, column, cell }).into_any(),
         None => view! { <td class="matrix-none"></td> }.into_any(),
     });
     let cells = cells.collect_view();
@@ -200,7 +200,7 @@ fn matrix_row(row: &FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> 
     }
 }
 
-fn matrix_cell(one: MatrixCell<'_>) -> impl IntoView + use<> {
+fn matrix_cell(one: ReleaseCell<'_>) -> impl IntoView + use<> {
     let (look, _) = cell_status(one.cell.state, one.cell.last_known);
     view! {
         <td data-release=one.cell.release.to_string()>

@@ -2,11 +2,11 @@
 
 use domain::Timestamp;
 use domain::page::Page;
-use domain::release::{ReleaseGoal, ReleaseView};
+use domain::release::{ReleaseDetails, ReleaseGoal, ReleaseView};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::release::{ReleaseDetail, ReleaseDetails};
+use super::release::ReleaseDetail;
 use crate::address::use_tab_query;
 use crate::components::{
     Empty, Pager, StateLabel, StatusStyle, health_label, icon, render_resource_part, sync_label, unbroken,
@@ -62,7 +62,7 @@ pub async fn releases_read(
 #[cfg(feature = "ssr")]
 async fn load_open_release(hub: &hub::Hub, name: &str, cluster: &str) -> AppResult<Option<ReleaseDetails>> {
     match hub.get_release_details(name, cluster).await {
-        Ok(details) => Ok(Some(details.into())),
+        Ok(details) => Ok(Some(details)),
         Err(hub::Error::NotFound { .. }) => Ok(None),
         Err(error) => crate::host::into_app_result(Err(error)),
     }

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-use super::head::{WorkloadHead, workload_head_read};
+use super::head::{WorkloadPageHead, workload_head_read};
 use super::rollout::panel::RolloutControl;
 use crate::components::dialog::{confirmed_deletion, dialog_buttons};
 use crate::components::error::action_error;
@@ -132,7 +132,7 @@ pub fn WorkloadDialogs(name: Memo<String>) -> impl IntoView {
     }
 }
 
-fn show_dialog(dialog: WorkloadDialog, head: WorkloadHead) -> AnyView {
+fn show_dialog(dialog: WorkloadDialog, head: WorkloadPageHead) -> AnyView {
     match dialog {
         WorkloadDialog::Sync(cluster) => view! { <SyncDialog head=head cluster=cluster /> }.into_any(),
         WorkloadDialog::Unpublish => view! { <UnpublishDialog head=head /> }.into_any(),
@@ -143,7 +143,7 @@ fn show_dialog(dialog: WorkloadDialog, head: WorkloadHead) -> AnyView {
 }
 
 /// States in one sentence what is removed and what remains.
-fn describe_removal(head: &WorkloadHead) -> String {
+fn describe_removal(head: &WorkloadPageHead) -> String {
     let there = head.counts.targeted().saturating_sub(head.unreachable);
     let later = match head.unreachable {
         0 => String::new(),
@@ -191,7 +191,7 @@ fn force_option(unreachable: u32) -> impl IntoView {
 }
 
 #[component]
-fn SyncDialog(head: WorkloadHead, cluster: String) -> impl IntoView {
+fn SyncDialog(head: WorkloadPageHead, cluster: String) -> impl IntoView {
     let action = ServerAction::<WorkloadSync>::new();
     let name = head.name.clone();
     let (back, on, agents) = if cluster.is_empty() {
@@ -220,7 +220,7 @@ fn SyncDialog(head: WorkloadHead, cluster: String) -> impl IntoView {
 
 /// Asks before a rollout ends: the clusters that it has not reached keep what they have.
 #[component]
-fn AbortDialog(head: WorkloadHead) -> AnyView {
+fn AbortDialog(head: WorkloadPageHead) -> AnyView {
     let action = ServerAction::<RolloutControl>::new();
     let abort = RolloutAction::Abort;
     let Some(rollout) = head.rollout.filter(|rollout| rollout.check_action(abort).is_ok()) else {
@@ -253,7 +253,7 @@ fn AbortDialog(head: WorkloadHead) -> AnyView {
 }
 
 #[component]
-fn UnpublishDialog(head: WorkloadHead) -> impl IntoView {
+fn UnpublishDialog(head: WorkloadPageHead) -> impl IntoView {
     let action = ServerAction::<WorkloadUnpublish>::new();
     let name = head.name.clone();
     let back = paths::workload(&name);
@@ -279,7 +279,7 @@ fn UnpublishDialog(head: WorkloadHead) -> impl IntoView {
 }
 
 #[component]
-fn DeleteDialog(head: WorkloadHead) -> impl IntoView {
+fn DeleteDialog(head: WorkloadPageHead) -> impl IntoView {
     let action = ServerAction::<WorkloadDelete>::new();
     let name = head.name.clone();
     let back = paths::workload(&name);
@@ -313,7 +313,7 @@ fn DeleteDialog(head: WorkloadHead) -> impl IntoView {
 
 /// Asks before the draft is replaced by a revision: changes of it that are not published would be lost.
 #[component]
-fn CopyDialog(head: WorkloadHead, revision: u32) -> impl IntoView {
+fn CopyDialog(head: WorkloadPageHead, revision: u32) -> impl IntoView {
     let action = ServerAction::<WorkloadRestore>::new();
     let name = head.name.clone();
     let back = paths::workload_tab(&name, WorkloadTab::History);

@@ -26,9 +26,9 @@ use crate::permission::PermittedLink;
 use crate::resource::PageResource;
 use crate::search::WorkloadSwitch;
 
-/// What the head shows.
+/// What the head of a workload's page shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorkloadHead {
+pub struct WorkloadPageHead {
     /// The workload.
     pub id: WorkloadId,
     /// Its name.
@@ -146,7 +146,7 @@ impl UnavailableActions {
 }
 
 #[cfg(feature = "ssr")]
-impl WorkloadHead {
+impl WorkloadPageHead {
     fn from_details(details: hub::WorkloadDetails, actor: &hub::Actor, read_at: Timestamp) -> Self {
         let hub::WorkloadDetails { view, pending_removals, unreachable, healthy_revision, latest_heal } =
             details;
@@ -181,17 +181,17 @@ impl WorkloadHead {
 
 /// Reads the head of a workload's page.
 #[server(prefix = "/api/fn", endpoint = "workload_head_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn workload_head_read(name: String) -> AppResult<WorkloadHead> {
+pub async fn workload_head_read(name: String) -> AppResult<WorkloadPageHead> {
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
     let details = host::into_app_result(hub.get_workload_details(&name).await)?;
-    Ok(WorkloadHead::from_details(details, &actor, hub.clock().now()))
+    Ok(WorkloadPageHead::from_details(details, &actor, hub.clock().now()))
 }
 
 /// Name, revision, author and time, then the actions. An unavailable action shows its reason. The menu is rendered once, so that an
 /// update of the page does not close it.
 #[component]
-pub fn WorkloadHeader(data: PageResource<WorkloadHead>) -> impl IntoView {
+pub fn WorkloadHeader(data: PageResource<WorkloadPageHead>) -> impl IntoView {
     let query = use_query_map();
     let tab = Signal::derive(move || query.read().get("tab").unwrap_or_default());
     view! {
@@ -216,8 +216,8 @@ fn show_name(name: String, tab: Signal<String>) -> AnyView {
     .into_any()
 }
 
-fn show_revision(head: WorkloadHead) -> AnyView {
-    let WorkloadHead { name, published, is_addon, read_at, .. } = head;
+fn show_revision(head: WorkloadPageHead) -> AnyView {
+    let WorkloadPageHead { name, published, is_addon, read_at, .. } = head;
     let published = published.map(|revision| {
         let PublishedRevision { number, author, message, created_at } = revision;
         let message = if message.is_empty() { String::new() } else { format!(", “{message}”") };
@@ -239,7 +239,7 @@ fn show_revision(head: WorkloadHead) -> AnyView {
     .into_any()
 }
 
-fn show_actions(data: PageResource<WorkloadHead>) -> AnyView {
+fn show_actions(data: PageResource<WorkloadPageHead>) -> AnyView {
     view! {
         <div class="head-actions">
             <button class="btn btn-icon" type="button" popovertarget="workload-menu" aria-label="More actions">
@@ -263,7 +263,7 @@ fn show_menu(name: &str, actions: UnavailableActions) -> AnyView {
     .into_any()
 }
 
-fn show_buttons(head: &WorkloadHead) -> AnyView {
+fn show_buttons(head: &WorkloadPageHead) -> AnyView {
     let can_edit = head.actions.edit.is_none();
     view! {
         {roll_back_button(head)}
@@ -275,7 +275,7 @@ fn show_buttons(head: &WorkloadHead) -> AnyView {
 
 /// The link to the review; disabled with the reason if the draft cannot be published. It is the main action only if the draft has
 /// something to publish.
-fn review_button(head: &WorkloadHead) -> AnyView {
+fn review_button(head: &WorkloadPageHead) -> AnyView {
     if let Some(why) = &head.actions.publish {
         return view! { <DisabledButton verb="Publish".to_owned() why=why.to_string() id="why-publish" /> }
             .into_any();
@@ -293,7 +293,7 @@ fn review_button(head: &WorkloadHead) -> AnyView {
 }
 
 /// The link to the rollback, while releases of the published revision fail and an earlier one was healthy everywhere.
-fn roll_back_button(head: &WorkloadHead) -> Option<AnyView> {
+fn roll_back_button(head: &WorkloadPageHead) -> Option<AnyView> {
     let is_failing = head.phase == WorkloadPhase::PartiallyPublished;
     let number = head.healthy_revision.filter(|_| is_failing && head.intent == Intent::Published)?;
     let link = view! {
@@ -330,7 +330,7 @@ fn menu_link(
 
 /// Phase, namespace, source, placement, and how the draft differs.
 #[component]
-pub fn WorkloadFacts(head: WorkloadHead) -> impl IntoView {
+pub fn WorkloadFacts(head: WorkloadPageHead) -> impl IntoView {
     let state = match (head.intent, head.is_draft_changed) {
         (Intent::Draft, _) => "not published yet",
         (_, true) => "differs from what is published",

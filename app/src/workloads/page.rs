@@ -8,7 +8,7 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 
 use super::clusters_tab::ClustersTab;
 use super::dialogs::WorkloadDialogs;
-use super::head::{ReportedHeal, WorkloadFacts, WorkloadHead, WorkloadHeader, workload_head_read};
+use super::head::{ReportedHeal, WorkloadFacts, WorkloadHeader, WorkloadPageHead, workload_head_read};
 use super::history_tab::{EventsTab, HistoryTab};
 use super::placement::pending_removals::PendingRemovals;
 use super::rollout::panel::RolloutPanel;
@@ -54,7 +54,7 @@ pub fn WorkloadPage(
     .into_any()
 }
 
-fn show_workload(head: WorkloadHead, tab: Memo<WorkloadTab>, group: Memo<String>) -> AnyView {
+fn show_workload(head: WorkloadPageHead, tab: Memo<WorkloadTab>, group: Memo<String>) -> AnyView {
     let counts = head.counts.clone();
     let name = head.name.clone();
     let at = head.read_at;

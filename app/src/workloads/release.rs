@@ -1,40 +1,19 @@
 //! The details of a release: stages, causes, remedies, drifted fields and objects.
 
 use domain::Timestamp;
-use domain::release::ReleaseView;
+use domain::release::ReleaseDetails;
 use domain::report::ResourceStatus;
 use leptos::prelude::*;
-use serde::{Deserialize, Serialize};
 
 mod causes;
 mod drift;
 mod remedy;
 
 use causes::{ReleaseCauses, is_unhealthy};
-pub use drift::DesiredValues;
 use drift::DriftedFields;
 use remedy::ReleaseRemedy;
 
 use crate::components::{Timeline, health_label};
-
-/// A release with what its details show.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReleaseDetails {
-    /// The release with its resources.
-    pub view: ReleaseView,
-    /// The newest revision before the published one that was healthy on every cluster.
-    pub healthy_revision: Option<u32>,
-    /// The values that the desired revision has for the drifted fields.
-    pub desired_values: DesiredValues,
-}
-
-#[cfg(feature = "ssr")]
-impl From<hub::ReleaseDetails> for ReleaseDetails {
-    fn from(details: hub::ReleaseDetails) -> Self {
-        let hub::ReleaseDetails { view, healthy_revision, desired_values } = details;
-        Self { view, healthy_revision, desired_values: desired_values.into() }
-    }
-}
 
 /// The details below an open row.
 #[component]

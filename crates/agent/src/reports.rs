@@ -28,7 +28,7 @@ struct BatchContent {
 }
 
 /// The position of the next batch.
-struct Session {
+struct AgentSession {
     incarnation: i64,
     seq: i64,
 }
@@ -77,9 +77,9 @@ async fn send_reports<L: Link>(agent: &AgentContext<L>, schema_requested: &Notif
     }
 }
 
-async fn start_session<L: Link>(agent: &AgentContext<L>) -> Session {
+async fn start_session<L: Link>(agent: &AgentContext<L>) -> AgentSession {
     let incarnation = connect::start_session(&agent.link, &agent.options).await;
-    Session { incarnation, seq: 0 }
+    AgentSession { incarnation, seq: 0 }
 }
 
 /// Uploads the newest schema whenever the hub requests one.
@@ -156,13 +156,13 @@ async fn read_changed_facts<L: Link>(
 /// Sends content until the hub acknowledges it; in a new session if the hub does not know this one.
 async fn send_batch<L: Link>(
     agent: &AgentContext<L>,
-    session: &mut Session,
+    session: &mut AgentSession,
     content: BatchContent,
 ) -> ReportAck {
     let mut backoff = Backoff::new(&agent.options);
     session.seq += 1;
     let BatchContent { facts, schema, leftovers, releases } = content;
-    let Session { incarnation, seq } = *session;
+    let AgentSession { incarnation, seq } = *session;
     let mut batch = ReportBatch { incarnation, seq, facts, schema, leftovers, releases };
     loop {
         match agent.link.send_reports(batch.clone()).await {

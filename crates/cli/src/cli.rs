@@ -82,7 +82,7 @@ pub enum Command {
     Override(overrides::OverrideCommand),
     /// Your API tokens
     #[command(subcommand)]
-    Token(token::TokenCommand),
+    Token(token::ApiTokenCommand),
     /// What you may do
     #[command(subcommand)]
     Auth(auth::AuthCommand),

@@ -25,7 +25,7 @@ mod server_time;
 
 pub(crate) use self::percent_encoding::encode_query;
 pub(crate) use error_response::from_client_error;
-pub use reachability::Outage;
+pub use reachability::DetectedOutage;
 pub(crate) use reachability::Reachability;
 pub(crate) use served_kind::ServedKind;
 

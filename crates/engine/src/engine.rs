@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{ApiClient, Outage};
+use crate::api::{ApiClient, DetectedOutage};
 use crate::applied_release::{self, AppliedReleaseSummary, AppliedReleases};
 use crate::discovery::Discovery;
 use crate::error::Error;
@@ -159,7 +159,7 @@ impl Engine {
     }
 
     /// The current outage of the API server, and every change of it.
-    pub fn subscribe_outages(&self) -> watch::Receiver<Option<Outage>> {
+    pub fn subscribe_outages(&self) -> watch::Receiver<Option<DetectedOutage>> {
         self.cx.api.reachability().subscribe()
     }
 

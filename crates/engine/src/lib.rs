@@ -26,7 +26,7 @@ mod release;
 mod report_queue;
 mod schema;
 
-pub use api::Outage;
+pub use api::DetectedOutage;
 pub use applied_release::AppliedReleaseSummary;
 pub use desired_object::{HASH_ANNOTATION, IGNORE_HEALTH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
 pub use domain::managed_fields::FIELD_MANAGER;

@@ -7,7 +7,7 @@ use domain::authorization::RoleRequired;
 use domain::workload::UNREADABLE_WORKLOAD_HINT;
 use domain::{Finding, null_character};
 use source::memory_budget::{self, MemoryExhausted};
-use store::Outage;
+use store::DatabaseOutage;
 
 use crate::supervise::Panicked;
 
@@ -96,7 +96,7 @@ pub enum Error {
     },
     /// The database executes nothing now; nothing was stored.
     #[error("{}", describe_outage(*.0))]
-    DatabaseUnavailable(Outage, #[source] store::Error),
+    DatabaseUnavailable(DatabaseOutage, #[source] store::Error),
     /// The connection to the database was lost during the commit: it is not known whether the change was stored.
     #[error(
         "The connection to the database was lost while the change was stored, so it is not known whether it was. Repeat the request with the same Idempotency-Key: the change is made once. Without a key, look first whether it was made."
@@ -218,16 +218,20 @@ fn format_wait(seconds: u32) -> String {
 }
 
 /// What does not work, what still does, and what to do.
-fn describe_outage(outage: Outage) -> &'static str {
+fn describe_outage(outage: DatabaseOutage) -> &'static str {
     match outage {
-        Outage::Unreachable => "The database can't be reached; nothing was stored. Try again in a moment.",
-        Outage::ReadOnly => {
+        DatabaseOutage::Unreachable => {
+            "The database can't be reached; nothing was stored. Try again in a moment."
+        }
+        DatabaseOutage::ReadOnly => {
             "The database is read-only now; nothing was stored. Reading still works. Try again after its failover or maintenance."
         }
-        Outage::DiskFull => {
+        DatabaseOutage::DiskFull => {
             "The disk of the database is full; nothing was stored. Reading still works. Free space on it, then try again."
         }
-        Outage::TimedOut => "The database did not answer in time; nothing was stored. Try again in a moment.",
+        DatabaseOutage::TimedOut => {
+            "The database did not answer in time; nothing was stored. Try again in a moment."
+        }
     }
 }
 

@@ -29,7 +29,7 @@ mod pin;
 mod poll;
 mod status;
 
-use fetch::SharedFetch;
+use fetch::SharedGitFetch;
 pub(crate) use fetch::mismatch;
 pub(crate) use pin::{adopt_pin, keep_pin};
 pub(crate) use poll::RefChecks;
@@ -39,7 +39,7 @@ const RESOLVE_WAIT: Duration = Duration::from_secs(20);
 
 /// A commit at a path of a repository, fetched in the turn of a user: nobody waits in the turns of another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct FetchKey {
+struct GitFetchKey {
     url: String,
     commit: String,
     path: String,
@@ -53,7 +53,7 @@ pub(crate) struct GitReader {
     client: OnceLock<GitClient>,
     /// The program that renders kustomizations, once it was found.
     kustomize: OnceLock<Kustomize>,
-    fetches: Mutex<HashMap<FetchKey, SharedFetch>>,
+    fetches: Mutex<HashMap<GitFetchKey, SharedGitFetch>>,
     /// Pause between two checks of a ref, in milliseconds, if it is not the usual one.
     check_millis: OnceLock<i64>,
     /// Held while a ref is checked.

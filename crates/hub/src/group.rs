@@ -71,7 +71,8 @@ impl Hub {
         actor.authorize(UserAction::ChangeGroups)?;
         let tx = self.begin_group_creation(actor, &group).await?;
         let group = ClusterGroup { features: Vec::new(), ..group };
-        self.store_group(tx, actor, GroupChange { group, old: None, removal: Removal::AfterNotice }).await
+        self.store_group(tx, actor, GroupChange { group, old: None, removal: RemovalTiming::AfterNotice })
+            .await
     }
 
     /// A write in which nobody else changes groups.
@@ -136,7 +137,7 @@ impl Hub {
         let features = old.as_ref().map(|old| old.features.clone()).unwrap_or_default();
         let stored = old.as_ref().is_some_and(|old| old.exclusive);
         let group = ClusterGroup { features, exclusive: exclusive.unwrap_or(stored), ..group };
-        self.store_group(tx, actor, GroupChange { group, old, removal: Removal::AfterNotice }).await
+        self.store_group(tx, actor, GroupChange { group, old, removal: RemovalTiming::AfterNotice }).await
     }
 
     /// Changes the members of a group, if it still has the revision `expected`; every published workload is placed again.
@@ -201,7 +202,7 @@ impl Hub {
             // Another server on the same database changed it.
             Some(current) => return Err(Error::RevisionConflict { current }),
         }
-        if removal == Removal::Immediate {
+        if removal == RemovalTiming::Immediate {
             self.request_removals(tx, &group.name, &left).await?;
         }
         let now = self.clock().now();
@@ -283,7 +284,7 @@ fn selector_error(error: &InvalidSelector) -> Error {
 
 /// When a cluster that leaves a group loses its deployments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Removal {
+enum RemovalTiming {
     /// After the notice in which the removal can be cancelled (E-6).
     AfterNotice,
     /// At once.
@@ -295,7 +296,7 @@ struct GroupChange {
     group: ClusterGroup,
     /// The stored one; `None` for a new group.
     old: Option<ClusterGroup>,
-    removal: Removal,
+    removal: RemovalTiming,
 }
 
 /// The names in their order, each of them once.

@@ -12,7 +12,7 @@ use domain::{ClusterId, ProjectId, Timestamp, WorkloadId};
 use rand::Rng;
 use serde::Serialize;
 use store::idempotency::IdempotencyRecord;
-use store::{KeySource, Outage, Store, StoreStatistics, Tx};
+use store::{DatabaseOutage, KeySource, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
@@ -176,13 +176,13 @@ impl Hub {
     }
 
     /// Follows whether the database is in an outage; the value is that of now.
-    pub fn subscribe_outage(&self) -> watch::Receiver<Option<Outage>> {
+    pub fn subscribe_outage(&self) -> watch::Receiver<Option<DatabaseOutage>> {
         self.store().subscribe_outage()
     }
 
     /// How many statements failed with each outage since the start, by its label.
-    pub fn count_outage_failures(&self) -> [(&'static str, u64); Outage::ALL.len()] {
-        Outage::ALL.map(|outage| (outage.as_str(), self.store().count_outage_failures(outage)))
+    pub fn count_outage_failures(&self) -> [(&'static str, u64); DatabaseOutage::ALL.len()] {
+        DatabaseOutage::ALL.map(|outage| (outage.as_str(), self.store().count_outage_failures(outage)))
     }
 
     /// Keeps an SQLite database from growing beyond this number of pages, which has the effect of a full disk; `None` ends it.
@@ -197,7 +197,7 @@ impl Hub {
 
     /// Lets all transactions after the next `skipped` fail with this outage; `None` ends it. For tests, in debug builds only.
     #[cfg(debug_assertions)]
-    pub fn inject_outage(&self, fault: Option<(Outage, u64)>) {
+    pub fn inject_outage(&self, fault: Option<(DatabaseOutage, u64)>) {
         self.store().inject_outage(fault);
     }
 

@@ -71,13 +71,11 @@ pub use loops::{LOOPS, Loops, TableStatistics};
 pub use notification::{MessageRequest, MessageSender};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
-pub use plan::CreatedManifest;
-pub use release::{DesiredFieldValue, DesiredValues, ReleaseDetails};
 pub use requester::run_for_requester;
-pub use sign_in::{Session, SignInClient, SignInStatistics};
+pub use sign_in::{NewSession, SignInClient, SignInStatistics};
 pub use store::session::SessionDetails;
 pub use store::{
-    DataKeySummary, EncryptionMode, EncryptionProgress, EncryptionStatus, KeySource, Outage,
+    DataKeySummary, DatabaseOutage, EncryptionMode, EncryptionProgress, EncryptionStatus, KeySource,
     generate_wrapping_key,
 };
 pub use supervise::TaskStatus;

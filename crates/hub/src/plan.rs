@@ -25,7 +25,6 @@ mod inputs;
 mod review;
 mod targets;
 
-pub use created_manifests::CreatedManifest;
 pub(crate) use inputs::PlanInputs;
 pub(crate) use review::{check_findings, parse_forced_codes};
 use targets::{ReleasedBundles, load_released_bundles, plan_targets};

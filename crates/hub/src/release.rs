@@ -5,47 +5,13 @@ use domain::json_path::JsonPath;
 use domain::object::{ObjectRef, object_ref};
 use domain::page::{ListQuery, Page};
 use domain::plan::HIDDEN_VALUE;
-use domain::release::ReleaseView;
+use domain::release::{DesiredFieldValue, DesiredValues, ReleaseDetails, ReleaseView};
 use serde_json::Value;
 use store::Tx;
 
 use crate::cluster::load_cluster;
 use crate::operation::find_healthy_revision;
 use crate::{Error, Hub};
-
-/// A release for its details on the page of the workload.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReleaseDetails {
-    /// The release with its resources.
-    pub view: ReleaseView,
-    /// The newest revision before the published one that was healthy on every cluster.
-    pub healthy_revision: Option<u32>,
-    /// The values that the desired revision has for the drifted fields.
-    pub desired_values: DesiredValues,
-}
-
-/// The desired values of the drifted fields of a release.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub enum DesiredValues {
-    /// The applied revision is the desired one.
-    #[default]
-    AsApplied,
-    /// The values of the desired revision, which is not applied yet.
-    Other(Vec<DesiredFieldValue>),
-    /// Another revision is desired, and its objects can't be read at the moment.
-    Unreadable,
-}
-
-/// The value of a field in the desired revision.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DesiredFieldValue {
-    /// The object.
-    pub object: ObjectRef,
-    /// The path of the field.
-    pub path: String,
-    /// The value; `None` if the desired revision does not set the field.
-    pub value: Option<Value>,
-}
 
 impl Hub {
     /// One page of a workload's releases, worst first; without resources.

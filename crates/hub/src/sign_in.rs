@@ -18,9 +18,9 @@ pub use attempts::{SignInClient, SignInStatistics};
 pub(crate) use password::HashLimiter;
 pub(crate) use password_link::issue_password_link;
 
-/// A signed-in user.
+/// The session to start for a user who has signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct NewSession {
     /// The user.
     pub user: UserId,
     /// The user's name.

@@ -5,7 +5,7 @@ use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
 use domain::role::Role;
 use domain::user::{User, UserState};
-use store::user::{ListedUser, User as Account};
+use store::user::{ListedUser, UserRow};
 use store::{Tx, role_binding};
 
 use crate::{Actor, Error, Hub};
@@ -36,7 +36,7 @@ impl Hub {
     }
 
     /// The account with this name, locked until the transaction ends, with its role.
-    async fn lock_user(&self, tx: &mut Tx, name: &str) -> Result<(Account, Role), Error> {
+    async fn lock_user(&self, tx: &mut Tx, name: &str) -> Result<(UserRow, Role), Error> {
         let missing = || Error::not_found("user", name.chars().take(80).collect::<String>());
         let found = store::user::get_by_name(tx, name).await?.ok_or_else(missing)?;
         let account = store::user::lock(tx, found.id).await?.ok_or_else(missing)?;
@@ -46,7 +46,7 @@ impl Hub {
 }
 
 /// A user without a link.
-fn to_view(account: &Account, role: Option<Role>) -> User {
+fn to_view(account: &UserRow, role: Option<Role>) -> User {
     let state = match (account.disabled_at, account.password_hash.is_empty()) {
         (Some(_), _) => UserState::Disabled,
         (None, true) => UserState::Invited,

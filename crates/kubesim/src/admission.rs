@@ -6,7 +6,7 @@ use crate::cluster::SimState;
 use crate::faults::AdmissionDenial;
 use crate::kinds::ResourceKind;
 use crate::object::{self, is_deleting, map_at, str_at, value_at};
-use crate::quantity::Quantity;
+use crate::quantity::FormattedQuantity;
 use crate::status::{ApiResult, StatusError};
 use crate::store;
 
@@ -73,8 +73,8 @@ fn pod_request(pod: &Value, resource: &str) -> i64 {
     let containers = object::array_at(pod, "spec.containers").iter();
     containers
         .filter_map(|c| map_at(c, &format!("resources.{kind}"))?.get(resource)?.as_str())
-        .filter_map(Quantity::parse)
-        .map(Quantity::to_milli)
+        .filter_map(FormattedQuantity::parse)
+        .map(FormattedQuantity::to_milli)
         .sum()
 }
 
@@ -101,7 +101,7 @@ fn check_quota(sim: &SimState, kind: &ResourceKind, object: &Value) -> ApiResult
         for (resource, hard) in map_at(&quota.value, "spec.hard").into_iter().flatten() {
             let Some((requested, used)) = quota_usage(sim, kind, object, resource) else { continue };
             let hard = hard.as_str().unwrap_or("0");
-            let limit = Quantity::parse(hard).map_or(i64::MAX, Quantity::to_milli);
+            let limit = FormattedQuantity::parse(hard).map_or(i64::MAX, FormattedQuantity::to_milli);
             if requested == 0 && kind.is_kind("", "Pod") && resource.contains('.') {
                 let why = format!("failed quota: {}: must specify {resource}", object::name(&quota.value));
                 return Err(StatusError::forbidden(kind, object::name(object), &why));
@@ -121,7 +121,7 @@ fn check_quota(sim: &SimState, kind: &ResourceKind, object: &Value) -> ApiResult
 }
 
 fn format_milli(milli: i64) -> String {
-    Quantity::parse(&format!("{milli}m")).map(Quantity::to_canonical).unwrap_or_default()
+    FormattedQuantity::parse(&format!("{milli}m")).map(FormattedQuantity::to_canonical).unwrap_or_default()
 }
 
 /// The amount of a quota's resource that the object requests and the amount in use, in thousandths; `None` if the quota

@@ -168,14 +168,14 @@ impl SimCluster {
     /// `namespace` is "" for cluster-scoped kinds. Returns the changed object.
     ///
     /// # Errors
-    /// [`ApiError`](crate::ApiError) if there is no such kind or object, or the change is rejected.
+    /// [`SimError`](crate::SimError) if there is no such kind or object, or the change is rejected.
     pub fn edit(
         &self,
         (api_version, kind): (&str, &str),
         (namespace, name): (&str, &str),
         manager: &str,
         edit: impl Fn(&mut Value),
-    ) -> Result<Value, crate::ApiError> {
+    ) -> Result<Value, crate::SimError> {
         let target = self.resource_path(api_version, kind, namespace, name)?;
         let write = WriteOptions { manager, ..WriteOptions::default() };
         let done = verbs::update::edit_object(&self.sim, &target, &write, |object| {
@@ -188,12 +188,12 @@ impl SimCluster {
     /// Deletes an object with background propagation.
     ///
     /// # Errors
-    /// [`ApiError`](crate::ApiError) if there is no such kind or object.
+    /// [`SimError`](crate::SimError) if there is no such kind or object.
     pub fn delete(
         &self,
         (api_version, kind): (&str, &str),
         (namespace, name): (&str, &str),
-    ) -> Result<(), crate::ApiError> {
+    ) -> Result<(), crate::SimError> {
         let target = self.resource_path(api_version, kind, namespace, name)?;
         let options = json!({"propagationPolicy": "Background"});
         verbs::delete::delete_object(&self.sim, &target, &options, false)?;
@@ -203,8 +203,8 @@ impl SimCluster {
     /// Creates an object as `manager`.
     ///
     /// # Errors
-    /// [`ApiError`](crate::ApiError) if the kind is not served or the object is rejected.
-    pub fn create(&self, object: Value, manager: &str) -> Result<Value, crate::ApiError> {
+    /// [`SimError`](crate::SimError) if the kind is not served or the object is rejected.
+    pub fn create(&self, object: Value, manager: &str) -> Result<Value, crate::SimError> {
         let (version, kind) = (object::str_at(&object, "apiVersion"), object::str_at(&object, "kind"));
         let target = self.resource_path(version, kind, object::namespace(&object), "")?;
         let write = WriteOptions { manager, ..WriteOptions::default() };

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::quantity::Quantity;
+use crate::quantity::FormattedQuantity;
 use crate::schema::{Scalar, SchemaNode, TypeRef};
 use crate::status::{ApiResult, StatusCause, StatusError};
 
@@ -129,11 +129,11 @@ fn check_scalar(value: &mut Value, scalar: Scalar, path: &str, out: &mut DecodeI
             *value = whole.into();
         }
         (Scalar::Number, Value::Number(_)) | (Scalar::IntOrText, Value::Number(_) | Value::String(_)) => {}
-        (Scalar::Quantity, Value::String(text)) => match Quantity::parse(text) {
+        (Scalar::Quantity, Value::String(text)) => match FormattedQuantity::parse(text) {
             Some(quantity) => *value = quantity.to_canonical().into(),
             None => record_mismatch(value, "quantity", path, out),
         },
-        (Scalar::Quantity, Value::Number(number)) => match Quantity::parse(&number.to_string()) {
+        (Scalar::Quantity, Value::Number(number)) => match FormattedQuantity::parse(&number.to_string()) {
             Some(quantity) => *value = quantity.to_canonical().into(),
             None => record_mismatch(value, "quantity", path, out),
         },

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::object;
-use crate::selector::LabelSelector;
+use crate::selector::LabelRequirements;
 
 mod registry;
 
@@ -252,7 +252,7 @@ impl Faults {
     ) -> Option<AdmissionDenial> {
         let switches = self.lock();
         let rule = switches.admission_rules.iter().find(|rule| {
-            let labels = LabelSelector::parse(&rule.labels).unwrap_or_default();
+            let labels = LabelRequirements::parse(&rule.labels).unwrap_or_default();
             (rule.kind.is_empty() || rule.kind == kind)
                 && object::name(object).contains(&rule.name)
                 && labels.selects(object)

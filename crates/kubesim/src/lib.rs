@@ -60,7 +60,7 @@ pub use store::ObservedChange;
 
 /// The error of a direct call on a [`SimCluster`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApiError {
+pub struct SimError {
     /// HTTP status code of the equivalent API response.
     pub code: u16,
     /// `reason` of its `Status`.
@@ -69,16 +69,16 @@ pub struct ApiError {
     pub message: String,
 }
 
-impl std::fmt::Display for ApiError {
+impl std::fmt::Display for SimError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for ApiError {}
+impl std::error::Error for SimError {}
 
-impl From<status::StatusError> for ApiError {
-    fn from(refusal: status::StatusError) -> ApiError {
-        ApiError { code: refusal.code, reason: refusal.reason, message: refusal.message.clone() }
+impl From<status::StatusError> for SimError {
+    fn from(refusal: status::StatusError) -> SimError {
+        SimError { code: refusal.code, reason: refusal.reason, message: refusal.message.clone() }
     }
 }

@@ -1,8 +1,8 @@
 //! Kubernetes quantities: `500m`, `1Gi`, `2e3`. The server returns the canonical form of any accepted input.
 
-/// A parsed quantity in billionths.
+/// A parsed quantity in billionths, with the format that its canonical form retains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Quantity {
+pub(crate) struct FormattedQuantity {
     nano: i128,
     format: QuantityFormat,
 }
@@ -19,9 +19,9 @@ const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL: [(&str, i32); 9] =
     [("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
-impl Quantity {
+impl FormattedQuantity {
     /// Parses a quantity; `None` if it is invalid.
-    pub(crate) fn parse(text: &str) -> Option<Quantity> {
+    pub(crate) fn parse(text: &str) -> Option<FormattedQuantity> {
         let text = text.trim();
         let end = text
             .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+')
@@ -30,7 +30,10 @@ impl Quantity {
         let base = parse_decimal(number)?;
         if let Some(power) = BINARY.iter().position(|s| *s == suffix) {
             let factor = 1024_i128.checked_pow(u32::try_from(power).ok()? + 1)?;
-            return Some(Quantity { nano: base.checked_mul(factor)?, format: QuantityFormat::Binary });
+            return Some(FormattedQuantity {
+                nano: base.checked_mul(factor)?,
+                format: QuantityFormat::Binary,
+            });
         }
         let (exponent, format) = match DECIMAL.iter().find(|(s, _)| *s == suffix) {
             _ if suffix.is_empty() => (0, QuantityFormat::Decimal),
@@ -39,7 +42,7 @@ impl Quantity {
         };
         let factor = 10_i128.checked_pow(i32::unsigned_abs(exponent))?;
         let nano = if exponent < 0 { div_up(base, factor) } else { base.checked_mul(factor)? };
-        Some(Quantity { nano, format })
+        Some(FormattedQuantity { nano, format })
     }
 
     /// Thousandths, rounded up.
@@ -128,7 +131,7 @@ mod tests {
             ("250u", "250u"),
         ] {
             assert_eq!(
-                Quantity::parse(sent).map(Quantity::to_canonical).as_deref(),
+                FormattedQuantity::parse(sent).map(FormattedQuantity::to_canonical).as_deref(),
                 Some(canonical),
                 "{sent}"
             );
@@ -138,7 +141,7 @@ mod tests {
     #[test]
     fn an_invalid_quantity_is_rejected() {
         for sent in ["", "abc", "1Xi", "1.2.3", "--1"] {
-            assert_eq!(Quantity::parse(sent), None, "{sent}");
+            assert_eq!(FormattedQuantity::parse(sent), None, "{sent}");
         }
     }
 }

@@ -15,14 +15,14 @@ enum LabelRequirement {
 
 /// A label selector, from a query or from an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct LabelSelector(Vec<LabelRequirement>);
+pub(crate) struct LabelRequirements(Vec<LabelRequirement>);
 
-impl LabelSelector {
+impl LabelRequirements {
     /// Parses the query form: `a=b,c!=d,e in (f,g),h,!i`.
     ///
     /// # Errors
     /// 400 if it is invalid.
-    pub(crate) fn parse(text: &str) -> ApiResult<LabelSelector> {
+    pub(crate) fn parse(text: &str) -> ApiResult<LabelRequirements> {
         let mut needs = Vec::new();
         for part in split_outside_parentheses(text) {
             let part = part.trim();
@@ -30,11 +30,11 @@ impl LabelSelector {
                 needs.push(parse_requirement(part).ok_or_else(|| invalid_selector(text))?);
             }
         }
-        Ok(LabelSelector(needs))
+        Ok(LabelRequirements(needs))
     }
 
     /// Converts the object form (`matchLabels`, `matchExpressions`), or a plain map of labels.
-    pub(crate) fn from_value(selector: &Value) -> LabelSelector {
+    pub(crate) fn from_value(selector: &Value) -> LabelRequirements {
         let mut needs = Vec::new();
         let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
         let labels = if plain { selector.as_object() } else { object::map_at(selector, "matchLabels") };
@@ -52,7 +52,7 @@ impl LabelSelector {
                 _ => needs.push(LabelRequirement::Exists(key)),
             }
         }
-        LabelSelector(needs)
+        LabelRequirements(needs)
     }
 
     pub(crate) fn matches(&self, labels: &Map<String, Value>) -> bool {

@@ -126,7 +126,7 @@ fn check_workload(object: &Value, causes: &mut Vec<StatusCause>) {
         return;
     }
     let labels = map_at(object, "spec.template.metadata.labels").unwrap_or(&empty);
-    if !crate::selector::LabelSelector::from_value(selector).matches(labels) {
+    if !crate::selector::LabelRequirements::from_value(selector).matches(labels) {
         let shown = Value::Object(labels.clone());
         let detail = "`selector` does not match template `labels`";
         causes.push(StatusCause::invalid("spec.template.metadata.labels", &shown, detail));

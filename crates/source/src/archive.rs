@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 mod entries;
-mod ignore_rules;
+mod helm_ignore;
 mod metadata;
 mod pack;
 mod search;
@@ -15,7 +15,7 @@ mod subcharts;
 
 use entries::{Budget, EntryReader, Layout};
 
-pub use ignore_rules::{HELM_IGNORE, IgnoreRules};
+pub use helm_ignore::{HELM_IGNORE, HelmIgnoreRules};
 pub use metadata::ChartMetadata;
 use subcharts::PackedSubcharts;
 

@@ -68,7 +68,7 @@ pub struct GitClient {
 }
 
 /// A server that has responded, after its redirects.
-struct Session<'a> {
+struct GitSession<'a> {
     /// The URL of the repository that the commands are sent to.
     base: Url,
     policy: EgressPolicy,
@@ -220,7 +220,7 @@ impl GitClient {
         &self,
         repository: &Url,
         credentials: Option<&'a Credentials>,
-    ) -> Result<Session<'a>, GitError> {
+    ) -> Result<GitSession<'a>, GitError> {
         let mut url = repository.clone();
         url.set_path(&format!("{}/info/refs", repository.path()));
         url.set_query(Some("service=git-upload-pack"));
@@ -233,7 +233,7 @@ impl GitClient {
         let path =
             path.ok_or_else(|| GitError::invalid("The repository redirects to another kind of address."))?;
         base.set_path(&path);
-        Ok(Session {
+        Ok(GitSession {
             // The user trusts the origin of the repository; another one was chosen by it.
             policy: if base.origin() == repository.origin() { self.policy } else { response.policy },
             base,
@@ -244,7 +244,7 @@ impl GitClient {
 
     async fn command(
         &self,
-        session: &Session<'_>,
+        session: &GitSession<'_>,
         bytes: &[u8],
         max_bytes: usize,
     ) -> Result<Vec<u8>, GitError> {
@@ -255,7 +255,7 @@ impl GitClient {
     /// The response to a command that is answered with a pack, with the reservation of its memory.
     async fn fetch_pack(
         &self,
-        session: &Session<'_>,
+        session: &GitSession<'_>,
         bytes: &[u8],
     ) -> Result<(Vec<u8>, ClientReservation), GitError> {
         let request = self.command_request(session, bytes, MAX_PACK_BYTES);
@@ -269,7 +269,7 @@ impl GitClient {
 
     fn command_request<'a>(
         &self,
-        session: &'a Session<'_>,
+        session: &'a GitSession<'_>,
         bytes: &'a [u8],
         max_bytes: usize,
     ) -> FetchRequest<'a> {

@@ -22,7 +22,7 @@ mod failure;
 mod find;
 mod output;
 
-pub use failure::{FailureKind, RenderFailed, SchemaViolation};
+pub use failure::{FailureKind, RenderFailed, ValuesViolation};
 pub use find::{HelmUnavailable, MIN_VERSION};
 
 /// What a template contains that reads the number of Helm's revision.

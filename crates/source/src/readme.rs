@@ -14,7 +14,7 @@ pub fn render_html(markdown: &str) -> String {
     let end = markdown.floor_char_boundary(MAX_README_BYTES);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let events = Parser::new_ext(&markdown[..end], options);
-    let mut filter = EventFilter { has_link: Vec::new() };
+    let mut filter = MarkdownFilter { has_link: Vec::new() };
     let safe = events.filter_map(|event| filter.convert(event));
     let mut text = String::with_capacity(end + end / 4);
     html::push_html(&mut text, safe);
@@ -24,12 +24,13 @@ pub fn render_html(markdown: &str) -> String {
     text
 }
 
-struct EventFilter {
+/// Replaces what is not safe among the events of the Markdown parser.
+struct MarkdownFilter {
     /// Whether each open link is written.
     has_link: Vec<bool>,
 }
 
-impl EventFilter {
+impl MarkdownFilter {
     /// The event as it is written; `None` to leave it out. The text inside it follows as events of its own.
     fn convert<'a>(&mut self, event: Event<'a>) -> Option<Event<'a>> {
         match event {

@@ -27,6 +27,9 @@ pub use enter::run;
 pub use memory::max_processes;
 pub(crate) use process::{Conversation, RUN_TIMEOUT, RunEnd, run as run_process};
 
+/// An error of the process that enters the sandbox.
+type BoxError = Box<dyn std::error::Error>;
+
 /// The name of the command that enters the sandbox, as the first argument of the server.
 pub const COMMAND: &str = "sandbox-exec";
 
@@ -43,7 +46,7 @@ const NOT_CLOSED_HINT: &str = "Run the server on Linux 5.13 or newer with Landlo
 
 /// The layers of the sandbox that need the kernel. The server uses all of them; tests leave some out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layers {
+pub struct SandboxLayers {
     /// Files, and TCP since Linux 6.7.
     pub landlock: bool,
     /// A network without interfaces.
@@ -52,7 +55,7 @@ pub struct Layers {
     pub seccomp: bool,
 }
 
-impl Layers {
+impl SandboxLayers {
     /// Every layer.
     pub const ALL: Self = Self { landlock: true, namespaces: true, seccomp: true };
 }

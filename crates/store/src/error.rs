@@ -3,7 +3,7 @@
 
 use sqlx::error::ErrorKind;
 
-use crate::Outage;
+use crate::DatabaseOutage;
 
 /// Why a store operation failed. A lookup of a row that does not exist is not an error: it returns `None`.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub enum Error {
     InvalidQuery(String),
     /// The database executes nothing now. Nothing of the transaction was stored, and the whole of it can be retried.
     #[error("{0}")]
-    Unavailable(Outage, #[source] sqlx::Error),
+    Unavailable(DatabaseOutage, #[source] sqlx::Error),
     /// The connection was lost while the transaction was committed: it is not known whether it was stored.
     #[error("the connection to the database was lost during a commit, whose outcome is unknown")]
     CommitOutcomeUnknown(#[source] sqlx::Error),
@@ -146,7 +146,7 @@ impl From<sqlx::Error> for Error {
                     violation: error,
                 }
             }
-            _ => match Outage::from_driver(&error) {
+            _ => match DatabaseOutage::from_driver(&error) {
                 Some(outage) => Self::Unavailable(outage, error),
                 None => Self::Database(error),
             },

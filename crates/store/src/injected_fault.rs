@@ -2,15 +2,15 @@
 
 use parking_lot::Mutex;
 
-use crate::{Error, Outage};
+use crate::{DatabaseOutage, Error};
 
 /// The transactions that fail.
 #[derive(Debug, Default)]
-pub(crate) struct InjectedFault(Mutex<Option<(Outage, u64)>>);
+pub(crate) struct InjectedFault(Mutex<Option<(DatabaseOutage, u64)>>);
 
 impl InjectedFault {
     /// The transactions after the next `skipped` fail; `None` ends it.
-    pub fn set(&self, fault: Option<(Outage, u64)>) {
+    pub fn set(&self, fault: Option<(DatabaseOutage, u64)>) {
         *self.0.lock() = fault;
     }
 

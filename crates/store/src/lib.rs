@@ -75,7 +75,7 @@ pub use encryption::{EncryptionStatus, default_key_file};
 pub use error::Error;
 pub use listen::Wakeups;
 pub use open::Store;
-pub use outage::Outage;
+pub use outage::DatabaseOutage;
 pub use sealed::{
     BatchOutcome, DataKeySummary, EncryptionMode, EncryptionProgress, KeyError, KeySource,
     generate_wrapping_key,

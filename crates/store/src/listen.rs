@@ -31,13 +31,9 @@ pub(crate) async fn listen(url: &str) -> Result<Wakeups, Error> {
     Ok(Wakeups(unfold(start, |(listener, url, wait)| next_wakeup(listener, url, wait)).boxed()))
 }
 
-type ListenerState = (Option<PgListener>, String, Duration);
+type WakeupState = (Option<PgListener>, String, Duration);
 
-async fn next_wakeup(
-    listener: Option<PgListener>,
-    url: String,
-    wait: Duration,
-) -> Option<((), ListenerState)> {
+async fn next_wakeup(listener: Option<PgListener>, url: String, wait: Duration) -> Option<((), WakeupState)> {
     let Some(mut listener) = listener else {
         tokio::time::sleep(wait).await;
         return Some(match connect_listener(&url).await {

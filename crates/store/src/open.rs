@@ -20,7 +20,7 @@ use crate::outage_monitor::OutageMonitor;
 use crate::sealed::{KeySource, Keyring};
 use crate::statistics::{StatisticsCounters, StoreStatistics};
 use crate::tx::{DatabaseEngine, Tx, TxContext};
-use crate::{Error, Outage, sql::sql};
+use crate::{DatabaseOutage, Error, sql::sql};
 
 /// Reader connections to SQLite, in addition to its one writer.
 const SQLITE_READERS: u32 = 4;
@@ -135,12 +135,12 @@ impl Store {
     }
 
     /// Follows whether the database is in an outage; the value is that of now.
-    pub fn subscribe_outage(&self) -> watch::Receiver<Option<Outage>> {
+    pub fn subscribe_outage(&self) -> watch::Receiver<Option<DatabaseOutage>> {
         self.inner.outages.subscribe()
     }
 
     /// How many statements and commits failed with this outage since the store was opened.
-    pub fn count_outage_failures(&self, outage: Outage) -> u64 {
+    pub fn count_outage_failures(&self, outage: DatabaseOutage) -> u64 {
         self.inner.outages.count(outage)
     }
 
@@ -165,7 +165,7 @@ impl Store {
 
     /// Lets all transactions after the next `skipped` fail with this outage; `None` ends it. For tests.
     #[cfg(debug_assertions)]
-    pub fn inject_outage(&self, fault: Option<(Outage, u64)>) {
+    pub fn inject_outage(&self, fault: Option<(DatabaseOutage, u64)>) {
         self.inner.fault.set(fault);
     }
 

@@ -5,7 +5,7 @@ use crate::Error;
 
 /// Why the database executes no transaction now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outage {
+pub enum DatabaseOutage {
     /// There is no connection to it, or it was lost.
     Unreachable,
     /// It rejects writes: a standby after a failover, or a read-only file.
@@ -16,7 +16,7 @@ pub enum Outage {
     TimedOut,
 }
 
-impl Outage {
+impl DatabaseOutage {
     /// Every variant.
     pub const ALL: [Self; 4] = [Self::Unreachable, Self::ReadOnly, Self::DiskFull, Self::TimedOut];
 
@@ -82,7 +82,7 @@ fn sqlite_kind(code: &str) -> Option<u32> {
     (code.len() < 5).then(|| code.parse::<u32>().ok()).flatten().map(|code| code & 0xff)
 }
 
-impl std::fmt::Display for Outage {
+impl std::fmt::Display for DatabaseOutage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Unreachable => "the database can't be reached",
@@ -100,7 +100,7 @@ pub(crate) fn classify_commit_error(error: sqlx::Error) -> Error {
     let is_answered = match &error {
         sqlx::Error::Database(cause) => cause.code().is_some_and(|code| match sqlite_kind(&code) {
             Some(kind) => kind != 10,
-            None => code != "40003" && Outage::from_code(&code) != Some(Outage::Unreachable),
+            None => code != "40003" && DatabaseOutage::from_code(&code) != Some(DatabaseOutage::Unreachable),
         }),
         _ => false,
     };
@@ -113,12 +113,13 @@ mod tests {
 
     #[test]
     fn p21_codes_of_both_engines_are_outages_and_errors_of_statements_are_not() {
-        let of = |codes: &[&str]| codes.iter().map(|code| Outage::from_code(code)).collect::<Vec<_>>();
-        assert_eq!(of(&["5", "517", "6", "55P03", "57014", "40001"]), [Some(Outage::TimedOut); 6]);
-        assert_eq!(of(&["8", "1032", "25006"]), [Some(Outage::ReadOnly); 3]);
-        assert_eq!(of(&["13", "53100"]), [Some(Outage::DiskFull); 2]);
+        let of =
+            |codes: &[&str]| codes.iter().map(|code| DatabaseOutage::from_code(code)).collect::<Vec<_>>();
+        assert_eq!(of(&["5", "517", "6", "55P03", "57014", "40001"]), [Some(DatabaseOutage::TimedOut); 6]);
+        assert_eq!(of(&["8", "1032", "25006"]), [Some(DatabaseOutage::ReadOnly); 3]);
+        assert_eq!(of(&["13", "53100"]), [Some(DatabaseOutage::DiskFull); 2]);
         let lost = ["10", "778", "14", "08006", "53300", "57P01", "57P02", "57P03", "58030", "25P03"];
-        assert_eq!(of(&lost), [Some(Outage::Unreachable); 10]);
+        assert_eq!(of(&lost), [Some(DatabaseOutage::Unreachable); 10]);
         assert_eq!(of(&["1", "11", "19", "2067", "22001", "23505", "42601", "XX000", ""]), [None; 9]);
     }
 

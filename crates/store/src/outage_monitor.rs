@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::{Error, Outage};
+use crate::{DatabaseOutage, Error};
 
 /// A commit ends an outage of writes if none has failed for this long: a disk that is full for large writes may still take
 /// small ones.
@@ -19,9 +19,9 @@ const EXPIRY: Duration = Duration::from_secs(60);
 /// The outage of a store now.
 #[derive(Debug)]
 pub(crate) struct OutageMonitor {
-    current: watch::Sender<Option<Outage>>,
+    current: watch::Sender<Option<DatabaseOutage>>,
     last_failure: Mutex<Option<Instant>>,
-    counts: [AtomicU64; Outage::ALL.len()],
+    counts: [AtomicU64; DatabaseOutage::ALL.len()],
 }
 
 impl Default for OutageMonitor {
@@ -31,13 +31,13 @@ impl Default for OutageMonitor {
 }
 
 impl OutageMonitor {
-    /// Observes the result of a statement, or of the commit of a write. [`Outage::TimedOut`] is only counted: a lock that is
+    /// Observes the result of a statement, or of the commit of a write. [`DatabaseOutage::TimedOut`] is only counted: a lock that is
     /// held for long is no outage of the database. A successful statement ends only the outage in which none succeeds.
     pub fn observe<T>(&self, result: &Result<T, Error>, is_commit: bool) {
         match result {
             Ok(_) => self.record_success(is_commit),
             Err(Error::Unavailable(outage, _)) => self.record_failure(*outage),
-            Err(Error::CommitOutcomeUnknown(_)) => self.record_failure(Outage::Unreachable),
+            Err(Error::CommitOutcomeUnknown(_)) => self.record_failure(DatabaseOutage::Unreachable),
             Err(_) => {}
         }
     }
@@ -46,15 +46,15 @@ impl OutageMonitor {
         let current = *self.current.borrow();
         match current {
             None => {}
-            Some(Outage::Unreachable) => self.set(None),
+            Some(DatabaseOutage::Unreachable) => self.set(None),
             Some(_) if is_commit => self.end_after(COMMIT_GRACE),
             Some(_) => {}
         }
     }
 
-    fn record_failure(&self, outage: Outage) {
+    fn record_failure(&self, outage: DatabaseOutage) {
         self.counts[outage as usize].fetch_add(1, Relaxed);
-        if outage != Outage::TimedOut {
+        if outage != DatabaseOutage::TimedOut {
             *self.last_failure.lock() = Some(Instant::now());
             self.set(Some(outage));
         }
@@ -72,7 +72,7 @@ impl OutageMonitor {
         }
     }
 
-    fn set(&self, outage: Option<Outage>) {
+    fn set(&self, outage: Option<DatabaseOutage>) {
         if *self.current.borrow() == outage {
             return;
         }
@@ -94,12 +94,12 @@ impl OutageMonitor {
     }
 
     /// Follows the outage; the value is that of now.
-    pub fn subscribe(&self) -> watch::Receiver<Option<Outage>> {
+    pub fn subscribe(&self) -> watch::Receiver<Option<DatabaseOutage>> {
         self.current.subscribe()
     }
 
     /// How many statements and commits failed with this outage.
-    pub fn count(&self, outage: Outage) -> u64 {
+    pub fn count(&self, outage: DatabaseOutage) -> u64 {
         self.counts[outage as usize].load(Relaxed)
     }
 }
@@ -108,7 +108,7 @@ impl OutageMonitor {
 mod tests {
     use super::*;
 
-    fn failed(outage: Outage) -> Result<(), Error> {
+    fn failed(outage: DatabaseOutage) -> Result<(), Error> {
         Err(Error::Unavailable(outage, sqlx::Error::WorkerCrashed))
     }
 
@@ -116,25 +116,25 @@ mod tests {
     async fn p21_a_read_ends_an_outage_of_reads_a_commit_any_and_time_one_that_nobody_meets() {
         let monitor = OutageMonitor::default();
         let now = monitor.subscribe();
-        monitor.observe(&failed(Outage::Unreachable), false);
-        assert_eq!(*now.borrow(), Some(Outage::Unreachable));
+        monitor.observe(&failed(DatabaseOutage::Unreachable), false);
+        assert_eq!(*now.borrow(), Some(DatabaseOutage::Unreachable));
         monitor.observe(&Ok(()), false);
         assert_eq!(*now.borrow(), None);
-        monitor.observe(&failed(Outage::DiskFull), false);
+        monitor.observe(&failed(DatabaseOutage::DiskFull), false);
         monitor.observe(&Ok(()), false);
-        assert_eq!(*now.borrow(), Some(Outage::DiskFull), "reads continue on a full disk");
+        assert_eq!(*now.borrow(), Some(DatabaseOutage::DiskFull), "reads continue on a full disk");
         monitor.observe(&Ok(()), true);
-        assert_eq!(*now.borrow(), Some(Outage::DiskFull), "a full disk takes small writes");
+        assert_eq!(*now.borrow(), Some(DatabaseOutage::DiskFull), "a full disk takes small writes");
         tokio::time::advance(COMMIT_GRACE + Duration::from_secs(1)).await;
         monitor.observe(&Ok(()), true);
         assert_eq!(*now.borrow(), None);
-        monitor.observe(&failed(Outage::ReadOnly), false);
-        monitor.observe(&failed(Outage::TimedOut), false);
+        monitor.observe(&failed(DatabaseOutage::ReadOnly), false);
+        monitor.observe(&failed(DatabaseOutage::TimedOut), false);
         monitor.expire();
-        assert_eq!(*now.borrow(), Some(Outage::ReadOnly), "a lock that is held is no outage");
+        assert_eq!(*now.borrow(), Some(DatabaseOutage::ReadOnly), "a lock that is held is no outage");
         tokio::time::advance(EXPIRY + Duration::from_secs(1)).await;
         monitor.expire();
         assert_eq!(*now.borrow(), None);
-        assert_eq!(Outage::ALL.map(|outage| monitor.count(outage)), [1, 1, 1, 1]);
+        assert_eq!(DatabaseOutage::ALL.map(|outage| monitor.count(outage)), [1, 1, 1, 1]);
     }
 }

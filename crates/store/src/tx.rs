@@ -11,7 +11,7 @@ use domain::rollup::ReleaseCounts;
 use domain::{ClusterId, Timestamp, WorkloadId};
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
-use crate::outage::{Outage, classify_commit_error};
+use crate::outage::{DatabaseOutage, classify_commit_error};
 use crate::outage_monitor::OutageMonitor;
 use crate::queue::{self, PendingMarks, WorkloadQueue};
 use crate::sealed::Keyring;
@@ -93,7 +93,9 @@ impl StatementRunner {
     ) -> Result<T, Error> {
         let result = match self.context.engine.wait_for_answer(statement).await.map_err(Error::from) {
             // A write in a read transaction is a defect, not an outage.
-            Err(Error::Unavailable(Outage::ReadOnly, error)) if !self.is_write => Err(Error::Database(error)),
+            Err(Error::Unavailable(DatabaseOutage::ReadOnly, error)) if !self.is_write => {
+                Err(Error::Database(error))
+            }
             result => result,
         };
         if let Err(Error::Unavailable(_, error)) = &result

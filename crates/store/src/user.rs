@@ -11,9 +11,9 @@ use crate::sql::sql;
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
-/// A user.
+/// A user as stored.
 #[derive(Clone, PartialEq, Eq)]
-pub struct User {
+pub struct UserRow {
     /// The id.
     pub id: UserId,
     /// The name to sign in with, unique.
@@ -34,7 +34,7 @@ pub struct User {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedUser {
     /// The account.
-    pub user: User,
+    pub user: UserRow,
     /// The role in the organisation.
     pub role: Option<Role>,
     /// Until when a link to set a password is valid.
@@ -42,14 +42,14 @@ pub struct ListedUser {
 }
 
 /// Without the hash: it must not appear in a log.
-impl fmt::Debug for User {
+impl fmt::Debug for UserRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("User").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("UserRow").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 table_row! {
-    User as user in "user_account" => User;
+    UserRow as user in "user_account" => UserRow;
     Key id = user.id.to_string() => id: parse;
     Fixed name = &user.name => name: text;
     Mutable password_hash = &user.password_hash => password_hash: text;
@@ -60,19 +60,19 @@ table_row! {
 }
 
 /// Adds a user. [`Error::AlreadyExists`] if the name is taken.
-pub async fn insert(tx: &mut Tx, user: &User) -> Result<(), Error> {
+pub async fn insert(tx: &mut Tx, user: &UserRow) -> Result<(), Error> {
     table::insert(tx, std::slice::from_ref(user))?.execute(tx).await.map(drop)
 }
 
 /// The user with this name.
-pub async fn get_by_name(tx: &mut Tx, name: &str) -> Result<Option<User>, Error> {
-    let row = table::select_from::<User>().push(" WHERE name = $1");
+pub async fn get_by_name(tx: &mut Tx, name: &str) -> Result<Option<UserRow>, Error> {
+    let row = table::select_from::<UserRow>().push(" WHERE name = $1");
     decode_row(row.bind_text(name).fetch_optional(tx).await?, "user_account", read_row)
 }
 
 /// The user with this id.
-pub async fn get_by_id(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
-    let row = table::select_from::<User>().push(" WHERE id = $1");
+pub async fn get_by_id(tx: &mut Tx, id: UserId) -> Result<Option<UserRow>, Error> {
+    let row = table::select_from::<UserRow>().push(" WHERE id = $1");
     decode_row(row.bind_text(id).fetch_optional(tx).await?, "user_account", read_row)
 }
 
@@ -83,13 +83,13 @@ pub async fn count(tx: &mut Tx) -> Result<u32, Error> {
 }
 
 /// The user with this id, locked until the transaction ends.
-pub async fn lock(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
-    let row = table::select_from::<User>().push(" WHERE id = $1").push_locking_clause(tx);
+pub async fn lock(tx: &mut Tx, id: UserId) -> Result<Option<UserRow>, Error> {
+    let row = table::select_from::<UserRow>().push(" WHERE id = $1").push_locking_clause(tx);
     decode_row(row.bind_text(id).fetch_optional(tx).await?, "user_account", read_row)
 }
 
 /// Stores what can change of a user.
-pub async fn update(tx: &mut Tx, user: &User) -> Result<(), Error> {
+pub async fn update(tx: &mut Tx, user: &UserRow) -> Result<(), Error> {
     table::update(tx, user)?.push(" WHERE id = ").push_bind(user.id.to_string()).execute(tx).await.map(drop)
 }
 
@@ -105,7 +105,7 @@ pub async fn record_sign_in(tx: &mut Tx, id: UserId, at: Timestamp) -> Result<()
 
 /// At most `limit` users by name, with role and link.
 pub async fn list(tx: &mut Tx, limit: u32) -> Result<Vec<ListedUser>, Error> {
-    let rows = table::select::<User>("u")
+    let rows = table::select::<UserRow>("u")
         .push(", b.role AS role, l.expires_at AS link_expires_at FROM user_account u LEFT JOIN role_binding b ON b.subject = u.id AND b.scope_kind = ")
         .push_bind(ScopeKind::Organization.as_str().to_owned())
         .push(" AND b.scope_id = ")

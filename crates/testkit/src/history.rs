@@ -35,7 +35,7 @@ pub struct History {
     /// Seed of the run's random decisions.
     pub seed: u64,
     /// What happened outside of the database, in real-time order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<HistoryEntry>,
     /// What the database committed, in the order of the writes.
     pub database: Vec<DatabaseChange>,
 }
@@ -64,7 +64,7 @@ impl History {
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// Milliseconds since the run began.
     pub millis: u64,
     /// What happened.
@@ -79,7 +79,7 @@ pub enum Action {
         /// Number of the operation.
         id: u64,
         /// What it requests.
-        operation: Operation,
+        operation: ClientOperation,
     },
     /// It received the response, or gave up.
     Completed {
@@ -93,7 +93,7 @@ pub enum Action {
         /// Name of the cluster.
         cluster: String,
         /// The change.
-        change: ClusterChange,
+        change: ApiServerChange,
     },
     /// An agent is about to send a report.
     ReportSent(SentReport),
@@ -113,7 +113,7 @@ pub enum Action {
 
 /// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Operation {
+pub enum ClientOperation {
     /// Publishes the draft. Publishes of one workload don't overlap.
     Publish {
         /// Name of the workload.
@@ -196,7 +196,7 @@ pub struct ShownRelease {
 
 /// A change that an API server stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ClusterChange {
+pub enum ApiServerChange {
     /// A release's record, which is the inventory of its objects.
     RecordWritten {
         /// Id of the release.
@@ -363,21 +363,21 @@ pub enum Invariant {
 
 /// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
+pub struct InvariantViolation {
     /// Which one.
     pub invariant: Invariant,
     /// What happened, with the names of everything concerned.
     pub message: String,
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for InvariantViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.invariant, self.message)
     }
 }
 
 /// All violations of a history, ordered by invariant.
-pub fn check(history: &History) -> Vec<Violation> {
+pub fn check(history: &History) -> Vec<InvariantViolation> {
     let faults = [
         (Invariant::I1, revisions::check(history)),
         (Invariant::I2, generations::check(history)),
@@ -391,7 +391,7 @@ pub fn check(history: &History) -> Vec<Violation> {
     faults
         .into_iter()
         .flat_map(|(invariant, messages)| {
-            messages.into_iter().map(move |message| Violation { invariant, message })
+            messages.into_iter().map(move |message| InvariantViolation { invariant, message })
         })
         .collect()
 }
@@ -419,7 +419,7 @@ struct Publish<'h> {
 fn publishes(history: &History) -> Vec<Publish<'_>> {
     let completions = completions(history);
     let invoked = history.entries.iter().enumerate().filter_map(|(invoked, entry)| match &entry.action {
-        Action::Invoked { id, operation: Operation::Publish { workload, message, contents } } => {
+        Action::Invoked { id, operation: ClientOperation::Publish { workload, message, contents } } => {
             Some(Publish { workload, message, contents, invoked, completed: completions.get(id).copied() })
         }
         _ => None,
@@ -428,7 +428,7 @@ fn publishes(history: &History) -> Vec<Publish<'_>> {
 }
 
 /// A completed read of the revisions of a workload.
-struct RevisionsRead<'h> {
+struct RevisionRead<'h> {
     workload: &'h str,
     invoked: usize,
     completed: usize,
@@ -436,13 +436,13 @@ struct RevisionsRead<'h> {
 }
 
 /// All completed reads of revisions, in the order of their invocations.
-fn revision_reads(history: &History) -> Vec<RevisionsRead<'_>> {
+fn revision_reads(history: &History) -> Vec<RevisionRead<'_>> {
     let completions = completions(history);
     let reads = history.entries.iter().enumerate().filter_map(|(invoked, entry)| match &entry.action {
-        Action::Invoked { id, operation: Operation::ReadRevisions { workload } } => {
+        Action::Invoked { id, operation: ClientOperation::ReadRevisions { workload } } => {
             let (completed, outcome) = *completions.get(id)?;
             let Outcome::Revisions(revisions) = outcome else { return None };
-            Some(RevisionsRead { workload, invoked, completed, revisions })
+            Some(RevisionRead { workload, invoked, completed, revisions })
         }
         _ => None,
     });

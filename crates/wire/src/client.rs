@@ -40,7 +40,7 @@ mod workload;
 pub use agent::{AgentClient, AgentError, DesiredStateStream};
 pub use chart::{RenderQuery, ValuesQuery};
 pub use chart_repository::CatalogQuery;
-pub use search::SearchParams;
+pub use search::SearchRequest;
 pub use watch::WatchStream;
 pub use workload::RevisionQuery;
 

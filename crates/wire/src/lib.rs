@@ -22,7 +22,7 @@ pub mod watch;
 pub mod workload;
 
 pub use client::{
-    AgentClient, AgentError, CatalogQuery, Client, RenderQuery, RevisionQuery, SearchParams, ValuesQuery,
+    AgentClient, AgentError, CatalogQuery, Client, RenderQuery, RevisionQuery, SearchRequest, ValuesQuery,
 };
 pub use cluster::{ClusterFault, ClusterPatch, ClusterPreview, FaultRequest};
 pub use error::Error;

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use hub::{Actor, Hub, Outage};
+use hub::{Actor, DatabaseOutage, Hub};
 use serde::Deserialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
@@ -115,8 +115,8 @@ impl BatchPacer {
 }
 
 /// Returns when the database can't be reached for longer than [`OUTAGE_GRACE`].
-async fn wait_for_long_outage(mut outage: tokio::sync::watch::Receiver<Option<Outage>>) {
-    let is_unreachable = |outage: &Option<Outage>| *outage == Some(Outage::Unreachable);
+async fn wait_for_long_outage(mut outage: tokio::sync::watch::Receiver<Option<DatabaseOutage>>) {
+    let is_unreachable = |outage: &Option<DatabaseOutage>| *outage == Some(DatabaseOutage::Unreachable);
     while outage.wait_for(is_unreachable).await.is_ok() {
         let ended = outage.wait_for(|outage| !is_unreachable(outage));
         if tokio::time::timeout(OUTAGE_GRACE, ended).await.is_err() {

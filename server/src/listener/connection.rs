@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::minimum_rate::{MinimumRateStream, RetainedResponse, UnsentResponses};
-use super::table::{ConnectionEntry, Refusal};
+use super::table::{ConnectionEntry, ConnectionRefusal};
 use super::{AcceptedStream, Handshake, ListenerState, Peer};
 use crate::problem::ApiError;
 
@@ -150,13 +150,13 @@ impl RequestHandler {
     }
 }
 
-fn refuse(refusal: Refusal) -> Response<Body> {
+fn refuse(refusal: ConnectionRefusal) -> Response<Body> {
     let (status, detail) = match refusal {
-        Refusal::Listener | Refusal::WithoutCertificate => (
+        ConnectionRefusal::Listener | ConnectionRefusal::WithoutCertificate => (
             StatusCode::SERVICE_UNAVAILABLE,
             "The server has as many open connections as it may have. Retry after the time in the Retry-After header.".to_owned(),
         ),
-        Refusal::Client { limit } => (
+        ConnectionRefusal::Client { limit } => (
             StatusCode::TOO_MANY_REQUESTS,
             format!("This client has {limit} open connections already, which is the limit. Close some of them, then retry after the time in the Retry-After header."),
         ),

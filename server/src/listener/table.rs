@@ -32,7 +32,7 @@ impl ClientKey {
 
 /// Why the requests of a connection are answered with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ConnectionRefusal {
     /// The listener has [`ConnectionLimits::max_connections`].
     Listener,
     /// It has [`ConnectionLimits::max_without_certificate`].
@@ -131,13 +131,13 @@ impl ConnectionTable {
         if inner.has_too_many_without_certificate(&rows, client, 0) {
             let longest = rows.without_certificate.waiting.first().copied();
             if !inner.close_waiting(&mut rows, longest) {
-                refusal = Some(Refusal::WithoutCertificate);
+                refusal = Some(ConnectionRefusal::WithoutCertificate);
             }
         }
         if rows.connections.len() >= inner.limits.total {
             let longest = rows.waiting.first().copied();
             if !inner.close_waiting(&mut rows, longest) {
-                refusal = Some(Refusal::Listener);
+                refusal = Some(ConnectionRefusal::Listener);
             }
         }
         let is_full = rows.connections.len() >= inner.limits.total + inner.limits.reserve
@@ -178,13 +178,13 @@ impl TableLimits {
 }
 
 impl TableInner {
-    fn make_room_for_client(&self, rows: &mut TableRows, client: ClientKey) -> Option<Refusal> {
+    fn make_room_for_client(&self, rows: &mut TableRows, client: ClientKey) -> Option<ConnectionRefusal> {
         let limit = self.limits.client_limit(client);
         if rows.count(client) < limit {
             return None;
         }
         let longest = rows.clients.get(&client).and_then(|client| client.waiting.first().copied());
-        (!self.close_waiting(rows, longest)).then_some(Refusal::Client { limit })
+        (!self.close_waiting(rows, longest)).then_some(ConnectionRefusal::Client { limit })
     }
 
     /// Whether a client without a certificate may not have another connection, with so many beyond the limit.
@@ -261,7 +261,7 @@ pub struct ConnectionEntry {
     table: ConnectionTable,
     id: u64,
     closed: CancellationToken,
-    refusal: Mutex<Option<Refusal>>,
+    refusal: Mutex<Option<ConnectionRefusal>>,
 }
 
 impl ConnectionEntry {
@@ -270,8 +270,10 @@ impl ConnectionEntry {
         let (inner, client) = (&self.table.0, ClientKey::Agent(cluster));
         let mut rows = inner.rows.lock();
         // Its address has no limit for it, and it has a certificate.
-        let is_refused_for_address =
-            matches!(*self.refusal.lock(), Some(Refusal::Client { .. } | Refusal::WithoutCertificate));
+        let is_refused_for_address = matches!(
+            *self.refusal.lock(),
+            Some(ConnectionRefusal::Client { .. } | ConnectionRefusal::WithoutCertificate)
+        );
         let refusal = inner.make_room_for_client(&mut rows, client);
         if refusal.is_some() {
             inner.statistics.refused.fetch_add(1, Relaxed);
@@ -288,7 +290,7 @@ impl ConnectionEntry {
     }
 
     /// Why its requests are refused, if they are.
-    pub fn refusal(&self) -> Option<Refusal> {
+    pub fn refusal(&self) -> Option<ConnectionRefusal> {
         *self.refusal.lock()
     }
 
@@ -369,7 +371,7 @@ mod tests {
         let table = table(2, 10, 10);
         let served = [busy(&table, address(1)), busy(&table, address(2))];
         let refused = [busy(&table, address(3)), busy(&table, address(3))];
-        assert!(refused.iter().all(|entry| entry.refusal() == Some(Refusal::Listener)));
+        assert!(refused.iter().all(|entry| entry.refusal() == Some(ConnectionRefusal::Listener)));
         assert!(table.admit(address(4)).is_none(), "the reserve is used up");
         served[0].end_request();
         assert!(table.admit(address(4)).is_some_and(|entry| entry.refusal().is_none()));
@@ -382,7 +384,11 @@ mod tests {
         let table = table(100, 2, 10);
         let from: [IpAddr; 2] = ["2001:db8::1", "2001:db8::2:1"].map(|text| text.parse().unwrap());
         let _served = [busy(&table, from[0]), busy(&table, from[1])];
-        assert_eq!(busy(&table, from[0]).refusal(), Some(Refusal::Client { limit: 2 }), "one /64 network");
+        assert_eq!(
+            busy(&table, from[0]).refusal(),
+            Some(ConnectionRefusal::Client { limit: 2 }),
+            "one /64 network"
+        );
         assert!(busy(&table, address(1)).refusal().is_none());
         let proxied: Vec<_> = (0..20).map(|_| busy(&table, IpAddr::from([10, 0, 0, 7]))).collect();
         assert!(proxied.iter().all(|entry| entry.refusal().is_none()));
@@ -402,7 +408,7 @@ mod tests {
         }
         let entry = busy(&table, address(1));
         entry.set_cluster(ClusterId::from_parts(1, 5));
-        assert_eq!(entry.refusal(), Some(Refusal::Client { limit: 3 }));
+        assert_eq!(entry.refusal(), Some(ConnectionRefusal::Client { limit: 3 }));
     }
 
     #[test]
@@ -420,7 +426,7 @@ mod tests {
         assert!(!agent.closed.is_cancelled() && !second.closed.is_cancelled());
         assert!(second.begin_request() && third.begin_request());
         let known = table.admit(address(5)).unwrap();
-        assert_eq!(known.refusal(), Some(Refusal::WithoutCertificate), "none of them waits");
+        assert_eq!(known.refusal(), Some(ConnectionRefusal::WithoutCertificate), "none of them waits");
         known.set_cluster(ClusterId::from_parts(1, 1));
         assert_eq!(known.refusal(), None, "a known agent is served");
         let mut refused = Vec::new();

@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::{Counters, set_counter};
+use super::{CounterFamily, set_counter};
 use crate::listener::ConnectionStatistics;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -28,9 +28,9 @@ struct SignInLabels {
 pub(super) struct ConnectionMetrics {
     listeners: Mutex<Vec<(&'static str, Arc<ConnectionStatistics>)>>,
     open: Family<ListenerLabels, Gauge>,
-    closed: Counters<ListenerLabels>,
-    refused: Counters<ListenerLabels>,
-    sign_in_attempts: Counters<SignInLabels>,
+    closed: CounterFamily<ListenerLabels>,
+    refused: CounterFamily<ListenerLabels>,
+    sign_in_attempts: CounterFamily<SignInLabels>,
 }
 
 impl ConnectionMetrics {

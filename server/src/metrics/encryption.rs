@@ -1,27 +1,19 @@
 //! Metrics of the encryption of the database.
 
-use std::sync::atomic::AtomicU64;
-
 use hub::{EncryptionMode, EncryptionStatus};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ModeLabels {
-    mode: &'static str,
-}
-
-type Gauges = Gauge<u64, AtomicU64>;
+use super::{ModeLabels, UnsignedGauge};
 
 /// How far encryption is.
 #[derive(Debug)]
 pub struct EncryptionMetrics {
-    mode: Family<ModeLabels, Gauges>,
-    pending_columns: Gauges,
-    checked_rows: Gauges,
-    data_keys: Gauges,
+    mode: Family<ModeLabels, UnsignedGauge>,
+    pending_columns: UnsignedGauge,
+    checked_rows: UnsignedGauge,
+    data_keys: UnsignedGauge,
 }
 
 impl EncryptionMetrics {

@@ -1,31 +1,24 @@
 //! Metrics of the sandbox of renderers.
 
-use std::sync::atomic::AtomicU64;
-
 use domain::server_status::{RendererSandbox, SandboxMode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ModeLabels {
-    mode: &'static str,
-}
+use super::{ModeLabels, UnsignedGauge};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ProtectionLabels {
     protection: &'static str,
 }
 
-type Gauges = Gauge<u64, AtomicU64>;
-
 /// The state of the sandbox.
 #[derive(Debug)]
 pub struct RendererMetrics {
-    mode: Family<ModeLabels, Gauges>,
-    protections: Family<ProtectionLabels, Gauges>,
-    blocked: Gauges,
+    mode: Family<ModeLabels, UnsignedGauge>,
+    protections: Family<ProtectionLabels, UnsignedGauge>,
+    blocked: UnsignedGauge,
 }
 
 impl RendererMetrics {

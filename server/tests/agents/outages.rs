@@ -149,7 +149,7 @@ async fn p21_agents_keep_applying_in_an_outage_of_the_database_and_continue_afte
     server.publish("web", "1", &["eu-1"]).await;
     server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
     let passes = |server: &TestServer| server.hub.task_statuses()["staleness"].failed_passes;
-    server.hub.inject_outage(Some((hub::Outage::Unreachable, 0)));
+    server.hub.inject_outage(Some((hub::DatabaseOutage::Unreachable, 0)));
     member.cluster.delete(CONFIG_MAP, ("default", "web")).unwrap();
     member.wait_for_value("web", Some("1")).await;
     wait_until("the loops notice it", async || passes(&server) >= 2).await;

@@ -7,7 +7,7 @@ use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, StatusCode};
 use domain::JoinTokenId;
 use domain::api_token::NewApiToken;
-use hub::Outage;
+use hub::DatabaseOutage;
 use serde_json::json;
 use server::agents::AgentEndpoint;
 use server::listener::Peer;
@@ -178,7 +178,7 @@ async fn p21_every_route_answers_503_whichever_of_its_transactions_fails() {
     let mut transactions = 0;
     for (method, path) in test.routes() {
         let route = format!("{method} {path}");
-        for (skipped, outage) in (0..).zip(Outage::ALL.into_iter().cycle()) {
+        for (skipped, outage) in (0..).zip(DatabaseOutage::ALL.into_iter().cycle()) {
             let before = test.failures();
             test.server.hub.inject_outage(Some((outage, skipped)));
             let answer = test.send(&method, &path).await;
@@ -289,7 +289,7 @@ fn big_workload(name: &str) -> serde_json::Value {
 async fn p21_an_outage_is_no_failed_attempt_to_sign_in() {
     let test = OutageTest::start().await;
     for _ in 0..10 {
-        test.server.hub.inject_outage(Some((Outage::Unreachable, 0)));
+        test.server.hub.inject_outage(Some((DatabaseOutage::Unreachable, 0)));
         let refused = sign_in(&test.server).await;
         assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "{}", refused.text);
     }

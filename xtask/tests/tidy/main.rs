@@ -6,6 +6,7 @@ mod imports;
 mod layers;
 mod paths;
 mod tokens;
+mod type_names;
 mod words;
 
 use files::{find_files, read_text, relative_path, repository_root};

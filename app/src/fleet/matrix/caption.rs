@@ -16,7 +16,7 @@ pub(super) struct MatrixData {
 
 /// A release in the matrix.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MatrixCell<'a> {
+pub(super) struct ReleaseCell<'a> {
     /// The name of its workload.
     pub(super) workload: &'a str,
     /// Its cluster.
@@ -26,27 +26,27 @@ pub(super) struct MatrixCell<'a> {
 }
 
 impl MatrixData {
-    fn cells(&self) -> impl Iterator<Item = MatrixCell<'_>> {
+    fn cells(&self) -> impl Iterator<Item = ReleaseCell<'_>> {
         self.rows.iter().flat_map(|row| {
             let cells = row.cells.iter().zip(&self.columns);
             cells.filter_map(|(cell, column)| {
-                Some(MatrixCell { workload: &row.name, column, cell: cell.as_ref()? })
+                Some(ReleaseCell { workload: &row.name, column, cell: cell.as_ref()? })
             })
         })
     }
 
     /// The cell of a release.
-    pub(super) fn find(&self, release: ReleaseId) -> Option<MatrixCell<'_>> {
+    pub(super) fn find(&self, release: ReleaseId) -> Option<ReleaseCell<'_>> {
         self.cells().find(|one| one.cell.release == release)
     }
 
     /// The most severe cell.
-    fn worst(&self) -> Option<MatrixCell<'_>> {
+    fn worst(&self) -> Option<ReleaseCell<'_>> {
         self.cells().max_by_key(|one| one.cell.state)
     }
 }
 
-impl MatrixCell<'_> {
+impl ReleaseCell<'_> {
     /// Its accessible name.
     pub(super) fn label(&self) -> String {
         let (_, word) = cell_status(self.cell.state, self.cell.last_known);

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::choice::ChartChoiceFields;
 use super::draft::{ChartDraft, VALUES_FILE};
-use super::queries::{ChartValues, chart_values_read};
+use super::queries::{ChartDefaults, chart_values_read};
 use super::values_form::ValuesFormFields;
 use super::values_text::ValuesText;
 use crate::components::editor::form_switch;
@@ -49,10 +49,10 @@ pub fn ChartFields(
     let chart_values =
         create_resource(move || chosen.get(), |(chart, version)| chart_values_read(chart, version));
     let text = ValuesText::new(draft.values);
-    let form = render_resource_part(chart_values, move |ChartValues { form, .. }| {
+    let form = render_resource_part(chart_values, move |ChartDefaults { form, .. }| {
         view! { <ValuesFormFields form=form text=text findings=findings /> }.into_any()
     });
-    let defaults = render_resource_part(chart_values, |ChartValues { defaults, .. }| {
+    let defaults = render_resource_part(chart_values, |ChartDefaults { defaults, .. }| {
         view! { <pre class="raw max-h-96 overflow-auto" tabindex="0" role="region" aria-label="Default values of the chart">{defaults}</pre> }
             .into_any()
     });

@@ -37,7 +37,7 @@ pub struct ChartChoices {
 
 /// The default values of a chart, and the form for its values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ChartValues {
+pub struct ChartDefaults {
     /// `values.yaml`, with comments; empty if there is no such chart.
     pub defaults: String,
     /// The form; without fields if there is no such chart.
@@ -79,15 +79,15 @@ pub async fn chart_versions_read(chart: String) -> AppResult<Vec<String>> {
 
 /// Reads the default values and the form of a version of a chart.
 #[server(prefix = "/api/fn", endpoint = "chart_values_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn chart_values_read(chart: String, version: String) -> AppResult<ChartValues> {
+pub async fn chart_values_read(chart: String, version: String) -> AppResult<ChartDefaults> {
     use crate::host;
     let source = ChartSource { chart, version, ..ChartSource::default() };
     let hub = host::hub_for_reader()?;
-    let Some(reference) = source.reference() else { return Ok(ChartValues::default()) };
+    let Some(reference) = source.reference() else { return Ok(ChartDefaults::default()) };
     match hub.get_values_form(reference, &source.version).await {
-        Ok((details, form)) => Ok(ChartValues { defaults: details.default_values, form }),
+        Ok((details, form)) => Ok(ChartDefaults { defaults: details.default_values, form }),
         // The finding about the chart says why it is not there.
-        Err(hub::Error::NotFound { .. } | hub::Error::Invalid(_)) => Ok(ChartValues::default()),
+        Err(hub::Error::NotFound { .. } | hub::Error::Invalid(_)) => Ok(ChartDefaults::default()),
         Err(error) => host::into_app_result(Err(error)),
     }
 }

@@ -14,7 +14,7 @@ const MAX_MATCHES: usize = 100;
 
 /// What every field needs.
 #[derive(Clone, Copy)]
-struct FieldContext {
+struct ValuesFieldContext {
     text: ValuesText,
     findings: Memo<Vec<Finding>>,
 }
@@ -22,7 +22,7 @@ struct FieldContext {
 /// The form.
 #[component]
 pub fn ValuesFormFields(form: ValuesForm, text: ValuesText, findings: Memo<Vec<Finding>>) -> impl IntoView {
-    let context = FieldContext { text, findings };
+    let context = ValuesFieldContext { text, findings };
     let ValuesForm { fields, has_schema, is_schema_too_large, is_truncated } = form;
     if fields.is_empty() && !is_truncated && !is_schema_too_large {
         return view! { <p class="text-2">"The chart has no default values and no schema to make a form of; write its values as YAML."</p> }
@@ -83,7 +83,7 @@ fn collect_leaves(fields: &[ValuesField], is_shown: &impl Fn(&ValuesField) -> bo
     found
 }
 
-fn show_matches(found: &[ValuesField], context: FieldContext) -> AnyView {
+fn show_matches(found: &[ValuesField], context: ValuesFieldContext) -> AnyView {
     if found.is_empty() {
         return view! { <p class="text-2">"No value matches."</p> }.into_any();
     }
@@ -96,7 +96,7 @@ fn show_matches(found: &[ValuesField], context: FieldContext) -> AnyView {
     .into_any()
 }
 
-fn show_fields(fields: &[ValuesField], context: FieldContext) -> AnyView {
+fn show_fields(fields: &[ValuesField], context: ValuesFieldContext) -> AnyView {
     let shown = fields.iter().map(|field| match &field.kind {
         FieldKind::Section { fields } => show_section(field, fields.clone(), context),
         _ => show_field(field, false, context),
@@ -105,7 +105,7 @@ fn show_fields(fields: &[ValuesField], context: FieldContext) -> AnyView {
 }
 
 /// A map, folded. Its fields are created when it is opened, because a chart may have hundreds.
-fn show_section(field: &ValuesField, fields: Vec<ValuesField>, context: FieldContext) -> AnyView {
+fn show_section(field: &ValuesField, fields: Vec<ValuesField>, context: ValuesFieldContext) -> AnyView {
     let path = StoredValue::new(field.path.clone());
     let is_open = RwSignal::new(false);
     let fields = StoredValue::new(fields);
@@ -142,7 +142,7 @@ fn count_leaves(value: &Value) -> usize {
 }
 
 /// One value: label, control, the button that removes it, description and findings.
-fn show_field(field: &ValuesField, with_path: bool, context: FieldContext) -> AnyView {
+fn show_field(field: &ValuesField, with_path: bool, context: ValuesFieldContext) -> AnyView {
     let id = field_id(&field.path);
     let notes = format!("{id}-notes");
     let path = StoredValue::new(field.path.clone());

@@ -241,7 +241,7 @@ fn suggestion_button(state: PickerState, suggested: SuggestedPart) -> AnyView {
 }
 
 /// A text field with the parts of one kind.
-struct TextFieldProps {
+struct TargetFieldProps {
     name: &'static str,
     label: &'static str,
     placeholder: &'static str,
@@ -262,28 +262,28 @@ fn text_fields(picker: TargetPicker) -> AnyView {
     let list_texts = |pairs: Vec<(String, u32)>| -> Vec<String> {
         pairs.into_iter().take(MAX_OPTIONS).map(|(text, _)| text).collect()
     };
-    let clusters = TextFieldProps {
+    let clusters = TargetFieldProps {
         name: "clusters",
         label: "Clusters",
         placeholder: "eu-1, eu-2",
         help: "By name.",
         options: clusters,
     };
-    let groups = TextFieldProps {
+    let groups = TargetFieldProps {
         name: "groups",
         label: "Groups",
         placeholder: "edge",
         help: "By name.",
         options: groups,
     };
-    let labels = TextFieldProps {
+    let labels = TargetFieldProps {
         name: "selector",
         label: "Labels",
         placeholder: "region=eu",
         help: "Syntax of kubectl -l.",
         options: list_texts(labels),
     };
-    let facts = TextFieldProps {
+    let facts = TargetFieldProps {
         name: "facts",
         label: "Facts",
         placeholder: "provider=aws",
@@ -303,7 +303,7 @@ fn text_fields(picker: TargetPicker) -> AnyView {
 
 fn text_field(
     picker: TargetPicker,
-    of: TextFieldProps,
+    of: TargetFieldProps,
     part: fn(&mut OverrideForm) -> &mut String,
 ) -> AnyView {
     let id = format!("override-{}", of.name);

@@ -20,7 +20,7 @@ mod yaml;
 
 /// What the fields share.
 #[derive(Clone, Copy)]
-struct FieldContext {
+struct PlacementFieldContext {
     form: RwSignal<PlacementForm>,
     fleet: StoredValue<Fleet>,
     /// What the fleet has, for suggestions.
@@ -29,7 +29,7 @@ struct FieldContext {
     decision: Memo<LiveDecision>,
 }
 
-impl FieldContext {
+impl PlacementFieldContext {
     /// A field of the placement, initialised from the form and not updated from it.
     fn text_field(
         self,
@@ -95,7 +95,7 @@ pub fn PlacementFields(
 ) -> impl IntoView {
     let wrong = Memo::new(move |_| form.with(PlacementForm::findings_by_field));
     let values = StoredValue::new(fleet.with_value(FleetValues::count));
-    let context = FieldContext { form, fleet, values, wrong, decision };
+    let context = PlacementFieldContext { form, fleet, values, wrong, decision };
     let sets = Memo::new(move |_| form.with(|form| form.predicates.len()));
     let as_text = Memo::new(move |_| form.with(|form| form.as_text == "yes"));
     let add = move |_| {
@@ -131,8 +131,8 @@ pub fn PlacementFields(
     .into_any()
 }
 
-fn predicate_fields(context: FieldContext, at: usize) -> AnyView {
-    let FieldContext { form, fleet, .. } = context;
+fn predicate_fields(context: PlacementFieldContext, at: usize) -> AnyView {
+    let PlacementFieldContext { form, fleet, .. } = context;
     let begin = form.with_untracked(|form| form.predicates.get(at).cloned().unwrap_or_default());
     let edit = move |change: Box<dyn FnOnce(&mut PredicateForm)>| {
         form.update(|form| {

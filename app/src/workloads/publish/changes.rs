@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::plan::{
-    ChangeCounts, ClusterPlan, Distinction, DryRunState, FieldChange, FieldValue, HIDDEN_VALUE,
-    PlannedAction, PlannedChange, TargetChange,
+    ChangeCounts, ClusterPlan, CreatedManifest, Distinction, DryRunState, FieldChange, FieldValue,
+    HIDDEN_VALUE, PlannedAction, PlannedChange, TargetChange,
 };
 use leptos::prelude::*;
 use leptos::web_sys::{Element, Event};
 use serde_json::Value;
 
-use super::review::{ChangeGroup, CreatedManifest, PlanView};
+use super::review::{ChangeGroup, PlanView};
 use crate::components::{StatusStyle, icon, join_names, pluralize};
 
 /// Most cluster names in the head of a group.

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::cluster::Connectivity;
-use domain::object::ObjectRef;
 use domain::placement::Decision;
-use domain::plan::{BlastRadius, ClusterPlan, ClusterPlanGroup, FieldChange};
+use domain::plan::{BlastRadius, ClusterPlan, ClusterPlanGroup, CreatedManifest, FieldChange};
 use domain::rollout::WavePreview;
 use domain::workload::WorkloadView;
 use domain::{Digest, Finding, Timestamp};
@@ -120,15 +119,6 @@ pub struct ChangeGroup {
     pub manifests: Vec<CreatedManifest>,
 }
 
-/// A new object.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CreatedManifest {
-    /// The object.
-    pub object: ObjectRef,
-    /// Its manifest as YAML, with the values of Secrets hidden; `None` if it is too long.
-    pub yaml: Option<String>,
-}
-
 /// How long a request waits for dry runs.
 #[cfg(feature = "ssr")]
 const PLAN_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
@@ -219,10 +209,8 @@ async fn load_plan_view(hub: &hub::Hub, plan: domain::plan::Plan) -> AppResult<P
     let shown = groups.get(..GROUPS_WITH_CHANGES).unwrap_or(&groups);
     let manifests = crate::host::into_app_result(hub.list_created_manifests(&plan, shown).await)?;
     let mut manifests = manifests.into_iter();
-    let created =
-        |hub::CreatedManifest { object, yaml }: hub::CreatedManifest| CreatedManifest { object, yaml };
     let changed = |(at, mut group): (usize, ClusterPlanGroup)| {
-        let manifests = manifests.next().unwrap_or_default().into_iter().map(created).collect();
+        let manifests = manifests.next().unwrap_or_default();
         let count = group.clusters.len();
         group.clusters.truncate(NAMES_PER_GROUP);
         let effect = group

@@ -28,7 +28,7 @@ pub fn ReviewSidebar(
             {plan}
             <Consequences review=review.clone() />
             <Waves review=review.clone() />
-            <PublishForm review=review publish=publish />
+            <PublishControls review=review publish=publish />
         </aside>
     }
     .into_any()
@@ -184,7 +184,7 @@ fn removal_warning(plan: &PlanView, workload: &str, typed: RwSignal<String>) -> 
 
 /// Message and publish button. A disabled button shows its reason.
 #[component]
-fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl IntoView {
+fn PublishControls(review: Review, publish: ServerAction<WorkloadPublish>) -> impl IntoView {
     let workload = review.view.workload.name.clone();
     let content = review.content.hidden_fields("form[content]");
     let selected = u32::try_from(review.decision.selected().count()).unwrap_or(u32::MAX);

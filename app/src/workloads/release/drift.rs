@@ -3,10 +3,9 @@
 use domain::authorization::UserAction;
 use domain::object::ObjectRef;
 use domain::overrides::ObjectSelector;
-use domain::release::ReleaseView;
+use domain::release::{DesiredValues, ReleaseView};
 use domain::report::{DriftedField, ResourceStatus};
 use leptos::prelude::*;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::causes::qualified_name;
@@ -14,41 +13,6 @@ use crate::components::error::action_error;
 use crate::errors::AppResult;
 use crate::permission::Permission;
 use crate::workloads::publish::changes::{dotted_path, format_value};
-
-/// The value of a drifted field in a desired revision that is not applied yet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DesiredFieldValue {
-    /// The object.
-    pub object: ObjectRef,
-    /// The path of the field.
-    pub path: String,
-    /// The value; `None` if the desired revision does not set the field.
-    pub value: Option<Value>,
-}
-
-/// The desired values of the drifted fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum DesiredValues {
-    /// The applied revision is the desired one.
-    AsApplied,
-    /// The values of the desired revision, which is not applied yet.
-    Other(Vec<DesiredFieldValue>),
-    /// Another revision is desired, and its objects can't be read at the moment.
-    Unreadable,
-}
-
-#[cfg(feature = "ssr")]
-impl From<hub::DesiredValues> for DesiredValues {
-    fn from(values: hub::DesiredValues) -> Self {
-        let field =
-            |hub::DesiredFieldValue { object, path, value }| DesiredFieldValue { object, path, value };
-        match values {
-            hub::DesiredValues::AsApplied => Self::AsApplied,
-            hub::DesiredValues::Other(fields) => Self::Other(fields.into_iter().map(field).collect()),
-            hub::DesiredValues::Unreadable => Self::Unreadable,
-        }
-    }
-}
 
 /// Adds a rule to the policies of the draft that ignores changes of this field, and redirects to the review of the draft.
 #[server(prefix = "/api/fn", endpoint = "drift_ignore")]

@@ -34,7 +34,7 @@ pub enum ChartCommand {
         output: OutputArgs,
     },
     Get(GetChartArgs),
-    Search(search::SearchArgs),
+    Search(search::ChartSearchArgs),
     /// List the versions of a chart, newest first
     Versions {
         /// The chart, such as bitnami/nginx

@@ -35,7 +35,7 @@ pub enum ClusterCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    Label(label::LabelArgs),
+    Label(label::ClusterLabelArgs),
     Taint(taint::TaintArgs),
     Annotate(annotate::AnnotateArgs),
     SetValues(annotate::SetValuesArgs),
@@ -43,7 +43,7 @@ pub enum ClusterCommand {
     Adopt(helm_release::AdoptArgs),
     /// Manage join tokens
     #[command(subcommand)]
-    Token(token::TokenCommand),
+    Token(token::JoinTokenCommand),
     InstallManifest(join::InstallManifestArgs),
     Onboarding(onboarding::OnboardingArgs),
     Accept(join::AcceptArgs),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use domain::search::{MAX_LIMIT, SearchHit, SearchKind, SearchResults};
-use wire::SearchParams;
+use wire::SearchRequest;
 
 use crate::clock::{format_age, now};
 use crate::connection::ServerConnection;
@@ -42,7 +42,7 @@ impl SearchArgs {
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let kinds: Vec<&str> = self.kind.iter().map(|kind| kind.as_str()).collect();
         let params =
-            SearchParams { q: self.words.join(" "), kinds: kinds.join(","), limit: Some(self.limit) };
+            SearchRequest { q: self.words.join(" "), kinds: kinds.join(","), limit: Some(self.limit) };
         let found = remote.client.search(&params).await?;
         if self.output.format.is_machine() {
             out.print_value(&found, self.output.format)?;

@@ -18,12 +18,12 @@ pub enum SessionCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    Revoke(RevokeArgs),
+    Revoke(RevokeSessionArgs),
 }
 
 /// End a session, or all of them: its browser has to sign in again
 #[derive(Args)]
-pub struct RevokeArgs {
+pub struct RevokeSessionArgs {
     /// Id of the session
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     id: Option<String>,
@@ -45,7 +45,7 @@ impl SessionCommand {
     }
 }
 
-impl RevokeArgs {
+impl RevokeSessionArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let Some(id) = self.id else {
             self.confirm.confirm("You will be signed out of the console in every browser.")?;

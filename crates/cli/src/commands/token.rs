@@ -15,14 +15,14 @@ use crate::output::{OutputArgs, Printer, Table};
 
 /// The subcommands for API tokens.
 #[derive(Subcommand)]
-pub enum TokenCommand {
+pub enum ApiTokenCommand {
     Create(CreateArgs),
     /// List your tokens, without their secrets
     List {
         #[command(flatten)]
         output: OutputArgs,
     },
-    Revoke(RevokeArgs),
+    Revoke(RevokeTokenArgs),
 }
 
 /// Create a token for your user, with your role or a lower one; it is printed only once
@@ -48,14 +48,14 @@ pub struct CreateArgs {
 
 /// Revoke a token: requests with it are rejected immediately
 #[derive(Args)]
-pub struct RevokeArgs {
+pub struct RevokeTokenArgs {
     /// Id of the token
     id: String,
     #[command(flatten)]
     confirm: ConfirmArgs,
 }
 
-impl TokenCommand {
+impl ApiTokenCommand {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         match self {
@@ -95,7 +95,7 @@ impl CreateArgs {
     }
 }
 
-impl RevokeArgs {
+impl RevokeTokenArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let id: TokenId = self.id.parse().map_err(|_| {
             Failure::usage(

@@ -38,7 +38,7 @@ pub use publish_plan::{
     ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,
 };
 pub use removed_fields::find_removed_fields;
-pub use rendered::RenderedManifests;
+pub use rendered::{CreatedManifest, RenderedManifests};
 pub use revision::{
     ChangedPart, RevisionView, SpecPart, compare_bundles, diff_settings, list_changed_names, list_spec_parts,
 };

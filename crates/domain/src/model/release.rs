@@ -16,6 +16,7 @@ use crate::model::health::{Health, HealthStatus};
 use crate::model::policy::{DeletionPolicy, NotAssessedPolicy, Policies};
 
 mod condition;
+mod details;
 #[cfg(test)]
 mod properties;
 pub mod reason;
@@ -30,6 +31,7 @@ pub mod transition;
 mod view;
 
 pub use condition::{release_conditions, resource_conditions};
+pub use details::{DesiredFieldValue, DesiredValues, ReleaseDetails};
 pub use reason::Reason;
 pub use rendered_facts::FactsComparison;
 pub use row::ReleaseRow;

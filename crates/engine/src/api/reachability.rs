@@ -14,9 +14,9 @@ use crate::error::Error;
 /// Consecutive failures that start an outage.
 const UNREACHABLE_AFTER: u32 = 2;
 
-/// Start and cause of an outage.
+/// Start and cause of an outage, as the agent detected it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outage {
+pub struct DetectedOutage {
     /// When it was detected, by the agent's clock.
     pub since: Timestamp,
     /// The error of the request that failed.
@@ -30,7 +30,7 @@ pub(crate) struct Reachability {
     failures: AtomicU32,
     /// Failures of the last outage.
     failures_of_outage: AtomicU32,
-    outage: watch::Sender<Option<Outage>>,
+    outage: watch::Sender<Option<DetectedOutage>>,
 }
 
 impl Reachability {
@@ -68,13 +68,13 @@ impl Reachability {
         self.outage.send_if_modified(|outage| {
             let is_new = outage.is_none();
             if is_new {
-                *outage = Some(Outage { since: (self.clock)(), cause: error.to_string() });
+                *outage = Some(DetectedOutage { since: (self.clock)(), cause: error.to_string() });
             }
             is_new
         });
     }
 
-    pub(crate) fn outage(&self) -> Option<Outage> {
+    pub(crate) fn outage(&self) -> Option<DetectedOutage> {
         self.outage.borrow().clone()
     }
 
@@ -84,7 +84,7 @@ impl Reachability {
     }
 
     /// Changes whenever an outage begins or ends.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<Outage>> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<DetectedOutage>> {
         self.outage.subscribe()
     }
 }

@@ -30,11 +30,11 @@ use crate::{Actor, Error, Hub};
 const REGISTRY_WAIT: Duration = Duration::from_secs(25);
 
 /// A fetch that runs; every requester awaits the same one.
-type SharedFetch = Shared<BoxFuture<'static, Result<ChartVersion, RenderingFailure>>>;
+type SharedChartFetch = Shared<BoxFuture<'static, Result<ChartVersion, RenderingFailure>>>;
 
 /// The version of a chart in a repository of this revision, fetched in the turn of a user: nobody waits in the turns of another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct FetchKey {
+struct ChartFetchKey {
     repository: String,
     revision: i64,
     name: String,
@@ -45,12 +45,12 @@ struct FetchKey {
 /// Fetches charts on this server.
 #[derive(Default)]
 pub(crate) struct ChartFetcher {
-    running: Mutex<HashMap<FetchKey, SharedFetch>>,
+    running: Mutex<HashMap<ChartFetchKey, SharedChartFetch>>,
 }
 
 impl ChartFetcher {
     /// Whether a request or the placer awaits a fetch.
-    fn is_awaited(&self, key: &FetchKey) -> bool {
+    fn is_awaited(&self, key: &ChartFetchKey) -> bool {
         // One of them is in the map.
         self.running.lock().get(key).and_then(Shared::strong_count).is_some_and(|count| count > 1)
     }
@@ -117,8 +117,8 @@ impl Hub {
     }
 
     /// Starts a fetch, or joins the one that runs.
-    fn start_fetch(&self, repository: &ChartRepositoryRow, name: &str, version: &str) -> SharedFetch {
-        let key = FetchKey {
+    fn start_fetch(&self, repository: &ChartRepositoryRow, name: &str, version: &str) -> SharedChartFetch {
+        let key = ChartFetchKey {
             repository: repository.name.clone(),
             revision: repository.revision,
             name: name.to_owned(),
@@ -155,7 +155,7 @@ impl Hub {
 async fn fetch(
     hub: &Hub,
     row: &ChartRepositoryRow,
-    key: &FetchKey,
+    key: &ChartFetchKey,
 ) -> Result<Result<ChartVersion, RenderingFailure>, Error> {
     let client = match hub.repository_client() {
         Ok(client) => client,
@@ -197,7 +197,7 @@ async fn fetch(
 async fn find_fetched(
     hub: &Hub,
     row: &ChartRepositoryRow,
-    key: &FetchKey,
+    key: &ChartFetchKey,
 ) -> Result<Option<ChartVersion>, Error> {
     let mut tx = hub.read().await?;
     let stored = store::chart::get(&mut tx, row.project, &row.name, &key.name, &key.version).await?;
@@ -269,8 +269,8 @@ fn mismatch(stored: &ChartVersion, fetched: &ChartVersion) -> RenderingFailure {
     }
 }
 
-fn to_failure(error: RepositoryError, key: &FetchKey) -> RenderingFailure {
-    let FetchKey { repository, name, version, .. } = key;
+fn to_failure(error: RepositoryError, key: &ChartFetchKey) -> RenderingFailure {
+    let ChartFetchKey { repository, name, version, .. } = key;
     let message = format!("Chart {repository}/{name} {version} can't be fetched: {}", error.message);
     if error.kind.is_temporary() {
         return RenderingFailure::retried(message, format!("{} It is tried again.", error.hint));

@@ -19,7 +19,7 @@ use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
-use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, SchemaViolation};
+use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, ValuesViolation};
 use source::request_context::RequestContext;
 use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
@@ -415,7 +415,7 @@ pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
     if failed.violations.is_empty() {
         return vec![Finding::error(code, failed.message, hint)];
     }
-    let violations = failed.violations.into_iter().map(|SchemaViolation { chart, path, message }| {
+    let violations = failed.violations.into_iter().map(|ValuesViolation { chart, path, message }| {
         let subject = match &*path {
             "" => "The values violate".to_owned(),
             path => format!("The value {path} violates"),

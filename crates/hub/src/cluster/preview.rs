@@ -40,11 +40,11 @@ impl Hub {
         if (&after.labels, &after.taints) == (&before.labels, &before.taints) {
             return Ok(ClusterEditPreview { leaving: Vec::new(), findings });
         }
-        let fleet = Fleet::load(&mut tx, after).await?;
+        let comparison = FleetComparison::load(&mut tx, after).await?;
         let mut leaving = Vec::new();
         for (release, workload) in store::release::list_all_by_cluster(&mut tx, before.id).await? {
             if let Some((placement, current)) = load_published_placement(&mut tx, &release).await?
-                && fleet.removes(&placement, &current)
+                && comparison.removes(&placement, &current)
             {
                 leaving.push(workload);
             }
@@ -66,7 +66,7 @@ impl Hub {
 }
 
 /// The clusters before and after a change of one of them, and the groups.
-struct Fleet {
+struct FleetComparison {
     before: Vec<Cluster>,
     after: Vec<Cluster>,
     groups: Vec<ClusterGroup>,
@@ -74,7 +74,7 @@ struct Fleet {
     at: usize,
 }
 
-impl Fleet {
+impl FleetComparison {
     async fn load(tx: &mut Tx, changed: Cluster) -> Result<Self, Error> {
         let before = store::cluster::list_all(tx).await?;
         let groups = store::group::list(tx).await?;

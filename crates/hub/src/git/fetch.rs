@@ -14,7 +14,7 @@ use source::git::{AllowedSigners, CommitDetails, FileTree, GitError, GitSnapshot
 use source::kustomize::KustomizeFailed;
 use store::git::GitPath;
 
-use super::{FetchKey, invalid_signers, not_read, rejected, to_failure, waiting};
+use super::{GitFetchKey, invalid_signers, not_read, rejected, to_failure, waiting};
 use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
 use crate::fair_queue::QueueKey;
@@ -31,7 +31,7 @@ pub(super) type PathsRead =
 pub(super) type FetchedPaths = HashMap<String, Result<PinnedCommit, RenderingFailure>>;
 
 /// A fetch that runs; every requester awaits the same one.
-pub(super) type SharedFetch = Shared<BoxFuture<'static, Result<PinnedCommit, RenderingFailure>>>;
+pub(super) type SharedGitFetch = Shared<BoxFuture<'static, Result<PinnedCommit, RenderingFailure>>>;
 
 impl Hub {
     /// What is stored about a commit at a path.
@@ -58,7 +58,7 @@ impl Hub {
         if let Some(stored) = self.find_git_snapshot(url, path, commit).await? {
             return Ok(Ok(stored));
         }
-        let key = FetchKey {
+        let key = GitFetchKey {
             url: url.to_owned(),
             commit: commit.to_owned(),
             path: path.to_owned(),
@@ -86,7 +86,7 @@ impl Hub {
     }
 
     /// Starts a fetch, or joins the one that runs.
-    fn start_git_fetch(&self, key: FetchKey) -> SharedFetch {
+    fn start_git_fetch(&self, key: GitFetchKey) -> SharedGitFetch {
         let mut running = self.git_reader().fetches.lock();
         if let Some(fetch) = running.get(&key) {
             return fetch.clone();
@@ -121,7 +121,7 @@ impl Hub {
     }
 
     /// Whether a request or the placer awaits a fetch.
-    fn is_fetch_awaited(&self, key: &FetchKey) -> bool {
+    fn is_fetch_awaited(&self, key: &GitFetchKey) -> bool {
         let fetches = self.git_reader().fetches.lock();
         // One of them is in the map.
         fetches.get(key).and_then(Shared::strong_count).is_some_and(|count| count > 1)

@@ -10,7 +10,7 @@ use domain::{ClusterId, Finding};
 use store::Tx;
 
 use super::exclusive::load_conflicts_among;
-use super::{GroupChange, Removal};
+use super::{GroupChange, RemovalTiming};
 use crate::workload::check_if_match;
 use crate::{Actor, Error, Hub};
 
@@ -58,7 +58,7 @@ impl Hub {
         let exclusive = exclusive.unwrap_or_default();
         let group = ClusterGroup { name, members, exclusive, ..ClusterGroup::default() };
         let tx = self.begin_group_creation(actor, &group).await?;
-        let change = GroupChange { group, old: None, removal: Removal::AfterNotice };
+        let change = GroupChange { group, old: None, removal: RemovalTiming::AfterNotice };
         self.store_group_view(tx, actor, change).await
     }
 
@@ -93,7 +93,7 @@ impl Hub {
         let old = lock_group(&mut tx, name).await?;
         check_if_match(old.revision, if_match)?;
         let group = ClusterGroup { members, exclusive: exclusive.unwrap_or(old.exclusive), ..old.clone() };
-        let change = GroupChange { group, old: Some(old), removal: Removal::Immediate };
+        let change = GroupChange { group, old: Some(old), removal: RemovalTiming::Immediate };
         self.store_group_view(tx, actor, change).await.map(Some)
     }
 

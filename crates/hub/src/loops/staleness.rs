@@ -33,7 +33,7 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
 /// Confirms to the pause detector that heartbeats could be recorded, unless the database did not answer.
 async fn run_pass(hub: &Hub, started: Timestamp) -> Result<(), Error> {
     let now = hub.clock().now();
-    let age = Age { started, now, pauses: hub.observe_pauses() };
+    let age = HeartbeatAge { started, now, pauses: hub.observe_pauses() };
     let mut tx = hub.read().await?;
     let overdue = store::cluster::list_overdue(&mut tx, now).await?;
     drop(tx);
@@ -59,7 +59,7 @@ async fn run_pass(hub: &Hub, started: Timestamp) -> Result<(), Error> {
 }
 
 /// How the age of a heartbeat is measured in one pass.
-struct Age {
+struct HeartbeatAge {
     /// When this hub started.
     started: Timestamp,
     /// When the pass started. A wait for the write lock delays heartbeats too, so it makes none older.
@@ -67,7 +67,7 @@ struct Age {
     pauses: Pauses,
 }
 
-impl Age {
+impl HeartbeatAge {
     fn connectivity(&self, last_seen: Option<Timestamp>, lease_seconds: u32) -> Connectivity {
         let seen = last_seen.map(|seen| self.pauses.shift(seen.max(self.started), self.now));
         Connectivity::from_last_seen(seen, lease_seconds, self.now)
@@ -75,7 +75,7 @@ impl Age {
 }
 
 /// Checks again under the write lock: the cluster may have sent a heartbeat in the meantime.
-async fn update_reach(hub: &Hub, id: ClusterId, age: &Age) -> Result<(), Error> {
+async fn update_reach(hub: &Hub, id: ClusterId, age: &HeartbeatAge) -> Result<(), Error> {
     let mut tx = hub.write().await?;
     let Some(cluster) = store::cluster::get_by_id(&mut tx, id).await? else {
         return Ok(());

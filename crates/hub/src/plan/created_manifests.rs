@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::Digest;
 use domain::bundle::Bundle;
 use domain::object::{ObjectRef, object_ref};
-use domain::plan::{ClusterPlanGroup, Plan, PlannedAction, RenderedManifests};
+use domain::plan::{ClusterPlanGroup, CreatedManifest, Plan, PlannedAction, RenderedManifests};
 use serde_json::Value;
 
 use crate::{Error, Hub};
@@ -14,15 +14,6 @@ use crate::{Error, Hub};
 const MAX_MANIFEST_BYTES: usize = 16 * 1024;
 /// Most bytes of all manifests of one request.
 const MAX_TOTAL_BYTES: usize = 128 * 1024;
-
-/// A new object of a group of clusters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CreatedManifest {
-    /// The object.
-    pub object: ObjectRef,
-    /// Its manifest as YAML, with the values of Secrets hidden; `None` if it is too long or its bundle is not stored any more.
-    pub yaml: Option<String>,
-}
 
 impl Hub {
     /// The manifests of the new objects of these groups of a plan, in the order of the groups: as rendered for the first cluster of

@@ -3,7 +3,7 @@
 //!
 //! No limit is a lock: after some attempts each further one has to wait, longer each time up to [`MAX_DELAY_MILLIS`], and an
 //! attempt that comes too early is not counted. What others try does not make a user wait: delays are counted per name and
-//! address, and on a device from which the user has signed in before (it sends the secret of [`Session::device`]) only the
+//! address, and on a device from which the user has signed in before (it sends the secret of [`NewSession::device`]) only the
 //! attempts of that device. For a name that is attacked from many addresses every address has fewer attempts without delay.
 //! The exception is an address that many users share: its attempts are slowed down together, except on known devices.
 
@@ -56,8 +56,8 @@ pub struct SignInStatistics {
     pub rejected: AtomicU64,
 }
 
-/// An attempt that is counted as failed until [`Attempt::succeed`].
-pub(super) struct Attempt {
+/// An attempt that is counted as failed until [`SignInAttempt::succeed`].
+pub(super) struct SignInAttempt {
     hub: Hub,
     subjects: AttemptSubjects,
 }
@@ -134,7 +134,11 @@ fn delay_millis(failures: u32, free: u32) -> i64 {
 
 impl Hub {
     /// Counts an attempt before anything is verified.
-    pub(super) async fn begin_attempt(&self, client: &SignInClient, name: &str) -> Result<Attempt, Error> {
+    pub(super) async fn begin_attempt(
+        &self,
+        client: &SignInClient,
+        name: &str,
+    ) -> Result<SignInAttempt, Error> {
         let subjects = AttemptSubjects::new(client, name);
         let now = self.clock().now();
         let mut tx = self.write().await?;
@@ -167,7 +171,7 @@ impl Hub {
             sign_in_attempt::save(&mut tx, count).await?;
         }
         tx.commit().await?;
-        Ok(Attempt { hub: self.clone(), subjects })
+        Ok(SignInAttempt { hub: self.clone(), subjects })
     }
 }
 
@@ -176,7 +180,7 @@ fn too_many_attempts(wait_millis: i64) -> Error {
     Error::TooManyAttempts { retry_after_seconds: seconds.max(1) }
 }
 
-impl Attempt {
+impl SignInAttempt {
     /// Logs that it failed; its count stays. `user` is the name of an existing user: what was typed as another name may be
     /// a password.
     pub(super) fn fail(self, client: &SignInClient, user: Option<&str>) {

@@ -12,7 +12,7 @@ use store::role_binding;
 use tokio::sync::Semaphore;
 
 use super::password_rules::{MAX_PASSWORD_BYTES, check_password};
-use super::{Session, SignInClient};
+use super::{NewSession, SignInClient};
 use crate::{Actor, Error, Hub, audit};
 
 /// Concurrent hash computations: each takes 19 MiB and one core.
@@ -66,12 +66,12 @@ impl Hub {
     }
 
     /// A new user with a checked name and a hashed password, not stored yet.
-    pub(super) async fn build_user(&self, name: &str, password: &str) -> Result<store::user::User, Error> {
+    pub(super) async fn build_user(&self, name: &str, password: &str) -> Result<store::user::UserRow, Error> {
         let findings = check_credentials(name, password);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
-        Ok(store::user::User {
+        Ok(store::user::UserRow {
             id: self.ids().generate(UserId::from_parts),
             name: name.to_owned(),
             password_hash: self.hash_password(password).await?,
@@ -84,7 +84,12 @@ impl Hub {
 
     /// Signs a user in. An unknown name and a wrong password give the same error in the same time; after some of them the
     /// next attempts have to wait.
-    pub async fn sign_in(&self, name: &str, password: &str, client: &SignInClient) -> Result<Session, Error> {
+    pub async fn sign_in(
+        &self,
+        name: &str,
+        password: &str,
+        client: &SignInClient,
+    ) -> Result<NewSession, Error> {
         const WRONG: Error = Error::Unauthenticated("The name or the password is not correct.");
         const DISABLED: Error =
             Error::Unauthenticated("This user is disabled. An administrator can enable it again.");
@@ -110,7 +115,7 @@ impl Hub {
             Some(user) if is_correct && !user.password_hash.is_empty() => {
                 let device = attempt.succeed(client, &user.name).await?;
                 self.record_sign_in(&user, client).await?;
-                Ok(Session { user: user.id, name: user.name, epoch: user.session_epoch, device })
+                Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device })
             }
             found => {
                 attempt.fail(client, found.map(|user| user.name).as_deref());
@@ -120,7 +125,7 @@ impl Hub {
         }
     }
 
-    async fn record_sign_in(&self, user: &store::user::User, client: &SignInClient) -> Result<(), Error> {
+    async fn record_sign_in(&self, user: &store::user::UserRow, client: &SignInClient) -> Result<(), Error> {
         let now = self.clock().now();
         let mut tx = self.write().await?;
         tx.record_audit(audit::sign_in_record(&user.name, client, "Signed in with a password."), now);

@@ -3,12 +3,12 @@
 use domain::audit::AuditRecord;
 use domain::event::{EventKind, NewEvent};
 use domain::{Timestamp, UserId};
-use store::user::User as Account;
+use store::user::UserRow;
 use store::{Tx, password_link};
 
 use super::attempts::remember_device;
 use super::password_rules::check_password;
-use super::{Session, SignInClient, hash_secret};
+use super::{NewSession, SignInClient, hash_secret};
 use crate::hub::{CommitEffects, IdGenerator};
 use crate::{Error, Hub, audit};
 
@@ -51,7 +51,7 @@ impl Hub {
         secret: &str,
         password: &str,
         client: &SignInClient,
-    ) -> Result<Session, Error> {
+    ) -> Result<NewSession, Error> {
         let hash = hash_secret(secret.trim());
         let mut tx = self.read().await?;
         let user = self.load_link_user(&mut tx, &hash).await?;
@@ -79,10 +79,10 @@ impl Hub {
         let event = NewEvent::new(EventKind::UserChanged, &account.name, message);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         self.live().notify_credentials();
-        Ok(Session { user: account.id, name: account.name, epoch: account.session_epoch, device })
+        Ok(NewSession { user: account.id, name: account.name, epoch: account.session_epoch, device })
     }
 
-    async fn load_link_user(&self, tx: &mut Tx, hash: &str) -> Result<Account, Error> {
+    async fn load_link_user(&self, tx: &mut Tx, hash: &str) -> Result<UserRow, Error> {
         let user = password_link::find_user(tx, hash, self.clock().now()).await?.ok_or(WRONG)?;
         let account = store::user::get_by_id(tx, user).await?;
         account.filter(|account| account.disabled_at.is_none()).ok_or(WRONG)

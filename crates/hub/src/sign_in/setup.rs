@@ -4,7 +4,7 @@ use domain::event::{EventKind, NewEvent};
 use domain::role::Role;
 use store::role_binding;
 
-use super::{Session, SignInClient, hash_secret};
+use super::{NewSession, SignInClient, hash_secret};
 use crate::hub::CommitEffects;
 use crate::{Error, Hub, audit};
 
@@ -38,7 +38,7 @@ impl Hub {
         name: &str,
         password: &str,
         client: &SignInClient,
-    ) -> Result<Session, Error> {
+    ) -> Result<NewSession, Error> {
         const WRONG: Error =
             Error::Unauthenticated("The set-up token is not correct. The server prints it when it starts.");
         let presented = hash_secret(setup_token.trim());
@@ -67,6 +67,6 @@ impl Hub {
         let event = NewEvent::new(EventKind::UserAdded, &user.name, message);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         let device = attempt.succeed(client, &user.name).await?;
-        Ok(Session { user: user.id, name: user.name, epoch: user.session_epoch, device })
+        Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device })
     }
 }

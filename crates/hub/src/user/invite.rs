@@ -6,7 +6,7 @@ use domain::name_check;
 use domain::user::{NewUser, PasswordLink};
 use domain::{Timestamp, UserId};
 use store::role_binding;
-use store::user::User as Account;
+use store::user::UserRow;
 
 use super::to_view;
 use crate::hub::CommitEffects;
@@ -52,8 +52,8 @@ impl Hub {
     }
 }
 
-fn new_account(id: UserId, name: String, created_at: Timestamp) -> Account {
-    Account {
+fn new_account(id: UserId, name: String, created_at: Timestamp) -> UserRow {
+    UserRow {
         id,
         name,
         password_hash: String::new(),

@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::conditions::{self, ConditionUpdate};
 use super::{ControllerContext, pods};
 use crate::object::{self, i64_at, set_value, value_at};
-use crate::selector::LabelSelector;
+use crate::selector::LabelRequirements;
 
 pub(super) fn reconcile(ctx: &mut ControllerContext, key: &str) -> Option<Duration> {
     let kind = ctx.builtin_kind("policy", "PodDisruptionBudget")?;
     let budget = ctx.sim.store.get(kind.id, key)?;
     let budget = &budget.value;
     let pod_kind = ctx.builtin_kind("", "Pod")?;
-    let selector = LabelSelector::from_value(value_at(budget, "spec.selector").unwrap_or(&Value::Null));
+    let selector = LabelRequirements::from_value(value_at(budget, "spec.selector").unwrap_or(&Value::Null));
     let all = ctx.sim.store.list(pod_kind.id, Some(object::namespace(budget))).0;
     let chosen: Vec<_> =
         all.iter().filter(|p| pods::is_active(&p.value) && selector.selects(&p.value)).collect();

@@ -159,7 +159,7 @@ fn enqueue_pod_observers(
         for object in ctx.sim.store.list(kind.id, Some(&namespace)).0 {
             let concerned = match value_at(&object.value, "spec.selector") {
                 Some(selector) => {
-                    let selector = crate::selector::LabelSelector::from_value(selector);
+                    let selector = crate::selector::LabelRequirements::from_value(selector);
                     selector.selects(pod) || change.old.as_ref().is_some_and(|o| selector.selects(&o.value))
                 }
                 None => controller == Controller::Quota,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ControllerContext, claim};
 use crate::cluster::SimState;
 use crate::object::{self, array_at, map_at, str_at, value_at};
-use crate::quantity::Quantity;
+use crate::quantity::FormattedQuantity;
 
 /// A node as its kubelet reports it.
 pub(crate) fn node_manifest(sim: &SimState, number: u32) -> Value {
@@ -88,10 +88,10 @@ fn pod_request(pod: &Value) -> [i64; 3] {
     for container in array_at(pod, "spec.containers") {
         let amount = |name: &str| {
             let requests = map_at(container, "resources.requests")?;
-            requests.get(name)?.as_str().and_then(Quantity::parse)
+            requests.get(name)?.as_str().and_then(FormattedQuantity::parse)
         };
-        requested[0] += amount("cpu").map_or(0, Quantity::to_milli);
-        requested[1] += amount("memory").map_or(0, Quantity::to_units);
+        requested[0] += amount("cpu").map_or(0, FormattedQuantity::to_milli);
+        requested[1] += amount("memory").map_or(0, FormattedQuantity::to_units);
     }
     requested
 }
@@ -163,9 +163,12 @@ fn unfit_reason(node: &Value, pod: &Value, requested: [i64; 3], used: [i64; 3]) 
     }
     let offer = |name: &str| str_at(node, &format!("status.allocatable.{name}")).to_owned();
     let limits = [
-        (Quantity::parse(&offer("cpu")).map_or(0, Quantity::to_milli), "Insufficient cpu"),
-        (Quantity::parse(&offer("memory")).map_or(0, Quantity::to_units), "Insufficient memory"),
-        (Quantity::parse(&offer("pods")).map_or(0, Quantity::to_units), "Too many pods"),
+        (FormattedQuantity::parse(&offer("cpu")).map_or(0, FormattedQuantity::to_milli), "Insufficient cpu"),
+        (
+            FormattedQuantity::parse(&offer("memory")).map_or(0, FormattedQuantity::to_units),
+            "Insufficient memory",
+        ),
+        (FormattedQuantity::parse(&offer("pods")).map_or(0, FormattedQuantity::to_units), "Too many pods"),
     ];
     (0..3).find(|i| requested[*i] + used[*i] > limits[*i].0).map(|i| limits[i].1)
 }
@@ -173,5 +176,5 @@ fn unfit_reason(node: &Value, pod: &Value, requested: [i64; 3], used: [i64; 3]) 
 /// Whether the node's labels match the pod's node selector.
 pub(crate) fn matches_node_selector(node: &Value, pod: &Value) -> bool {
     let Some(selector) = value_at(pod, "spec.nodeSelector") else { return true };
-    crate::selector::LabelSelector::from_value(&json!({"matchLabels": selector})).selects(node)
+    crate::selector::LabelRequirements::from_value(&json!({"matchLabels": selector})).selects(node)
 }

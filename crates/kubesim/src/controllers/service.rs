@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{ControllerContext, owner_reference, pods};
 use crate::object::{self, array_at, i64_at, set_value, str_at, value_at};
-use crate::selector::LabelSelector;
+use crate::selector::LabelRequirements;
 use crate::store;
 
 pub(super) fn reconcile(ctx: &mut ControllerContext, key: &str) -> Option<Duration> {
@@ -31,7 +31,7 @@ pub(super) fn reconcile(ctx: &mut ControllerContext, key: &str) -> Option<Durati
 
 fn write_endpoint_slice(ctx: &mut ControllerContext, service: &Value) -> Option<()> {
     let selector = value_at(service, "spec.selector")?;
-    let selector = LabelSelector::from_value(selector);
+    let selector = LabelRequirements::from_value(selector);
     let pods_kind = ctx.builtin_kind("", "Pod")?;
     let namespace = object::namespace(service).to_owned();
     let chosen: Vec<_> = ctx

@@ -6,7 +6,7 @@ use http::HeaderMap;
 
 use crate::cluster::SimState;
 use crate::kinds::ResourceKind;
-use crate::selector::{FieldSelector, LabelSelector};
+use crate::selector::{FieldSelector, LabelRequirements};
 use crate::status::{ApiResult, StatusError};
 use crate::verbs::list::ListOptions;
 use crate::verbs::{FieldValidation, ResourcePath, WriteOptions};
@@ -70,7 +70,7 @@ impl QueryParams {
     /// The list options: selectors, paging, version.
     pub(crate) fn list_options(&self, kind: &ResourceKind) -> ApiResult<ListOptions> {
         Ok(ListOptions {
-            labels: LabelSelector::parse(self.get("labelSelector"))?,
+            labels: LabelRequirements::parse(self.get("labelSelector"))?,
             fields: FieldSelector::parse(&kind.kind, self.get("fieldSelector"))?,
             limit: self.get("limit").parse().unwrap_or(0),
             continue_token: self.get("continue").to_owned(),

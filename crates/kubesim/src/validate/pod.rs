@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::metadata::is_rfc1123_label;
 use crate::object::{array_at, i64_at, map_at, str_at, value_at};
-use crate::quantity::Quantity;
+use crate::quantity::FormattedQuantity;
 use crate::status::StatusCause;
 
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
@@ -92,7 +92,7 @@ fn check_container(container: &Value, field: &str, causes: &mut Vec<StatusCause>
     }
     for (resource, limit) in map_at(container, "resources.limits").into_iter().flatten() {
         let request = map_at(container, "resources.requests").and_then(|r| r.get(resource));
-        let number = |v: &Value| v.as_str().and_then(Quantity::parse);
+        let number = |v: &Value| v.as_str().and_then(FormattedQuantity::parse);
         if let Some(request) = request
             && let (Some(requested), Some(limit_amount)) = (number(request), number(limit))
             && requested.to_milli() > limit_amount.to_milli()

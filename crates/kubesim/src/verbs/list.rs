@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::ResourcePath;
 use crate::cluster::SimState;
 use crate::object::{i64_at, str_at};
-use crate::selector::{FieldSelector, LabelSelector};
+use crate::selector::{FieldSelector, LabelRequirements};
 use crate::status::{ApiResult, StatusError};
 use crate::store::{ObjectChange, StoredObject};
 
 /// Options of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListOptions {
-    pub labels: LabelSelector,
+    pub labels: LabelRequirements,
     pub fields: FieldSelector,
     pub limit: usize,
     pub continue_token: String,

@@ -6,7 +6,7 @@ use super::{ResourcePath, WriteOptions, update};
 use crate::cluster::SimState;
 use crate::kinds::ScalePaths;
 use crate::object::{self, i64_at, str_at, value_at};
-use crate::selector::LabelSelector;
+use crate::selector::LabelRequirements;
 use crate::status::{ApiResult, StatusError};
 
 /// The `ScalePaths` of an object.
@@ -26,7 +26,7 @@ fn build_scale(object: &Value, scale: &ScalePaths) -> Value {
     let selector = scale.label_selector.as_deref().and_then(|path| value_at(object, path));
     let selector = match selector {
         Some(Value::String(text)) => text.clone(),
-        Some(other) => LabelSelector::from_value(other).to_query(),
+        Some(other) => LabelRequirements::from_value(other).to_query(),
         None => String::new(),
     };
     let mut metadata = json!({"name": object::name(object)});
@@ -88,7 +88,7 @@ pub(crate) fn evict_pod(sim: &SimState, target: &ResourcePath, body: &Value) -> 
     let pod = target.get(sim)?;
     if let Some(budgets) = sim.builtin_kind("policy", "PodDisruptionBudget") {
         for budget in sim.store.list(budgets.id, Some(&target.namespace)).0 {
-            let selector = LabelSelector::from_value(
+            let selector = LabelRequirements::from_value(
                 budget.value.get("spec").and_then(|s| s.get("selector")).unwrap_or(&Value::Null),
             );
             if selector.selects(&pod.value)

@@ -3,11 +3,11 @@
 
 use std::process::ExitCode;
 
-use source::sandbox::Layers;
+use source::sandbox::SandboxLayers;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
-    let mut layers = Layers::ALL;
+    let mut layers = SandboxLayers::ALL;
     if arguments.next_if(|first| first == "--without").is_some() {
         let without = arguments.next().unwrap_or_default();
         for layer in without.to_string_lossy().split(',') {

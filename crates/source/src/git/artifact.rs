@@ -7,7 +7,7 @@ use gix_object::tree::EntryKind;
 
 use super::error::{GitError, GitErrorKind, shorten};
 use super::pack::CommitDetails;
-use super::tree::{Entry, FileTree, MAX_FILE_BYTES, join};
+use super::tree::{FileTree, MAX_FILE_BYTES, TreeEntry, join};
 use crate::repository::FetchedArtifact;
 
 /// Annotation with the authors.
@@ -70,7 +70,7 @@ impl FileTree for ArtifactFiles {
         String::new()
     }
 
-    fn list_entries(&self, folder: &String, _path: &str) -> Result<Vec<Entry<String>>, GitError> {
+    fn list_entries(&self, folder: &String, _path: &str) -> Result<Vec<TreeEntry<String>>, GitError> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let below = self.files.keys().filter_map(|path| path.strip_prefix(&prefix));
         let mut folders = BTreeSet::new();
@@ -96,6 +96,6 @@ impl FileTree for ArtifactFiles {
     }
 }
 
-fn entry(folder: &str, name: &str, kind: EntryKind) -> Entry<String> {
-    Entry { name: name.to_owned(), id: join(folder, name), kind, refusal: None }
+fn entry(folder: &str, name: &str, kind: EntryKind) -> TreeEntry<String> {
+    TreeEntry { name: name.to_owned(), id: join(folder, name), kind, refusal: None }
 }

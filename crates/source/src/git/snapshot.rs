@@ -10,8 +10,8 @@ use gix_object::tree::EntryKind;
 use super::error::{GitError, GitErrorKind};
 use super::kustomization::{KUSTOMIZATION_FILES, read_kustomization};
 use super::pack::CommitDetails;
-use super::tree::{Entry, EntryUse, FileTree, PathContent, join};
-use crate::archive::{ChartArchive, HELM_IGNORE, IgnoreRules, MAX_ARCHIVE_BYTES};
+use super::tree::{EntryUse, FileTree, PathContent, TreeEntry, join};
+use crate::archive::{ChartArchive, HELM_IGNORE, HelmIgnoreRules, MAX_ARCHIVE_BYTES};
 
 /// The content of a commit at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,10 +117,10 @@ impl GitSnapshot {
 /// The rules of a chart's own `.helmignore`, which Helm applies to a folder.
 fn read_ignore_rules<T: FileTree>(
     commit: &T,
-    entries: &[Entry<T::Id>],
+    entries: &[TreeEntry<T::Id>],
     path: &str,
-) -> Result<IgnoreRules, GitError> {
-    let is_rules = |entry: &&Entry<T::Id>| {
+) -> Result<HelmIgnoreRules, GitError> {
+    let is_rules = |entry: &&TreeEntry<T::Id>| {
         entry.name == HELM_IGNORE && matches!(entry.kind, EntryKind::Blob | EntryKind::BlobExecutable)
     };
     let full = join(path, HELM_IGNORE);
@@ -128,7 +128,7 @@ fn read_ignore_rules<T: FileTree>(
         Some(entry) => commit.read_file(&entry.id, &full)?,
         None => Vec::new(),
     };
-    let rules = IgnoreRules::parse(&String::from_utf8_lossy(&text));
+    let rules = HelmIgnoreRules::parse(&String::from_utf8_lossy(&text));
     rules.map_err(|why| {
         GitError::rejected(&full, &format!("is refused by Helm, {why}"), "Correct the rule, or remove it.")
     })

@@ -51,7 +51,7 @@ impl<Id> PathContent<Id> {
 }
 
 /// An entry of a folder.
-pub struct Entry<Id> {
+pub struct TreeEntry<Id> {
     /// Its name, a single part of a path.
     pub name: String,
     /// What names it.
@@ -63,7 +63,7 @@ pub struct Entry<Id> {
     pub refusal: Option<&'static str>,
 }
 
-impl<Id> Entry<Id> {
+impl<Id> TreeEntry<Id> {
     /// Refuses an entry whose name is not allowed. `path` is its path, for messages.
     fn check_name(&self, path: &str) -> Result<(), GitError> {
         match self.refusal {
@@ -99,7 +99,7 @@ pub trait FileTree {
     ///
     /// # Errors
     /// It can't be read.
-    fn list_entries(&self, folder: &Self::Id, path: &str) -> Result<Vec<Entry<Self::Id>>, GitError>;
+    fn list_entries(&self, folder: &Self::Id, path: &str) -> Result<Vec<TreeEntry<Self::Id>>, GitError>;
 
     /// One file. `path` is its path, for messages.
     ///
@@ -190,7 +190,7 @@ impl FileTree for CommitObjects {
         self.tree()
     }
 
-    fn list_entries(&self, folder: &ObjectId, path: &str) -> Result<Vec<Entry<ObjectId>>, GitError> {
+    fn list_entries(&self, folder: &ObjectId, path: &str) -> Result<Vec<TreeEntry<ObjectId>>, GitError> {
         let bytes = self.find(*folder, Kind::Tree)?;
         let mut entries = Vec::new();
         for entry in TreeRefIter::from_bytes(&bytes, folder.kind()) {
@@ -209,7 +209,7 @@ impl FileTree for CommitObjects {
             } else {
                 is_refused.then_some("has a name that is not allowed")
             };
-            entries.push(Entry { name, id: entry.oid.to_owned(), kind: entry.mode.kind(), refusal });
+            entries.push(TreeEntry { name, id: entry.oid.to_owned(), kind: entry.mode.kind(), refusal });
         }
         Ok(entries)
     }

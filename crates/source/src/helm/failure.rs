@@ -33,7 +33,7 @@ pub enum FailureKind {
 
 /// A value that violates a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchemaViolation {
+pub struct ValuesViolation {
     /// Name of the chart with the schema: the chart itself, or a subchart.
     pub chart: String,
     /// JSON pointer in the values; empty for all of them.
@@ -51,7 +51,7 @@ pub struct RenderFailed {
     /// What failed and where, as sentences without paths of the server.
     pub message: String,
     /// The values that violate a schema, in the order of Helm; empty for any other kind.
-    pub violations: Vec<SchemaViolation>,
+    pub violations: Vec<ValuesViolation>,
     /// What to do, where that does not follow from the kind.
     pub hint: Option<String>,
 }
@@ -125,8 +125,8 @@ const MAX_VIOLATIONS: usize = 50;
 
 /// The violations in Helm's message: for each chart a line with its name, then lines `- at '/pointer': reason`, with the
 /// reasons of a reason indented below it. `own` is the name of the chart; the values of any other one are below its name.
-fn read_violations(messages: &str, own: &str) -> Vec<SchemaViolation> {
-    let mut found: Vec<SchemaViolation> = Vec::new();
+fn read_violations(messages: &str, own: &str) -> Vec<ValuesViolation> {
+    let mut found: Vec<ValuesViolation> = Vec::new();
     let mut chart = String::new();
     // The indentation of a reason whose details are left out: the alternatives of which one has to match.
     let mut skipped_below = usize::MAX;
@@ -155,7 +155,7 @@ fn read_violations(messages: &str, own: &str) -> Vec<SchemaViolation> {
             let clean =
                 |text: &str| text.chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_CHARS).collect();
             let path = if chart == own { path.to_owned() } else { format!("/{chart}{path}") };
-            found.push(SchemaViolation { chart: chart.clone(), path: clean(&path), message: clean(message) });
+            found.push(ValuesViolation { chart: chart.clone(), path: clean(&path), message: clean(message) });
         }
     }
     found

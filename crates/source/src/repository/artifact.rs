@@ -7,7 +7,7 @@ use domain::Digest;
 use super::RepositoryClient;
 use super::error::{RepositoryError, RepositoryErrorKind, shorten};
 use super::location::{Location, Repository};
-use super::oci::{ARCHIVE_TYPE, Descriptor, Manifest};
+use super::oci::{ARCHIVE_TYPE, Descriptor, OciManifest};
 use crate::archive::{read_files, reserve_memory};
 use crate::client_shares::ClientReservation;
 
@@ -60,7 +60,7 @@ impl RepositoryClient {
         let found = locate(repository, reference)?;
         let origin = shown(&found.shown, reference);
         let mut session = self.open_session(&found, self.scope(repository));
-        let (digest, Manifest { layers, annotations, .. }) = session.fetch_manifest(&origin).await?;
+        let (digest, OciManifest { layers, annotations, .. }) = session.fetch_manifest(&origin).await?;
         let layer = find_layer(layers, &origin)?;
         let (published, archive, received) = session.fetch_layer(&layer, &origin).await?;
         let memory = reserve_memory(archive.len()).await?;

@@ -21,7 +21,7 @@ use crate::client_shares::ClientReservation;
 mod manifest;
 
 use manifest::TagsPage;
-pub(super) use manifest::{Descriptor, Manifest};
+pub(super) use manifest::{Descriptor, OciManifest};
 
 /// Most tags of a chart; a longer list would be shown incompletely.
 const MAX_TAGS: usize = 10_000;
@@ -174,7 +174,7 @@ impl OciSession<'_> {
     pub(super) async fn fetch_manifest(
         &mut self,
         origin: &str,
-    ) -> Result<(Digest, Manifest), RepositoryError> {
+    ) -> Result<(Digest, OciManifest), RepositoryError> {
         let path = format!("manifests/{}", self.reference.tag);
         let response = self.open(&path, MANIFEST_TYPE, MAX_MANIFEST_BYTES).await?;
         if response.status() == StatusCode::NOT_FOUND {
@@ -184,7 +184,7 @@ impl OciSession<'_> {
         let announced = announced.map(str::to_owned);
         let (body, received) = self.read(response, "the manifest").await?;
         let read = tokio::task::spawn_blocking(move || {
-            let read: (Digest, Option<Manifest>) =
+            let read: (Digest, Option<OciManifest>) =
                 (Digest::compute(&body), serde_json::from_slice(&body).ok());
             drop((body, received));
             read
@@ -236,7 +236,7 @@ impl OciSession<'_> {
 }
 
 /// The layer of the manifest with the packed chart.
-fn find_archive(manifest: Manifest, origin: &str) -> Result<Descriptor, RepositoryError> {
+fn find_archive(manifest: OciManifest, origin: &str) -> Result<Descriptor, RepositoryError> {
     let is_chart = manifest.config.media_type == CONFIG_TYPE;
     let mut layers = manifest.layers.into_iter().filter(|_| is_chart);
     layers.find(|layer| layer.media_type == ARCHIVE_TYPE).ok_or_else(|| {

@@ -20,9 +20,7 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, getppid};
 
-use super::{FILE_BYTES, Layers, Protections, SETUP_FAILED, memory, system_calls};
-
-type BoxError = Box<dyn std::error::Error>;
+use super::{BoxError, FILE_BYTES, Protections, SETUP_FAILED, SandboxLayers, memory, system_calls};
 
 /// Address space in bytes: the runtime of Go reserves most of 1 GiB before it allocates anything. What it may allocate of that is less.
 const ADDRESS_SPACE_BYTES: u64 = 2 << 30;
@@ -37,7 +35,7 @@ const DISCARD_PORT: u16 = 9;
 
 /// Enters the sandbox with these layers and becomes the program; returns only if that fails, and after `--probe`. Call it before the
 /// process has other threads.
-pub fn run(arguments: impl Iterator<Item = OsString>, layers: Layers) -> ExitCode {
+pub fn run(arguments: impl Iterator<Item = OsString>, layers: SandboxLayers) -> ExitCode {
     let message = match Arguments::parse(arguments) {
         Ok(parsed) => match enter(&parsed, layers) {
             Ok(measured) if parsed.is_probe => match writeln!(std::io::stdout(), "{measured}") {
@@ -111,7 +109,7 @@ impl Arguments {
 }
 
 /// Limits this process, and measures what is in force. A layer that the kernel does not offer is no error: the measurement decides.
-fn enter(arguments: &Arguments, layers: Layers) -> Result<Protections, BoxError> {
+fn enter(arguments: &Arguments, layers: SandboxLayers) -> Result<Protections, BoxError> {
     // Without it the limits still hold; the kernel may end the server instead if they are together too high.
     let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
     for (resource, limit) in [

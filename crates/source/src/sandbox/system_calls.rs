@@ -8,7 +8,7 @@ use seccompiler::{
     TargetArch,
 };
 
-type Error = Box<dyn std::error::Error>;
+use super::BoxError;
 
 /// Numbers of system calls with this bit are those of the x32 ABI, which a kernel for `x86_64` may offer beside its own.
 #[cfg(target_arch = "x86_64")]
@@ -72,7 +72,7 @@ const DENIED: &[i64] = &[
 ///
 /// # Errors
 /// The kernel has no seccomp, or the architecture is not supported.
-pub(super) fn deny() -> Result<(), Error> {
+pub(super) fn deny() -> Result<(), BoxError> {
     let pid = u64::try_from(nix::unistd::getpid().as_raw())?;
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
     // Threads only: a child would outlive a server that is killed.
@@ -96,7 +96,7 @@ pub(super) fn deny() -> Result<(), Error> {
 }
 
 /// A rule for the first argument of a call.
-fn rule(length: SeccompCmpArgLen, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, Error> {
+fn rule(length: SeccompCmpArgLen, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, BoxError> {
     Ok(SeccompRule::new(vec![SeccompCondition::new(0, length, operator, value)?])?)
 }
 

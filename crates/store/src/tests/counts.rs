@@ -163,7 +163,7 @@ async fn counts_are_exact_with_concurrent_writers() {
                 // A deadlock between writers of the same rows is returned as Busy: retry, as the hub does.
                 while let Err(error) = report_from_cluster(&store, n, &mut dice, turn).await {
                     assert!(
-                        matches!(error, crate::Error::Unavailable(crate::Outage::TimedOut, _)),
+                        matches!(error, crate::Error::Unavailable(crate::DatabaseOutage::TimedOut, _)),
                         "{error}"
                     );
                 }

@@ -7,7 +7,7 @@ use sqlx::postgres::PgListener;
 use super::databases::{execute_directly, for_each_engine, on_postgres, on_sqlite};
 use super::fixtures::{at, insert_fleet, project_id, some_cluster};
 use crate::sql::sql;
-use crate::{Error, Outage, Store, artifact, cluster, project};
+use crate::{DatabaseOutage, Error, Store, artifact, cluster, project};
 
 #[tokio::test]
 async fn p1_a_transaction_that_is_dropped_changes_nothing() {
@@ -96,7 +96,7 @@ async fn p21_a_full_disk_fails_whole_transactions_and_reads_continue() {
         cluster::insert(&mut tx, &some_cluster(2, "late")).await.unwrap();
         let big = vec![7; 4_000_000];
         let full = artifact::put(&mut tx, &Digest::compute(&big), &big, at(0)).await.unwrap_err();
-        assert!(matches!(full, Error::Unavailable(Outage::DiskFull, _)), "{full:?}");
+        assert!(matches!(full, Error::Unavailable(DatabaseOutage::DiskFull, _)), "{full:?}");
         drop(tx);
         let mut tx = store.read().await.unwrap();
         assert_eq!(
@@ -130,7 +130,7 @@ async fn p21_the_store_recovers_from_lost_connections_and_a_read_only_server() {
         assert_eq!(cluster::list_all(&mut store.read().await.unwrap()).await.unwrap().len(), 1, "reads continue");
         let mut tx = store.write().await.unwrap();
         let error = project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap_err();
-        assert!(matches!(error, Error::Unavailable(Outage::ReadOnly, _)), "{error:?}");
+        assert!(matches!(error, Error::Unavailable(DatabaseOutage::ReadOnly, _)), "{error:?}");
         drop(tx);
         let writable = format!(
             "BEGIN READ WRITE; ALTER DATABASE {name} SET default_transaction_read_only = off; COMMIT; {end_all}"

@@ -11,7 +11,7 @@ use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, release_report, some_release, workload_id};
 use crate::retention::{REVISIONS_KEPT, RetainedTable, count_rows, delete_batch};
 use crate::token::ApiTokenRecord;
-use crate::user::User;
+use crate::user::UserRow;
 use crate::{Store, Tx, event, release, revision, rollout, token, user, workload};
 
 async fn insert_revisions(tx: &mut Tx, count: u32) {
@@ -116,7 +116,7 @@ async fn old_revisions_expire_except_the_newest_and_those_in_use() {
 async fn an_api_token_without_an_end_never_expires() {
     for_each_engine(|store| async move {
         let mut tx = store.write().await.unwrap();
-        let ana = User {
+        let ana = UserRow {
             id: UserId::from_parts(5, 1),
             name: "ana".to_owned(),
             password_hash: "$argon2id$secret".to_owned(),

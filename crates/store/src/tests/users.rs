@@ -8,11 +8,11 @@ use super::fixtures::at;
 use crate::retention::{RetainedTable, delete_batch};
 use crate::session::SessionDetails;
 use crate::token::ApiTokenRecord;
-use crate::user::User;
+use crate::user::UserRow;
 use crate::{Error, Tx, password_link, role_binding, session, setup, token, user};
 
-fn user_ana() -> User {
-    User {
+fn user_ana() -> UserRow {
+    UserRow {
         id: UserId::from_parts(5, 1),
         name: "ana".to_owned(),
         password_hash: "$argon2id$secret".to_owned(),
@@ -23,7 +23,7 @@ fn user_ana() -> User {
     }
 }
 
-async fn insert_ana(tx: &mut Tx) -> User {
+async fn insert_ana(tx: &mut Tx) -> UserRow {
     user::insert(tx, &user_ana()).await.unwrap();
     user_ana()
 }
@@ -38,7 +38,7 @@ async fn users_are_found_by_their_name() {
         assert_eq!(user::get_by_id(&mut tx, ana.id).await.unwrap().as_ref(), Some(&ana));
         assert_eq!(user::get_by_name(&mut tx, "ANA").await.unwrap(), None);
         assert_eq!(user::count(&mut tx).await.unwrap(), 1);
-        let again = User { id: UserId::from_parts(5, 2), ..ana };
+        let again = UserRow { id: UserId::from_parts(5, 2), ..ana };
         assert!(matches!(user::insert(&mut tx, &again).await, Err(Error::AlreadyExists { .. })));
     })
     .await;
@@ -130,15 +130,15 @@ async fn a_user_has_one_role_in_the_organisation_and_the_other_administrators_ar
         role_binding::put(&mut tx, ana.id, Role::Viewer).await.unwrap();
         role_binding::put(&mut tx, ana.id, Role::Admin).await.unwrap();
         assert_eq!(role_binding::get(&mut tx, ana.id).await.unwrap(), Some(Role::Admin));
-        let bob = User { id: UserId::from_parts(5, 2), name: "bob".to_owned(), ..user_ana() };
+        let bob = UserRow { id: UserId::from_parts(5, 2), name: "bob".to_owned(), ..user_ana() };
         user::insert(&mut tx, &bob).await.unwrap();
         role_binding::put(&mut tx, bob.id, Role::Admin).await.unwrap();
         let others =
             async |tx: &mut Tx| role_binding::count_others_with(tx, Role::Admin, ana.id).await.unwrap();
         assert_eq!(others(&mut tx).await, 1);
-        user::update(&mut tx, &User { disabled_at: Some(at(1)), ..bob.clone() }).await.unwrap();
+        user::update(&mut tx, &UserRow { disabled_at: Some(at(1)), ..bob.clone() }).await.unwrap();
         assert_eq!(others(&mut tx).await, 0, "a disabled user can't sign in");
-        user::update(&mut tx, &User { password_hash: String::new(), ..bob.clone() }).await.unwrap();
+        user::update(&mut tx, &UserRow { password_hash: String::new(), ..bob.clone() }).await.unwrap();
         assert_eq!(others(&mut tx).await, 0, "neither can an invited one");
         let listed = user::list(&mut tx, 10).await.unwrap();
         let names: Vec<&str> = listed.iter().map(|listed| listed.user.name.as_str()).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Action, ClusterChange, History, ListedObject};
+use super::{Action, ApiServerChange, History, ListedObject};
 
 /// What is known of the clusters at one position of the history. Every key begins with the cluster.
 #[derive(Default)]
@@ -22,19 +22,19 @@ pub(super) fn check(history: &History) -> Vec<String> {
     for entry in &history.entries {
         let Action::Cluster { cluster, change } = &entry.action else { continue };
         match change {
-            ClusterChange::RecordWritten { release, objects, .. } => {
+            ApiServerChange::RecordWritten { release, objects, .. } => {
                 clusters.records.insert((cluster, release), objects);
             }
-            ClusterChange::RecordDeleted { release } => {
+            ApiServerChange::RecordDeleted { release } => {
                 clusters.records.remove(&(&**cluster, &**release));
             }
-            ClusterChange::UserDeletes { name } => {
+            ApiServerChange::UserDeletes { name } => {
                 clusters.by_users.insert((cluster, name));
             }
-            ClusterChange::ObjectWritten { uid, owner, .. } => {
+            ApiServerChange::ObjectWritten { uid, owner, .. } => {
                 clusters.owners.insert((cluster, uid), owner);
             }
-            ClusterChange::ObjectDeleted { uid, name } => {
+            ApiServerChange::ObjectDeleted { uid, name } => {
                 // A user's deletion explains one deletion.
                 let is_by_user = clusters.by_users.remove(&(&**cluster, &**name));
                 if !is_by_user && !clusters.is_listed(cluster, uid, name) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Action, ClusterChange, DatabaseChange, History};
+use super::{Action, ApiServerChange, DatabaseChange, History};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut faults = cluster_faults(history);
@@ -16,7 +16,7 @@ fn cluster_faults(history: &History) -> Vec<String> {
     for entry in &history.entries {
         let Action::Cluster { cluster, change } = &entry.action else { continue };
         match change {
-            ClusterChange::RecordWritten { release, generation, .. } => {
+            ApiServerChange::RecordWritten { release, generation, .. } => {
                 let before = newest.insert((cluster, release), *generation).unwrap_or(*generation);
                 if before > *generation {
                     faults.push(format!(
@@ -24,7 +24,7 @@ fn cluster_faults(history: &History) -> Vec<String> {
                     ));
                 }
             }
-            ClusterChange::RecordDeleted { release } => drop(newest.remove(&(&**cluster, &**release))),
+            ApiServerChange::RecordDeleted { release } => drop(newest.remove(&(&**cluster, &**release))),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::{Action, ClusterChange, DatabaseChange, Entry, History, Operation, Outcome};
+use super::{Action, ApiServerChange, ClientOperation, DatabaseChange, History, HistoryEntry, Outcome};
 
 /// Collects entries from all tasks of a run, in real-time order.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct HistoryRecorder {
     seed: u64,
     began: Instant,
     next_operation: AtomicU64,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<HistoryEntry>>,
 }
 
 impl HistoryRecorder {
@@ -36,17 +36,17 @@ impl HistoryRecorder {
     pub fn record(&self, action: Action) {
         let mut entries = self.entries.lock();
         let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        entries.push(Entry { millis, action });
+        entries.push(HistoryEntry { millis, action });
     }
 
     /// Records a change on a cluster.
-    pub fn record_cluster(&self, cluster: &str, change: ClusterChange) {
+    pub fn record_cluster(&self, cluster: &str, change: ApiServerChange) {
         self.record(Action::Cluster { cluster: cluster.to_owned(), change });
     }
 
     /// Records the invocation of an operation; call it before the request is sent. Returns the number for
     /// [`HistoryRecorder::complete`].
-    pub fn invoke(&self, operation: Operation) -> u64 {
+    pub fn invoke(&self, operation: ClientOperation) -> u64 {
         let id = self.next_operation.fetch_add(1, Ordering::Relaxed);
         self.record(Action::Invoked { id, operation });
         id

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{History, Outcome, Publish, RevisionsRead, publishes, revision_reads};
+use super::{History, Outcome, Publish, RevisionRead, publishes, revision_reads};
 
 /// The publishes of each workload by message.
 type PublishesByMessage<'h> = BTreeMap<&'h str, BTreeMap<&'h str, &'h Publish<'h>>>;
@@ -55,7 +55,7 @@ fn order_faults(publishes: &[Publish<'_>]) -> Vec<String> {
 
 /// Revisions that were accepted before the read began and that it does not contain.
 fn missing_faults<'h>(
-    read: &RevisionsRead<'_>,
+    read: &RevisionRead<'_>,
     of_workload: impl Iterator<Item = &'h Publish<'h>>,
 ) -> Vec<String> {
     let expected = of_workload.filter_map(|publish| {
@@ -74,7 +74,7 @@ fn missing_faults<'h>(
 }
 
 /// Revisions that no publish explains, and publishes with more than one revision.
-fn unexpected_faults(read: &RevisionsRead<'_>, of_workload: &BTreeMap<&str, &Publish<'_>>) -> Vec<String> {
+fn unexpected_faults(read: &RevisionRead<'_>, of_workload: &BTreeMap<&str, &Publish<'_>>) -> Vec<String> {
     let mut faults = Vec::new();
     let (mut messages, mut numbers) = (BTreeSet::new(), BTreeSet::new());
     for shown in read.revisions {
@@ -110,7 +110,7 @@ fn unexpected_faults(read: &RevisionsRead<'_>, of_workload: &BTreeMap<&str, &Pub
 }
 
 /// A history without a read after the last publish proves nothing about it.
-fn unread_faults(publishes: &[Publish<'_>], reads: &[RevisionsRead<'_>]) -> Vec<String> {
+fn unread_faults(publishes: &[Publish<'_>], reads: &[RevisionRead<'_>]) -> Vec<String> {
     let mut last: BTreeMap<&str, usize> = BTreeMap::new();
     for publish in publishes {
         let at = publish.completed.map_or(publish.invoked, |(position, _)| position);
@@ -127,7 +127,7 @@ fn unread_faults(publishes: &[Publish<'_>], reads: &[RevisionsRead<'_>]) -> Vec<
 }
 
 /// A revision that one read shows is shown by every read that begins later.
-fn change_faults(reads: &[RevisionsRead<'_>]) -> Vec<String> {
+fn change_faults(reads: &[RevisionRead<'_>]) -> Vec<String> {
     let mut faults = BTreeSet::new();
     for earlier in reads {
         let later =

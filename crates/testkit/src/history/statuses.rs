@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Action, ClusterChange, History, Operation, Outcome, SentReport, ShownRelease, completions};
+use super::{
+    Action, ApiServerChange, ClientOperation, History, Outcome, SentReport, ShownRelease, completions,
+};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let (completions, sent, delivered) = (completions(history), reports(history), deliveries(history));
     let mut faults = Vec::new();
     for entry in &history.entries {
-        let Action::Invoked { id, operation: Operation::ReadReleases { workload } } = &entry.action else {
+        let Action::Invoked { id, operation: ClientOperation::ReadReleases { workload } } = &entry.action
+        else {
             continue;
         };
         let Some((completed, Outcome::Releases(releases))) = completions.get(id) else { continue };
@@ -41,7 +44,7 @@ fn reports(history: &History) -> BTreeMap<(&str, &str), Vec<(usize, &SentReport)
 fn deliveries(history: &History) -> BTreeMap<(&str, &str), usize> {
     let mut deliveries = BTreeMap::new();
     for (position, entry) in history.entries.iter().enumerate() {
-        if let Action::Cluster { cluster, change: ClusterChange::RecordWritten { release, .. } } =
+        if let Action::Cluster { cluster, change: ApiServerChange::RecordWritten { release, .. } } =
             &entry.action
         {
             deliveries.entry((&**cluster, &**release)).or_insert(position);

@@ -15,22 +15,22 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-fn publish(message: &str, content: &str) -> Operation {
+fn publish(message: &str, content: &str) -> ClientOperation {
     let contents = BTreeMap::from([(text("eu-1"), text(content))]);
-    Operation::Publish { workload: text("web"), message: text(message), contents }
+    ClientOperation::Publish { workload: text("web"), message: text(message), contents }
 }
 
 fn shown(number: u32, message: &str) -> ShownRevision {
     ShownRevision { number, message: text(message) }
 }
 
-fn on_cluster(change: ClusterChange) -> Action {
+fn on_cluster(change: ApiServerChange) -> Action {
     Action::Cluster { cluster: text("eu-1"), change }
 }
 
 fn record(generation: i64, uids: &[&str]) -> Action {
     let objects = uids.iter().map(|uid| listed("web", uid)).collect();
-    on_cluster(ClusterChange::RecordWritten { release: text(RELEASE), generation, objects })
+    on_cluster(ApiServerChange::RecordWritten { release: text(RELEASE), generation, objects })
 }
 
 fn listed(name: &str, uid: &str) -> ListedObject {
@@ -39,11 +39,11 @@ fn listed(name: &str, uid: &str) -> ListedObject {
 
 fn written(uid: &str, owner: &str) -> Action {
     let (name, content) = (text("web"), String::new());
-    on_cluster(ClusterChange::ObjectWritten { uid: text(uid), name, owner: text(owner), content })
+    on_cluster(ApiServerChange::ObjectWritten { uid: text(uid), name, owner: text(owner), content })
 }
 
 fn deleted(uid: &str) -> Action {
-    on_cluster(ClusterChange::ObjectDeleted { uid: text(uid), name: text("web") })
+    on_cluster(ApiServerChange::ObjectDeleted { uid: text(uid), name: text("web") })
 }
 
 fn report(generation: i64, applied: &str) -> SentReport {
@@ -72,14 +72,14 @@ fn healthy(generation: i64, applied: &str) -> ShownRelease {
 
 fn read_releases(id: u64, releases: Vec<ShownRelease>) -> [Action; 2] {
     [
-        Action::Invoked { id, operation: Operation::ReadReleases { workload: text("web") } },
+        Action::Invoked { id, operation: ClientOperation::ReadReleases { workload: text("web") } },
         Action::Completed { id, outcome: Outcome::Releases(releases) },
     ]
 }
 
 fn read_revisions(id: u64, revisions: Vec<ShownRevision>) -> [Action; 2] {
     [
-        Action::Invoked { id, operation: Operation::ReadRevisions { workload: text("web") } },
+        Action::Invoked { id, operation: ClientOperation::ReadRevisions { workload: text("web") } },
         Action::Completed { id, outcome: Outcome::Revisions(revisions) },
     ]
 }
@@ -163,9 +163,9 @@ impl Example {
     }
 
     fn check(self) -> Vec<String> {
-        let entries = self.entries.into_iter().map(|action| Entry { millis: 0, action }).collect();
+        let entries = self.entries.into_iter().map(|action| HistoryEntry { millis: 0, action }).collect();
         let history = History { seed: 1, entries, database: self.database };
-        check(&history).iter().map(Violation::to_string).collect()
+        check(&history).iter().map(InvariantViolation::to_string).collect()
     }
 
     /// Replaces the first entry that equals `old`.
@@ -270,7 +270,7 @@ fn i2_a_record_with_an_older_generation_is_a_violation() {
 
 #[test]
 fn i2_a_record_that_was_deleted_may_begin_again() {
-    let gone = on_cluster(ClusterChange::RecordDeleted { release: text(RELEASE) });
+    let gone = on_cluster(ApiServerChange::RecordDeleted { release: text(RELEASE) });
     assert_eq!(Example::new().with([gone, record(1, &["b"])]).check(), [""; 0]);
 }
 
@@ -358,7 +358,8 @@ fn i4_a_cluster_that_was_not_read_at_the_end_is_not_proven() {
 
 #[test]
 fn i4_an_object_that_is_applied_again_while_it_is_unpublished_is_a_violation() {
-    let unpublish = Action::Invoked { id: 9, operation: Operation::Unpublish { workload: text("web") } };
+    let unpublish =
+        Action::Invoked { id: 9, operation: ClientOperation::Unpublish { workload: text("web") } };
     let unpublished = Action::Completed { id: 9, outcome: Outcome::Unpublished };
     let removal = [unpublish, unpublished, deleted("b")];
     let again = written("d", RELEASE);
@@ -374,7 +375,7 @@ fn i5_a_deletion_of_an_object_that_no_record_lists_is_a_violation() {
     let mut example = Example::new();
     example.entries.retain(|action| *action != record(2, &["a", "b"]));
     assert_eq!(example.check(), [""; 0], "the first record lists it");
-    let gone = on_cluster(ClusterChange::RecordDeleted { release: text(RELEASE) });
+    let gone = on_cluster(ApiServerChange::RecordDeleted { release: text(RELEASE) });
     Example::new().with([gone, deleted("b")]).violates(Invariant::I5, &["(b)"]);
 }
 
@@ -390,7 +391,7 @@ fn i5_an_object_that_is_listed_without_uid_may_be_deleted_only_with_the_label_of
 
 #[test]
 fn i5_a_deletion_by_the_run_itself_explains_one_deletion() {
-    let user = on_cluster(ClusterChange::UserDeletes { name: text("web") });
+    let user = on_cluster(ApiServerChange::UserDeletes { name: text("web") });
     assert_eq!(Example::new().with([user.clone(), deleted("c")]).check(), [""; 0]);
     Example::new().with([user, deleted("c"), deleted("d")]).violates(Invariant::I5, &["(d)"]);
 }
@@ -453,7 +454,8 @@ fn i7_a_revision_without_an_event_or_with_two_is_a_violation() {
 
 #[test]
 fn a_saved_history_reads_back() {
-    let entries = Example::new().entries.into_iter().map(|action| Entry { millis: 7, action }).collect();
+    let entries =
+        Example::new().entries.into_iter().map(|action| HistoryEntry { millis: 7, action }).collect();
     let history = History { seed: 42, entries, database: Example::new().database };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deeper/history.json");
@@ -466,7 +468,7 @@ fn a_saved_history_reads_back() {
 fn a_recorder_numbers_operations_and_retains_the_order() {
     let recorder = HistoryRecorder::new(42);
     let first = recorder.invoke(publish("first", "1"));
-    let second = recorder.invoke(Operation::ReadRevisions { workload: text("web") });
+    let second = recorder.invoke(ClientOperation::ReadRevisions { workload: text("web") });
     recorder.complete(second, Outcome::Revisions(Vec::new()));
     recorder.complete(first, Outcome::Accepted { revision: 1 });
     let history = recorder.finish(Vec::new());

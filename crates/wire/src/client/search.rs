@@ -9,7 +9,7 @@ use crate::Error;
 
 /// Selects what is searched for.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct SearchParams {
+pub struct SearchRequest {
     /// Words that a name has to contain.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub q: String,
@@ -23,7 +23,7 @@ pub struct SearchParams {
 
 impl Client {
     /// Workloads, clusters, groups and charts by name, with the failing releases of what is found.
-    pub async fn search(&self, params: &SearchParams) -> Result<SearchResults, Error> {
+    pub async fn search(&self, params: &SearchRequest) -> Result<SearchResults, Error> {
         self.api_call(Method::GET, &["search"]).query(params).send_json().await
     }
 }

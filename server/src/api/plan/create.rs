@@ -15,7 +15,7 @@ use crate::problem::ApiError;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct PlanQuery {
+pub struct PlanParams {
     /// Seconds to wait for dry-run results, at most 30; 0 returns immediately with the results received so far.
     #[param(required = false)]
     wait: u64,
@@ -32,7 +32,7 @@ pub struct PlanQuery {
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/plan",
     tag = "plans",
-    params(PlanQuery),
+    params(PlanParams),
     responses(
         (status = 201, body = Plan, headers(("Location")), description = "The plan, with the dry-run results received within the wait")
     )
@@ -41,7 +41,7 @@ pub async fn plan_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
-    Query(query): Query<PlanQuery>,
+    Query(query): Query<PlanParams>,
 ) -> Result<Response, ApiError> {
     let content = query.revision.map_or(PublishContent::Draft, PublishContent::Revision);
     let options = PublishOptions { content, ..PublishOptions::default() };

@@ -13,7 +13,7 @@ const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// A change of an object, and how to detect that it is reverted.
-struct Disturbance {
+struct DisturbanceCase {
     name: &'static str,
     /// Name prefix of the objects. Each run changes a new object, because the engine backs off when one object is changed
     /// repeatedly.
@@ -25,14 +25,14 @@ struct Disturbance {
 pub async fn run(runs: usize) -> anyhow::Result<()> {
     let fleet = BenchFleet::start(1, false).await?;
     let harms = [
-        Disturbance { name: "delete", objects: "gone".into(), apply: delete, is_healed: |_| true },
-        Disturbance {
+        DisturbanceCase { name: "delete", objects: "gone".into(), apply: delete, is_healed: |_| true },
+        DisturbanceCase {
             name: "edit spec",
             objects: "spec".into(),
             apply: scale,
             is_healed: |d| d["spec"]["replicas"] == 1,
         },
-        Disturbance {
+        DisturbanceCase {
             name: "edit image",
             objects: "image".into(),
             apply: change_image,
@@ -60,7 +60,7 @@ pub async fn run(runs: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn measure_repair(cluster: &SimCluster, harm: &Disturbance, name: &str) -> Duration {
+async fn measure_repair(cluster: &SimCluster, harm: &DisturbanceCase, name: &str) -> Duration {
     while cluster.get(DEPLOYMENT, ("bench", name)).is_none() {
         tokio::time::sleep(POLL_INTERVAL).await;
     }

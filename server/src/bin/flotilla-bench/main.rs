@@ -92,7 +92,7 @@ fn main() -> anyhow::Result<ExitCode> {
     // Before any thread exists: the sandbox of a renderer needs a process with one.
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == source::sandbox::COMMAND) {
-        return Ok(source::sandbox::run(arguments, source::sandbox::Layers::ALL));
+        return Ok(source::sandbox::run(arguments, source::sandbox::SandboxLayers::ALL));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(BenchArgs::parse().benchmark))?;

@@ -24,7 +24,7 @@ use rand::{Rng as _, SeedableRng as _};
 
 use background::Background;
 use race::{Outcomes, Race};
-use scenarios::Scenario;
+use scenarios::RaceScenario;
 use servers::{RaceServers, Topology};
 
 /// Scenarios that run at a time.
@@ -90,17 +90,18 @@ pub async fn run(args: RacesArgs) -> anyhow::Result<()> {
 }
 
 /// All scenarios: the one that runs once, and those of every round.
-fn list_scenarios() -> impl Iterator<Item = &'static Scenario> {
+fn list_scenarios() -> impl Iterator<Item = &'static RaceScenario> {
     std::iter::once(&scenarios::FIRST).chain(&scenarios::ALL)
 }
 
 /// Those of every round that are selected. The first one runs in any case.
-fn select_scenarios(only: &[String]) -> anyhow::Result<Vec<Scenario>> {
+fn select_scenarios(only: &[String]) -> anyhow::Result<Vec<RaceScenario>> {
     for name in only {
         let is_known = list_scenarios().any(|scenario| scenario.name == name);
         ensure!(is_known, "there is no scenario {name:?}; `races --list` prints them");
     }
-    let is_selected = |scenario: &Scenario| only.is_empty() || only.iter().any(|name| name == scenario.name);
+    let is_selected =
+        |scenario: &RaceScenario| only.is_empty() || only.iter().any(|name| name == scenario.name);
     Ok(scenarios::ALL.into_iter().filter(is_selected).collect())
 }
 
@@ -108,7 +109,7 @@ fn select_scenarios(only: &[String]) -> anyhow::Result<Vec<Scenario>> {
 async fn run_topology(
     args: &RacesArgs,
     (topology, seed): (Topology, u64),
-    selected: &[Scenario],
+    selected: &[RaceScenario],
 ) -> anyhow::Result<Vec<String>> {
     let helm = args.helm.as_deref().context("--helm is missing")?;
     let begun = tokio::time::Instant::now();
@@ -148,7 +149,7 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    async fn run(mut self, rounds: usize, selected: &[Scenario]) -> anyhow::Result<Vec<String>> {
+    async fn run(mut self, rounds: usize, selected: &[RaceScenario]) -> anyhow::Result<Vec<String>> {
         let first = self.create_race(&scenarios::FIRST, 0);
         (scenarios::FIRST.run)(&first).await.context(scenarios::FIRST.name)?;
         let background = Background::start(&self.servers.servers, &self.outcomes).await?;
@@ -164,7 +165,7 @@ impl Rounds<'_> {
     }
 
     /// Runs every scenario once, in random order.
-    async fn run_round(&mut self, round: usize, selected: &[Scenario]) -> Vec<String> {
+    async fn run_round(&mut self, round: usize, selected: &[RaceScenario]) -> Vec<String> {
         let mut order = selected.to_vec();
         order.shuffle(&mut self.random);
         let mut runs = Vec::new();
@@ -179,7 +180,7 @@ impl Rounds<'_> {
         results.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect()
     }
 
-    fn create_race(&mut self, scenario: &Scenario, round: usize) -> Race {
+    fn create_race(&mut self, scenario: &RaceScenario, round: usize) -> Race {
         let [one, other] = self.servers.servers.clone();
         Race {
             one,

@@ -3,7 +3,7 @@
 use domain::placement::ScoreName;
 use leptos::prelude::*;
 
-use super::FieldContext;
+use super::PlacementFieldContext;
 use super::suggestions::suggestion_list;
 use crate::components::pluralize;
 use crate::workloads::placement::evaluations::count_matching;
@@ -11,7 +11,7 @@ use crate::workloads::placement::form::PlacementForm;
 use crate::workloads::text_field::TextFieldProps;
 
 /// The fields.
-pub(super) fn constraint_fields(context: FieldContext) -> AnyView {
+pub(super) fn constraint_fields(context: PlacementFieldContext) -> AnyView {
     let (spreads, scores) = context.form.with_untracked(|form| (form.spread.len(), form.score.len()));
     let has_ranking = context.form.with_untracked(|form| {
         form.spread.iter().any(|row| !row.is_blank()) || form.score.iter().any(|row| !row.is_blank())
@@ -57,8 +57,8 @@ pub(super) fn constraint_fields(context: FieldContext) -> AnyView {
 }
 
 /// What the fields offer.
-fn constraint_lists(context: FieldContext) -> AnyView {
-    let FieldContext { form, values, .. } = context;
+fn constraint_lists(context: PlacementFieldContext) -> AnyView {
+    let PlacementFieldContext { form, values, .. } = context;
     let exclude = Memo::new(move |_| form.with(|form| form.exclude.clone()));
     let tolerations = Memo::new(move |_| form.with(|form| form.tolerations.clone()));
     let scored = Memo::new(move |_| {
@@ -81,7 +81,7 @@ fn constraint_lists(context: FieldContext) -> AnyView {
 }
 
 /// The numbers, and a sentence that says what they mean here.
-fn number_fields(context: FieldContext) -> AnyView {
+fn number_fields(context: PlacementFieldContext) -> AnyView {
     let field = |path: &str, label, placeholder, help| TextFieldProps {
         path: path.to_owned(),
         label,
@@ -90,7 +90,7 @@ fn number_fields(context: FieldContext) -> AnyView {
         numeric: true,
         ..TextFieldProps::default()
     };
-    let FieldContext { form, decision, .. } = context;
+    let PlacementFieldContext { form, decision, .. } = context;
     let sentence = move || {
         let number = form.with(|form| form.number.trim().to_owned());
         let matching =
@@ -127,7 +127,7 @@ fn number_fields(context: FieldContext) -> AnyView {
     .into_any()
 }
 
-fn spread_row(context: FieldContext, at: usize) -> AnyView {
+fn spread_row(context: PlacementFieldContext, at: usize) -> AnyView {
     let form = context.form;
     let row = form.with_untracked(|form| form.spread.get(at).cloned().unwrap_or_default());
     let anyway = row.when == "anyway";
@@ -186,7 +186,7 @@ const fn score_label(score: ScoreName) -> &'static str {
     }
 }
 
-fn score_row(context: FieldContext, at: usize) -> AnyView {
+fn score_row(context: PlacementFieldContext, at: usize) -> AnyView {
     let form = context.form;
     let selected =
         form.with_untracked(|form| form.score.get(at).map(|row| row.name.clone()).unwrap_or_default());

@@ -3,7 +3,7 @@
 use domain::placement::FactKey;
 use leptos::prelude::*;
 
-use super::FieldContext;
+use super::PlacementFieldContext;
 use super::suggestions::suggestion_list;
 use crate::components::icon;
 use crate::workloads::placement::fleet_values::Suggestion;
@@ -86,7 +86,7 @@ impl TermList {
 }
 
 /// The lists of keys, once per page.
-pub(super) fn key_lists(context: FieldContext) -> AnyView {
+pub(super) fn key_lists(context: PlacementFieldContext) -> AnyView {
     let fact =
         |fact: &FactKey| Suggestion { text: fact.as_str().to_owned(), label: fact.as_str().to_owned() };
     view! {
@@ -97,7 +97,7 @@ pub(super) fn key_lists(context: FieldContext) -> AnyView {
 }
 
 /// The rows of the predicate at this position.
-pub(super) fn term_rows(context: FieldContext, list: TermList, at: usize) -> AnyView {
+pub(super) fn term_rows(context: PlacementFieldContext, list: TermList, at: usize) -> AnyView {
     let form = context.form;
     let count = Memo::new(move |_| form.with(|form| list.rows(form, at).len()));
     let add = move |_| {
@@ -128,8 +128,8 @@ pub(super) fn term_rows(context: FieldContext, list: TermList, at: usize) -> Any
     .into_any()
 }
 
-fn term_row(context: FieldContext, list: TermList, at: usize, row: usize) -> AnyView {
-    let FieldContext { form, wrong, .. } = context;
+fn term_row(context: PlacementFieldContext, list: TermList, at: usize, row: usize) -> AnyView {
+    let PlacementFieldContext { form, wrong, .. } = context;
     let begin = form.with_untracked(|form| list.rows(form, at).get(row).cloned().unwrap_or_default());
     let path = format!("/placement/predicates/{at}/{}/{row}", list.slug());
     let id = format!("placement-predicates-{at}-{}-{row}", list.slug());
@@ -185,7 +185,7 @@ fn term_row(context: FieldContext, list: TermList, at: usize, row: usize) -> Any
 }
 
 fn operator_select(
-    context: FieldContext,
+    context: PlacementFieldContext,
     list: TermList,
     (at, row): (usize, usize),
     selected: TermOperator,
@@ -218,8 +218,13 @@ fn operator_select(
     .into_any()
 }
 
-fn value_input(context: FieldContext, list: TermList, (at, row): (usize, usize), begin: String) -> AnyView {
-    let FieldContext { form, wrong, values, .. } = context;
+fn value_input(
+    context: PlacementFieldContext,
+    list: TermList,
+    (at, row): (usize, usize),
+    begin: String,
+) -> AnyView {
+    let PlacementFieldContext { form, wrong, values, .. } = context;
     let id = format!("placement-predicates-{at}-{}-{row}-values", list.slug());
     let path = format!("/placement/predicates/{at}/{}/{row}", list.slug());
     let term =

@@ -2,13 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::{FieldContext, with_spare_rows};
+use super::{PlacementFieldContext, with_spare_rows};
 use crate::workloads::placement::form::{PlacementForm, to_yaml};
 use crate::workloads::text_field::finding_or_help;
 
 /// The editor. A change back to the fields increments `field_generation`.
-pub(super) fn yaml_editor(context: FieldContext, field_generation: RwSignal<u32>) -> AnyView {
-    let FieldContext { form, fleet, wrong, .. } = context;
+pub(super) fn yaml_editor(context: PlacementFieldContext, field_generation: RwSignal<u32>) -> AnyView {
+    let PlacementFieldContext { form, fleet, wrong, .. } = context;
     let (on, begin) = form.with_untracked(|form| (form.as_text == "yes", form.text.clone()));
     let text = RwSignal::new(begin);
     let switch = move |ev| {

@@ -10,7 +10,7 @@ use crate::output::{Format, OutputArgs, Printer, Table};
 
 /// Search the uploaded charts and those of all repositories by words in name or description
 #[derive(Args)]
-pub struct SearchArgs {
+pub struct ChartSearchArgs {
     /// The words; without any, all charts
     words: Vec<String>,
     /// Most charts to print
@@ -20,7 +20,7 @@ pub struct SearchArgs {
     output: OutputArgs,
 }
 
-impl SearchArgs {
+impl ChartSearchArgs {
     pub(super) async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let query = CatalogQuery { q: self.words.join(" "), limit: Some(self.limit), cursor: None };
         let found = remote.client.search_charts(&query).await?;

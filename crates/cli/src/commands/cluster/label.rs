@@ -15,7 +15,7 @@ use crate::output::Printer;
 /// Placements that select by label are evaluated again. A workload that is no longer selected leaves the cluster after a
 /// notice, within which the change can be reverted.
 #[derive(Args)]
-pub struct LabelArgs {
+pub struct ClusterLabelArgs {
     /// Name of the cluster
     pub cluster: String,
     /// key=value sets a label, key- removes it
@@ -25,7 +25,7 @@ pub struct LabelArgs {
     confirm: ConfirmArgs,
 }
 
-impl LabelArgs {
+impl ClusterLabelArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let patch = ClusterPatch { labels: parse_label_changes(&self.labels)?, ..ClusterPatch::default() };

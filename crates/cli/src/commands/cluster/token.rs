@@ -13,7 +13,7 @@ use crate::output::{OutputArgs, Printer, Table};
 
 /// Join tokens
 #[derive(Subcommand)]
-pub enum TokenCommand {
+pub enum JoinTokenCommand {
     Create(CreateTokenArgs),
     /// List the newest tokens, without their secrets
     List {
@@ -51,7 +51,7 @@ pub struct CreateTokenArgs {
     output: OutputArgs,
 }
 
-impl TokenCommand {
+impl JoinTokenCommand {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         match self {

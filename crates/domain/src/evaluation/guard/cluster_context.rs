@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use super::pod_security::{self, PodSecurityLevel, Violation};
+use super::pod_security::{self, PodSecurityLevel, PodSecurityViolation};
 use super::rule_context::RuleContext;
 use crate::evaluation::render::BundleRenderer;
 use crate::kubernetes::id::OverrideId;
@@ -30,7 +30,7 @@ pub(super) type ClusterRule = fn(&ClusterContext<'_>) -> Vec<Finding>;
 
 impl ClusterContext<'_> {
     /// The violations of a level of the Pod Security Standards, by pod; calculated once for all clusters.
-    pub(super) fn violations(&self, level: PodSecurityLevel) -> &[Vec<Violation>] {
+    pub(super) fn violations(&self, level: PodSecurityLevel) -> &[Vec<PodSecurityViolation>] {
         let cell = match level {
             PodSecurityLevel::Baseline => &self.violations.baseline,
             PodSecurityLevel::Restricted => &self.violations.restricted,
@@ -44,8 +44,8 @@ impl ClusterContext<'_> {
 /// Violations of the Pod Security Standards, by pod.
 #[derive(Default)]
 pub(super) struct ViolationCache {
-    baseline: OnceCell<Vec<Vec<Violation>>>,
-    restricted: OnceCell<Vec<Vec<Violation>>>,
+    baseline: OnceCell<Vec<Vec<PodSecurityViolation>>>,
+    restricted: OnceCell<Vec<Vec<PodSecurityViolation>>>,
 }
 
 /// The objects that some clusters receive.

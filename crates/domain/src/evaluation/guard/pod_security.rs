@@ -15,7 +15,7 @@ pub(super) enum PodSecurityLevel {
 
 /// A violation of a level, with the JSON pointer of the field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Violation {
+pub(super) struct PodSecurityViolation {
     pub path: String,
     pub description: String,
     pub remedy: &'static str,
@@ -66,7 +66,7 @@ const RESTRICTED_VOLUMES: [&str; 8] = [
 ];
 
 /// All violations of a level by a pod.
-pub(super) fn find_violations(pod: &PodTemplate<'_>, level: PodSecurityLevel) -> Vec<Violation> {
+pub(super) fn find_violations(pod: &PodTemplate<'_>, level: PodSecurityLevel) -> Vec<PodSecurityViolation> {
     let mut violations = Violations { all: Vec::new() };
     violations.check_host_access(pod);
     violations.check_volumes(pod, level);
@@ -84,12 +84,12 @@ pub(super) fn find_violations(pod: &PodTemplate<'_>, level: PodSecurityLevel) ->
 }
 
 struct Violations {
-    all: Vec<Violation>,
+    all: Vec<PodSecurityViolation>,
 }
 
 impl Violations {
     fn add(&mut self, path: impl Into<String>, what: impl Into<String>, remedy: &'static str) {
-        self.all.push(Violation { path: path.into(), description: what.into(), remedy });
+        self.all.push(PodSecurityViolation { path: path.into(), description: what.into(), remedy });
     }
 
     fn check_host_access(&mut self, pod: &PodTemplate<'_>) {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::secret::{hide_values, is_secret};
+use crate::kubernetes::object::ObjectRef;
 use crate::model::bundle::Bundle;
 
 /// The manifests for one cluster. Values of Secrets are hidden.
@@ -36,4 +37,14 @@ impl RenderedManifests {
             hooks: bundle.hooks.iter().map(show).collect(),
         }
     }
+}
+
+/// A new object of a group of clusters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreatedManifest {
+    /// The object.
+    pub object: ObjectRef,
+    /// Its manifest as YAML, with the values of Secrets hidden; `None` if it is too long or its bundle is not stored any more.
+    pub yaml: Option<String>,
 }

@@ -80,7 +80,7 @@ pub enum IncidentChange {
 }
 
 /// A cluster that joins an incident.
-struct Joining {
+struct JoiningCluster {
     cluster: IncidentCluster,
     cause: IncidentCause,
 }
@@ -109,7 +109,7 @@ pub fn advance(
     );
     let clusters: BTreeSet<ClusterId> = tracked.chain(observations.keys().copied()).collect();
     let mut step = IncidentStep::default();
-    let mut joining: BTreeMap<String, Vec<Joining>> = BTreeMap::new();
+    let mut joining: BTreeMap<String, Vec<JoiningCluster>> = BTreeMap::new();
     let mut changed: BTreeSet<usize> = BTreeSet::new();
     for id in clusters {
         let observed = observations.get(&id).unwrap_or(&ClusterObservation::Recovered);
@@ -145,7 +145,7 @@ pub fn advance(
                 failures.pending.remove(&id);
                 changed.extend(current.filter(|at| recover(&mut failures.open[*at], id, now)));
                 let cluster = IncidentCluster { id, name: name.clone(), since, recovered_at: None };
-                joining.entry(cause.key()).or_default().push(Joining { cluster, cause });
+                joining.entry(cause.key()).or_default().push(JoiningCluster { cluster, cause });
             }
         }
     }

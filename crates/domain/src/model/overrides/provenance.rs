@@ -60,7 +60,7 @@ pub(super) struct LayerChange {
 }
 
 /// The value of one leaf after one layer.
-struct LayerValue<'a> {
+struct LeafValue<'a> {
     layer: usize,
     value: Option<&'a Value>,
 }
@@ -119,13 +119,13 @@ impl ObjectHistory<'_> {
     }
 
     /// The layers that set this leaf, lowest precedence first.
-    fn layer_values(&self, path: &FieldPath) -> Vec<LayerValue<'_>> {
+    fn layer_values(&self, path: &FieldPath) -> Vec<LeafValue<'_>> {
         let mut before = path.get(self.base);
         let mut settings = Vec::new();
         for step in &self.changes {
             let value = path.get(&step.after);
             if is_leaf_touched(&step.paths, path) && (before.is_some() || value.is_some()) {
-                settings.push(LayerValue { layer: step.layer, value });
+                settings.push(LeafValue { layer: step.layer, value });
             }
             before = value;
         }
@@ -135,10 +135,10 @@ impl ObjectHistory<'_> {
     fn leaf_provenance(
         &self,
         path: &FieldPath,
-        settings: &[LayerValue<'_>],
+        settings: &[LeafValue<'_>],
         layers: &[ApplicableOverride<'_>],
     ) -> Provenance {
-        let named = |setting: &LayerValue<'_>| ProvenanceLayer::Override {
+        let named = |setting: &LeafValue<'_>| ProvenanceLayer::Override {
             name: layers[setting.layer].over.name.clone(),
         };
         let base = path.get(self.base);
@@ -159,13 +159,12 @@ impl ObjectHistory<'_> {
     fn find_conflict(
         &self,
         path: &FieldPath,
-        settings: &[LayerValue<'_>],
+        settings: &[LeafValue<'_>],
         layers: &[ApplicableOverride<'_>],
         cluster: &str,
     ) -> Option<Finding> {
         let (winner, others) = settings.split_last()?;
-        let same =
-            |other: &&LayerValue<'_>| layers[other.layer].precedence == layers[winner.layer].precedence;
+        let same = |other: &&LeafValue<'_>| layers[other.layer].precedence == layers[winner.layer].precedence;
         let loser = others.iter().rev().find(same).filter(|loser| loser.value != winner.value)?;
         let (loser_name, winner_name) = (&layers[loser.layer].over.name, &layers[winner.layer].over.name);
         let object = object_ref(self.base);

@@ -74,7 +74,7 @@ pub fn fill(
 ) -> Vec<TemplateError> {
     budget.begin_object();
     let mut filler = TemplateFiller { values, budget, errors: Vec::new(), omitted: 0 };
-    filler.fill_value(object, &mut FieldPosition { pointer: String::new(), text_only: false });
+    filler.fill_value(object, &mut FillPosition { pointer: String::new(), text_only: false });
     let TemplateFiller { mut errors, omitted, .. } = filler;
     if omitted > 0 {
         errors.push(TemplateError::Omitted { count: omitted });
@@ -90,13 +90,14 @@ struct TemplateFiller<'a, L> {
     omitted: usize,
 }
 
-struct FieldPosition {
+/// Where a value to fill is.
+struct FillPosition {
     pointer: String,
     /// Whether Kubernetes accepts only text here.
     text_only: bool,
 }
 
-impl FieldPosition {
+impl FillPosition {
     /// The pointer for an error.
     fn shown(&self) -> String {
         let end = self.pointer.floor_char_boundary(MAX_POINTER_BYTES);
@@ -106,45 +107,45 @@ impl FieldPosition {
 }
 
 impl<L: VariableSource> TemplateFiller<'_, L> {
-    fn fill_value(&mut self, value: &mut Value, spot: &mut FieldPosition) {
+    fn fill_value(&mut self, value: &mut Value, position: &mut FillPosition) {
         match value {
             Value::String(text) if text.contains(OPEN) => {
-                if let Some(filled) = self.fill_text(text, spot) {
+                if let Some(filled) = self.fill_text(text, position) {
                     *value = filled;
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.fill_child(item, spot, &index.to_string(), spot.text_only);
+                    self.fill_child(item, position, &index.to_string(), position.text_only);
                 }
             }
             Value::Object(map) => {
                 let is_variable = map.contains_key("name") && map.contains_key("value");
                 for (key, item) in map.iter_mut() {
-                    let own = spot.pointer.rsplit('/').next().unwrap_or_default();
+                    let own = position.pointer.rsplit('/').next().unwrap_or_default();
                     let text_only = TEXT_ONLY_MAPS.contains(&own) || (is_variable && key == "value");
-                    self.fill_child(item, spot, &escape_pointer_token(key), text_only);
+                    self.fill_child(item, position, &escape_pointer_token(key), text_only);
                 }
             }
             _ => {}
         }
     }
 
-    fn fill_child(&mut self, value: &mut Value, spot: &mut FieldPosition, key: &str, text_only: bool) {
-        let (length, before) = (spot.pointer.len(), spot.text_only);
-        spot.pointer.push('/');
-        spot.pointer.push_str(key);
-        spot.text_only = text_only;
-        self.fill_value(value, spot);
-        spot.pointer.truncate(length);
-        spot.text_only = before;
+    fn fill_child(&mut self, value: &mut Value, position: &mut FillPosition, key: &str, text_only: bool) {
+        let (length, before) = (position.pointer.len(), position.text_only);
+        position.pointer.push('/');
+        position.pointer.push_str(key);
+        position.text_only = text_only;
+        self.fill_value(value, position);
+        position.pointer.truncate(length);
+        position.text_only = before;
     }
 
     /// The replacement of a text; `None` if the text stays.
-    fn fill_text(&mut self, text: &str, spot: &FieldPosition) -> Option<Value> {
+    fn fill_text(&mut self, text: &str, position: &FillPosition) -> Option<Value> {
         if let Some(inner) = sole_expression(text) {
-            let value = self.fill_expression(inner, spot)?;
-            return Some(if spot.text_only { value_text(&value).into() } else { value });
+            let value = self.fill_expression(inner, position)?;
+            return Some(if position.text_only { value_text(&value).into() } else { value });
         }
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
@@ -159,11 +160,11 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
             }
             filled.push_str(before);
             let Some(end) = found.find(CLOSE) else {
-                self.push_unclosed(found, spot);
+                self.push_unclosed(found, position);
                 rest = found;
                 break;
             };
-            match self.fill_expression(&found[OPEN.len()..end], spot) {
+            match self.fill_expression(&found[OPEN.len()..end], position) {
                 Some(value) => filled.push_str(&value_text(&value)),
                 None => filled.push_str(&found[..end + CLOSE.len()]),
             }
@@ -174,14 +175,14 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
     }
 
     /// Reports an unclosed expression, unless its root belongs to another tool.
-    fn push_unclosed(&mut self, found: &str, spot: &FieldPosition) {
+    fn push_unclosed(&mut self, found: &str, position: &FillPosition) {
         if expression::parse(&found[OPEN.len()..]).is_some() {
             let why = InvalidExpression {
                 message: "An expression is not closed.".to_owned(),
                 hint: "Close it with }}, or write $${{ for a literal ${{.".to_owned(),
             };
             self.push_error(ErrorKind::Invalid, || TemplateError::Invalid {
-                pointer: spot.shown(),
+                pointer: position.shown(),
                 error: why,
             });
         }
@@ -196,14 +197,14 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
         }
     }
 
-    fn fill_expression(&mut self, inner: &str, spot: &FieldPosition) -> Option<Value> {
+    fn fill_expression(&mut self, inner: &str, position: &FillPosition) -> Option<Value> {
         if self.budget.is_exceeded() {
             return None;
         }
         let Some(read) = expression::parse(inner) else {
             if let Some(meant) = expression::suggest_root(inner) {
                 self.push_error(ErrorKind::UnknownRoot, || TemplateError::UnknownRoot {
-                    pointer: spot.shown(),
+                    pointer: position.shown(),
                     text: inner.trim().chars().take(80).collect(),
                     suggestion: meant,
                 });
@@ -215,12 +216,12 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
             Ok(Ok(value)) => return Some(value),
             Ok(Err(EvaluationError::MissingValue(variable))) => {
                 self.push_error(ErrorKind::MissingValue, || TemplateError::MissingValue {
-                    pointer: spot.shown(),
+                    pointer: position.shown(),
                     variable,
                 })
             }
             Ok(Err(EvaluationError::Invalid(why))) | Err(why) => self.push_error(ErrorKind::Invalid, || {
-                TemplateError::Invalid { pointer: spot.shown(), error: why }
+                TemplateError::Invalid { pointer: position.shown(), error: why }
             }),
         }
         None

@@ -14,7 +14,7 @@ use store::queue::PLACER;
 use store::retained_cluster::RetainedClusters;
 
 use super::decide::PlacementOutcome;
-use super::removals::Removal;
+use super::removals::ReleaseRemoval;
 use super::{CLAIM_MILLIS, PlacerClaim};
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
@@ -338,7 +338,7 @@ async fn write_removals(
     retained: &RetainedClusters,
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
-    for Removal { cluster, deletion, reason: why } in
+    for ReleaseRemoval { cluster, deletion, reason: why } in
         outcome.removals.iter().filter(|one| !retained.contains_key(&one.cluster))
     {
         let found = store::release::get_by_workload_and_cluster(tx, outcome.workload.id, *cluster).await?;

@@ -14,7 +14,7 @@ use store::Tx;
 use store::exposure::ExposuresByCluster;
 use store::retained_cluster::RetainedClusters;
 
-use super::removals::{Removal, RemovalInputs, SelectedRemovals, select_removals};
+use super::removals::{ReleaseRemoval, RemovalInputs, SelectedRemovals, select_removals};
 use crate::failpoint::panicpoint;
 use crate::manifests::load_project;
 use crate::operation::evaluate_earlier_operations;
@@ -42,7 +42,7 @@ pub(super) struct PlacementOutcome {
     /// The versions of Helm that made them.
     pub helm_versions: BTreeSet<String>,
     /// Clusters to remove it from, and why.
-    pub removals: Vec<Removal>,
+    pub removals: Vec<ReleaseRemoval>,
     /// The requested removals that the decision takes into account, with the time of the request.
     pub known_requests: Vec<(ClusterId, Timestamp)>,
     /// Number of removals withheld because they exceed the limit of one automatic pass.
@@ -239,7 +239,7 @@ pub(super) fn present_releases(releases: &[Release]) -> impl Iterator<Item = &Re
 /// The outcome without a published revision: every release is removed.
 fn unpublished_outcome(workload: WorkloadHead, releases: &[Release]) -> PlacementOutcome {
     let why = format!("{} was unpublished from every cluster.", workload.name);
-    let removal = |release: &Release| Removal {
+    let removal = |release: &Release| ReleaseRemoval {
         cluster: release.cluster(),
         deletion: release.policies().deletion,
         reason: why.clone(),

@@ -14,7 +14,7 @@ use domain::{ClusterId, Timestamp};
 use super::decide::present_releases;
 
 /// One cluster to remove the workload from.
-pub(super) struct Removal {
+pub(super) struct ReleaseRemoval {
     pub cluster: ClusterId,
     pub deletion: DeletionPolicy,
     pub reason: String,
@@ -33,7 +33,7 @@ pub(super) struct RemovalInputs<'a> {
 
 /// The removals of this pass.
 pub(super) struct SelectedRemovals {
-    pub removals: Vec<Removal>,
+    pub removals: Vec<ReleaseRemoval>,
     /// Number of removals withheld because they exceed the limit of one automatic pass.
     pub withheld: usize,
 }
@@ -79,7 +79,7 @@ pub(super) fn select_removals(
         }
         admitted.insert(cluster);
         let reason = describe_reason(reasons.get(&cluster).copied());
-        removals.push(Removal { cluster, deletion: inputs.revision.spec.policies.deletion, reason });
+        removals.push(ReleaseRemoval { cluster, deletion: inputs.revision.spec.policies.deletion, reason });
     }
     update_pending(decision, withheld, &waiting, &admitted);
     SelectedRemovals { removals, withheld }

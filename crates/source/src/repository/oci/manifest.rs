@@ -24,7 +24,7 @@ const MAX_TAG_BYTES: usize = 128;
 
 /// The manifest of a tag.
 #[derive(Deserialize)]
-pub struct Manifest {
+pub struct OciManifest {
     pub config: Descriptor,
     #[serde(default, deserialize_with = "read_layers")]
     pub layers: Vec<Descriptor>,
@@ -135,7 +135,7 @@ mod tests {
 
     const LAYER: &str = r#"{"mediaType":"","digest":"","size":0}"#;
 
-    fn manifest(layers: usize, annotations: &str) -> Option<Manifest> {
+    fn manifest(layers: usize, annotations: &str) -> Option<OciManifest> {
         let layers = vec![LAYER; layers].join(",");
         let text = format!(r#"{{"config":{LAYER},"layers":[{layers}],"annotations":{{{annotations}}}}}"#);
         serde_json::from_str(&text).ok()

@@ -13,7 +13,7 @@ use domain::{Digest, PlanId, ReleaseId};
 use hub::Clock;
 use kubesim::{ObservedChange, SimCluster};
 use serde_json::{Value, json};
-use testkit::history::{Action, ClusterChange, HistoryRecorder, ListedObject, SentReport};
+use testkit::history::{Action, ApiServerChange, HistoryRecorder, ListedObject, SentReport};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ const RELEASE_LABEL: &str = "flotilla.dev/release";
 const BYSTANDERS: [&str; 3] = ["bystander", "web-0-part-9", "kube-root-ca"];
 
 /// A cluster with its agent.
-pub struct MemberCluster {
+pub struct ChaosCluster {
     pub cluster: SimCluster,
     /// Its link to the servers.
     pub link: Balancer,
@@ -44,7 +44,7 @@ struct RunningAgent {
     thread: std::thread::JoinHandle<()>,
 }
 
-impl MemberCluster {
+impl ChaosCluster {
     /// A cluster with bystanders, whose writes are recorded.
     pub fn new(
         join: JoinConfig,
@@ -105,7 +105,7 @@ impl MemberCluster {
 
     /// Deletes an object of a workload, as a user of the cluster would.
     pub fn delete_object(&self, name: &str) {
-        let change = ClusterChange::UserDeletes { name: name.to_owned() };
+        let change = ApiServerChange::UserDeletes { name: name.to_owned() };
         self.recorder.record_cluster(self.cluster.name(), change);
         // It may not exist.
         let _ = self.cluster.delete(("v1", "ConfigMap"), (NAMESPACE, name));
@@ -143,18 +143,18 @@ async fn run_agent(cluster: SimCluster, join: JoinConfig, recorder: Arc<HistoryR
         Ok(link) => link,
         Err(error) => return println!("{} can't use its identity: {error}", join.name),
     };
-    let link = RecordingLink { inner, recorder, cluster: join.name };
+    let link = HistoryLink { inner, recorder, cluster: join.name };
     agent::run(link, client, options, CancellationToken::new()).await;
 }
 
 /// A link that records reports before they are sent.
-struct RecordingLink {
+struct HistoryLink {
     inner: HttpLink,
     recorder: Arc<HistoryRecorder>,
     cluster: String,
 }
 
-impl Link for RecordingLink {
+impl Link for HistoryLink {
     async fn start_session(&self) -> Result<i64, LinkError> {
         self.inner.start_session().await
     }
@@ -216,13 +216,13 @@ fn text_at(object: &Value, pointer: &str) -> String {
 }
 
 /// What the history records of a write: records of releases, and the ConfigMaps of the workloads' namespace.
-fn cluster_change(change: ObservedChange<'_>) -> Option<ClusterChange> {
+fn cluster_change(change: ObservedChange<'_>) -> Option<ApiServerChange> {
     let object = change.object;
     let kind = object["kind"].as_str()?;
     let (uid, name) = (text_at(object, "/metadata/uid"), text_at(object, "/metadata/name"));
     match (kind, change.is_deleted) {
         ("AppliedRelease", true) => {
-            Some(ClusterChange::RecordDeleted { release: text_at(object, "/spec/releaseId") })
+            Some(ApiServerChange::RecordDeleted { release: text_at(object, "/spec/releaseId") })
         }
         ("AppliedRelease", false) => {
             let resources = object.pointer("/spec/resources").and_then(Value::as_array);
@@ -232,17 +232,17 @@ fn cluster_change(change: ObservedChange<'_>) -> Option<ClusterChange> {
                 let by_label = ListedObject { uid: String::new(), ..recorded.clone() };
                 [Some(recorded), (entry["missing"] == true).then_some(by_label)].into_iter().flatten()
             };
-            Some(ClusterChange::RecordWritten {
+            Some(ApiServerChange::RecordWritten {
                 release: text_at(object, "/spec/releaseId"),
                 generation: object.pointer("/spec/generation").and_then(Value::as_i64)?,
                 objects: resources.into_iter().flatten().flat_map(listed).collect(),
             })
         }
         ("ConfigMap", _) if object["metadata"]["namespace"] != NAMESPACE => None,
-        ("ConfigMap", true) => Some(ClusterChange::ObjectDeleted { uid, name }),
+        ("ConfigMap", true) => Some(ApiServerChange::ObjectDeleted { uid, name }),
         ("ConfigMap", false) => {
             let owner = object["metadata"]["labels"][RELEASE_LABEL].as_str().unwrap_or_default().to_owned();
-            Some(ClusterChange::ObjectWritten { uid, name, owner, content: text_at(object, "/data/value") })
+            Some(ApiServerChange::ObjectWritten { uid, name, owner, content: text_at(object, "/data/value") })
         }
         _ => None,
     }

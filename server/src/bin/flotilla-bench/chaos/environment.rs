@@ -19,11 +19,11 @@ use tokio::time::Instant;
 use wire::Client;
 
 use super::ChaosArgs;
-use super::agents::MemberCluster;
+use super::agents::ChaosCluster;
 use super::balancer::Balancer;
 use super::database::ChaosDatabase;
-use super::publisher::Publisher;
-use super::servers::ServerProcess;
+use super::publisher::ChaosPublisher;
+use super::servers::ChaosServer;
 
 /// Namespace of the workloads.
 pub const NAMESPACE: &str = "chaos";
@@ -34,8 +34,8 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The processes and clusters of a run.
 pub struct ChaosEnvironment {
-    pub servers: Vec<ServerProcess>,
-    pub members: Vec<MemberCluster>,
+    pub servers: Vec<ChaosServer>,
+    pub members: Vec<ChaosCluster>,
     pub database: ChaosDatabase,
     pub client: Client,
     pub recorder: Arc<HistoryRecorder>,
@@ -52,9 +52,9 @@ impl ChaosEnvironment {
         let secret = create_token(database.url(), folder.path()).await?;
         database.install_log().await?;
         let names: &[&str] = if database.is_postgres() { &["one", "two"] } else { &["one"] };
-        let mut servers: Vec<ServerProcess> = names
+        let mut servers: Vec<ChaosServer> = names
             .iter()
-            .map(|name| ServerProcess::new(name, folder.path(), &args.log, database.server_args(name)))
+            .map(|name| ChaosServer::new(name, folder.path(), &args.log, database.server_args(name)))
             .collect();
         // One after the other: the first creates the authority of the agents.
         for server in &mut servers {
@@ -91,7 +91,7 @@ impl ChaosEnvironment {
                 token: token.clone(),
             };
             let offset = random.random_range(-MAX_CLOCK_OFFSET..=MAX_CLOCK_OFFSET);
-            let mut member = MemberCluster::new(join, link, offset, self.recorder.clone())?;
+            let mut member = ChaosCluster::new(join, link, offset, self.recorder.clone())?;
             member.start()?;
             self.members.push(member);
         }
@@ -117,8 +117,8 @@ impl ChaosEnvironment {
     }
 
     /// The client of one workload.
-    pub fn publisher(&self, number: usize, seed: u64) -> Publisher {
-        Publisher {
+    pub fn publisher(&self, number: usize, seed: u64) -> ChaosPublisher {
+        ChaosPublisher {
             client: self.client.clone(),
             recorder: self.recorder.clone(),
             workload: self.workloads[number].clone(),

@@ -11,7 +11,7 @@ use domain::workload::{NewWorkload, WorkloadSpec};
 use rand::Rng as _;
 use rand::rngs::StdRng;
 use serde_json::json;
-use testkit::history::{HistoryRecorder, Operation, Outcome, ShownRelease, ShownRevision};
+use testkit::history::{ClientOperation, HistoryRecorder, Outcome, ShownRelease, ShownRevision};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wire::{Client, Error, PublishRequest, RemovalOptions, RestoreRevisionRequest, WorkloadPut};
@@ -30,7 +30,7 @@ const ROLLBACK_RATE: f64 = 0.15;
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client with its workload.
-pub struct Publisher {
+pub struct ChaosPublisher {
     pub client: Client,
     pub recorder: Arc<HistoryRecorder>,
     pub workload: String,
@@ -64,7 +64,7 @@ struct Draft {
 }
 
 /// Publishes until it is stopped; the last request is completed.
-pub async fn run(mut publisher: Publisher, stop: CancellationToken) {
+pub async fn run(mut publisher: ChaosPublisher, stop: CancellationToken) {
     let mut number = 0;
     while !stop.is_cancelled() {
         number += 1;
@@ -84,7 +84,7 @@ pub async fn run(mut publisher: Publisher, stop: CancellationToken) {
     publisher.publish_after_open_removal(number + 1).await;
 }
 
-impl Publisher {
+impl ChaosPublisher {
     /// Stores a new draft, or restores that of an earlier revision.
     async fn prepare_draft(&mut self, number: u32, stop: &CancellationToken) -> Option<StoredDraft> {
         if let Some(restored) = self.restore_earlier().await {
@@ -109,7 +109,7 @@ impl Publisher {
 
     /// Unpublishes the workload and waits until it is removed, or for some seconds.
     async fn unpublish(&mut self) {
-        let id = self.recorder.invoke(Operation::Unpublish { workload: self.workload.clone() });
+        let id = self.recorder.invoke(ClientOperation::Unpublish { workload: self.workload.clone() });
         let removal = RemovalOptions::default();
         let outcome = match self.client.unpublish_workload(&self.workload, &removal).await {
             Ok(_) => Outcome::Unpublished,
@@ -212,7 +212,7 @@ impl Publisher {
     async fn publish(&mut self, number: u32, StoredDraft { revision, contents }: StoredDraft) {
         let (workload, message) = (self.workload.clone(), format!("publish {number}"));
         let request = PublishRequest { message: message.clone(), ..PublishRequest::default() };
-        let operation = Operation::Publish { workload, message, contents: contents.clone() };
+        let operation = ClientOperation::Publish { workload, message, contents: contents.clone() };
         let id = self.recorder.invoke(operation);
         let outcome = match self.client.publish_workload(&self.workload, &request, Some(revision)).await {
             Ok(accepted) => Outcome::Accepted { revision: accepted.revision },
@@ -235,7 +235,7 @@ fn is_rejection(error: &Error) -> bool {
 
 /// Reads and records all revisions of a workload; a failed read has no completion. Returns whether it succeeded.
 pub async fn read_revisions(client: &Client, recorder: &HistoryRecorder, workload: &str) -> bool {
-    let id = recorder.invoke(Operation::ReadRevisions { workload: workload.to_owned() });
+    let id = recorder.invoke(ClientOperation::ReadRevisions { workload: workload.to_owned() });
     let mut revisions = Vec::new();
     let mut query = ListQuery { limit: Some(500), ..ListQuery::default() };
     loop {
@@ -254,7 +254,7 @@ pub async fn read_revisions(client: &Client, recorder: &HistoryRecorder, workloa
 
 /// Reads and records all releases of a workload. Returns whether it succeeded.
 pub async fn read_releases(client: &Client, recorder: &HistoryRecorder, workload: &str) -> bool {
-    let id = recorder.invoke(Operation::ReadReleases { workload: workload.to_owned() });
+    let id = recorder.invoke(ClientOperation::ReadReleases { workload: workload.to_owned() });
     let query = ListQuery { limit: Some(500), ..ListQuery::default() };
     let Ok(page) = client.list_releases(workload, &query).await else { return false };
     let releases = page.items.into_iter().map(|view| ShownRelease {

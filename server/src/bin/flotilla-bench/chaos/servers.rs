@@ -19,7 +19,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A server.
-pub struct ServerProcess {
+pub struct ChaosServer {
     pub name: String,
     /// For people.
     pub api: Arc<Backend>,
@@ -32,7 +32,7 @@ pub struct ServerProcess {
     _ports: [ReservedPort; 2],
 }
 
-impl ServerProcess {
+impl ChaosServer {
     /// A server that does not run yet. `database` are the arguments that name its database.
     pub fn new(name: &str, folder: &Path, level: &str, database: Vec<String>) -> Self {
         let ports = [ReservedPort::reserve(), ReservedPort::reserve()];

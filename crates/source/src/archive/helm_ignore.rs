@@ -8,10 +8,10 @@ const BUILT_IN: &str = "templates/.?*";
 
 /// The rules of a chart.
 #[derive(Debug, PartialEq, Eq)]
-pub struct IgnoreRules(Vec<IgnoreRule>);
+pub struct HelmIgnoreRules(Vec<HelmIgnoreRule>);
 
 #[derive(Debug, PartialEq, Eq)]
-struct IgnoreRule {
+struct HelmIgnoreRule {
     pattern: Vec<char>,
     is_negated: bool,
     is_for_folders: bool,
@@ -19,7 +19,7 @@ struct IgnoreRule {
     is_path: bool,
 }
 
-impl IgnoreRules {
+impl HelmIgnoreRules {
     /// The rules in this text, and Helm's own; an empty text has only these.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl IgnoreRules {
             if line.contains("**") {
                 return Err(format!("line {number}: Helm does not support \"**\""));
             }
-            let rule = IgnoreRule::parse(line);
+            let rule = HelmIgnoreRule::parse(line);
             if !is_well_formed(&rule.pattern) {
                 return Err(format!("line {number}: {line:?} is no valid pattern"));
             }
@@ -62,7 +62,7 @@ impl IgnoreRules {
     }
 }
 
-impl IgnoreRule {
+impl HelmIgnoreRule {
     fn parse(line: &str) -> Self {
         let (line, is_negated) = line.strip_prefix('!').map_or((line, false), |rest| (rest, true));
         let (line, is_for_folders) = line.strip_suffix('/').map_or((line, false), |rest| (rest, true));
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn is_ignored(rules: &str, path: &str, is_folder: bool) -> bool {
-        IgnoreRules::parse(rules).unwrap().is_ignored(path, is_folder)
+        HelmIgnoreRules::parse(rules).unwrap().is_ignored(path, is_folder)
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn patterns_that_helm_refuses_are_errors_with_their_line() {
         for text in ["\n**/a", "\n[a", "\n[]a]", "\n[a-]", "\na\\"] {
-            let error = IgnoreRules::parse(text).unwrap_err();
+            let error = HelmIgnoreRules::parse(text).unwrap_err();
             assert!(error.starts_with("line 2: "), "{text:?}: {error}");
         }
     }
