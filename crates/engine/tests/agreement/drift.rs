@@ -4,6 +4,7 @@ use domain::report::DriftOutcome;
 use domain::workload::Policies;
 use serde_json::json;
 
+use crate::lists::{definition, until_healed};
 use crate::test_env::*;
 
 async fn until_recorded(env: &TestEnv, objects: Vec<serde_json::Value>) {
@@ -79,4 +80,19 @@ pub async fn a_deleted_namespace_is_re_created_with_its_objects(env: TestEnv) {
         async || env.get(NAMESPACE, name).await.is_some_and(|live| live["metadata"]["uid"] != before);
     env.wait_until("re-created", is_re_created).await;
     env.until_operational().await;
+}
+
+pub async fn p13_an_edit_of_the_versions_of_a_definition_is_reverted(env: TestEnv) {
+    const DEFINITION: KindName = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let name = "entries.edited.example.com";
+    until_recorded(&env, vec![definition("edited.example.com")]).await;
+    let mut versions = env.get(DEFINITION, name).await.unwrap()["spec"]["versions"].clone();
+    versions[0]["additionalPrinterColumns"] =
+        json!([{"name": "Zone", "type": "string", "jsonPath": ".spec.zones[0]"}]);
+    env.merge_patch(DEFINITION, name, json!({"spec": {"versions": versions}}), "kubectl-edit").await;
+    let fields = ["/spec/versions/0/additionalPrinterColumns"];
+    until_healed(&env, (DEFINITION, name), "kubectl-edit", &fields, |live| {
+        live["spec"]["versions"][0].get("additionalPrinterColumns").is_none()
+    })
+    .await;
 }

@@ -98,7 +98,8 @@ scenarios! {
         s0_12_a_deleted_object_is_re_created,
         s0_12_a_deleted_deployment_is_re_created_and_becomes_operational,
         a_field_added_by_another_manager_is_not_removed,
-        a_deleted_namespace_is_re_created_with_its_objects;
+        a_deleted_namespace_is_re_created_with_its_objects,
+        p13_an_edit_of_the_versions_of_a_definition_is_reverted;
     left_fields:
         p13_a_field_that_a_dropped_ignore_rule_left_to_a_manager_conflicts_until_it_is_forced,
         p13_a_value_that_was_applied_under_an_ignore_rule_is_replaced_once_the_rule_is_dropped,
@@ -107,6 +108,8 @@ scenarios! {
     lists:
         p13_a_deleted_item_of_a_keyed_list_or_a_set_is_restored,
         p13_an_own_item_is_healed_beside_an_item_of_another_manager,
+        p13_a_value_added_to_a_set_stays,
+        p13_what_is_removed_from_an_atomic_list_or_from_a_map_is_restored,
         p13_an_atomic_list_or_map_has_the_desired_content_only,
         p13_expressions_added_to_the_selectors_of_a_network_policy_are_reverted,
         p13_a_publish_after_a_reverted_addition_to_an_atomic_list_has_no_conflict,
