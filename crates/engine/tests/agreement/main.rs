@@ -209,8 +209,10 @@ scenarios! {
         c1_a_cron_job_is_healthy_before_its_first_run,
         c1_a_suspended_cron_job_is_suspended,
         c1_a_cron_job_whose_last_run_failed_is_degraded,
+        c1_a_cron_job_that_has_never_succeeded_is_degraded,
         c1_a_cron_job_whose_last_run_succeeded_is_healthy,
         c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_after_a_failure,
+        c1_a_cron_job_stays_degraded_while_it_runs_again_after_a_failure,
         c1_a_replica_set_becomes_healthy;
     pods:
         c3_a_crash_loop_is_reported_with_its_exit_code,
