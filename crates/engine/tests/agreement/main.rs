@@ -83,6 +83,7 @@ scenarios! {
         p13_an_injected_bundle_is_left_to_the_injector,
         g403_a_change_to_recreate_needs_two_publishes,
         p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle,
+        p13_replicas_never_change_while_a_revision_leaves_them_to_an_autoscaler,
         p13_replicas_are_taken_back_from_an_autoscaler_that_a_revision_drops,
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
