@@ -100,7 +100,8 @@ scenarios! {
         s0_12_a_deleted_deployment_is_re_created_and_becomes_operational,
         a_field_added_by_another_manager_is_not_removed,
         a_deleted_namespace_is_re_created_with_its_objects,
-        p13_an_edit_of_the_versions_of_a_definition_is_reverted;
+        p13_an_edit_of_the_versions_of_a_definition_is_reverted,
+        p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_publish;
     left_fields:
         p13_a_field_that_a_dropped_ignore_rule_left_to_a_manager_conflicts_until_it_is_forced,
         p13_a_value_that_was_applied_under_an_ignore_rule_is_replaced_once_the_rule_is_dropped,
