@@ -447,6 +447,7 @@ mod tests {
             format!("| every kind | `{STATUS_FIELD}` | any | neither applied nor compared | controllers ([spec and status](https://kubernetes.io/docs/concepts/overview/working-with-objects/#object-spec-and-status)) |"),
             format!("| every kind | {metadata} | any | neither applied nor compared | the API server ([ObjectMeta](https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/), read-only) |"),
             "| every kind | a field that Flotilla still owns with another value | any except `spec.replicas` | no difference | the API server, which writes a quantity in another form, and mutating webhooks on every apply ([field management](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management)) |".to_owned(),
+            "| every kind | a field that the live object does not have | null, an empty list or map, and `0`, `false` or `\"\"` where the API server stores none | its absence is no difference | the API server ([optional fields](https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#optional-vs-required)) |".to_owned(),
         ]);
         assert_eq!(documented_rows("Fields whose live value stays"), expected);
     }

@@ -303,3 +303,46 @@ async fn a_random_password_stays_when_a_real_cluster_gets_a_kind_and_when_the_ch
     })
     .await;
 }
+
+/// A password and a certificate authority, beside the version of the cluster for which they were rendered.
+const AUTHORITY: &str = r#"{{- $authority := genCA "web" 365 }}
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+data:
+  password: {{ randAlphaNum 20 | b64enc }}
+  ca.crt: {{ $authority.Cert | b64enc }}
+  version: {{ .Capabilities.KubeVersion.Version | b64enc }}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_and_an_authority_stay_when_the_api_server_of_a_cluster_is_upgraded() {
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        fleet.client.upload_chart(chart("1.0.0", &[("templates/login.yaml", AUTHORITY)])).await.unwrap();
+        let name = ("web", "1.0.0");
+        fleet.client.create_workload(&chart_workload(name, "", &["eu-1"])).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 1).await;
+        let login = || fleet.clusters[0].get(("v1", "Secret"), ("apps", "login")).unwrap()["data"].clone();
+        let before = login();
+
+        fleet.clusters[0].upgrade("v1.39.9");
+        let status =
+            fleet.wait_for_web(|status| status.target_clusters[0].facts_notice.contains("v1.39.9")).await;
+        assert_eq!(status.target_clusters[0].revision, Some(1));
+        assert_eq!(login(), before);
+
+        update_chart(&fleet, |spec| *spec = chart_workload(name, "replicas: 2\n", &["eu-1"]).spec).await;
+        fleet
+            .wait_for_web(|status| {
+                status.counts.healthy() == 1 && status.target_clusters[0].revision == Some(2)
+            })
+            .await;
+        let after = login();
+        assert_eq!((&after["password"], &after["ca.crt"]), (&before["password"], &before["ca.crt"]));
+        assert_ne!(after["version"], before["version"], "the publish renders for the new version");
+        fleet.stop().await;
+    })
+    .await;
+}

@@ -132,13 +132,14 @@ async fn c3_a_dead_pod_that_was_replaced_on_the_canary_pauses_no_rollout() {
         let revision = fleet.publish_spec(content(NEXT_IMAGE)).await;
         fleet.wait_for_rollout(revision, is_waiting).await;
 
-        // The node of the canary is low on memory and ends a pod, which the controller replaces. The dead one stays.
+        // The node of the canary is shut down and ends a pod, which the controller replaces. The dead one stays, with an exit code
+        // that would be a crash of a pod that still runs.
         end_pod(&fleet).await;
         let path = "/api/v1/projects/default/workloads/web/releases/eu-1";
         let is_reported = async || {
             let (status, release) = fleet.send(Method::GET, path, Value::Null).await;
             assert_eq!(status, StatusCode::OK, "{release}");
-            release.to_string().contains("low on resource")
+            release.to_string().contains("exits with 137")
         };
         poll_until(is_reported).await;
         let is_healthy = |status: &WorkloadStatus| {
@@ -156,7 +157,7 @@ async fn c3_a_dead_pod_that_was_replaced_on_the_canary_pauses_no_rollout() {
     .await;
 }
 
-/// Ends a pod of the new revision on the first cluster, as its node does when it evicts it, and waits until it is replaced.
+/// Ends a pod of the new revision on the first cluster, as its node does when it is shut down, and waits until it is replaced.
 async fn end_pod(fleet: &TestFleet) {
     let pods = || {
         let mut pods = fleet.clusters[0].list(("v1", "Pod"), Some("apps"));
@@ -165,8 +166,13 @@ async fn end_pod(fleet: &TestFleet) {
     };
     let before = pods();
     let name = before[0]["metadata"]["name"].as_str().unwrap();
-    let status = json!({"status": {"phase": "Failed", "reason": "Evicted", "containerStatuses": null,
-        "message": "The node was low on resource: memory."}});
+    // So late that an exit at that time would count as a crash.
+    let at = &before[0]["metadata"]["creationTimestamp"];
+    let ended = json!({"exitCode": 137, "reason": "Error", "startedAt": at, "finishedAt": at});
+    let status = json!({"status": {"phase": "Failed", "reason": "Terminated",
+        "message": "Pod was terminated in response to imminent node shutdown.",
+        "containerStatuses": [{"name": "web", "image": NEXT_IMAGE, "imageID": "", "ready": false,
+            "restartCount": 0, "state": {"terminated": ended}}]}});
     let api: Api<Pod> = Api::namespaced(fleet.agents[0].client.clone(), "apps");
     api.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
     let is_replaced = async || {

@@ -83,7 +83,9 @@ async fn three_real_clusters_join_run_workloads_recover_from_failures_and_are_le
     failures::p12_a_hanging_api_server_delays_no_other_cluster(&fleet).await;
     failures::p17_a_remaining_finalizer_is_reported_and_blocks_no_other_workload(&fleet).await;
     waits::c1_a_claim_without_a_consumer_ends_a_wait_and_one_without_a_volume_does_not(&fleet).await;
+    waits::s2_2_a_cron_job_that_its_own_manifest_suspends_holds_no_wave(&fleet).await;
     waits::s2_2_a_wait_goes_on_while_the_deployment_of_a_canary_is_paused_by_hand(&fleet).await;
+    waits::s2_2_a_wait_goes_on_while_the_stateful_set_of_a_canary_updates_on_delete(&fleet).await;
     lifecycle::s3_11_deleted_workloads_leave_nothing_behind(&fleet).await;
     failures::p30_failures_leak_no_file_descriptors_of_the_agent(&fleet, open_files).await;
     permissions::the_printed_rbac_rules_are_sufficient(&fleet).await;

@@ -90,18 +90,52 @@ spec:
     )
 }
 
+/// The definition of a workload of one file that goes to the canary first.
+fn in_two_waves(name: &str, canary: &str, rest: &str) -> String {
+    format!(
+        "name: {name}\nnamespace: shop\nclusters: [{canary}, {rest}]\npayload: ./{name}.yaml\nrollout:\n  waves:\n  \
+         - {{name: canary, target: {{clusters: [{canary}]}}}}\n  - {{name: rest}}\n"
+    )
+}
+
+const ASLEEP: &str = "apiVersion: batch/v1
+kind: CronJob
+metadata: {name: asleep}
+spec:
+  schedule: '0 3 1 * *'
+  suspend: true
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers: [{name: dump, image: 'registry.example.com/dump:1.0.0'}]
+";
+
+/// A CronJob that its own manifest suspends is what was published: it opens the next wave and ends the wait.
+pub async fn s2_2_a_cron_job_that_its_own_manifest_suspends_holds_no_wave(fleet: &TestFleet) {
+    let (hub, canary, rest) = (&fleet.hub, &fleet.namespaced, &fleet.cluster_wide);
+    let folder = tempfile::tempdir().unwrap();
+    let definition = folder.path().join("flotilla.yaml");
+    std::fs::write(&definition, in_two_waves("asleep", canary.name, rest.name)).unwrap();
+    std::fs::write(folder.path().join("asleep.yaml"), ASLEEP).unwrap();
+    hub.run_cli_ok(&["apply", "-f", &definition.display().to_string()]).await;
+    let published = hub.run_cli(&["publish", "asleep", "--wait", "--timeout", "5m"]).await;
+    assert_eq!(published.exit_code, 0, "{}{}", published.stdout, published.stderr);
+    for member in [canary, rest] {
+        let target = hub.target_cluster("asleep", member.name).await.unwrap();
+        assert_eq!(target.state, ReleaseState::Suspended, "{target:#?}");
+        assert_eq!(member.field("shop", "cronjob/asleep", ".spec.suspend").await, "true");
+    }
+}
+
 /// A Deployment that a person paused on the canary runs its former revision: the other cluster retains it too, and the wait does
 /// not end with success before somebody resumes it.
 pub async fn s2_2_a_wait_goes_on_while_the_deployment_of_a_canary_is_paused_by_hand(fleet: &TestFleet) {
     let (hub, canary, rest) = (&fleet.hub, &fleet.namespaced, &fleet.cluster_wide);
     let folder = tempfile::tempdir().unwrap();
     let (definition, manifest) = (folder.path().join("flotilla.yaml"), folder.path().join("held.yaml"));
-    let text = format!(
-        "name: held\nnamespace: shop\nclusters: [{}, {}]\npayload: ./held.yaml\nrollout:\n  waves:\n  \
-         - {{name: canary, target: {{clusters: [{}]}}}}\n  - {{name: rest}}\n",
-        canary.name, rest.name, canary.name
-    );
-    std::fs::write(&definition, text).unwrap();
+    std::fs::write(&definition, in_two_waves("held", canary.name, rest.name)).unwrap();
     let definition = definition.display().to_string();
     let publish = async |version: &str, timeout: &str| {
         std::fs::write(&manifest, web(version)).unwrap();
@@ -128,4 +162,39 @@ pub async fn s2_2_a_wait_goes_on_while_the_deployment_of_a_canary_is_paused_by_h
     let current = async || rest.field("shop", "deployment/held", image).await;
     wait_until(&current, async || current().await.ends_with(":1.29.4")).await;
     hub.wait_for_state("held", &[canary.name, rest.name], ReleaseState::Healthy).await;
+}
+
+/// The same for a StatefulSet whose pods a person replaces one by one: its controller waits for nothing, but its pods are of the
+/// former revision.
+pub async fn s2_2_a_wait_goes_on_while_the_stateful_set_of_a_canary_updates_on_delete(fleet: &TestFleet) {
+    let (hub, canary, rest) = (&fleet.hub, &fleet.namespaced, &fleet.cluster_wide);
+    let folder = tempfile::tempdir().unwrap();
+    let definition = folder.path().join("flotilla.yaml");
+    std::fs::write(&definition, in_two_waves("stepwise", canary.name, rest.name)).unwrap();
+    let definition = definition.display().to_string();
+    let publish = async |version: &str, timeout: &str| {
+        let text = web(version).replace("Deployment", "StatefulSet").replace("name: held", "name: stepwise");
+        let text = text.replace("  replicas: 1\n", "  serviceName: stepwise\n  replicas: 1\n");
+        std::fs::write(folder.path().join("stepwise.yaml"), text).unwrap();
+        hub.run_cli_ok(&["apply", "-f", &definition]).await;
+        hub.run_cli(&["publish", "stepwise", "--wait", "--timeout", timeout]).await
+    };
+    let first = publish("1.29.3", "5m").await;
+    assert_eq!(first.exit_code, 0, "{}{}", first.stdout, first.stderr);
+
+    let on_delete = r#"{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}"#;
+    canary.kubectl(&["-n", "shop", "patch", "statefulset/stepwise", "--type=merge", "-p", on_delete]).await;
+    let held = publish("1.29.4", "20s").await;
+    assert_eq!(held.exit_code, TIMED_OUT, "{}{}", held.stdout, held.stderr);
+    let target = async || hub.target_cluster("stepwise", canary.name).await;
+    let what = || async { format!("the strategy is not reported: {:#?}", target().await) };
+    let is_held = |health: &Health| health.reason == "HeldOutsideManifest";
+    wait_until(what, async || target().await.is_some_and(|target| is_held(&target.health))).await;
+    let image = ".spec.template.spec.containers[0].image";
+    let current = async || rest.field("shop", "statefulset/stepwise", image).await;
+    assert!(current().await.ends_with(":1.29.3"), "the next wave is closed");
+
+    canary.kubectl(&["-n", "shop", "delete", "pod", "stepwise-0"]).await;
+    wait_until(&current, async || current().await.ends_with(":1.29.4")).await;
+    hub.wait_for_state("stepwise", &[canary.name, rest.name], ReleaseState::Healthy).await;
 }

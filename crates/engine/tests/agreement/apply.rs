@@ -3,6 +3,8 @@
 use domain::plan::PlannedAction;
 use domain::release::StageName;
 use domain::workload::{ConflictPolicy, Policies};
+use futures::StreamExt as _;
+use kube::api::{WatchEvent, WatchParams};
 use serde_json::{Value, json};
 
 use crate::test_agent::TestAgent;
@@ -315,6 +317,35 @@ pub async fn p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle(env: T
     env.wait_until("the replicas of the manifest", async || replicas(&env).await == 2).await;
     let is_reported = async || env.agent.drift().iter().any(|note| note.fields == ["/spec/replicas"]);
     env.wait_until("reported", is_reported).await;
+}
+
+pub async fn p13_replicas_never_change_while_a_revision_leaves_them_to_an_autoscaler(env: TestEnv) {
+    let mut web = workload("Deployment", "web", None);
+    web["spec"]["replicas"] = 4.into();
+    env.set_present(vec![web.clone()], Policies::default());
+    env.until_operational().await;
+    let before = env.get(DEPLOYMENT, "web").await.unwrap();
+    let version = before["metadata"]["resourceVersion"].as_str().unwrap();
+    let deployments = env.api(DEPLOYMENT);
+    let mut changes = deployments.watch(&WatchParams::default(), version).await.unwrap().boxed();
+
+    web["spec"].as_object_mut().unwrap().remove("replicas");
+    env.set_present(vec![web, autoscaler("own", 2)], Policies::default());
+    let hash = |live: &Value| live["metadata"]["annotations"]["flotilla.dev/hash"].clone();
+    env.wait_until("applied", async || {
+        let live = env.get(DEPLOYMENT, "web").await.unwrap();
+        hash(&live) != hash(&before) && env.get(AUTOSCALER, "own").await.is_some()
+    })
+    .await;
+    scale(&env, 7).await;
+    loop {
+        match changes.next().await.unwrap().unwrap() {
+            WatchEvent::Modified(live) if live.data["spec"]["replicas"] == 7 => break,
+            WatchEvent::Modified(live) => assert_eq!(live.data["spec"]["replicas"], 4),
+            WatchEvent::Bookmark(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 pub async fn p13_replicas_are_taken_back_from_an_autoscaler_that_a_revision_drops(env: TestEnv) {

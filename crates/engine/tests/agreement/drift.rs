@@ -1,9 +1,11 @@
 //! Drift: changes by other managers are healed and reported.
 
-use domain::report::DriftOutcome;
+use domain::release::SyncStatus;
+use domain::report::{DriftOutcome, ReleaseReport};
 use domain::workload::Policies;
 use serde_json::json;
 
+use crate::lists::{definition, until_healed};
 use crate::test_env::*;
 
 async fn until_recorded(env: &TestEnv, objects: Vec<serde_json::Value>) {
@@ -79,4 +81,52 @@ pub async fn a_deleted_namespace_is_re_created_with_its_objects(env: TestEnv) {
         async || env.get(NAMESPACE, name).await.is_some_and(|live| live["metadata"]["uid"] != before);
     env.wait_until("re-created", is_re_created).await;
     env.until_operational().await;
+}
+
+pub async fn p13_an_edit_of_the_versions_of_a_definition_is_reverted(env: TestEnv) {
+    const DEFINITION: KindName = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let name = "entries.edited.example.com";
+    until_recorded(&env, vec![definition("edited.example.com")]).await;
+    let mut versions = env.get(DEFINITION, name).await.unwrap()["spec"]["versions"].clone();
+    versions[0]["additionalPrinterColumns"] =
+        json!([{"name": "Zone", "type": "string", "jsonPath": ".spec.zones[0]"}]);
+    env.merge_patch(DEFINITION, name, json!({"spec": {"versions": versions}}), "kubectl-edit").await;
+    let fields = ["/spec/versions/0/additionalPrinterColumns"];
+    until_healed(&env, (DEFINITION, name), "kubectl-edit", &fields, |live| {
+        live["spec"]["versions"][0].get("additionalPrinterColumns").is_none()
+    })
+    .await;
+}
+
+pub async fn p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_publish(env: TestEnv) {
+    let objects = vec![config_map("settings", "1"), config_map("other", "1")];
+    until_recorded(&env, objects.clone()).await;
+    let value = async |name: &str| env.get(CONFIG_MAP, name).await.unwrap()["data"]["key"].clone();
+    let edit = async |name: &str| {
+        env.merge_patch(CONFIG_MAP, name, json!({"data": {"key": "2"}}), "other-controller").await;
+    };
+    for count in 1..=3 {
+        edit("settings").await;
+        env.wait_until("reverted", async || value("settings").await == "1").await;
+        env.wait_until("reported", async || env.agent.drift().len() == count).await;
+    }
+    edit("settings").await;
+    let is_contested = |report: &ReleaseReport| {
+        let mut problems = report.resources.iter().filter_map(|resource| resource.problem.as_ref());
+        report.sync == SyncStatus::Drifted && problems.any(|problem| problem.code == "Contested")
+    };
+    env.wait_for_report("contested", is_contested).await;
+    // The drift of another object is healed, and the field is left.
+    edit("other").await;
+    env.wait_until("reverted", async || value("other").await == "1").await;
+    env.wait_until("reported", async || env.agent.drift().len() == 5).await;
+    let outcomes: Vec<DriftOutcome> = env.agent.drift().iter().map(|note| note.outcome).collect();
+    assert_eq!(outcomes[3..], [DriftOutcome::Contested, DriftOutcome::Healed]);
+    assert_eq!(value("settings").await, "2");
+
+    // A person decides.
+    env.set_present(objects, Policies::default());
+    env.wait_until("reverted", async || value("settings").await == "1").await;
+    env.until_operational().await;
+    assert_eq!(env.agent.drift().len(), 5, "a publish is no drift");
 }

@@ -10,9 +10,10 @@ use crate::test_env::*;
 
 const NETWORK_POLICY: KindName = ("networking.k8s.io/v1", "NetworkPolicy");
 const DISRUPTION_BUDGET: KindName = ("policy/v1", "PodDisruptionBudget");
+const SERVICE: KindName = ("v1", "Service");
 
 /// A kind with a list of type `map`, one of type `set` and an atomic one, in a group of its own.
-fn definition(group: &str) -> Value {
+pub fn definition(group: &str) -> Value {
     let text = json!({"type": "string"});
     let item = json!({"type": "object", "required": ["name"],
         "properties": {"name": text, "port": {"type": "integer"}, "value": text}});
@@ -39,7 +40,7 @@ fn entry(group: &str, name: &str) -> Value {
 const REMOVED_BY: &str = "unknown";
 
 /// Waits until the fields are as `is_healed` demands, and for the report of their drift by this manager.
-async fn until_healed(
+pub async fn until_healed(
     env: &TestEnv,
     (kind, name): (KindName, &str),
     manager: &str,
@@ -113,6 +114,69 @@ pub async fn p13_an_own_item_is_healed_beside_an_item_of_another_manager(env: Te
     })
     .await;
     assert_eq!(env.agent.drift().len(), 1, "the other manager's item is no drift");
+}
+
+pub async fn p13_a_value_added_to_a_set_stays(env: TestEnv) {
+    let group = "added.example.com";
+    let kind: KindName = ("added.example.com/v1", "Entry");
+    let mut finalized = config_map("finalized", "1");
+    finalized["metadata"]["finalizers"] = json!(["example.com/address"]);
+    until_applied(&env, group, vec![entry(group, "set"), finalized]).await;
+    let zones = json!({"spec": {"zones": ["a", "b", "theirs"]}});
+    env.merge_patch(kind, "set", zones, "kubectl-edit").await;
+    let both = json!({"metadata": {"finalizers": ["example.com/address", "example.com/theirs"]}});
+    env.merge_patch(CONFIG_MAP, "finalized", both, "kubectl-edit").await;
+    let has = |list: &Value, count: usize, added: &str| {
+        list.as_array().is_some_and(|items| items.len() == count && items.contains(&added.into()))
+    };
+    // A later drift of each is healed, which proves that the additions were observed.
+    let listeners = json!([{"name": "http", "port": 81}, {"name": "https", "port": 443}]);
+    env.merge_patch(kind, "set", json!({"spec": {"listeners": listeners}}), "kubectl-edit").await;
+    until_healed(&env, (kind, "set"), "kubectl-edit", &["/spec/listeners[name=http]/port"], |live| {
+        live["spec"]["listeners"][0]["port"] == 80 && has(&live["spec"]["zones"], 3, "theirs")
+    })
+    .await;
+    env.merge_patch(CONFIG_MAP, "finalized", json!({"data": {"key": "2"}}), "kubectl-edit").await;
+    until_healed(&env, (CONFIG_MAP, "finalized"), "kubectl-edit", &["/data/key"], |live| {
+        live["data"]["key"] == "1" && has(&live["metadata"]["finalizers"], 2, "example.com/theirs")
+    })
+    .await;
+    assert_eq!(env.agent.drift().len(), 2, "the values of others are no drift");
+}
+
+pub async fn p13_what_is_removed_from_an_atomic_list_or_from_a_map_is_restored(env: TestEnv) {
+    let group = "removed-by-hand.example.com";
+    let kind: KindName = ("removed-by-hand.example.com/v1", "Entry");
+    let mut some = entry(group, "some");
+    some["spec"]["env"] = json!([{"name": "LEVEL", "value": "info"}, {"name": "MODE", "value": "web"}]);
+    let service = json!({"apiVersion": SERVICE.0, "kind": SERVICE.1, "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web", "tier": "front"}, "ports": [{"port": 80}]}});
+    let mut settings = config_map("settings", "1");
+    settings["data"]["other"] = "1".into();
+    until_applied(&env, group, vec![some.clone(), entry(group, "all"), service, settings]).await;
+
+    let fewer = json!({"spec": {"env": [{"name": "LEVEL", "value": "info"}]}});
+    env.merge_patch(kind, "some", fewer, "kubectl-edit").await;
+    until_healed(&env, (kind, "some"), "kubectl-edit", &["/spec/env"], |live| {
+        live["spec"]["env"] == some["spec"]["env"]
+    })
+    .await;
+    env.merge_patch(kind, "all", json!({"spec": {"env": null}}), "kubectl-edit").await;
+    until_healed(&env, (kind, "all"), REMOVED_BY, &["/spec/env"], |live| {
+        live["spec"]["env"] == json!([{"name": "LEVEL", "value": "info"}])
+    })
+    .await;
+    let wider = json!({"spec": {"selector": {"tier": null}}});
+    env.merge_patch(SERVICE, "web", wider, "kubectl-edit").await;
+    until_healed(&env, (SERVICE, "web"), "kubectl-edit", &["/spec/selector/tier"], |live| {
+        live["spec"]["selector"] == json!({"app": "web", "tier": "front"})
+    })
+    .await;
+    env.merge_patch(CONFIG_MAP, "settings", json!({"data": {"other": null}}), "kubectl-edit").await;
+    until_healed(&env, (CONFIG_MAP, "settings"), REMOVED_BY, &["/data/other"], |live| {
+        live["data"] == json!({"key": "1", "other": "1"})
+    })
+    .await;
 }
 
 pub async fn p13_an_atomic_list_or_map_has_the_desired_content_only(env: TestEnv) {

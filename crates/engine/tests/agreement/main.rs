@@ -83,6 +83,7 @@ scenarios! {
         p13_an_injected_bundle_is_left_to_the_injector,
         g403_a_change_to_recreate_needs_two_publishes,
         p13_replicas_are_left_to_an_autoscaler_outside_of_the_bundle,
+        p13_replicas_never_change_while_a_revision_leaves_them_to_an_autoscaler,
         p13_replicas_are_taken_back_from_an_autoscaler_that_a_revision_drops,
         r_8_a_missing_namespace_is_created,
         r_8_without_the_policy_a_missing_namespace_is_awaited,
@@ -98,7 +99,9 @@ scenarios! {
         s0_12_a_deleted_object_is_re_created,
         s0_12_a_deleted_deployment_is_re_created_and_becomes_operational,
         a_field_added_by_another_manager_is_not_removed,
-        a_deleted_namespace_is_re_created_with_its_objects;
+        a_deleted_namespace_is_re_created_with_its_objects,
+        p13_an_edit_of_the_versions_of_a_definition_is_reverted,
+        p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_publish;
     left_fields:
         p13_a_field_that_a_dropped_ignore_rule_left_to_a_manager_conflicts_until_it_is_forced,
         p13_a_value_that_was_applied_under_an_ignore_rule_is_replaced_once_the_rule_is_dropped,
@@ -107,6 +110,8 @@ scenarios! {
     lists:
         p13_a_deleted_item_of_a_keyed_list_or_a_set_is_restored,
         p13_an_own_item_is_healed_beside_an_item_of_another_manager,
+        p13_a_value_added_to_a_set_stays,
+        p13_what_is_removed_from_an_atomic_list_or_from_a_map_is_restored,
         p13_an_atomic_list_or_map_has_the_desired_content_only,
         p13_expressions_added_to_the_selectors_of_a_network_policy_are_reverted,
         p13_a_publish_after_a_reverted_addition_to_an_atomic_list_has_no_conflict,
@@ -123,7 +128,9 @@ scenarios! {
         p14_the_event_of_a_controller_is_the_cause_of_missing_pods,
         p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods,
         p14_every_controller_whose_pods_admission_refuses_reports_its_message,
-        p14_a_cron_job_whose_jobs_admission_refuses_reports_its_message;
+        p14_a_cron_job_whose_jobs_admission_refuses_reports_its_message,
+        g406_a_claim_that_shrinks_is_rejected_by_plan_and_publish,
+        p14_names_work_up_to_the_length_that_what_they_generate_allows;
     plan:
         e_2_a_plan_of_new_objects_matches_the_publish,
         e_2_a_plan_lists_exactly_the_fields_that_change,
@@ -157,6 +164,7 @@ scenarios! {
         s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
         i5_a_copied_label_is_no_owner,
+        i5_a_prune_leaves_objects_with_a_copied_label,
         i5_a_copied_label_is_no_owner_without_a_record,
         s3_11_a_removal_deletes_all_objects_and_their_pods,
         s3_12_a_finalizer_blocks_the_removal_and_is_reported,
@@ -205,8 +213,10 @@ scenarios! {
         c1_a_cron_job_is_healthy_before_its_first_run,
         c1_a_suspended_cron_job_is_suspended,
         c1_a_cron_job_whose_last_run_failed_is_degraded,
+        c1_a_cron_job_that_has_never_succeeded_is_degraded,
         c1_a_cron_job_whose_last_run_succeeded_is_healthy,
         c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_after_a_failure,
+        c1_a_cron_job_stays_degraded_while_it_runs_again_after_a_failure,
         c1_a_replica_set_becomes_healthy;
     pods:
         c3_a_crash_loop_is_reported_with_its_exit_code,

@@ -220,3 +220,59 @@ pub async fn p14_a_cron_job_whose_jobs_admission_refuses_reports_its_message(env
     let (health, _) = env.until_health("minutely", HealthStatus::Degraded, "FailedCreate").await;
     assert!(health.message.contains("jobs need an owner"), "{}", health.message);
 }
+
+pub async fn g406_a_claim_that_shrinks_is_rejected_by_plan_and_publish(env: TestEnv) {
+    let claim = |size: &str| {
+        json!({"apiVersion": CLAIM.0, "kind": CLAIM.1, "metadata": {"name": "data"},
+            "spec": {"storageClassName": "shrunk", "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": size}}}})
+    };
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "shrunk"},
+        "provisioner": "disk.example.com", "allowVolumeExpansion": true});
+    env.create(class, "test").await;
+    if env.control_plane().is_some() {
+        // Nothing provisions volumes there.
+        let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "shrunk"},
+            "spec": {"storageClassName": "shrunk", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "2Gi"},
+                "claimRef": {"namespace": env.namespace, "name": "data"}, "hostPath": {"path": "/nowhere"}}});
+        env.create(volume, "test").await;
+    }
+    env.set_present(vec![claim("2Gi")], Policies::default());
+    env.until_operational().await;
+    assert_eq!(env.get(CLAIM, "data").await.unwrap()["status"]["capacity"]["storage"], "2Gi");
+
+    let plan = env.dry_run(vec![claim("1Gi")], Policies::default()).await;
+    let PlannedAction::Rejected { finding } = &plan.objects[0].action else { panic!("{plan:#?}") };
+    assert!(finding.code == "G406" && finding.message.contains("requests.storage"), "{finding:#?}");
+    env.set_present(vec![claim("1Gi")], Policies::default());
+    let (report, message) = env.until_stage_reason(StageName::Applied, "ImmutableField").await;
+    assert!(message.contains("requests.storage"), "{message}");
+    assert_eq!(report.applied, None);
+    let live = env.get(CLAIM, "data").await.unwrap();
+    assert_eq!(live["spec"]["resources"]["requests"]["storage"], "2Gi");
+}
+
+/// The lengths that G101 allows are those with which the API server and the controllers create what is named after the object.
+pub async fn p14_names_work_up_to_the_length_that_what_they_generate_allows(env: TestEnv) {
+    let named = |mut object: Value, length: usize| {
+        object["metadata"]["name"] = "n".repeat(length).into();
+        object
+    };
+    let daily = json!({"apiVersion": CRON_JOB.0, "kind": CRON_JOB.1, "metadata": {},
+        "spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": run_once()["spec"]}}});
+    let queue = "q".repeat(52);
+    let longest =
+        vec![workload("StatefulSet", &queue, None), named(run_once(), 63), named(daily.clone(), 52)];
+    env.set_present(longest, Policies::default());
+    env.until_health(&queue, HealthStatus::Healthy, "").await;
+    env.until_health(&"n".repeat(63), HealthStatus::Healthy, "Completed").await;
+    // The simulated cluster has no such limits.
+    if env.control_plane().is_none() {
+        return;
+    }
+    for too_long in [named(run_once(), 64), named(daily, 53)] {
+        let plan = env.dry_run(vec![too_long], Policies { prune: false, ..Policies::default() }).await;
+        let PlannedAction::Rejected { finding } = &plan.objects[0].action else { panic!("{plan:#?}") };
+        assert!(finding.code == "G403" && finding.message.contains("no more than"), "{finding:#?}");
+    }
+}

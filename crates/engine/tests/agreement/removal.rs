@@ -208,6 +208,22 @@ pub async fn i5_a_copied_label_is_no_owner(env: TestEnv) {
     copies.assert_untouched(&env).await;
 }
 
+pub async fn i5_a_prune_leaves_objects_with_a_copied_label(env: TestEnv) {
+    env.set_present(objects_of_every_copied_kind(&env), Policies::default());
+    env.until_applied().await;
+    until_recorded(&env, 3).await;
+    let copies = LabelCopies::create(&env).await;
+    let next = vec![config_map("next", "1")];
+    let plan = env.dry_run(next.clone(), Policies::default()).await;
+    assert_eq!(plan.counts().delete, 3, "{plan:#?}");
+    env.set_present(next, Policies::default());
+    let is_pruned =
+        async || env.get(CONFIG_MAP, "settings").await.is_none() && env.get(CLAIM, "scratch").await.is_none();
+    env.wait_until("pruned", is_pruned).await;
+    until_recorded(&env, 1).await;
+    copies.assert_untouched(&env).await;
+}
+
 pub async fn i5_a_copied_label_is_no_owner_without_a_record(mut env: TestEnv) {
     let objects = objects_of_every_copied_kind(&env);
     env.set_present(objects.clone(), Policies::default());

@@ -240,6 +240,14 @@ pub async fn c1_a_cron_job_whose_last_run_failed_is_degraded(env: TestEnv) {
     env.until_health("minutely", Degraded, "LastRunFailed").await;
 }
 
+pub async fn c1_a_cron_job_that_has_never_succeeded_is_degraded(env: TestEnv) {
+    env.set_present(vec![cron_job("nightly")], Policies::default());
+    env.until_operational().await;
+    env.merge_patch_status(CRON_JOB, "nightly", json!({"lastScheduleTime": minutes_ago(2)})).await;
+    let (health, _) = env.until_health("nightly", Degraded, "LastRunFailed").await;
+    assert_eq!(health.message, "has never completed an execution successfully");
+}
+
 pub async fn c1_a_cron_job_whose_last_run_succeeded_is_healthy(env: TestEnv) {
     create_overdue_cron_job(&env, None).await;
     let has_run = async || {
@@ -280,6 +288,29 @@ pub async fn c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_af
     let report = env.agent.report(env.release).unwrap();
     let operational = stage_state(&report, StageName::Operational);
     assert!(!operational.is_some_and(StageState::is_finished), "{report:#?}");
+    env.delete(("batch/v1", "Job"), "nightly-run").await;
+    env.until_health("nightly", Degraded, "LastRunFailed").await;
+}
+
+pub async fn c1_a_cron_job_stays_degraded_while_it_runs_again_after_a_failure(env: TestEnv) {
+    let mut nightly = cron_job("nightly");
+    nightly["metadata"]["labels"] = json!({"tier": "front"});
+    env.set_present(vec![nightly], Policies::default());
+    env.until_operational().await;
+    env.merge_patch_status(CRON_JOB, "nightly", json!({"lastScheduleTime": minutes_ago(2)})).await;
+    env.until_health("nightly", Degraded, "LastRunFailed").await;
+    start_endless_run(&env).await;
+    // Two later drifts are healed one after the other, which proves that the run was observed and reported.
+    for count in [1, 2] {
+        let patch = json!({"metadata": {"labels": {"tier": "back"}}});
+        env.merge_patch(CRON_JOB, "nightly", patch, "kubectl-edit").await;
+        let is_healed =
+            async || env.get(CRON_JOB, "nightly").await.unwrap()["metadata"]["labels"]["tier"] == "front";
+        env.wait_until("healed", is_healed).await;
+        env.wait_until("reported", async || env.agent.drift().len() == count).await;
+    }
+    let report = env.agent.report(env.release).unwrap();
+    assert_eq!(report.resources[0].health.reason, "LastRunFailed", "{report:#?}");
     env.delete(("batch/v1", "Job"), "nightly-run").await;
     env.until_health("nightly", Degraded, "LastRunFailed").await;
 }

@@ -143,6 +143,61 @@ async fn an_upgrade_of_a_cluster_changes_no_random_value_that_was_published_and_
     test.close().await;
 }
 
+/// What a cluster may report: its version, whether it has the kind that the chart asks for, and what has changed since the first.
+const REPORTED: [(&str, bool, &str); 4] = [
+    ("v1.33.4", false, ""),
+    ("v1.33.5", false, "Kubernetes v1.33.4 → v1.33.5"),
+    ("v1.33.4", true, "new: example.com/v1 Widget"),
+    ("v1.34.1", true, "Kubernetes v1.33.4 → v1.34.1, new: example.com/v1 Widget"),
+];
+
+/// Reports these facts, and waits until they are compared with those of the publish.
+async fn report_and_compare(
+    test: &TestHub,
+    east: &mut TestAgent,
+    (version, has_kind, what): (&str, bool, &str),
+) {
+    let kinds: &[&str] = if has_kind { &["Widget"] } else { &[] };
+    east.send_facts(facts(version, kinds)).await;
+    let notice = if what.is_empty() { String::new() } else { changed(what) };
+    wait_until(&format!("{version} with {kinds:?} is compared"), async || {
+        let release = release(test, "east").await;
+        release.facts_notice() == notice && release.facts_comparison().is_none() == what.is_empty()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_any_two_changes_of_the_facts_a_revision_is_as_it_was_published() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    east.send_facts(facts("v1.33.4", &[])).await;
+    publish_chart(&test, CAPABILITIES, chart_spec("")).await;
+    wait_for_bundle(&test, "east", 1).await;
+    let published = release(&test, "east").await;
+    let content = data(&test, &east, "east").await;
+    for first in REPORTED {
+        for second in REPORTED {
+            for reported in [first, second] {
+                report_and_compare(&test, &mut east, reported).await;
+                let now = release(&test, "east").await;
+                assert_eq!(
+                    (now.released(), now.generation()),
+                    (published.released(), published.generation()),
+                    "{first:?}, {second:?}"
+                );
+            }
+        }
+        assert_eq!(data(&test, &east, "east").await, content, "{first:?}");
+    }
+    // The next publish decides with what was reported last.
+    test.publish("web").await;
+    wait_for_bundle(&test, "east", 2).await;
+    let after = data(&test, &east, "east").await;
+    assert_eq!((&after["version"], &after["widgets"]), (&json!("v1.34.1"), &json!("true")));
+    test.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_kind_on_a_cluster_changes_nothing_until_the_next_publish_which_renders_with_it() {
     let test = TestHub::open().await;

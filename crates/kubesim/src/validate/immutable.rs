@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::kinds::ResourceKind;
 use crate::object::{array_at, bool_at, remove_value, str_at, value_at};
+use crate::quantity::Quantity;
 use crate::status::StatusCause;
 
 const STATEFUL_SET_DETAIL: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
@@ -54,6 +55,7 @@ pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, cau
         ("", "PersistentVolumeClaim") => {
             let free = ["resources", "volumeAttributesClassName", "volumeName"];
             forbid_other_changes(old, new, &free, CLAIM_DETAIL, causes);
+            check_claim_size(old, new, causes);
         }
         ("", "Pod") => check_pod(old, new, causes),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
@@ -96,6 +98,16 @@ fn forbid_other_changes(
 ) {
     if spec_without(old, free) != spec_without(new, free) {
         causes.push(StatusCause::forbidden("spec", detail));
+    }
+}
+
+/// A claim may not shrink below the size of its volume.
+fn check_claim_size(old: &Value, new: &Value, causes: &mut Vec<StatusCause>) {
+    const SIZE: &str = "spec.resources.requests.storage";
+    let units = |object: &Value, path: &str| Quantity::parse(str_at(object, path)).map(Quantity::to_units);
+    let (before, after) = (units(old, SIZE), units(new, SIZE));
+    if after.is_some() && after < before && after < units(old, "status.capacity.storage") {
+        causes.push(StatusCause::forbidden(SIZE, "field can not be less than status.capacity"));
     }
 }
 

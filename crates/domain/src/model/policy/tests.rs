@@ -83,6 +83,10 @@ fn what_running_pods_may_need_is_pruned_after_the_revision_is_operational() {
         assert!(!policies.is_pruned_after_operational(&object(kind, "a"), false), "{kind}: nobody needs it");
         assert!(!at_once.is_pruned_after_operational(&object(kind, "a"), true), "{kind}");
     }
+    for kind in ["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"] {
+        let rbac = ObjectRef { group: "rbac.authorization.k8s.io".into(), ..object(kind, "a") };
+        assert!(policies.is_pruned_after_operational(&rbac, true), "{kind}");
+    }
     assert!(!policies.is_pruned_after_operational(&object("Deployment", "a"), true));
     let knative = ObjectRef { group: "serving.knative.dev".into(), ..object("Service", "a") };
     assert!(!policies.is_pruned_after_operational(&knative, true));
