@@ -46,7 +46,8 @@ pub(crate) fn prepare_create(
     if kind.is_kind("", "Service") {
         defaults::allocate_addresses(new, None, || sim.next_serial());
     }
-    if !write.by_system || kind.is_kind("", "Pod") {
+    // Of what controllers create, these can be refused: their controllers report it.
+    if !write.by_system || kind.is_kind("", "Pod") || kind.is_kind("batch", "Job") {
         admission::admit_create(sim, kind, new, write.dry_run)?;
         let causes = validate::validate_create(kind, new, kind.storage_version().ty());
         if !causes.is_empty() {

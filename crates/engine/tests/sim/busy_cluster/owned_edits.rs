@@ -139,6 +139,12 @@ impl OwnedEdit {
         live
     }
 
+    /// Whether the watch of the objects with the label of a release no longer shows the object.
+    pub fn hides_object(&self) -> bool {
+        let label = ["metadata", "labels", engine::RELEASE_LABEL].map(|key| PathSegment::Key(key.to_owned()));
+        self.edit == EditKind::Remove && self.path.0 == label
+    }
+
     /// Edits the object. `false` if the API server refuses it.
     pub fn apply(&self, cluster: &SimCluster) -> bool {
         let identity =
