@@ -28,10 +28,32 @@ pub fn render_resource_part<T>(
 where
     T: Clone + Send + Sync + 'static,
 {
-    render_with(resource, show, |error| match error {
+    render_with(resource, show, show_part_error)
+}
+
+fn show_part_error(error: AppError) -> AnyView {
+    match error {
         AppError::NotFound { .. } => ().into_any(),
         error => view! { <LoadError error=error /> }.into_any(),
-    })
+    }
+}
+
+/// The same for a value of [`read_again`](crate::resource::read_again), which is shown with the value of a resource.
+pub fn render_value<T>(
+    value: RwSignal<Option<AppResult<T>>>,
+    show: impl Fn(T) -> AnyView + Send + Sync + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+{
+    move || {
+        live::page::keep_focus();
+        match value.get() {
+            None => skeleton().into_any(),
+            Some(Ok(data)) => show(data),
+            Some(Err(error)) => show_part_error(error),
+        }
+    }
 }
 
 /// The same for the other parts of a page whose first part renders the same resource, and so reports every error.

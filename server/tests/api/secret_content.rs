@@ -170,6 +170,7 @@ async fn a_viewer_reads_no_secret_at_any_address() {
         "/api/v1/clusters/eu-1",
         "/api/v1/orgs/default/clustergroups/edge/deployments/deployed",
         "/api/fn/draft_read",
+        "/api/fn/source_read",
         "/api/fn/overrides_read",
         "/api/fn/placement_read",
         "/api/fn/review_read",

@@ -1,11 +1,12 @@
 //! The draft's files and policies, and the labels of the workload. Saving changes the draft; only a publish changes clusters.
 
 use domain::labels::Labels;
-use domain::workload::{Source, SourceFile, Workload};
+use domain::workload::{Source, SourceFile};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{FileDrafts, FilesEditor};
+use super::queries::{SourceContent, source_read};
 use super::save::build_typed_source;
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
@@ -21,7 +22,7 @@ use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
 use crate::workloads::policies::rule_suggestions::RuleSuggestions;
-use crate::workloads::queries::{create_file_resource, draft_read, show_files};
+use crate::workloads::queries::{create_file_resource, show_files};
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,17 +93,16 @@ pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let is_left = watch_left_form();
     let data = create_file_resource(
         move || (name.get(), is_left.get()),
-        |(name, _), is_whole| draft_read(name, is_whole),
+        |(name, _), is_whole| source_read(name, is_whole),
     );
     render_resource_part(data, move |content| {
-        show_files(content, |content| {
-            view! { <ConfigFields workload=content.workload action=action /> }.into_any()
-        })
+        show_files(content, |content| view! { <ConfigFields content=content action=action /> }.into_any())
     })
 }
 
 #[component]
-fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl IntoView {
+fn ConfigFields(content: SourceContent, action: ServerAction<ConfigSave>) -> impl IntoView {
+    let SourceContent { workload, lookup, .. } = content;
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
     let typed = open_left_form::<ConfigSave>();
@@ -111,11 +111,12 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
         Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
-            view! { <GitFields draft=draft findings=findings prefix="form" workload=name.clone() /> }
+            let status = lookup.into_git();
+            view! { <GitFields draft=draft findings=findings prefix="form" workload=name.clone() status=status /> }
                 .into_any()
         }
         Source::Chart(source) => {
-            let draft = ChartDraft::new(source);
+            let draft = ChartDraft::new(source, lookup.into_chart());
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
             view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() form_place=FormPlace::Above /> }
                 .into_any()
