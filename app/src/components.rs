@@ -31,7 +31,8 @@ pub use findings::FindingList;
 pub use icon::{icon, icon_sized};
 pub use pager::Pager;
 pub use resource_view::{
-    render_resource, render_resource_again, render_resource_part, render_selected, render_value,
+    render_by_key, render_resource, render_resource_again, render_resource_part, render_selected,
+    render_value,
 };
 pub use status::{
     ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label,

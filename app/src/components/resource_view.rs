@@ -92,6 +92,38 @@ where
     render_when_changed(Box::new(count_changes), Box::new(move || last.get_value().map(&show)))
 }
 
+/// Renders a part of a page from the whole result, and again only when its `key` changes: what was typed into the part stays meanwhile. Without
+/// a result it renders nothing. To be called inside a `Transition`, which waits for the resource.
+pub fn render_by_key<T, K>(
+    resource: PageResource<T>,
+    key: fn(&T) -> K,
+    show: impl Fn(T) -> AnyView + Send + Sync + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+    K: PartialEq + Send + Sync + 'static,
+{
+    let read = hold_result(resource);
+    let last = StoredValue::new(None::<(K, T)>);
+    let count_changes = move |count: u32| {
+        let found = read().and_then(Result::ok).map(|data| (key(&data), data));
+        let is_same = last.with_value(|last| match (last, &found) {
+            (Some((last, _)), Some((found, _))) => last == found,
+            (last, found) => last.is_none() && found.is_none(),
+        });
+        if is_same {
+            return count;
+        }
+        last.set_value(found);
+        count + 1
+    };
+    let render = move || {
+        let data = last.with_value(|last| last.as_ref().map(|(_, data)| data.clone()));
+        data.map(&show)
+    };
+    render_when_changed(Box::new(count_changes), Box::new(render))
+}
+
 /// Shows what `render` returns, and again when the number that `count_changes` is given and returns has changed. It is compiled once,
 /// not for each kind of data.
 fn render_when_changed(
