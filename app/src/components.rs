@@ -3,6 +3,7 @@
 pub mod age;
 pub mod copy;
 pub mod counts;
+pub mod create_form;
 pub mod dialog;
 pub mod editor;
 pub mod empty;
@@ -21,6 +22,7 @@ pub mod timeline;
 pub use age::Age;
 pub use copy::{CopyBlock, CopyLine, CopySecretLine};
 pub use counts::{StateCounts, StateGroup, StateStrip};
+pub use create_form::clear_after_success;
 pub use dialog::ConfirmDialog;
 pub use editor::Editor;
 pub use empty::Empty;
