@@ -123,7 +123,7 @@ async fn read_everything(server: &TestServer, user: &RoleUser) -> Vec<(String, S
         }
         if let Some(name) = path.strip_prefix("/api/fn/") {
             for subject in ["web", "chart", "deployed", "edge", "eu-1"] {
-                let query = "q=&labels=&group=&order=name&open=&number=1&is_whole=true&chart=&version=";
+                let query = "q=&labels=&group=&order=name&open=&number=1&is_whole=true&with_lookup=true&chart=&version=";
                 let path = format!("/api/fn/{name}?name={subject}&{query}");
                 let answer = user.call(server, &Method::GET, &path).await;
                 read.push((path, answer.status, answer.text));

@@ -1,5 +1,5 @@
-//! The draft of a workload with what the fields of its source show beside it. One query reads both: the fields are shown with the draft, where no
-//! resource can be created.
+//! The draft of a workload with what the fields of its source show beside it. One query reads both for a page of the server: the fields are shown
+//! with the draft, where no resource can be created.
 
 use domain::git_status::GitSourceStatus;
 use domain::workload::Workload;
@@ -7,10 +7,11 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::AppResult;
+use crate::resource::PageResource;
 use crate::workloads::chart::queries::ChartLookup;
-use crate::workloads::queries::FileData;
+use crate::workloads::queries::{FileData, create_file_resource};
 
-/// A workload with its draft, and what was found about the source of the draft.
+/// A workload with its draft, and what the server finds about the source of the draft.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SourceContent {
     /// The workload.
@@ -18,8 +19,12 @@ pub struct SourceContent {
     /// The bytes of its files, if their texts are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_bytes: Option<u32>,
-    /// What the server finds about its source.
-    pub lookup: SourceLookup,
+    /// What is found about its chart, if its source is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart: Option<ChartLookup>,
+    /// The state of its Git source, or why it can't be read, if its source is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<AppResult<GitSourceStatus>>,
 }
 
 impl FileData for SourceContent {
@@ -28,39 +33,14 @@ impl FileData for SourceContent {
     }
 }
 
-/// What the server finds about the source of a draft.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum SourceLookup {
-    /// Nothing: the files are in the draft.
-    Files,
-    /// The chart.
-    Chart(Box<ChartLookup>),
-    /// The state of the stored Git source, or why it can't be read.
-    Git(Box<AppResult<GitSourceStatus>>),
-}
-
-impl SourceLookup {
-    /// What was found about a chart, if the source is one.
-    pub fn into_chart(self) -> Option<ChartLookup> {
-        match self {
-            Self::Chart(lookup) => Some(*lookup),
-            Self::Files | Self::Git(_) => None,
-        }
-    }
-
-    /// The state of the Git source, if the source is one.
-    pub fn into_git(self) -> Option<AppResult<GitSourceStatus>> {
-        match self {
-            Self::Git(status) => Some(*status),
-            Self::Files | Self::Chart(_) => None,
-        }
-    }
-}
-
-/// Reads a workload with its draft, for the fields of its source; without the texts of large files, unless `is_whole`.
+/// Reads a workload with its draft, for the fields of its source; without the texts of large files, unless `is_whole`. What these show beside
+/// it is read if `with_lookup`.
 #[server(prefix = "/api/fn", endpoint = "source_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn source_read(name: String, #[server(default)] is_whole: bool) -> AppResult<SourceContent> {
+pub async fn source_read(
+    name: String,
+    #[server(default)] is_whole: bool,
+    #[server(default)] with_lookup: bool,
+) -> AppResult<SourceContent> {
     use domain::workload::Source;
 
     use crate::host;
@@ -68,13 +48,23 @@ pub async fn source_read(name: String, #[server(default)] is_whole: bool) -> App
     use crate::workloads::queries::{DraftContent, draft_read};
     let hub = host::hub_for_reader()?;
     let DraftContent { workload, omitted_bytes } = Box::pin(draft_read(name, is_whole)).await?;
-    let lookup = match &workload.draft.source {
-        Source::Yaml { .. } => SourceLookup::Files,
-        Source::Chart(source) => SourceLookup::Chart(Box::new(Box::pin(look_up_chart(&hub, source)).await?)),
-        Source::Git(_) | Source::Oci(_) => {
-            let status = hub.get_git_source(&workload.name).await;
-            SourceLookup::Git(Box::new(host::into_part_result(status)?))
+    let (mut chart, mut git) = (None, None);
+    match &workload.draft.source {
+        Source::Chart(source) if with_lookup => chart = Some(Box::pin(look_up_chart(&hub, source)).await?),
+        Source::Git(_) | Source::Oci(_) if with_lookup => {
+            git = Some(host::into_part_result(hub.get_git_source(&workload.name).await)?);
         }
-    };
-    Ok(SourceContent { workload, omitted_bytes, lookup })
+        _ => {}
+    }
+    Ok(SourceContent { workload, omitted_bytes, chart, git })
+}
+
+/// The draft of a workload for the fields of its source, read once: concurrent edits must not change the text while a person edits it. The page
+/// of the server is complete. The browser shows the draft first, and the fields read the rest: a chart may have to be fetched.
+#[track_caller]
+pub fn create_source_resource(name: Memo<String>, is_left: Memo<bool>) -> PageResource<SourceContent> {
+    create_file_resource(
+        move || (name.get(), is_left.get()),
+        |(name, _), is_whole| source_read(name, is_whole, cfg!(feature = "ssr")),
+    )
 }

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{FileDrafts, FilesEditor};
-use super::queries::{SourceContent, source_read};
+use super::queries::{SourceContent, create_source_resource};
 use super::save::build_typed_source;
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
@@ -22,7 +22,7 @@ use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
 use crate::workloads::policies::rule_suggestions::RuleSuggestions;
-use crate::workloads::queries::{create_file_resource, show_files};
+use crate::workloads::queries::show_files;
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,15 +86,11 @@ impl DraftForm for ConfigSave {
     }
 }
 
-/// The tab. Reads the draft once: concurrent edits must not change the text while a person edits it.
+/// The tab.
 #[component]
 pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<ConfigSave>::new();
-    let is_left = watch_left_form();
-    let data = create_file_resource(
-        move || (name.get(), is_left.get()),
-        |(name, _), is_whole| source_read(name, is_whole),
-    );
+    let data = create_source_resource(name, watch_left_form());
     render_resource_part(data, move |content| {
         show_files(content, |content| view! { <ConfigFields content=content action=action /> }.into_any())
     })
@@ -102,7 +98,7 @@ pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
 
 #[component]
 fn ConfigFields(content: SourceContent, action: ServerAction<ConfigSave>) -> impl IntoView {
-    let SourceContent { workload, lookup, .. } = content;
+    let SourceContent { workload, chart, git, .. } = content;
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
     let typed = open_left_form::<ConfigSave>();
@@ -111,12 +107,11 @@ fn ConfigFields(content: SourceContent, action: ServerAction<ConfigSave>) -> imp
         Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
-            let status = lookup.into_git();
-            view! { <GitFields draft=draft findings=findings prefix="form" workload=name.clone() status=status /> }
+            view! { <GitFields draft=draft findings=findings prefix="form" workload=name.clone() status=git /> }
                 .into_any()
         }
         Source::Chart(source) => {
-            let draft = ChartDraft::new(source, lookup.into_chart());
+            let draft = ChartDraft::new(source, chart);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
             view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() form_place=FormPlace::Above /> }
                 .into_any()
