@@ -128,3 +128,35 @@ where
     });
     count
 }
+
+#[cfg(all(test, debug_assertions, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::render_tests::render_html;
+
+    #[test]
+    #[should_panic(expected = "A resource is created in what is shown of another one")]
+    fn a_resource_is_not_created_in_what_is_shown_of_another_one() {
+        render_html(|| {
+            let show = || {
+                let _inner = create_resource(|| (), |()| async { Ok::<u32, AppError>(1) });
+                "shown"
+            };
+            view! { <Transition>{show()}</Transition> }
+        });
+    }
+
+    #[test]
+    fn a_value_that_came_with_the_page_is_shown_as_it_is_and_one_that_did_not_as_loading() {
+        let render = |first: Option<AppResult<String>>| {
+            render_html(move || {
+                let value = read_again(first, || (), |()| async { Ok(String::from("later")) });
+                crate::components::render_value(value, |text| text.into_any())
+            })
+        };
+        assert!(render(Some(Ok("now".to_owned()))).contains("now"));
+        assert!(render(None).contains("aria-busy"));
+        let missing = AppError::NotFound { what: "chart".to_owned(), name: "web".to_owned() };
+        assert!(!render(Some(Err(missing))).contains("chart"));
+    }
+}
