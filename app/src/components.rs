@@ -3,6 +3,7 @@
 pub mod age;
 pub mod copy;
 pub mod counts;
+pub mod create_form;
 pub mod dialog;
 pub mod editor;
 pub mod empty;
@@ -21,6 +22,7 @@ pub mod timeline;
 pub use age::Age;
 pub use copy::{CopyBlock, CopyLine, CopySecretLine};
 pub use counts::{StateCounts, StateGroup, StateStrip};
+pub use create_form::clear_after_success;
 pub use dialog::ConfirmDialog;
 pub use editor::Editor;
 pub use empty::Empty;
@@ -30,7 +32,10 @@ pub use filter_form::FilterForm;
 pub use findings::FindingList;
 pub use icon::{icon, icon_sized};
 pub use pager::Pager;
-pub use resource_view::{render_resource, render_resource_again, render_resource_part, render_selected};
+pub use resource_view::{
+    render_by_key, render_resource, render_resource_again, render_resource_part, render_selected,
+    render_value,
+};
 pub use status::{
     ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label,
 };

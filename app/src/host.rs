@@ -132,6 +132,15 @@ pub fn into_app_result<T>(result: Result<T, hub::Error>) -> AppResult<T> {
     result.map_err(|error| with_status(error.into()))
 }
 
+/// Converts the hub's result for a part of a page whose failure is shown in its place. An outage fails the whole query, so that the page has its
+/// status.
+pub fn into_part_result<T>(result: Result<T, hub::Error>) -> AppResult<AppResult<T>> {
+    match result.map_err(AppError::from) {
+        Err(error) if error.is_outage() => Err(with_status(error)),
+        part => Ok(part),
+    }
+}
+
 /// Sets the HTTP status of an error and returns the error.
 ///
 /// Not for a plain form post: its response is a redirect to the form, with the error in the address.

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
 use crate::components::{
-    Age, Banner, ConfirmDialog, CopyLine, StatusStyle, render_resource, render_resource_part,
+    Age, Banner, ConfirmDialog, CopyLine, StatusStyle, clear_after_success, render_resource,
+    render_resource_part,
 };
 use crate::errors::AppResult;
 use crate::paths;
@@ -211,10 +212,11 @@ fn set_role_result(value: MappedSignal<Option<AppResult<User>>>) -> impl IntoVie
 
 #[component]
 fn InviteForm(action: ServerAction<UserInvite>) -> impl IntoView {
+    let form = clear_after_success(action.value());
     view! {
         <section class="stack-sm" aria-labelledby="invite">
             <h2 class="section" id="invite">"Invite a person"</h2>
-            <ActionForm action=action attr:class="flex flex-wrap items-end gap-4">
+            <ActionForm action=action node_ref=form attr:class="flex flex-wrap items-end gap-4">
                 <Permission action=UserAction::ManageUsers>
                     <div class="field">
                         <label class="field-label" for="user-name">"Name"</label>

@@ -2,7 +2,7 @@
 
 import { gzipSync } from "node:zlib";
 
-import { accessible, accessibleAtEverySize, expect, open, packChart, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, accessibleAtEverySize, alive, expect, open, packChart, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
 
 const CHART = packChart("beacon", {
   "Chart.yaml": "apiVersion: v2\nname: beacon\nversion: 1.0.0\ndescription: Shows a message\n",
@@ -70,8 +70,15 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await expect(page.getByLabel("message", { exact: true })).toHaveValue("common");
   await expect(page.getByText(SAVED)).toBeVisible();
   await accessible(page, "the source of a chart");
+  const reads: string[] = [];
+  page.on("request", (request) => {
+    if (/\/api\/fn\/(source|chart_\w+)_read/.test(request.url())) reads.push(request.url());
+  });
   await page.reload();
+  await alive(page);
   await expect(page.locator(".cm-content"), "comments are stored").toContainText("message: common # for all");
+  await expect(page.getByLabel("mode", { exact: true })).toBeVisible();
+  expect(reads, "the browser takes over what the server read").toEqual([]);
 
   await toStep(page, "Placement");
   await step(page, "Placement");

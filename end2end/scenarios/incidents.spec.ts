@@ -65,6 +65,11 @@ test("a channel is created, its test names why it fails, and a subscription uses
   await expect(page.getByLabel("Name or labels")).toHaveValue("team-shop");
   await page.getByRole("button", { name: "Create subscription" }).click();
   await expect(row(page, "owner team-shop")).toContainText("pager");
+  // The form is open and empty for the next one.
+  await expect(page.getByLabel("Name or labels")).toHaveValue("");
+  await expect(page.getByLabel("Incidents of")).toHaveValue("workload");
+  await page.getByLabel("Incidents of").selectOption("Owner");
+  await page.getByLabel("Name or labels").fill("team-shop");
 
   // A subscription is deleted only after a question that names its channel and what it selects.
   const unsubscribe = page.getByRole("link", { name: "Delete… the subscription of pager for owner team-shop" });

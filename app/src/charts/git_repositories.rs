@@ -9,7 +9,7 @@ use super::form_field::{TextField, secret_field};
 use super::removal::use_removal;
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
-use crate::components::{ConfirmDialog, ErrorBanner, icon, render_resource};
+use crate::components::{ConfirmDialog, ErrorBanner, clear_after_success, icon, render_resource};
 use crate::errors::AppResult;
 use crate::paths;
 use crate::permission::Permission;
@@ -200,6 +200,7 @@ fn removal_dialog(name: String, remove: ServerAction<GitRepositoryRemove>) -> An
 }
 
 fn show_form(save: ServerAction<GitRepositorySave>) -> AnyView {
+    let form = clear_after_success(save.value());
     let result = move || match save.value().get() {
         Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
         Some(Ok(saved)) => view! { <p role="status">{format!("{} was saved.", saved.name)}</p> }.into_any(),
@@ -208,7 +209,7 @@ fn show_form(save: ServerAction<GitRepositorySave>) -> AnyView {
     view! {
         <details class="fold">
             <summary>"Add Git repository"</summary>
-            <ActionForm action=save attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
+            <ActionForm action=save node_ref=form attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::ManageRepositories>
                     {result}
                     {TextField { id: "git-name", name: "form[name]", label: "Name", help: "The address of its webhook ends with it.", max_length: 63, is_required: true, ..TextField::default() }.view()}

@@ -10,7 +10,7 @@ use super::form_field::{TextField, secret_field};
 use super::removal::use_removal;
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
-use crate::components::{Age, ConfirmDialog, ErrorBanner, icon, render_resource};
+use crate::components::{Age, ConfirmDialog, ErrorBanner, clear_after_success, icon, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
@@ -215,6 +215,7 @@ fn removal_dialog(name: String, remove: ServerAction<ChartRepositoryRemove>) -> 
 }
 
 fn show_form(add: ServerAction<ChartRepositoryAdd>) -> AnyView {
+    let form = clear_after_success(add.value());
     let result = move || match add.value().get() {
         Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
         Some(Ok(added)) => {
@@ -231,7 +232,7 @@ fn show_form(add: ServerAction<ChartRepositoryAdd>) -> AnyView {
     view! {
         <details class="fold">
             <summary>"Add repository"</summary>
-            <ActionForm action=add attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
+            <ActionForm action=add node_ref=form attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::ManageRepositories>
                     {result}
                     {TextField { id: "repository-name", name: "form[name]", label: "Name", placeholder: "bitnami", max_length: 63, is_required: true, ..TextField::default() }.view()}

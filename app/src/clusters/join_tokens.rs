@@ -12,7 +12,8 @@ use super::labels::label_chips;
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
 use crate::components::{
-    Age, Banner, ConfirmDialog, CopyLine, Empty, ErrorBanner, StatusStyle, pluralize, render_resource_part,
+    Age, Banner, ConfirmDialog, CopyLine, Empty, ErrorBanner, StatusStyle, clear_after_success, pluralize,
+    render_resource_part,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -160,6 +161,7 @@ fn show_created(created: CreatedJoinToken) -> impl IntoView {
 }
 
 fn create_form(action: ServerAction<JoinTokenCreate>) -> impl IntoView {
+    let form = clear_after_success(action.value());
     let field = |name: &'static str, label: &'static str, placeholder: &'static str| {
         let id = format!("join-token-{name}");
         view! {
@@ -175,7 +177,7 @@ fn create_form(action: ServerAction<JoinTokenCreate>) -> impl IntoView {
     view! {
         <details class="fold">
             <summary>"Create a token"</summary>
-            <ActionForm action=action attr:class="stack-md pt-3">
+            <ActionForm action=action node_ref=form attr:class="stack-md pt-3">
                 <Permission action=UserAction::JoinCluster>
                     <div class="grid gap-5 md:grid-cols-2">
                         {field("cluster_name", "Only for the cluster", "any name")}

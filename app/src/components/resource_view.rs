@@ -28,10 +28,32 @@ pub fn render_resource_part<T>(
 where
     T: Clone + Send + Sync + 'static,
 {
-    render_with(resource, show, |error| match error {
+    render_with(resource, show, show_part_error)
+}
+
+fn show_part_error(error: AppError) -> AnyView {
+    match error {
         AppError::NotFound { .. } => ().into_any(),
         error => view! { <LoadError error=error /> }.into_any(),
-    })
+    }
+}
+
+/// The same for a value of [`read_again`](crate::resource::read_again), which is shown with the value of a resource.
+pub fn render_value<T>(
+    value: RwSignal<Option<AppResult<T>>>,
+    show: impl Fn(T) -> AnyView + Send + Sync + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+{
+    move || {
+        live::page::keep_focus();
+        match value.get() {
+            None => skeleton().into_any(),
+            Some(Ok(data)) => show(data),
+            Some(Err(error)) => show_part_error(error),
+        }
+    }
 }
 
 /// The same for the other parts of a page whose first part renders the same resource, and so reports every error.
@@ -68,6 +90,38 @@ where
         count + 1
     };
     render_when_changed(Box::new(count_changes), Box::new(move || last.get_value().map(&show)))
+}
+
+/// Renders a part of a page from the whole result, and again only when its `key` changes: what was typed into the part stays meanwhile. Without
+/// a result it renders nothing. To be called inside a `Transition`, which waits for the resource.
+pub fn render_by_key<T, K>(
+    resource: PageResource<T>,
+    key: fn(&T) -> K,
+    show: impl Fn(T) -> AnyView + Send + Sync + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+    K: PartialEq + Send + Sync + 'static,
+{
+    let read = hold_result(resource);
+    let last = StoredValue::new(None::<(K, T)>);
+    let count_changes = move |count: u32| {
+        let found = read().and_then(Result::ok).map(|data| (key(&data), data));
+        let is_same = last.with_value(|last| match (last, &found) {
+            (Some((last, _)), Some((found, _))) => last == found,
+            (last, found) => last.is_none() && found.is_none(),
+        });
+        if is_same {
+            return count;
+        }
+        last.set_value(found);
+        count + 1
+    };
+    let render = move || {
+        let data = last.with_value(|last| last.as_ref().map(|(_, data)| data.clone()));
+        data.map(&show)
+    };
+    render_when_changed(Box::new(count_changes), Box::new(render))
 }
 
 /// Shows what `render` returns, and again when the number that `count_changes` is given and returns has changed. It is compiled once,

@@ -12,7 +12,7 @@ use super::subscriptions::{
 };
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
-use crate::components::{Age, ConfirmDialog, Empty, icon, render_resource};
+use crate::components::{Age, ConfirmDialog, Empty, clear_after_success, icon, render_resource};
 use crate::errors::AppResult;
 use crate::paths::{self, SettingsTab};
 use crate::permission::Permission;
@@ -194,6 +194,7 @@ fn channel_row(channel: Channel, test: ServerAction<ChannelTest>, at: Timestamp)
 }
 
 fn channel_form(create: ServerAction<ChannelCreate>) -> impl IntoView {
+    let form = clear_after_success(create.value());
     let result = move || {
         let created = create.value().get().and_then(Result::ok);
         created.map(|channel| view! { <p role="status">{format!("{} was created.", channel.name)}</p> })
@@ -202,7 +203,7 @@ fn channel_form(create: ServerAction<ChannelCreate>) -> impl IntoView {
     view! {
         <details class="fold">
             <summary>"Create channel"</summary>
-            <ActionForm action=create attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
+            <ActionForm action=create node_ref=form attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::ManageChannels>
                     {action_error(create.value())}
                     {result}

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::notification_list::notifications_read;
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
-use crate::components::{ConfirmDialog, Empty, render_resource_part};
+use crate::components::{ConfirmDialog, Empty, clear_after_success, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, SettingsTab};
 use crate::permission::Permission;
@@ -121,12 +121,13 @@ fn show_subscriptions(subscriptions: Vec<Subscription>) -> AnyView {
 }
 
 fn subscription_form(channels: Vec<String>, create: ServerAction<SubscriptionCreate>) -> impl IntoView {
+    let form = clear_after_success(create.value());
     let channel = |name: String| view! { <option value=name.clone()>{name.clone()}</option> };
     let scope = |(value, label): (&'static str, &'static str)| view! { <option value=value>{label}</option> };
     view! {
         <details class="fold">
             <summary>"Create subscription"</summary>
-            <ActionForm action=create attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
+            <ActionForm action=create node_ref=form attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::Subscribe>
                     {action_error(create.value())}
                     <div class="field">

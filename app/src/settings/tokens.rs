@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
 use crate::components::{
-    Age, Banner, ConfirmDialog, CopyLine, Empty, ErrorBanner, StatusStyle, render_resource,
-    render_resource_part,
+    Age, Banner, ConfirmDialog, CopyLine, Empty, ErrorBanner, StatusStyle, clear_after_success,
+    render_resource, render_resource_part,
 };
 use crate::errors::AppResult;
 use crate::paths;
@@ -130,12 +130,13 @@ fn show_secret(secret: String) -> impl IntoView {
 
 #[component]
 fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
+    let form = clear_after_success(action.value());
     view! {
         <section class="stack-sm" aria-labelledby="new-token">
             <h2 class="section" id="new-token">
                 "New token"
             </h2>
-            <ActionForm action=action attr:class="flex flex-wrap items-end gap-4">
+            <ActionForm action=action node_ref=form attr:class="flex flex-wrap items-end gap-4">
                 <div class="field">
                     <label class="field-label" for="token-name">
                         "Name"

@@ -26,12 +26,6 @@ pub struct DraftContent {
     pub omitted_bytes: Option<u32>,
 }
 
-impl FileData for DraftContent {
-    fn omitted_bytes(&self) -> Option<u32> {
-        self.omitted_bytes
-    }
-}
-
 /// Reads a workload with its draft, for the forms; without the texts of large files, unless `is_whole`.
 #[server(prefix = "/api/fn", endpoint = "draft_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn draft_read(name: String, #[server(default)] is_whole: bool) -> AppResult<DraftContent> {
@@ -46,6 +40,7 @@ pub async fn draft_read(name: String, #[server(default)] is_whole: bool) -> AppR
 
 /// Runs `query` with the value of `source`, first without the texts of large files. If they are left out, the browser reads everything when
 /// the page is there.
+#[track_caller]
 pub fn create_file_resource<S, T, F>(
     source: impl Fn() -> S + Send + Sync + 'static,
     query: impl Fn(S, bool) -> F + Send + Sync + 'static,

@@ -5,6 +5,7 @@ pub mod fields;
 mod form;
 #[cfg(feature = "ssr")]
 pub mod limits;
+mod queries;
 mod save;
 pub mod starter;
 mod step;

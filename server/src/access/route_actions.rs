@@ -111,6 +111,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "server_status_read",
             "set_shortcuts",
             "set_theme",
+            "source_read",
             "theme_read",
             "user_read",
             "workload_head_read",

@@ -16,6 +16,7 @@ mod openapi_routes;
 mod openapi_walk;
 mod outages;
 mod overrides;
+mod pages;
 mod postgres;
 mod postgres_outages;
 mod problems;

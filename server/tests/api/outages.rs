@@ -16,7 +16,9 @@ use tower::ServiceExt as _;
 use wire::agent::JoinTokenParts;
 
 use crate::sessions::{cookie, form, sign_in};
-use crate::test_server::{PASSWORD, TestResponse, TestServer, USER_NAME, WORKLOADS, new_workload};
+use crate::test_server::{
+    PASSWORD, TestResponse, TestServer, USER_NAME, WORKLOADS, new_workload, options_with_agents,
+};
 
 /// Routes that read no row: they answer as ever.
 const WITHOUT_DATABASE: [&str; 4] = ["GET /livez", "GET /healthz", "GET /version", "GET /setup"];
@@ -29,13 +31,7 @@ struct OutageTest {
 
 impl OutageTest {
     async fn start() -> Self {
-        let options = |hub: hub::Hub| {
-            let (authority, _) = hub::Authority::generate(hub.clock().clone()).unwrap();
-            let url = "https://127.0.0.1:1".to_owned();
-            let endpoint = AgentEndpoint { authority: Arc::new(authority), url };
-            SiteOptions { agent_endpoint: Some(endpoint), ..SiteOptions::bare(hub) }
-        };
-        let server = TestServer::start_with(options).await;
+        let server = TestServer::start_with(options_with_agents).await;
         server.register_cluster("eu-1", &[("env", "prod")]).await;
         server.create_workload("web").await;
         let published = server.post(&format!("{WORKLOADS}/web:publish"), &json!({ "message": "" })).await;

@@ -123,7 +123,7 @@ async fn read_everything(server: &TestServer, user: &RoleUser) -> Vec<(String, S
         }
         if let Some(name) = path.strip_prefix("/api/fn/") {
             for subject in ["web", "chart", "deployed", "edge", "eu-1"] {
-                let query = "q=&labels=&group=&order=name&open=&number=1&is_whole=true&chart=&version=";
+                let query = "q=&labels=&group=&order=name&open=&number=1&is_whole=true&with_lookup=true&chart=&version=";
                 let path = format!("/api/fn/{name}?name={subject}&{query}");
                 let answer = user.call(server, &Method::GET, &path).await;
                 read.push((path, answer.status, answer.text));
@@ -170,6 +170,7 @@ async fn a_viewer_reads_no_secret_at_any_address() {
         "/api/v1/clusters/eu-1",
         "/api/v1/orgs/default/clustergroups/edge/deployments/deployed",
         "/api/fn/draft_read",
+        "/api/fn/source_read",
         "/api/fn/overrides_read",
         "/api/fn/placement_read",
         "/api/fn/review_read",

@@ -1,5 +1,7 @@
 //! A server over its own database, and requests to it without a socket.
 
+use std::sync::Arc;
+
 use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
@@ -9,6 +11,7 @@ use domain::cluster::ClusterKind;
 use domain::role::Role;
 use hub::{Actor, ActorKind, Clock, Hub, HubConfig, KeySource, NewCluster};
 use serde_json::{Value, json};
+use server::agents::AgentEndpoint;
 use server::{ServerRouter, Site, SiteOptions};
 use tower::ServiceExt as _;
 
@@ -173,6 +176,13 @@ impl TestServer {
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
         answer.json()
     }
+}
+
+/// Options of a server with a listener for agents.
+pub fn options_with_agents(hub: Hub) -> SiteOptions {
+    let (authority, _) = hub::Authority::generate(hub.clock().clone()).unwrap();
+    let endpoint = AgentEndpoint { authority: Arc::new(authority), url: "https://127.0.0.1:1".to_owned() };
+    SiteOptions { agent_endpoint: Some(endpoint), ..SiteOptions::bare(hub) }
 }
 
 /// A workload that can be published.

@@ -159,6 +159,6 @@ async fn p19_a_large_text_is_not_in_a_page_and_is_read_after_it() {
         assert!(page.starts_with(SENT) && page.len() < 1 << 20, "{} bytes: {begin}", page.len());
         assert!(page.contains("The files have 8 MiB in all"), "{begin}");
     }
-    let whole = read(&server, "/api/fn/draft_read?name=large&is_whole=true", &cookie).await;
+    let whole = read(&server, "/api/fn/source_read?name=large&is_whole=true", &cookie).await;
     assert!(whole.starts_with(SENT) && whole.len() > TEXT_BYTES, "{} bytes", whole.len());
 }

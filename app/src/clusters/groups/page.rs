@@ -16,8 +16,8 @@ use crate::clusters::group_features::{FeatureActions, FeatureDialog, Features};
 use crate::components::editor::TextArea;
 use crate::components::error::action_error;
 use crate::components::{
-    Banner, DisabledButton, ErrorBanner, FindingList, StatusStyle, join_names, render_resource,
-    render_resource_part,
+    Banner, DisabledButton, ErrorBanner, FindingList, StatusStyle, join_names, render_by_key,
+    render_resource, render_resource_part,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -128,15 +128,16 @@ pub fn GroupPage() -> impl IntoView {
         Some(before) if is_leaving() => *before,
         _ => version.get(),
     });
-    let head = create_resource(move || (name.get(), changes(), version.get()), |(name, ..)| group_read(name));
-    // Not read again by events: what was typed into the form stays.
-    let settings = create_resource(move || (name.get(), changes()), |(name, _)| group_read(name));
+    let head = create_resource(
+        move || (name.get(), changes(), version.get()),
+        |(name, changes, _)| async move { group_read(name).await.map(|view| (changes, view)) },
+    );
     view! {
         {move || view! { <Title text=name.get() /> }}
         <div class="stack">
             // First: without script, the open dialog is where it is in the page.
             <FeatureDialog name=name actions=features />
-            {render_resource(head, show_head)}
+            {render_resource(head, |(_, view)| show_head(view))}
             <div class="split split-344">
                 <section class="stack-sm" aria-labelledby="members">
                     <h2 class="section" id="members">"Members"</h2>
@@ -144,10 +145,17 @@ pub fn GroupPage() -> impl IntoView {
                 </section>
                 <ChangeEffect name=name address=address save=save_members saves=member_saves version=version />
             </div>
-            {render_resource_part(head, |view| show_users(&view).into_any())}
+            {render_resource_part(head, |(_, view)| show_users(&view).into_any())}
             <Features name=name actions=features version=version />
-            {render_resource_part(settings, move |view| show_settings(view.group, save))}
-            {render_resource_part(head, move |view| show_deletion(&view, delete))}
+            // Not rendered again by events: what was typed into the form stays.
+            <Transition>
+                {render_by_key(
+                    head,
+                    |(changes, view)| (view.group.name.clone(), *changes),
+                    move |(_, view)| show_settings(view.group, save),
+                )}
+            </Transition>
+            {render_resource_part(head, move |(_, view)| show_deletion(&view, delete))}
         </div>
     }
     .into_any()

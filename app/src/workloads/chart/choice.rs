@@ -7,9 +7,9 @@ use leptos::prelude::*;
 use super::draft::ChartDraft;
 use super::queries::{chart_choices_read, chart_versions_read};
 use crate::charts::helm_missing;
-use crate::components::render_resource_part;
+use crate::components::render_value;
 use crate::paths;
-use crate::resource::create_resource;
+use crate::resource::read_again;
 
 /// Pause in typing after which the server is asked.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -21,8 +21,10 @@ pub fn ChartChoiceFields(draft: ChartDraft, prefix: &'static str) -> impl IntoVi
     let (chart, version) = (draft.chart, draft.version);
     let searched = RwSignal::new(chart.get_untracked());
     let mut search = debounce(PAUSE, move |text: String| searched.set(text));
-    let choices = create_resource(move || searched.get(), chart_choices_read);
-    let versions = create_resource(move || searched.get(), chart_versions_read);
+    let found = draft.lookup.get_value();
+    let (choices, versions) = found.map(|found| (found.choices, found.versions)).unzip();
+    let choices = read_again(choices, move || searched.get(), chart_choices_read);
+    let versions = read_again(versions, move || searched.get(), chart_versions_read);
     // A chart that is chosen gets its newest version, because it may not have the version of the one before; unless another
     // version is entered meanwhile.
     let previous_version = StoredValue::new(version.get_untracked());
@@ -58,7 +60,7 @@ pub fn ChartChoiceFields(draft: ChartDraft, prefix: &'static str) -> impl IntoVi
                         chart.set(text.clone());
                         search(text);
                     } />
-                {render_resource_part(choices, |found| {
+                {render_value(choices, |found| {
                     let missing = (!found.has_helm).then(helm_missing);
                     let options = found.choices.into_iter().map(|one| {
                         let label = match &*one.description {
@@ -79,7 +81,7 @@ pub fn ChartChoiceFields(draft: ChartDraft, prefix: &'static str) -> impl IntoVi
                 <input class="input input-mono" id="chart-version" name=field("version") list="chart-versions" value=version.get_untracked()
                     prop:value=move || version.get() placeholder="newest" maxlength="100" autocomplete="off" autocapitalize="off"
                     spellcheck="false" aria-describedby="chart-version-help" on:input=move |ev| version.set(event_target_value(&ev)) />
-                {render_resource_part(versions, |found| {
+                {render_value(versions, |found| {
                     let options = found.into_iter().map(|one| view! { <option value=one></option> });
                     view! { <datalist id="chart-versions">{options.collect_view()}</datalist> }.into_any()
                 })}

@@ -9,7 +9,7 @@ use domain::workload::{Source, WorkloadSpec};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::queries::chart_values_check;
+use super::queries::{ChartLookup, chart_values_check};
 use crate::errors::AppResult;
 use crate::parsing::parse_text;
 
@@ -58,13 +58,15 @@ pub struct ChartDraft {
     pub(super) version: RwSignal<String>,
     pub(super) release_name: RwSignal<String>,
     pub(super) values: RwSignal<String>,
+    /// What the query of the page found about this chart, if it is that of the stored draft.
+    pub(super) lookup: StoredValue<Option<ChartLookup>>,
     /// The check of the values by the server.
     check: Action<CheckInput, AppResult<Vec<Finding>>>,
 }
 
 impl ChartDraft {
-    /// The fields of `source`.
-    pub fn new(source: &ChartSource) -> Self {
+    /// The fields of `source`; `lookup` is what the query of the page found about the stored draft.
+    pub fn new(source: &ChartSource, lookup: Option<ChartLookup>) -> Self {
         let check = Action::new(|(workload, namespace, source): &CheckInput| {
             chart_values_check(workload.clone(), namespace.clone(), source.clone())
         });
@@ -73,6 +75,7 @@ impl ChartDraft {
             version: RwSignal::new(source.version.clone()),
             release_name: RwSignal::new(source.release_name.clone()),
             values: RwSignal::new(source.values.clone()),
+            lookup: StoredValue::new(lookup.filter(|found| is_of_chart(found, source))),
             check,
         }
     }
@@ -125,6 +128,10 @@ impl ChartDraft {
         let failed = self.check.value().get().and_then(Result::err);
         failed.map(|error| format!("The values were not checked with the chart: {error}"))
     }
+}
+
+fn is_of_chart(found: &ChartLookup, source: &ChartSource) -> bool {
+    (&found.chart, &found.version) == (&source.chart, &source.version)
 }
 
 /// The finding with the line of its value.

@@ -12,8 +12,8 @@ use super::values_form::ValuesFormFields;
 use super::values_text::ValuesText;
 use crate::components::editor::form_switch;
 use crate::components::findings::summarize_findings;
-use crate::components::{Editor, FindingList, render_resource_part};
-use crate::resource::create_resource;
+use crate::components::{Editor, FindingList, render_value};
+use crate::resource::read_again;
 
 /// Pause in typing after which the values of another chart are requested.
 const CHOICE_PAUSE: Duration = Duration::from_millis(300);
@@ -46,13 +46,14 @@ pub fn ChartFields(
             choose(chart);
         }
     });
+    let found = draft.lookup.with_value(|found| found.as_ref().map(|found| found.values.clone()));
     let chart_values =
-        create_resource(move || chosen.get(), |(chart, version)| chart_values_read(chart, version));
+        read_again(found, move || chosen.get(), |(chart, version)| chart_values_read(chart, version));
     let text = ValuesText::new(draft.values);
-    let form = render_resource_part(chart_values, move |ChartDefaults { form, .. }| {
+    let form = render_value(chart_values, move |ChartDefaults { form, .. }| {
         view! { <ValuesFormFields form=form text=text findings=findings /> }.into_any()
     });
-    let defaults = render_resource_part(chart_values, |ChartDefaults { defaults, .. }| {
+    let defaults = render_value(chart_values, |ChartDefaults { defaults, .. }| {
         view! { <pre class="raw max-h-96 overflow-auto" tabindex="0" role="region" aria-label="Default values of the chart">{defaults}</pre> }
             .into_any()
     });

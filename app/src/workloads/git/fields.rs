@@ -1,6 +1,7 @@
 //! The fields of a Git source, with findings while a person types.
 
 use domain::finding::{Finding, sort_findings};
+use domain::git_status::GitSourceStatus;
 use domain::remote::{OnNewCommit, PinnedCommit, RemoteSource};
 use domain::workload::{Source, WorkloadSpec};
 use leptos::prelude::*;
@@ -118,11 +119,13 @@ pub fn GitFields(
     findings: Memo<Vec<Finding>>,
     prefix: &'static str,
     workload: String,
+    /// The state of the stored source, if the query of the page found it.
+    status: Option<AppResult<GitSourceStatus>>,
 ) -> impl IntoView {
     let field = move |part: &str| format!("{prefix}[git][{part}]");
     let values = draft.is_chart.then(|| chart_fields(draft, findings, prefix, workload.clone()));
     let has_address = !draft.repository.get_untracked().is_empty();
-    let status = has_address.then(|| view! { <GitStatus name=workload.clone() /> });
+    let status = has_address.then(|| view! { <GitStatus name=workload.clone() status=status /> });
     view! {
         <div class="stack-md">
             <input type="hidden" name=field("is_git") value="true" />

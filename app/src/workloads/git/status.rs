@@ -6,24 +6,31 @@ use leptos::prelude::*;
 use super::commit::describe_commit;
 use super::queries::{GitSourceCheck, git_source_read};
 use crate::components::age::format_utc;
-use crate::components::{ErrorBanner, render_resource_part};
+use crate::components::{ErrorBanner, render_value};
+use crate::errors::AppResult;
 use crate::live::{self, Topic};
-use crate::resource::create_resource;
+use crate::resource::read_again;
 
 /// The state of the stored Git source; read again after each change.
 #[component]
-pub fn GitStatus(name: String) -> impl IntoView {
+pub fn GitStatus(
+    /// The workload.
+    name: String,
+    /// The state that the query of the page found.
+    status: Option<AppResult<GitSourceStatus>>,
+) -> impl IntoView {
     let check = ServerAction::<GitSourceCheck>::new();
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let key = StoredValue::new(name.clone());
-    let data = create_resource(
-        move || (key.get_value(), check.version().get(), version.get()),
-        |(name, ..)| git_source_read(name),
+    let key = StoredValue::new(name);
+    let data = read_again(
+        status,
+        move || (check.version().get(), version.get()),
+        move |_| git_source_read(key.get_value()),
     );
     view! {
         <section class="stack-sm" aria-labelledby="git-status">
             <h2 class="section" id="git-status">"Commit"</h2>
-            {render_resource_part(data, show_status)}
+            {render_value(data, show_status)}
             {move || check.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <div>
                 <button class="btn btn-sm" type="button" disabled=move || check.pending().get()

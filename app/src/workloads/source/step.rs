@@ -1,7 +1,7 @@
 //! The step for the source.
 
 use domain::Finding;
-use domain::workload::{Source, Workload};
+use domain::workload::Source;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
@@ -9,6 +9,7 @@ use leptos_router::hooks::use_query_map;
 use super::autosave::{Autosave, SourceDraft};
 use super::fields::{FileDrafts, FilesEditor};
 use super::form::{ContainersForm, SourceText};
+use super::queries::{SourceContent, create_source_resource};
 use super::save::{SourceForm, SourceSave, build_typed_source};
 use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
@@ -17,25 +18,21 @@ use crate::workloads::chart::draft::ChartDraft;
 use crate::workloads::chart::fields::{ChartFields, FormPlace};
 use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields};
-use crate::workloads::queries::{create_file_resource, draft_read, show_files};
+use crate::workloads::queries::show_files;
 use crate::workloads::wizard::{
     FORM, WizardFooter, WizardStep, is_new_draft, with_stored_findings, with_stored_findings_of_new,
     workload_name,
 };
 
-/// The page. Reads the draft once: concurrent edits must not change the text while a person edits it.
+/// The page.
 #[component]
 pub fn SourcePage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<SourceSave>::new();
-    let is_left = watch_left_form();
-    let data = create_file_resource(
-        move || (name.get(), is_left.get()),
-        |(name, _), is_whole| draft_read(name, is_whole),
-    );
+    let data = create_source_resource(name, watch_left_form());
     view! {
         {move || view! { <Title text=format!("Source of {}", name.get()) /> }}
-        {render_resource(data, move |content| show_files(content, |content| view! { <SourceStep workload=content.workload action=action /> }.into_any()))}
+        {render_resource(data, move |content| show_files(content, |content| view! { <SourceStep content=content action=action /> }.into_any()))}
     }
     .into_any()
 }
@@ -52,7 +49,8 @@ fn focus_named_image() {
 }
 
 #[component]
-fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl IntoView {
+fn SourceStep(content: SourceContent, action: ServerAction<SourceSave>) -> impl IntoView {
+    let SourceContent { workload, chart, git, .. } = content;
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = Signal::stored(workload.name.clone());
     let base_revision = RwSignal::new(workload.revision);
@@ -70,12 +68,11 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
             let draft = GitDraft::new(source);
             let findings = show(draft.findings(name, namespace.into()).into());
             let workload = workload.name.clone();
-            let fields =
-                view! { <GitFields draft=draft findings=findings prefix="form" workload=workload /> };
+            let fields = view! { <GitFields draft=draft findings=findings prefix="form" workload=workload status=git /> };
             (SourceDraft::Git(draft), findings, fields.into_any())
         }
         Source::Chart(source) => {
-            let draft = ChartDraft::new(source);
+            let draft = ChartDraft::new(source, chart);
             let findings = show(draft.findings(name, namespace.into()).into());
             let workload = workload.name.clone();
             let fields = view! { <ChartFields draft=draft findings=findings prefix="form" workload=workload form_place=FormPlace::Beside /> };

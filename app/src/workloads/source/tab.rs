@@ -1,11 +1,12 @@
 //! The draft's files and policies, and the labels of the workload. Saving changes the draft; only a publish changes clusters.
 
 use domain::labels::Labels;
-use domain::workload::{Source, SourceFile, Workload};
+use domain::workload::{Source, SourceFile};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{FileDrafts, FilesEditor};
+use super::queries::{SourceContent, create_source_resource};
 use super::save::build_typed_source;
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
@@ -21,7 +22,7 @@ use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
 use crate::workloads::policies::rule_suggestions::RuleSuggestions;
-use crate::workloads::queries::{create_file_resource, draft_read, show_files};
+use crate::workloads::queries::show_files;
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,24 +86,19 @@ impl DraftForm for ConfigSave {
     }
 }
 
-/// The tab. Reads the draft once: concurrent edits must not change the text while a person edits it.
+/// The tab.
 #[component]
 pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<ConfigSave>::new();
-    let is_left = watch_left_form();
-    let data = create_file_resource(
-        move || (name.get(), is_left.get()),
-        |(name, _), is_whole| draft_read(name, is_whole),
-    );
+    let data = create_source_resource(name, watch_left_form());
     render_resource_part(data, move |content| {
-        show_files(content, |content| {
-            view! { <ConfigFields workload=content.workload action=action /> }.into_any()
-        })
+        show_files(content, |content| view! { <ConfigFields content=content action=action /> }.into_any())
     })
 }
 
 #[component]
-fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl IntoView {
+fn ConfigFields(content: SourceContent, action: ServerAction<ConfigSave>) -> impl IntoView {
+    let SourceContent { workload, chart, git, .. } = content;
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
     let typed = open_left_form::<ConfigSave>();
@@ -111,11 +107,11 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
         Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
-            view! { <GitFields draft=draft findings=findings prefix="form" workload=name.clone() /> }
+            view! { <GitFields draft=draft findings=findings prefix="form" workload=name.clone() status=git /> }
                 .into_any()
         }
         Source::Chart(source) => {
-            let draft = ChartDraft::new(source);
+            let draft = ChartDraft::new(source, chart);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
             view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() form_place=FormPlace::Above /> }
                 .into_any()
