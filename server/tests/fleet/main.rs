@@ -43,6 +43,7 @@ mod git_server;
 mod git_sources;
 mod hash_mismatch;
 mod helm_releases;
+mod hostile_charts;
 mod ignored_fields;
 mod incidents;
 mod memory_limits;
