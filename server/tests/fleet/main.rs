@@ -48,6 +48,7 @@ mod ignored_fields;
 mod incidents;
 mod memory_limits;
 mod oci_artifacts;
+mod oci_charts;
 mod openapi_conformance;
 #[path = "../shared/openapi_document.rs"]
 mod openapi_document;
