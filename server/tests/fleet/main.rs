@@ -28,6 +28,7 @@ mod canary;
 mod chart_addons;
 mod chart_options;
 mod chart_repositories;
+mod chart_runs;
 mod chart_values;
 mod charts;
 mod copied_labels;
