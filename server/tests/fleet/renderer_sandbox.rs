@@ -1,4 +1,4 @@
-//! A server whose kernel does not close the sandbox of renderers (P33).
+//! A server whose kernel does not close the sandbox of renderers (P33), and one without Helm (G117).
 
 use source::helm::Helm;
 use wire::ValidateRequest;
