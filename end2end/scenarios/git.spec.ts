@@ -56,6 +56,7 @@ test("a path of a repository is read, published, and a new commit changes the dr
     await open(page, "/workloads/settings?tab=config");
     await page.getByRole("button", { name: "Check now" }).click();
     await expect(page.getByText("Raise the level")).toBeVisible();
+    await expect(page.getByText(/ is 1 commit ahead of the published commit /)).toBeVisible();
     await expect(page.getByText("differs from what is published")).toBeVisible();
     await accessible(page, "the config of a Git workload");
     await open(page, "/workloads/settings/publish");

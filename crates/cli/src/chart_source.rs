@@ -10,6 +10,7 @@ use domain::chart_repository::is_stable;
 use domain::manifest::yaml_value::MAX_VALUE_BYTES;
 use domain::workload::Source;
 
+use crate::commands::overrides::assignment::{Assignment, set_value};
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
 
@@ -28,6 +29,12 @@ pub struct ChartSourceArgs {
     /// Common values of the chart: a YAML file, or - for stdin [default: unchanged]
     #[arg(long, value_name = "FILE|-", conflicts_with = "filename")]
     pub values: Option<PathBuf>,
+    /// Set one of the common values, such as image.tag=2.1, and leave the others; the value is YAML. May be repeated
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["filename", "git", "oci", "reference", "path", "on_new_commit"])]
+    pub set: Vec<String>,
+    /// The same with a text as the value, whatever it looks like
+    #[arg(long, value_name = "KEY=TEXT", conflicts_with_all = ["filename", "git", "oci", "reference", "path", "on_new_commit"])]
+    pub set_string: Vec<String>,
     /// Name of the Helm release [default: unchanged; the name of the workload]
     #[arg(long, value_name = "NAME", conflicts_with = "filename")]
     pub release_name: Option<String>,
@@ -40,6 +47,8 @@ pub struct ChartChange {
     version: Option<String>,
     release_name: Option<String>,
     values: Option<String>,
+    /// Single values, which are set in the text of the others.
+    assignments: Vec<Assignment>,
 }
 
 impl ChartSourceArgs {
@@ -49,6 +58,15 @@ impl ChartSourceArgs {
             || self.chart_version.is_some()
             || self.values.is_some()
             || self.release_name.is_some()
+            || !self.set.is_empty()
+            || !self.set_string.is_empty()
+    }
+
+    /// The flags `--set`, then `--set-string`, each in its order.
+    fn parse_assignments(&self) -> Result<Vec<Assignment>, Failure> {
+        let values = self.set.iter().map(|text| Assignment::parse(text));
+        let texts = self.set_string.iter().map(|text| Assignment::parse_text(text));
+        values.chain(texts).collect()
     }
 
     /// Reads the values and uploads the chart if it is a file. With `dry_run`, a file is an error, because an upload is a change.
@@ -59,6 +77,7 @@ impl ChartSourceArgs {
             version: self.chart_version.clone(),
             release_name: self.release_name.clone(),
             values,
+            assignments: self.parse_assignments()?,
         };
         if let Some(file) = self.chart.as_deref().filter(|chart| is_archive_path(chart)) {
             if dry_run {
@@ -95,6 +114,9 @@ impl ChartChange {
         set(&mut source.version, &self.version);
         set(&mut source.release_name, &self.release_name);
         set(&mut source.values, &self.values);
+        for assignment in &self.assignments {
+            source.values = set_value(&source.values, assignment)?;
+        }
         if source.chart.is_empty() {
             return Err(Failure::usage(
                 "The workload has no chart yet.",
@@ -191,6 +213,22 @@ mod tests {
         let Ok(Source::Chart(changed)) = change.apply_to(Some(&current)) else { panic!() };
         assert_eq!(changed, ChartSource { version: "1.1.0".into(), ..current });
         assert!(change.apply_to(None).is_err(), "a version alone names no chart");
+    }
+
+    #[test]
+    fn r_6_single_values_are_set_in_the_stored_ones() {
+        let args = ChartSourceArgs {
+            set: vec!["a=2".into(), "image.tag=3".into()],
+            set_string: vec!["image.tag=3".into()],
+            ..ChartSourceArgs::default()
+        };
+        let change = ChartChange { assignments: args.parse_assignments().unwrap(), ..ChartChange::default() };
+        let current =
+            ChartSource { chart: "local/web".into(), values: "a: 1 # one\n".into(), ..Default::default() };
+        let Ok(Source::Chart(changed)) = change.apply_to(Some(&current)) else { panic!() };
+        let values = domain::manifest::yaml_value::read(&changed.values).unwrap().unwrap();
+        assert_eq!(values, serde_json::json!({"a": 2, "image": {"tag": "3"}}));
+        assert!(changed.values.contains("# one"), "{}", changed.values);
     }
 
     #[test]

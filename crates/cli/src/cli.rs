@@ -286,6 +286,20 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    #[test]
+    fn every_kind_of_source_is_applied_by_its_own_flag() {
+        for source in [
+            ["-f", "app.yaml"],
+            ["--chart", "local/web"],
+            ["--git", "https://a.test/b.git"],
+            ["--oci", "oci://a.test/b"],
+            ["--set", "a=1"],
+        ] {
+            let parsed = Cli::try_parse_from([&["flotilla", "apply"][..], &source].concat());
+            assert_eq!(parsed.err().map(|error| error.to_string()), None, "{source:?}");
+        }
+    }
+
     /// Path of every command without subcommands, such as `cluster token list`.
     fn command_paths(command: &clap::Command, prefix: &str) -> BTreeSet<String> {
         let subcommands = command.get_subcommands().filter(|command| command.get_name() != "help");

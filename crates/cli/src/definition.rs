@@ -194,6 +194,7 @@ impl WorkloadDefinition {
             chart_version: self.version.clone(),
             values: self.values.as_ref().map(|file| base.join(file)),
             release_name: self.release_name.clone(),
+            ..ChartSourceArgs::default()
         }
     }
 

@@ -183,13 +183,15 @@ impl FetchedArchive {
         });
         let (archive, received, digest, metadata) =
             read.await.map_err(|error| RepositoryError::from_task(&error))?;
-        let claims =
-            [("the repository publishes", published.as_ref()), ("was fetched before", request.expected)];
+        let claims = [
+            ("the repository publishes", published.as_ref()),
+            ("what was fetched before has", request.expected),
+        ];
         for (claim, expected) in claims {
             if let Some(expected) = expected.filter(|expected| **expected != digest) {
                 return Err(RepositoryError::new(
                     RepositoryErrorKind::DigestMismatch,
-                    format!("{origin} has the digest {digest}, but {expected} {claim}."),
+                    format!("{origin} has the digest {digest}, but {claim} {expected}."),
                     "A version must never change. Ask the maintainers of the repository what happened before you use it.",
                 ));
             }

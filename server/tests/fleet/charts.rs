@@ -199,6 +199,7 @@ async fn g112_g113_g115_g116_problems_of_charts_and_values_are_findings_with_the
         let found = check(wrong).await;
         assert_eq!((&*found[0].0, &found[0].2), ("G113", &vec!["eu-2".to_owned()]), "{found:?}");
         assert!(found[0].1.contains("replicas") && found[0].1.contains("integer"), "{found:?}");
+        assert!(found[0].1.ends_with(" Override eu-2 sets it."), "{found:?}");
 
         let mut label = chart_workload("1.0.0", "region: ${{ cluster.labels.tier }}\n");
         label.spec.placement.predicates[0].names = vec!["us-1".to_owned()];

@@ -3,6 +3,7 @@
 use domain::placement::ClusterGroup;
 use reqwest::{Method, StatusCode};
 
+use super::charts::chart;
 use super::deployments::{DEPLOYMENTS, EU, WEB, fleet_of, outcomes};
 use super::*;
 
@@ -167,6 +168,84 @@ async fn s1_2_s1_22_a_feature_whose_deletion_failed_says_why_and_is_tried_again_
         fleet.wait_until(async || read().await["reconcileState"] == "SUCCESS").await;
         assert!(fleet.data(0, "web").is_null());
         assert_eq!(read().await["lastReconcileError"].as_str().unwrap_or_default(), "");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+/// What the deployment would lose if a dry run stored something: its values, and its newest operation.
+async fn stored(fleet: &TestFleet) -> (Value, Value, Value) {
+    let (_, view) = fleet.send(Method::GET, WEB, Value::Null).await;
+    let operations = "/api/v1/projects/default/workloads/web/operations";
+    let (status, listed) = fleet.send(Method::GET, operations, Value::Null).await;
+    assert_eq!(status, StatusCode::OK, "{listed}");
+    (view["values"].clone(), view["valueOverrides"].clone(), listed["items"].clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_15_a_dry_run_of_an_edit_stores_nothing_and_names_the_cluster_whose_values_are_wrong() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        let schema = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
+        let checked = chart("2.0.0", &[("values.schema.json", schema)]);
+        fleet.client.upload_chart(checked).await.unwrap();
+        fleet.create_europe(&[0, 1]).await;
+        assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, web("2.0.0")).await.0, StatusCode::CREATED);
+        let before = stored(&fleet).await;
+        let data = [fleet.data(0, "web"), fleet.data(1, "web")];
+
+        // Both spellings, as boolean and as text.
+        let pending = ["eu-1 PENDING", "eu-2 PENDING"].map(str::to_owned).to_vec();
+        for (flag, value) in [("dryRun", json!(true)), ("dryrun", json!("true"))] {
+            let mut edit = json!({"reuseValues": true, "valueOverrides": {"eu-2": {"replicas": 9}}});
+            edit[flag] = value;
+            let (status, tried) = fleet.send(Method::PUT, WEB, edit).await;
+            assert_eq!((status, outcomes(&tried)), (StatusCode::OK, pending.clone()), "{flag}: {tried}");
+            assert!(tried["operation"].is_null(), "{flag}: {tried}");
+        }
+        let wrong =
+            json!({"dryRun": "true", "reuseValues": true, "valueOverrides": {"eu-2": {"replicas": "many"}}});
+        let (status, refused) = fleet.send(Method::PUT, WEB, wrong).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{refused}");
+        let findings = refused["findings"].as_array().unwrap();
+        let found = findings.iter().find(|finding| finding["code"] == "G113").unwrap();
+        assert_eq!(found["clusters"], json!(["eu-2"]), "{refused}");
+        assert_eq!(stored(&fleet).await, before);
+        assert_eq!([fleet.data(0, "web"), fleet.data(1, "web")], data);
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_22_s1_23_a_deleted_cluster_holds_up_no_deletion_and_is_cleaned_up_when_it_joins_again() {
+    with_timeout(Box::pin(async {
+        let mut fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        fleet.create_europe(&[0, 1]).await;
+        assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, web("1.0.0")).await.0, StatusCode::CREATED);
+        fleet.stop_agent(1, "eu-2").await;
+        fleet.client.delete_cluster("eu-2", true).await.unwrap();
+
+        // Without force: only the clusters that exist have to remove it.
+        let (status, deleted) = fleet.send(Method::DELETE, WEB, Value::Null).await;
+        assert_eq!(
+            (status, outcomes(&deleted)),
+            (StatusCode::OK, vec!["eu-1 SUCCEEDED".to_owned()]),
+            "{deleted}"
+        );
+        let is_gone = async || fleet.send(Method::GET, WEB, Value::Null).await.0 == StatusCode::NOT_FOUND;
+        fleet.wait_until(is_gone).await;
+        assert!(!fleet.data(1, "web").is_null(), "the deleted cluster could not remove it");
+
+        let client = fleet.agents[1].client.clone();
+        fleet.join_cluster("eu-2", client).await;
+        fleet.wait_until(async || fleet.data(1, "web").is_null()).await;
+        let query = EventQuery { cluster: Some("eu-2".to_owned()), ..EventQuery::default() };
+        let is_reported = async || {
+            let events = fleet.client.list_events(&query).await.unwrap().items;
+            events.iter().any(|one| one.kind == EventKind::ReleaseCleanedUp && one.message.contains("eu-2"))
+        };
+        fleet.wait_until(is_reported).await;
         fleet.stop().await;
     }))
     .await;

@@ -38,6 +38,13 @@ impl TestFleet {
         .await;
     }
 
+    /// On how many clusters the deployment has this status.
+    async fn count_with(&self, status: &str) -> usize {
+        let statuses = self.statuses(WEB).await;
+        let is_it = |text: &&String| text.split_once(' ').is_some_and(|(_, rest)| rest == status);
+        statuses.iter().filter(is_it).count()
+    }
+
     /// How many clusters of the operation are in progress.
     async fn count_running(&self, started: &Value) -> Value {
         let path = format!("/api/v1/operations/{}", started["operation"].as_str().unwrap());
@@ -67,6 +74,35 @@ async fn s1_13_s1_14_s1_20_every_cluster_is_in_progress_at_the_same_time_at_inst
         assert_eq!(status, StatusCode::ACCEPTED, "{started}");
         fleet.wait_for_all(3, "PENDING_UPGRADE 2.0.0 stale").await;
         assert_eq!(fleet.count_running(&started).await, 3);
+        stop_jobs(&fleet, &[]);
+        fleet.wait_for_all(3, "DEPLOYED 2.1.0").await;
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_10_in_rolling_mode_one_cluster_follows_the_other_and_the_next_edit_updates_all_at_once() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "eu-2", "eu-3"]).await;
+        upload_charts_with_jobs(&fleet).await;
+        fleet.create_europe(&[0, 1, 2]).await;
+        stop_jobs(&fleet, &["create", "migrate"]);
+        let mut rolling = web("2.0.0");
+        rolling["rollingMode"] = json!("true");
+        let (status, started) = fleet.send_with_wait(Method::POST, DEPLOYMENTS, rolling, "wait=0").await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{started}");
+        // The first one does not end before its Job does, and the others wait for it.
+        fleet.wait_until(async || fleet.count_with("PENDING_INSTALL  stale").await == 1).await;
+        assert_eq!(fleet.count_with("NOT INSTALLED  stale").await, 2);
+        assert_eq!(fleet.count_running(&started).await, 1);
+        stop_jobs(&fleet, &["migrate"]);
+        fleet.wait_for_all(3, "DEPLOYED 2.0.0").await;
+
+        let edit = json!({"version": "2.1.0"});
+        let (status, started) = fleet.send_with_wait(Method::PUT, WEB, edit, "wait=0").await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{started}");
+        fleet.wait_for_all(3, "PENDING_UPGRADE 2.0.0 stale").await;
         stop_jobs(&fleet, &[]);
         fleet.wait_for_all(3, "DEPLOYED 2.1.0").await;
         fleet.stop().await;

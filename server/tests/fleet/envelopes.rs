@@ -1,5 +1,6 @@
 //! Manifests in a `ManifestWork` of Open Cluster Management, published as they are.
 
+use domain::policy::UpdateStrategy;
 use domain::workload::DeletionPolicy;
 
 use super::charts::{chart, chart_workload, fleet_with_helm};
@@ -42,6 +43,56 @@ async fn s3_2_g120_the_manifests_of_a_manifest_work_are_published_with_its_optio
         assert!(fleet.clusters[0].get(CONFIG_MAP, ("apps", "one")).is_some());
         fleet.stop().await;
     })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s3_2_the_clusters_follow_the_strategies_and_the_orphans_that_a_manifest_work_names() {
+    with_timeout(Box::pin(async {
+        let fleet = TestFleet::start().await;
+        let settings = json!({"resource": "configmaps", "namespace": "apps", "name": "settings"});
+        let object = |name: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "apps"},
+                "data": {"level": "1"}})
+        };
+        let work = json!({
+            "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+            "metadata": {"name": "web", "namespace": "eu-1"},
+            "spec": {
+                "deleteOption": {
+                    "propagationPolicy": "SelectivelyOrphan",
+                    "selectivelyOrphans": {"orphaningRules": [settings]},
+                },
+                "manifestConfigs": [{"resourceIdentifier": settings, "updateStrategy": {"type": "CreateOnly"}}],
+                "workload": {"manifests": [object("settings"), object("state")]},
+            },
+        });
+        let mut new = web_workload();
+        new.spec.source =
+            Source::Yaml { files: vec![SourceFile { name: "work.yaml".to_owned(), text: work.to_string() }] };
+        let policies = fleet.client.create_workload(&new).await.unwrap().draft.policies;
+        assert_eq!((policies.deletion, policies.orphan.len()), (DeletionPolicy::SelectivelyOrphan, 1));
+        assert_eq!(policies.update[0].strategy, UpdateStrategy::CreateOnly);
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+
+        // Changed by hand: one is only created, the other one is reverted.
+        let level = |name: &str| fleet.clusters[1].get(CONFIG_MAP, ("apps", name)).unwrap()["data"]["level"].clone();
+        for name in ["settings", "state"] {
+            let by_hand = |object: &mut Value| object["data"]["level"] = json!("9");
+            fleet.clusters[1].edit(CONFIG_MAP, ("apps", name), "kubectl-edit", by_hand).unwrap();
+        }
+        wait_for_self_heal(&fleet).await;
+        assert_eq!((level("settings"), level("state")), (json!("9"), json!("1")));
+
+        fleet.client.unpublish_workload("web", &RemovalOptions::default()).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.gone() == 3).await;
+        for cluster in &fleet.clusters {
+            assert!(cluster.get(CONFIG_MAP, ("apps", "settings")).is_some());
+            assert!(cluster.get(CONFIG_MAP, ("apps", "state")).is_none());
+        }
+        fleet.stop().await;
+    }))
     .await;
 }
 

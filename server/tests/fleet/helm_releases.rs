@@ -29,17 +29,22 @@ data:
 {{- end }}
 ";
 
-/// Runs Helm against a control plane; returns what it prints as JSON.
-fn helm(plane: &ControlPlane, arguments: &[&str]) -> Value {
+/// Runs Helm against a control plane; returns what it prints.
+fn run_helm(plane: &ControlPlane, arguments: &[&str]) -> String {
     let output = std::process::Command::new(helm_program())
         .args(arguments)
         .args(["--namespace", "shop"])
         .env("KUBECONFIG", plane.kubeconfig_path())
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+    text
+}
+
+/// The same for what it prints as JSON.
+fn helm(plane: &ControlPlane, arguments: &[&str]) -> Value {
+    serde_json::from_str(&run_helm(plane, arguments)).unwrap_or(Value::Null)
 }
 
 /// Revision, status and chart of every revision of the release, as Helm lists them.
@@ -229,6 +234,60 @@ async fn s1_16_s1_6_g105_a_release_of_helm_blocks_its_name_is_adopted_without_a_
         assert_eq!(helm(&plane, &["list", "-o", "json"]), json!([]));
         let secrets = Api::<Secret>::namespaced(plane.client(), "shop");
         assert_eq!(secrets.list(&Default::default()).await.unwrap().items, []);
+        fleet.stop().await;
+    };
+    with_timeout(Box::pin(scenario)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_6_helm_lists_every_recorded_revision_and_none_once_the_policy_is_taken_away() {
+    if !testkit::is_available("revisions are recorded for helm") {
+        return;
+    }
+    let scenario = async {
+        let plane = ControlPlane::start(ControlPlaneOptions::with_workloads()).await;
+        let folder = tempfile::tempdir().unwrap();
+        let mut fleet = TestFleet::start_with(&[]).await;
+        set_helm(&fleet).await;
+        fleet.join_cluster("eu-1", plane.client()).await;
+        fleet.wait_for_connectivity("eu-1", Connectivity::Online).await;
+        for version in ["1.0.0", "1.1.0"] {
+            fleet.client.upload_chart(write_chart(folder.path(), version).0).await.unwrap();
+        }
+        let new = chart_workload("1.0.0", HelmReleasePolicy::Record);
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_status("web", |status| status.counts.healthy() == 1).await;
+        let is_history = |expected: &[(&str, &str)]| {
+            let lines = expected.iter().enumerate();
+            let lines =
+                lines.map(|(index, (status, version))| format!("{} {status} \"web-{version}\"", index + 1));
+            history(&plane) == lines.collect::<Vec<_>>()
+        };
+        assert!(is_history(&[("deployed", "1.0.0")]), "{:?}", history(&plane));
+        assert_eq!(helm(&plane, &["get", "values", "web", "-o", "json"]), json!({"replicas": 2}));
+        assert!(run_helm(&plane, &["get", "manifest", "web"]).contains("kind: Deployment"));
+
+        // An upgrade and a rollback are revisions of Helm's history too.
+        fleet.publish_chart("1.1.0", HelmReleasePolicy::Record).await;
+        let upgraded = [("superseded", "1.0.0"), ("deployed", "1.1.0")];
+        fleet.wait_until(async || is_history(&upgraded)).await;
+        let rollback = PublishRequest { revision: Some(1), ..PublishRequest::default() };
+        fleet.client.publish_workload("web", &rollback, None).await.unwrap();
+        let rolled_back = [("superseded", "1.0.0"), ("superseded", "1.1.0"), ("deployed", "1.0.0")];
+        fleet.wait_until(async || is_history(&rolled_back)).await;
+        let listed = helm(&plane, &["list", "-o", "json"]);
+        assert_eq!((&listed[0]["name"], &listed[0]["revision"]), (&json!("web"), &json!("3")), "{listed}");
+
+        // Without the policy the records are deleted, and what runs stays.
+        fleet.wait_for_status("web", |status| status.counts.healthy() == 1).await;
+        let running = (deployment(&plane).await.metadata.uid, pods(&plane).await);
+        fleet.publish_chart("1.0.0", HelmReleasePolicy::None).await;
+        fleet.wait_until(async || helm(&plane, &["list", "-o", "json"]) == json!([])).await;
+        fleet.wait_for_status("web", |status| status.counts.healthy() == 1).await;
+        let secrets = Api::<Secret>::namespaced(plane.client(), "shop");
+        assert_eq!(secrets.list(&Default::default()).await.unwrap().items, []);
+        assert_eq!((deployment(&plane).await.metadata.uid, pods(&plane).await), running);
         fleet.stop().await;
     };
     with_timeout(Box::pin(scenario)).await;

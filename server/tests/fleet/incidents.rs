@@ -49,7 +49,7 @@ impl TestFleet {
 }
 
 /// A page of the console for the signed-in user of the fleet: its status and its text.
-async fn read_page(fleet: &TestFleet, path: &str) -> (u16, String) {
+pub(super) async fn read_page(fleet: &TestFleet, path: &str) -> (u16, String) {
     let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let signed_in = http
         .post(format!("{}/api/fn/sign_in", fleet.url))

@@ -1,9 +1,10 @@
-//! A server whose kernel does not close the sandbox of renderers (P33).
+//! A server whose kernel does not close the sandbox of renderers (P33), and one without Helm (G117).
 
 use source::helm::Helm;
 use wire::ValidateRequest;
 
-use super::charts::{chart, chart_workload, helm_program};
+use super::charts::{chart, chart_workload, helm_program, set_helm};
+use super::incidents::read_page;
 use super::*;
 
 /// The hint of every text about a missing protection.
@@ -90,5 +91,27 @@ async fn p33_a_closed_sandbox_has_no_note() {
         assert_eq!(status.renderer_sandbox.unwrap().describe(), "strict; files closed, network closed");
         fleet.stop().await;
     })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g117_without_helm_the_console_shows_what_to_do_and_other_sources_are_published() {
+    with_timeout(Box::pin(async {
+        let fleet = TestFleet::start().await;
+        let missing = "Helm is not available on the server, so charts can't be rendered";
+        // HTML escapes the apostrophe in some places.
+        let is_shown = |page: &str| page.replace("&#x27;", "'").replace("&#39;", "'").contains(missing);
+        let (status, page) = read_page(&fleet, "/charts").await;
+        assert!(status == 200 && is_shown(&page), "{status} {page}");
+        assert!(page.contains("Install helm 4.2.4 or newer"), "{page}");
+        fleet.client.create_workload(&web_workload()).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+
+        set_helm(&fleet).await;
+        let (status, page) = read_page(&fleet, "/charts").await;
+        assert!(status == 200 && !is_shown(&page), "{status} {page}");
+        fleet.stop().await;
+    }))
     .await;
 }

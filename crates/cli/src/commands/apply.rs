@@ -34,7 +34,7 @@ const UNREADABLE_CODES: [&str; 2] = ["G109", "G111"];
 #[derive(Args)]
 pub struct ApplyArgs {
     /// Manifests: a file, a folder (its *.yaml, *.yml, *.json), a workload definition file, or - for stdin
-    #[arg(short = 'f', long = "filename", required_unless_present_any = ["chart", "chart_version", "values", "release_name", "git", "reference", "path", "on_new_commit"], value_name = "FILE|DIR|-")]
+    #[arg(short = 'f', long = "filename", required_unless_present_any = ["chart", "chart_version", "values", "release_name", "set", "set_string", "git", "oci", "reference", "path", "on_new_commit"], value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
     #[command(flatten)]
     chart: ChartSourceArgs,

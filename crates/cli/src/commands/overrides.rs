@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
 use crate::placement::parse_facts;
 
-mod assignment;
+pub mod assignment;
 mod explain;
 mod set;
 mod unset;

@@ -30,7 +30,7 @@ pub fn write_chart(path: &Path, version: &str) {
 }
 
 #[test]
-fn s1_10_r1_a_chart_is_pushed_applied_with_values_published_and_explained() {
+fn s1_10_r1_r6_a_chart_is_pushed_applied_with_values_published_and_explained() {
     let server = TestServer::start_new();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -68,6 +68,16 @@ fn s1_10_r1_a_chart_is_pushed_applied_with_values_published_and_explained() {
     let source = &workload["draft"]["source"];
     assert_eq!((&source["type"], &source["version"]), (&"chart".into(), &"1.1.0".into()), "{workload}");
     assert_eq!(source["values"], "replicas: 2 # for all\n", "comments are kept");
+
+    // A single value is set in the text of the others.
+    let set = server.run_cli(&["apply", "--name", "web", "--set", "replicas=3", "--set-string", "note=007"]);
+    assert_eq!(set.stdout, "workload/web changed (draft)\n", "{set}");
+    let workload = server.run_cli_json(&["get", "web", "-o", "json"]);
+    let values = workload["draft"]["source"]["values"].as_str().unwrap();
+    assert!(values.starts_with("replicas: 3 # for all\n"), "{values}");
+    let merged =
+        server.run_cli_json(&["values", "web", "--cluster", "eu-west-1", "-o", "json"])["values"].take();
+    assert_eq!((&merged["replicas"], &merged["note"]), (&3.into(), &"007".into()), "{merged}");
 
     // The same by a definition file.
     let definition = "name: other\nnamespace: shop\ntype: Helm\npayload: ./web-1.1.0.tgz\nvalues: ./values.yaml\nclusters: eu-west-1\n";

@@ -2,6 +2,7 @@
 
 mod bad_inputs;
 mod bulk;
+mod chart_repositories;
 mod charts;
 mod confirmations;
 mod describe;

@@ -22,6 +22,7 @@ use crate::text::manifest::yaml_value;
 use crate::text::template::{self, SampleValues, TemplateBudget, TemplateError, VariableSource};
 
 mod locks;
+mod violations;
 
 /// One revision of a workload with a chart.
 #[derive(Debug, Clone, Copy)]
@@ -328,6 +329,29 @@ mod tests {
             assert_eq!(a.digest(), c.digest());
             assert_eq!((a.values.as_str(), b.values.as_str()), (r#"{"replicas":2}"#, r#"{"replicas":3}"#));
             assert_eq!((a.release_name.as_str(), a.namespace.as_str()), ("web", "shop"));
+        });
+    }
+
+    #[test]
+    fn g113_e_8_a_violation_by_an_override_names_it_and_one_by_common_values_has_their_path() {
+        let over = override_for("b", "image: {tag: 2}\n");
+        with_release("image: {tag: 1}\nreplicas: many\n", vec![over], |release| {
+            let clusters = [cluster(1, "a"), cluster(2, "b")];
+            let named = |path: &str, on: &[&str]| {
+                let finding = Finding::error("G113", "It violates the schema.", "")
+                    .with_path(format!("/source/values{path}"));
+                let mut found = [finding.with_clusters(on.iter().map(|&name| name.to_owned()).collect())];
+                release.name_origins(&mut found, &clusters);
+                let [Finding { path, message, .. }] = found;
+                (path, message)
+            };
+            let common = |path: &str| (format!("/source/values{path}"), "It violates the schema.".to_owned());
+            let by_override = (String::new(), "It violates the schema. Override b sets it.".to_owned());
+            assert_eq!(named("/image/tag", &["b"]), by_override);
+            assert_eq!(named("/image/tag", &["a"]), common("/image/tag"));
+            assert_eq!(named("/image/tag", &["a", "b"]), common("/image/tag"), "only on one of them");
+            assert_eq!(named("/replicas", &["b"]), common("/replicas"));
+            assert_eq!(named("/image", &["b"]), common("/image"), "set by both");
         });
     }
 

@@ -25,12 +25,14 @@ use crate::text::finding::Finding;
 mod chart_values;
 mod group;
 mod release_name;
+mod rolling_mode;
 #[cfg(test)]
 mod tests;
 
 pub use chart_values::{OVERRIDE_PRIORITY, ValuesUpdate, list_value_overrides, read_chart_values};
 pub use group::{ClusterGroupRequest, ClusterGroupView, GroupMember, member_status};
 pub use release_name::format_release_name;
+pub use rolling_mode::set_rolling_mode;
 
 /// Values of a chart: a map.
 pub type ChartValues = Map<String, Value>;
@@ -65,7 +67,7 @@ pub struct DeploymentRequest {
     #[serde(alias = "dryrun", deserialize_with = "read_flag")]
     #[cfg_attr(feature = "openapi", schema(value_type = BooleanOrText))]
     pub dry_run: bool,
-    /// Rejected unless false: waves are set on the workload.
+    /// Whether one cluster is updated after the other. Waves that are set on the workload take precedence.
     #[serde(deserialize_with = "read_flag")]
     #[cfg_attr(feature = "openapi", schema(value_type = BooleanOrText))]
     pub rolling_mode: bool,

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use domain::authorization::UserAction;
 use domain::chart::ChartSource;
-use domain::deployment::{DeploymentRequest, DeploymentResult, ValuesUpdate, group_placement};
+use domain::deployment::{
+    DeploymentRequest, DeploymentResult, ValuesUpdate, group_placement, set_rolling_mode,
+};
 use domain::placement::Decision;
 use domain::workload::{Intent, NewWorkload, Source, WorkloadSpec};
 use domain::{Finding, OverrideId};
@@ -115,6 +117,7 @@ impl Hub {
         };
         self.pin_chart_version(&mut spec.source).await?;
         spec.policies.create_namespace = true;
+        set_rolling_mode(&mut spec.rollout, request.rolling_mode);
         self.update_values(&mut spec, request, false);
         Ok(spec)
     }
@@ -142,12 +145,9 @@ pub(super) fn check_request(request: &DeploymentRequest) -> Result<(), Error> {
         let message = "deployment using custom chart content is unsupported".to_owned();
         findings.push(("G112", "/package", message, hint));
     }
-    let flags = [("rollingMode", request.rolling_mode), ("atomic", request.atomic)];
-    for (flag, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
-        let path = if flag == "atomic" { "/atomic" } else { "/rollingMode" };
-        let hint =
-            "Omit it. A failed cluster is retried; publish an earlier revision to roll back, or set waves.";
-        findings.push(("G100", path, format!("{flag} is not supported."), hint));
+    if request.atomic {
+        let hint = "Omit it. A failed cluster is retried; publish an earlier revision to roll back.";
+        findings.push(("G100", "/atomic", "atomic is not supported.".to_owned(), hint));
     }
     let findings: Vec<Finding> = findings
         .into_iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::Finding;
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
-use domain::deployment::{DeploymentRequest, DeploymentResult};
+use domain::deployment::{DeploymentRequest, DeploymentResult, set_rolling_mode};
 use domain::workload::{Intent, Source, WorkloadSpec};
 
 use super::Deployment;
@@ -40,6 +40,7 @@ impl Hub {
             source.chart.clone_from(&request.name);
             source.version.clone_from(&request.version);
         }
+        set_rolling_mode(&mut spec.rollout, request.rolling_mode);
         self.update_values(&mut spec, &request, request.reuse_values);
         // A cluster that left the group has no values of its own any more.
         spec.overrides.retain(|over| {

@@ -119,6 +119,7 @@ impl Hub {
         // The placer decides by the renderings alone.
         if matches!(wait, RenderWait::Request) && lost.is_none() {
             manifests.findings.extend(self.find_unknown_values(release, chart).await?);
+            run_blocking_in_place(|| release.name_origins(&mut manifests.findings, clusters));
         }
         Ok(SourceManifests { chart: Some(chart.clone()), project: release.project.cloned(), ..manifests })
     }

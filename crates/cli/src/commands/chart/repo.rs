@@ -8,7 +8,7 @@ use domain::chart_repository::{ChartRepository, NewChartRepository, RepositoryCr
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
-use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::output::{Format, OutputArgs, Printer, Table, pluralize};
 use crate::secret::read_secret;
 
 /// The subcommands for repositories.
@@ -119,10 +119,12 @@ async fn update(repository: Option<String>, remote: &ServerConnection, out: &Pri
     for name in names {
         let refreshed = remote.client.refresh_chart_repository(&name).await?;
         match &refreshed.status.failure {
-            None => out.print_line(&format!("chart repository/{name} updated"))?,
+            None => {
+                out.print_line(&format!("chart repository/{name} updated"))?;
+                describe_status(&refreshed, out)?;
+            }
             Some(failure) => failed.push(format!("{name}: {} {}", failure.message, failure.hint)),
         }
-        describe_status(&refreshed, out)?;
     }
     match failed.is_empty() {
         true => Ok(()),
@@ -135,8 +137,8 @@ fn describe_status(repository: &ChartRepository, out: &Printer) -> Result<(), Fa
     let status = &repository.status;
     if let Some(failure) = &status.failure {
         out.print_note(&format!("It can't be read now: {} {}", failure.message, failure.hint));
-    } else if let Some(count) = status.chart_count {
-        out.print_line(&format!("{count} charts: flotilla chart search"))?;
+    } else if let Some(charts) = status.chart_count {
+        out.print_line(&format!("{charts} {}: flotilla chart search", pluralize(charts as usize, "chart")))?;
     } else {
         out.print_note("A registry has no list of its charts. Use them by name: --chart REPOSITORY/NAME");
     }

@@ -7,7 +7,8 @@ use domain::field_path::{FieldPath, PathSegment};
 use domain::manifest::{self, yaml_value};
 use domain::overrides::ObjectSelector;
 use domain::workload::Source;
-use serde_json::Value;
+use domain::yaml_edit;
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 const MAX_NAMED: usize = 6;
 
 /// A field and its new value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The field as it was written.
     pub field: String,
@@ -31,30 +32,47 @@ pub struct ObjectFlag {
 }
 
 impl Assignment {
-    /// Parses `FIELD=VALUE`. The first `=` outside of brackets separates them.
+    /// Parses `FIELD=VALUE`, whose value is YAML. The first `=` outside of brackets separates them.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        let mut depth = 0_usize;
-        let at = text.find(|c| {
-            match c {
-                '[' => depth += 1,
-                ']' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            c == '=' && depth == 0
-        });
-        let shown: String = text.chars().take(120).collect();
-        let Some((field, value)) = at.filter(|at| *at > 0).map(|at| (&text[..at], &text[at + 1..])) else {
-            let hint = "Write FIELD=VALUE, such as replicas=4.";
-            return Err(Failure::usage(format!("{shown:?} sets no field."), hint));
-        };
+        let (field, value) = split(text)?;
         let value = match value {
             "" => Value::String(String::new()),
             value => yaml_value::read(value)
-                .map_err(|finding| Failure::usage(format!("{shown:?}: {}", finding.message), finding.hint))?
+                .map_err(|finding| {
+                    Failure::usage(format!("{:?}: {}", shorten(text), finding.message), finding.hint)
+                })?
                 .unwrap_or(Value::Null),
         };
         Ok(Self { field: field.to_owned(), value })
     }
+
+    /// The same with a text as the value, whatever it looks like.
+    pub fn parse_text(text: &str) -> Result<Self, Failure> {
+        let (field, value) = split(text)?;
+        Ok(Self { field: field.to_owned(), value: value.into() })
+    }
+}
+
+/// What a message repeats of an assignment.
+fn shorten(text: &str) -> String {
+    text.chars().take(120).collect()
+}
+
+/// The field and the text of its value.
+fn split(text: &str) -> Result<(&str, &str), Failure> {
+    let mut depth = 0_usize;
+    let at = text.find(|c| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == '=' && depth == 0
+    });
+    at.filter(|at| *at > 0).map(|at| (&text[..at], &text[at + 1..])).ok_or_else(|| {
+        let hint = "Write FIELD=VALUE, such as replicas=4.";
+        Failure::usage(format!("{:?} sets no field.", shorten(text)), hint)
+    })
 }
 
 impl ObjectFlag {
@@ -95,6 +113,27 @@ pub fn value_path(field: &str) -> Result<FieldPath, Failure> {
         return Err(Failure::usage(format!("{field:?} is not the path of a value."), hint));
     }
     Ok(FieldPath(keys.into_iter().map(PathSegment::Key).collect()))
+}
+
+/// The text of values with this one set; comments stay.
+pub fn set_value(text: &str, assignment: &Assignment) -> Result<String, Failure> {
+    let path = value_path(&assignment.field)?;
+    if let Ok(None) = yaml_value::read(text) {
+        let nested =
+            path.0.iter().rev().try_fold(assignment.value.clone(), |value, segment| match segment {
+                PathSegment::Key(key) => Ok(json!({ key: value })),
+                PathSegment::Item(_) => Err(Failure::usage(
+                    format!("{} is an item of a list, and no list is set yet.", assignment.field),
+                    "Set the whole list: LIST='[…]'",
+                )),
+            })?;
+        let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        return Ok(format!("{text}{line_end}{}", yaml_value::write(&nested)));
+    }
+    yaml_edit::set(text, 0, &path, &assignment.value).map_err(|error| {
+        let message = format!("The value {} can't be set: {error}", assignment.field);
+        Failure::new(message, "Edit the values as a whole, in a file or in the console.")
+    })
 }
 
 /// The object and the path that a field names in a source.
@@ -260,6 +299,22 @@ spec: {template: {spec: {containers: [{name: db, image: b:1}]}}}
         assert_eq!(parse("/c[name=web]/x=a=b"), Some(("/c[name=web]/x".to_owned(), json!("a=b"))));
         assert_eq!(parse("a="), Some(("a".to_owned(), json!(""))));
         assert_eq!((parse("a"), parse("=a")), (None, None));
+        let text = |text: &str| Assignment::parse_text(text).map(|one| one.value).ok();
+        assert_eq!((text("a=4"), text("a=[1"), text("a")), (Some(json!("4")), Some(json!("[1")), None));
+    }
+
+    #[test]
+    fn r_6_a_value_is_set_in_its_text_and_comments_stay() {
+        let set = |text: &str, assignment: &str| {
+            set_value(text, &Assignment::parse(assignment).unwrap()).map_err(|failure| format!("{failure:?}"))
+        };
+        let first = set("", "image.tag=\"1\"").unwrap();
+        assert_eq!(yaml_value::read(&first).unwrap(), Some(json!({"image": {"tag": "1"}})), "{first}");
+        let values = "# ours\nimage:\n  tag: old # pinned\n";
+        let changed = set(values, "image.tag=new").unwrap();
+        assert!(changed.starts_with("# ours\n") && changed.contains("tag: new # pinned"), "{changed}");
+        assert!(set(values, "replicas=2").unwrap().contains("replicas: 2"));
+        assert!(set("", "/list[name=a]/b=1").unwrap_err().contains("no list is set yet"));
     }
 
     #[test]

@@ -1,15 +1,11 @@
 //! `flotilla override set`: sets fields of objects, or values of a chart, on some clusters.
 
 use clap::Args;
-use domain::field_path::{FieldPath, PathSegment};
-use domain::manifest::yaml_value;
 use domain::overrides::{ClusterSelector, MAX_PRIORITY, Patch, PatchOp};
 use domain::request::OverridePut;
 use domain::workload::WorkloadSpec;
-use domain::yaml_edit;
-use serde_json::json;
 
-use super::assignment::{Assignment, ObjectFlag, resolve_field, value_path};
+use super::assignment::{Assignment, ObjectFlag, resolve_field, set_value};
 use super::{OverrideTargetArgs, to_request};
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
@@ -72,8 +68,7 @@ impl SetArgs {
         content: &mut OverridePut,
     ) -> Result<(), Failure> {
         if draft.source.is_chart() && self.object.is_none() {
-            let path = value_path(&assignment.field)?;
-            content.values = set_value(&content.values, &path, assignment)?;
+            content.values = set_value(&content.values, assignment)?;
             return Ok(());
         }
         let flag = self.object.as_deref().map(ObjectFlag::parse).transpose()?;
@@ -85,26 +80,6 @@ impl SetArgs {
         content.patches.push(Patch { object, op: PatchOp::Set { path, value } });
         Ok(())
     }
-}
-
-/// The text of values with this one set; comments stay.
-fn set_value(text: &str, path: &FieldPath, assignment: &Assignment) -> Result<String, Failure> {
-    if let Ok(None) = yaml_value::read(text) {
-        let nested =
-            path.0.iter().rev().try_fold(assignment.value.clone(), |value, segment| match segment {
-                PathSegment::Key(key) => Ok(json!({ key: value })),
-                PathSegment::Item(_) => Err(Failure::usage(
-                    format!("{} is an item of a list, and the override sets no list yet.", assignment.field),
-                    "Set the whole list: LIST='[…]'",
-                )),
-            })?;
-        let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        return Ok(format!("{text}{line_end}{}", yaml_value::write(&nested)));
-    }
-    yaml_edit::set(text, 0, path, &assignment.value).map_err(|error| {
-        let message = format!("The value {} of the override can't be set: {error}", assignment.field);
-        Failure::new(message, "Edit the values of the override in the console.")
-    })
 }
 
 /// The path of a patch; `None` for a merge.
