@@ -15,9 +15,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _, to_bytes};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -33,9 +33,9 @@ use self::sizes::{ResponseSizes, SMALL_BYTES, SizeKey, UserResponseSizes, respon
 use crate::access::{RouteKind, refuse_busy, route_kind};
 use crate::console::run_beside_others;
 use crate::custom_verb::INTERNAL_SEPARATOR;
-use crate::input::preferred_wait;
 use crate::listener::RetainedResponse;
 use crate::problem::ApiError;
+use crate::request_places::waits_for_clusters;
 use crate::site::Site;
 
 mod sizes;
@@ -54,8 +54,6 @@ const BUILD_FACTOR: u64 = 4;
 const PAGE_FACTOR: u64 = 6;
 /// The same for a bundle: it is decrypted, and not parsed.
 const BUNDLE_FACTOR: u64 = 2;
-/// The read that waits by `Prefer: wait=…`. A workload may be called `status`, too.
-pub const WORKLOAD_STATUS: &str = "/api/v1/projects/{project}/workloads/{workload}/status";
 /// Verbs of the API that change nothing, although they are requested by `POST`.
 const READ_VERBS: [&str; 3] = ["preview", "render", "validate"];
 
@@ -126,8 +124,7 @@ async fn respond_to_read(
 ) -> Result<Response, MemoryExhausted> {
     let key = SizeKey::of_read(&user, request.uri());
     // It would retain its reservation for as long as it waits.
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let waits = kind == RouteKind::Api && is_waiting(route, request.uri().query(), request.headers());
+    let waits = kind == RouteKind::Api && waits_for_clusters(&request);
     let reserved = if waits {
         ReadReservations { memory: RESPONSES_TO_USERS.reserve(user, 0).await?, _until_built: None }
     } else {
@@ -236,16 +233,6 @@ fn is_counted(kind: RouteKind) -> bool {
 /// Whether a path has a verb that changes nothing.
 fn has_read_verb(path: &str) -> bool {
     path.rsplit_once(INTERNAL_SEPARATOR).is_some_and(|(_, verb)| READ_VERBS.contains(&verb))
-}
-
-/// Whether a read waits for something: for the results of a plan by `?wait=…`, which operations without it refuse before, or for the status of
-/// a workload by `Prefer: wait=…`.
-fn is_waiting(route: Option<&str>, query: Option<&str>, headers: &HeaderMap) -> bool {
-    let mut pairs = query.unwrap_or_default().split('&');
-    let has_wait = pairs.any(|pair| pair.strip_prefix("wait=").is_some_and(|seconds| seconds != "0"));
-    let prefers_wait =
-        route == Some(WORKLOAD_STATUS) && preferred_wait(headers).is_some_and(|wait| !wait.is_zero());
-    has_wait || prefers_wait
 }
 
 /// The response to a change, with as much memory as it needs until it is sent. Without that memory, only what changed nothing is refused.
@@ -387,23 +374,6 @@ mod tests {
         assert_eq!(read(1, "c").await.status(), StatusCode::OK);
     }
 
-    #[test]
-    fn p19_a_read_that_waits_is_recognized_and_no_other_one_evades_its_reservation() {
-        let waits = |route: &str, query: &str, prefer: &'static str| {
-            let headers =
-                HeaderMap::from_iter([(HeaderName::from_static("prefer"), HeaderValue::from_static(prefer))]);
-            is_waiting(Some(route), Some(query), &headers)
-        };
-        let plan = "/api/v1/plans/{plan}";
-        assert!(waits(plan, "wait=30", ""));
-        assert!(waits(WORKLOAD_STATUS, "", "wait=30"));
-        assert!(!waits(plan, "wait=0", ""));
-        assert!(!waits(plan, "q=await=", ""));
-        assert!(!waits(WORKLOAD_STATUS, "", "wait=0"));
-        let workload = "/api/v1/projects/{project}/workloads/{workload}";
-        assert!(!waits(workload, "", "wait=30"), "also that of the workload with the name status");
-    }
-
     #[tokio::test]
     async fn p19_the_read_of_a_workload_with_the_name_status_waits_for_memory_whatever_it_prefers() {
         let server = TestRouter::start("reader-of-status").await;
@@ -413,11 +383,13 @@ mod tests {
             let request = server.request(Method::GET, &format!("{WORKLOADS}/{workload}"));
             server.send(request.header("prefer", "wait=1"), Body::empty())
         };
+        assert_eq!(read("web/status").await.status(), StatusCode::NOT_FOUND, "it reserves nothing");
+        assert!(!in_use.is_share_contended());
         let mut waiting = Box::pin(read("status"));
-        for _ in 0..5 {
+        while !in_use.is_share_contended() {
             tokio::select! {
                 response = &mut waiting => panic!("it has reserved nothing: {}", response.status()),
-                response = read("web/status") => assert_eq!(response.status(), StatusCode::NOT_FOUND),
+                () = tokio::time::sleep(Duration::from_millis(1)) => {}
             }
         }
         drop(in_use);

@@ -179,6 +179,11 @@ impl ClientReservation {
         self.all
     }
 
+    /// Whether the client lacks memory of its share, or did a moment ago.
+    pub fn is_share_contended(&self) -> bool {
+        self.share.is_contended()
+    }
+
     /// The bytes of the share that are not reserved.
     pub fn free_bytes(&self) -> u64 {
         self.share.free_bytes()

@@ -1,13 +1,12 @@
 //! Creates a deployment (S1-10).
 
-use std::time::Duration;
-
 use domain::authorization::UserAction;
 use domain::chart::ChartSource;
 use domain::deployment::{DeploymentRequest, DeploymentResult, ValuesUpdate, group_placement};
 use domain::placement::Decision;
 use domain::workload::{Intent, NewWorkload, Source, WorkloadSpec};
 use domain::{Finding, OverrideId};
+use tokio::time::Instant;
 
 use super::list_pending_targets;
 use super::release_name::DeploymentNames;
@@ -15,7 +14,7 @@ use crate::workload::{CheckResult, PublishOptions, PublishResponse};
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Deploys a chart to every cluster of a group, and waits for their outcome, at most for `wait`.
+    /// Deploys a chart to every cluster of a group, and waits for their outcome, at the latest until `deadline`.
     ///
     /// # Errors
     /// There is no such group or chart; the request or the rendered objects are invalid; the release name is in use.
@@ -24,7 +23,7 @@ impl Hub {
         actor: &Actor,
         group: &str,
         request: DeploymentRequest,
-        wait: Duration,
+        deadline: Instant,
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
         check_request(&request)?;
@@ -65,7 +64,7 @@ impl Hub {
         } else {
             self.create_published_workload(actor, new, &message, options).await?
         };
-        self.finish_publish(&release, published, (findings, wait)).await
+        self.finish_publish(&release, published, (findings, deadline)).await
     }
 
     /// Waits for the outcome of a publish.
@@ -73,13 +72,13 @@ impl Hub {
         &self,
         name: &str,
         published: domain::workload::PublishResult,
-        (findings, wait): (Vec<Finding>, Duration),
+        (findings, deadline): (Vec<Finding>, Instant),
     ) -> Result<DeploymentResult, Error> {
         let Some(operation) = published.operation else {
             // This server always sets it.
             return Err(Error::not_found("operation", name));
         };
-        let result = self.wait_for_deployment(name, (operation, &published.clusters), wait).await?;
+        let result = self.wait_for_deployment(name, (operation, &published.clusters), deadline).await?;
         Ok(DeploymentResult { findings, ..result })
     }
 
