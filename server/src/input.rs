@@ -17,10 +17,9 @@ use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
 use egress::MinimumRate;
 use http_body_util::LengthLimitError;
-use hub::{Actor, ActorKind, run_blocking_in_place};
+use hub::{Actor, ActorKind, run_blocking, run_blocking_in_place};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use source::retained_memory::RetainedMemory;
 use utoipa::IntoParams;
 
 use crate::problem::ApiError;
@@ -168,14 +167,7 @@ async fn parse_body<T: Send + 'static>(
     if bytes.len() <= LARGE_BODY_BYTES {
         return parse(&bytes);
     }
-    let retained = RetainedMemory::current();
-    let parse = move || {
-        let parsed = parse(&bytes);
-        drop((bytes, retained));
-        parsed
-    };
-    let parsed = tokio::task::spawn_blocking(parse).await;
-    parsed.map_err(|error| hub::Error::Internal(Box::new(error)))?
+    run_blocking(move || parse(&bytes)).await?
 }
 
 fn reject_body(rejection: &JsonRejection) -> ApiError {

@@ -31,7 +31,7 @@ use source::retained_memory::run_with_memory;
 
 use self::sizes::{ResponseSizes, SMALL_BYTES, SizeKey, UserResponseSizes, response_size};
 use crate::access::{RouteKind, refuse_busy, route_kind};
-use crate::console::run_beside_others;
+use crate::console::poll_beside_others;
 use crate::custom_verb::INTERNAL_SEPARATOR;
 use crate::listener::RetainedResponse;
 use crate::problem::ApiError;
@@ -207,7 +207,7 @@ async fn run_within(
     let memory = ResponseMemory(Arc::new(Mutex::new(Some(reserved))));
     request.extensions_mut().insert(memory.clone());
     let handled = Box::pin(run_with_memory(memory.clone(), next.run(request)));
-    let response = run_beside_others(is_large, handled).await;
+    let response = poll_beside_others(is_large, handled).await;
     let reserved = memory.0.lock().take();
     (response, reserved)
 }
