@@ -165,7 +165,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .layer(CatchPanicLayer::new())
         .layer(from_fn(crate::problem::convert_errors_to_problems))
         .layer(from_fn_with_state(site.clone(), crate::metrics::record_request))
-        .layer(from_fn(compression::reserve_encoder))
+        .layer(from_fn(compression::reserve_agent_encoder))
         .layer(compression::restrict_compression(compression_layer))
         .layer(from_fn(compression::encode_beside_others))
         .with_state(agents);

@@ -12,9 +12,7 @@ use anyhow::Context as _;
 use app::Assets;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
-};
+use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use flate2::Compression;
@@ -22,7 +20,7 @@ use flate2::write::GzEncoder;
 use mime_guess::Mime;
 use sha2::{Digest as _, Sha256};
 
-use crate::compression::NoEncoder;
+use crate::compression::{NoEncoder, accepts_coding};
 use crate::site::Site;
 
 /// Name of the map in the folder.
@@ -186,12 +184,4 @@ pub async fn serve_file(State(site): State<Site>, request: Request) -> Response 
     let mut response = (headers, bytes).into_response();
     response.extensions_mut().insert(NoEncoder);
     response
-}
-
-fn accepts_coding(headers: &HeaderMap, coding: &str) -> bool {
-    let all = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    all.flat_map(|value| value.split(',')).any(|accepted| {
-        let (name, weight) = accepted.split_once(';').unwrap_or((accepted, ""));
-        name.trim() == coding && !matches!(weight.trim(), "q=0" | "q=0.0")
-    })
 }

@@ -9,7 +9,7 @@
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
-use axum::http::{HeaderValue, Method, Version};
+use axum::http::{HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hub::{Actor, AuthenticatedAgent};
@@ -105,15 +105,14 @@ fn find_need<B>(request: &axum::http::Request<B>, max_bytes: usize, free_bytes: 
     (bytes > free_bytes as u64).then_some(BodyNeed { max_bytes, factor, estimate })
 }
 
-/// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body.
+/// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body. The listeners serve HTTP/1 only,
+/// where a body has one of both headers.
 pub fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
     let stated = request.headers().get(CONTENT_LENGTH).map(HeaderValue::to_str);
-    let may_have_body = request.headers().contains_key(TRANSFER_ENCODING)
-        || (request.version() == Version::HTTP_2 && !request.method().is_safe());
     match stated {
         Some(Ok(text)) => text.parse().map_or(max_bytes, |bytes: u64| bytes.min(max_bytes)),
         Some(Err(_)) => max_bytes,
-        None if may_have_body => max_bytes,
+        None if request.headers().contains_key(TRANSFER_ENCODING) => max_bytes,
         None => 0,
     }
 }
@@ -202,8 +201,6 @@ mod tests {
         assert_eq!(count(request().header(CONTENT_LENGTH, "101")), 100);
         assert_eq!(count(request().header(CONTENT_LENGTH, "many")), 100);
         assert_eq!(count(request().header(TRANSFER_ENCODING, "chunked")), 100);
-        assert_eq!(count(request().version(Version::HTTP_2)), 100);
-        assert_eq!(count(request().version(Version::HTTP_2).method("GET")), 0);
     }
 
     #[test]

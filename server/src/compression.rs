@@ -1,8 +1,8 @@
 //! Compression of responses, with a bound on the encoders that exist at the same time.
 //!
-//! An encoder has its tables and its window until the last byte of its response is sent. Clients that read slowly would retain many of them,
-//! A response for which no encoder is free is sent as it is. Static assets, which anyone can request, need none: their variants are made at the
-//! start ([`crate::assets`]).
+//! An encoder has its tables and its window until the last byte of its response is sent, and clients that read slowly would retain many of
+//! them. A response for which no encoder is free is sent as it is, and so is one whose client accepts no coding of the listener. Static
+//! assets, which anyone can request, need none: their variants are made at the start ([`crate::assets`]).
 //!
 //! To compress a large response takes long. It is compressed in parts, after each of which other responses have their turn, and beside the
 //! threads that serve all others.
@@ -13,8 +13,8 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
-use axum::http::{Extensions, HeaderMap, StatusCode, Version};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::Response;
 use hub::run_blocking_in_place;
@@ -38,7 +38,8 @@ static ENCODERS: LazyLock<Arc<Semaphore>> =
 /// A response of more bytes is compressed in parts of this size.
 const PART_BYTES: usize = 64 << 10;
 
-/// In the extensions of a response that is sent as it is: no encoder is free, or the best variant was chosen already.
+/// In the extensions of a response that is sent as it is: no encoder is free, the client accepts no coding, or the best variant was chosen
+/// already.
 #[derive(Debug, Clone, Copy)]
 pub struct NoEncoder;
 
@@ -68,20 +69,45 @@ fn has_encoder(_: StatusCode, _: Version, _: &HeaderMap, extensions: &Extensions
     extensions.get::<NoEncoder>().is_none()
 }
 
-/// Middleware directly inside the layer: reserves an encoder for a response that would be compressed.
+/// Middleware directly inside the layer of the console: reserves an encoder for a response that would be compressed.
 pub async fn reserve_encoder(request: Request, next: Next) -> Response {
-    reserve(&ENCODERS, request, next).await
+    reserve(&ENCODERS, &["br", "gzip"], request, next).await
 }
 
-async fn reserve(encoders: &Arc<Semaphore>, request: Request, next: Next) -> Response {
-    let is_accepted = request.headers().contains_key(ACCEPT_ENCODING);
+/// The same for the layer of the agents' listener, which compresses with Brotli only.
+pub async fn reserve_agent_encoder(request: Request, next: Next) -> Response {
+    reserve(&ENCODERS, &["br"], request, next).await
+}
+
+/// Whether a client accepts a coding, and does not prefer the response as it is.
+pub fn accepts_coding(headers: &HeaderMap, coding: &str) -> bool {
+    let weight = find_weight(headers, coding);
+    weight > 0.0 && weight >= find_weight(headers, "identity")
+}
+
+/// The weight of a coding in the request, from 0 to 1; 0 if it is not listed.
+fn find_weight(headers: &HeaderMap, coding: &str) -> f32 {
+    let all = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let weights = all.flat_map(|value| value.split(',')).filter_map(|accepted| {
+        let (name, weight) = accepted.split_once(';').unwrap_or((accepted, "q=1"));
+        let weight: f32 = weight.trim().strip_prefix("q=")?.parse().ok()?;
+        (name.trim().eq_ignore_ascii_case(coding) && (0.0..=1.0).contains(&weight)).then_some(weight)
+    });
+    weights.fold(0.0, f32::max)
+}
+
+async fn reserve(encoders: &Arc<Semaphore>, codings: &[&str], request: Request, next: Next) -> Response {
+    let is_accepted = codings.iter().any(|coding| accepts_coding(request.headers(), coding));
     let mut response = next.run(request).await;
-    let is_needed = is_accepted
-        && !response.headers().contains_key(CONTENT_ENCODING)
+    let is_compressible = !response.headers().contains_key(CONTENT_ENCODING)
         && response.extensions().get::<NoEncoder>().is_none()
         && DefaultPredicate::new().should_compress(&response);
-    if !is_needed {
+    if !is_compressible {
         return response;
+    }
+    if !is_accepted {
+        // Without an encoder it is not compressed, however the layer reads the header.
+        return send_plain(response);
     }
     match encoders.clone().try_acquire_owned() {
         Ok(encoder) => {
@@ -92,11 +118,15 @@ async fn reserve(encoders: &Arc<Semaphore>, request: Request, next: Next) -> Res
                 Body::new(EncodedBody { body, rest: Bytes::new(), has_yielded: false, _encoder: encoder })
             })
         }
-        Err(_) => {
-            response.extensions_mut().insert(NoEncoder);
-            response
-        }
+        Err(_) => send_plain(response),
     }
+}
+
+/// The response as it is; to a request that accepts other codings it may be compressed.
+fn send_plain(mut response: Response) -> Response {
+    response.extensions_mut().insert(NoEncoder);
+    response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
+    response
 }
 
 /// Middleware directly outside of the layer: compresses a large response beside the threads that serve others.
@@ -195,7 +225,7 @@ mod tests {
         let encoders = Arc::new(Semaphore::new(1));
         let reserve_one = move |request: Request, next: Next| {
             let encoders = encoders.clone();
-            async move { reserve(&encoders, request, next).await }
+            async move { reserve(&encoders, &["br", "gzip"], request, next).await }
         };
         Router::new()
             .route("/", get(async || "text ".repeat(10_000)))
@@ -232,6 +262,31 @@ mod tests {
         let uncompressed = read(&server, None).await;
         let compressed = read(&server, Some("br")).await;
         assert_eq!((coding(&uncompressed), coding(&compressed)), ("", "br"), "one without needs none");
+    }
+
+    #[tokio::test]
+    async fn p19_a_client_that_accepts_no_coding_takes_no_encoder() {
+        let server = server();
+        let mut unread = Vec::new();
+        for accepted in
+            ["identity", "zstd", "br;q=0", "gzip;q=0.000, br;q=0.0", "br;q=0.5, identity", "*;q=0"]
+        {
+            let plain = read(&server, Some(accepted)).await;
+            assert_eq!(coding(&plain), "", "{accepted}");
+            assert_eq!(plain.headers()[VARY], "accept-encoding", "{accepted}");
+            unread.push(plain);
+            let compressed = read(&server, Some("br")).await;
+            assert_eq!(coding(&compressed), "br", "the encoder is free after {accepted}");
+        }
+        let weighted = read(&server, Some("identity;q=0.5, GZIP;q=0.8")).await;
+        assert_eq!(coding(&weighted), "gzip");
+    }
+
+    #[tokio::test]
+    async fn p19_what_the_layer_would_compress_without_an_encoder_is_sent_as_it_is() {
+        let unknown = read(&server(), Some("x-gzip")).await;
+        assert_eq!(coding(&unknown), "");
+        assert_eq!(to_bytes(unknown.into_body(), usize::MAX).await.unwrap().len(), 50_000);
     }
 
     #[tokio::test]

@@ -29,7 +29,7 @@ use crate::value_memory::{ValueMemory, ValueRefusal};
 
 mod form;
 
-pub use form::{is_form, run_beside_others};
+pub use form::{is_form, poll_beside_others};
 
 /// Server functions without authentication: sign-in, sign-out and what the holder of a link to set a password calls.
 pub const PUBLIC_SERVER_FNS: [&str; 6] = [
@@ -180,7 +180,7 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     let actions = Arc::new(RequestSession::new(&site, session, client, request.headers()));
     request.extensions_mut().insert(actions.clone());
     let handled = leptos_axum::handle_server_fns_with_context(context_provider(&site), request);
-    let mut response = run_beside_others(is_large, Box::pin(handled)).await.into_response();
+    let mut response = poll_beside_others(is_large, Box::pin(handled)).await.into_response();
     form_error::mark_error(&site, &mut response);
     if let Some(secret) = actions.device.get() {
         response.headers_mut().append(SET_COOKIE, device_cookie(secret, site.secure_cookies()));

@@ -3,25 +3,23 @@
 use std::borrow::Cow;
 use std::error::Error as _;
 use std::iter::successors;
-use std::time::Duration;
 
 use axum::RequestExt as _;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
 use domain::null_character;
 use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
 use domain::strict_input::{self, UniqueKeysValue};
 use egress::MinimumRate;
 use http_body_util::LengthLimitError;
-use hub::{Actor, ActorKind, run_blocking_in_place};
+use hub::{Actor, ActorKind, run_blocking, run_blocking_in_place};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use source::retained_memory::RetainedMemory;
 use utoipa::IntoParams;
 
 use crate::problem::ApiError;
@@ -169,14 +167,7 @@ async fn parse_body<T: Send + 'static>(
     if bytes.len() <= LARGE_BODY_BYTES {
         return parse(&bytes);
     }
-    let retained = RetainedMemory::current();
-    let parse = move || {
-        let parsed = parse(&bytes);
-        drop((bytes, retained));
-        parsed
-    };
-    let parsed = tokio::task::spawn_blocking(parse).await;
-    parsed.map_err(|error| hub::Error::Internal(Box::new(error)))?
+    run_blocking(move || parse(&bytes)).await?
 }
 
 fn reject_body(rejection: &JsonRejection) -> ApiError {
@@ -348,32 +339,6 @@ pub struct DryRunQuery {
     pub dry_run: bool,
 }
 
-/// How long the caller waits for the outcome of an operation: `Prefer: wait=<seconds>` (RFC 7240).
-#[derive(Debug, Clone, Copy)]
-pub struct PreferWait(pub Duration);
-
-/// The wait of a request without the header.
-const DEFAULT_WAIT: Duration = Duration::from_secs(30);
-/// The longest wait, below the time limit of responses.
-const MAX_WAIT: Duration = Duration::from_secs(60);
-
-impl<S: Send + Sync> FromRequestParts<S> for PreferWait {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Ok(Self(preferred_wait(&parts.headers).unwrap_or(DEFAULT_WAIT)))
-    }
-}
-
-/// The wait that a client prefers, at most [`MAX_WAIT`]; `None` if it has no preference, or one that can't be read, which is ignored as
-/// RFC 7240 requires.
-pub fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
-    let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    let mut parts = preferences.flat_map(|value| value.split([',', ';']));
-    let seconds = parts.find_map(|part| part.trim().strip_prefix("wait=")?.parse().ok())?;
-    Some(Duration::from_secs(seconds).min(MAX_WAIT))
-}
-
 /// Adds the next page as a `Link` header (RFC 8288).
 pub fn page_response<T: Serialize>(
     page: domain::page::Page<T>,
@@ -398,6 +363,7 @@ fn next_link(uri: &axum::http::Uri, cursor: &str) -> Option<axum::http::HeaderVa
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::time::Duration;
 
     use source::retained_memory::run_with_memory;
 
@@ -443,21 +409,6 @@ mod tests {
         while Arc::strong_count(&reserved) > 1 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-    }
-
-    #[test]
-    fn a_wait_is_bounded_and_an_invalid_one_is_ignored() {
-        let seconds = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert("prefer", value.parse().unwrap());
-            preferred_wait(&headers).map(|wait| wait.as_secs())
-        };
-        assert_eq!(seconds("wait=30"), Some(30));
-        assert_eq!(seconds("wait=0"), Some(0));
-        assert_eq!(seconds("respond-async, wait=5"), Some(5));
-        assert_eq!(seconds("wait=99999999"), Some(60));
-        assert_eq!(seconds("wait=-1"), None);
-        assert_eq!(preferred_wait(&HeaderMap::new()), None);
     }
 
     #[tokio::test]

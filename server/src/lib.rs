@@ -45,6 +45,7 @@ mod page_renderer;
 pub mod problem;
 mod public_body_memory;
 mod query_parameters;
+mod request_deadline;
 mod request_places;
 mod response_memory;
 pub mod router;

@@ -43,7 +43,7 @@ struct PageExecutor;
 
 impl CustomExecutor for PageExecutor {
     fn spawn(&self, task: PinnedFuture<()>) {
-        tokio::spawn(RequestContext::current().run(task));
+        RequestContext::current().spawn(task);
     }
 
     fn spawn_local(&self, task: PinnedLocalFuture<()>) {

@@ -4,8 +4,6 @@
 //! Such a body has a limit of its own, but anyone can open connections and send some. A usual one is small and needs no reservation, so that
 //! who signs in, or joins a cluster, never waits for what others send. The body of a webhook is never in memory as a whole.
 
-use std::sync::LazyLock;
-
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -18,8 +16,7 @@ use crate::listener::Peer;
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
-use source::client_shares::{ClientShares, PUBLIC_BODIES_OF_NETWORKS};
-use source::memory_budget::MemoryBudget;
+use source::client_shares::{PUBLIC_BODIES_OF_NETWORKS, RENDERED_PUBLIC_PAGES_OF_NETWORKS};
 use source::retained_memory::run_with_memory;
 
 /// A body of at most this many bytes needs no reservation.
@@ -27,14 +24,6 @@ const SMALL_BYTES: u64 = 4 << 10;
 
 /// What one of the public pages needs while it is rendered.
 const PAGE_BYTES: u64 = 512 << 10;
-/// What all of them have. A page takes milliseconds, so that a few at once are enough.
-const PAGES_BYTES: u64 = 16 * PAGE_BYTES;
-
-static PAGES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::new("pages without sign-in", PAGES_BYTES));
-/// The pages that each network requests.
-static PAGES_OF_NETWORKS: ClientShares =
-    ClientShares::new(&PAGES, "pages that your network requests without sign-in");
 
 /// Middleware: reserves memory for a page that anyone can request, until it is rendered.
 pub async fn reserve_public_page(State(site): State<Site>, request: Request, next: Next) -> Response {
@@ -42,7 +31,7 @@ pub async fn reserve_public_page(State(site): State<Site>, request: Request, nex
         return next.run(request).await;
     }
     let address = read_client_address(site.trusted_proxies(), request.headers(), request.extensions());
-    match PAGES_OF_NETWORKS.reserve(client_network(address).to_string(), PAGE_BYTES).await {
+    match RENDERED_PUBLIC_PAGES_OF_NETWORKS.reserve(client_network(address).to_string(), PAGE_BYTES).await {
         Ok(memory) => run_with_memory(memory, next.run(request)).await,
         Err(exhausted) => refuse_busy(&site, request.uri().path(), request.headers(), exhausted),
     }
@@ -82,6 +71,7 @@ mod tests {
     use axum::body::Body;
     use axum::http::StatusCode;
     use hub::{Clock, Hub, HubConfig};
+    use source::memory_budget::RENDERED_PUBLIC_PAGES;
     use tower::ServiceExt as _;
 
     use super::*;
@@ -97,7 +87,7 @@ mod tests {
         // The wait for memory passes at once.
         tokio::time::pause();
         // A request without a connection has this address.
-        let in_use = PAGES_OF_NETWORKS.reserve("0.0.0.0".to_owned(), u64::MAX).await.unwrap();
+        let in_use = RENDERED_PUBLIC_PAGES_OF_NETWORKS.reserve("0.0.0.0".to_owned(), u64::MAX).await.unwrap();
         let read = async |path: &str| {
             let request = Request::get(path).header("accept", "text/html").body(Body::empty()).unwrap();
             router.clone().oneshot(request).await.unwrap()
@@ -108,9 +98,10 @@ mod tests {
             assert!(busy.headers().contains_key("retry-after"), "{page}");
         }
         assert_eq!(read("/livez").await.status(), StatusCode::OK);
-        let others = PAGES_OF_NETWORKS.reserve("192.0.2.1".to_owned(), u64::MAX).await.unwrap();
-        assert_eq!(PAGES.free_bytes(), 0);
+        let others =
+            RENDERED_PUBLIC_PAGES_OF_NETWORKS.reserve("192.0.2.1".to_owned(), u64::MAX).await.unwrap();
+        assert_eq!(RENDERED_PUBLIC_PAGES.free_bytes(), 0);
         drop((in_use, others));
-        assert_eq!(PAGES.free_bytes(), PAGES_BYTES);
+        assert_eq!(RENDERED_PUBLIC_PAGES.free_bytes(), RENDERED_PUBLIC_PAGES.bytes());
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use hub::Actor;
@@ -21,26 +21,30 @@ use tokio::time::timeout;
 
 use crate::access::{RouteKind, refuse_busy_request, route_kind};
 use crate::custom_verb::to_public_path;
-use crate::input::preferred_wait;
 use crate::problem::ApiError;
-use crate::response_memory::WORKLOAD_STATUS;
+use crate::request_deadline::preferred_wait;
 use crate::site::Site;
 
-/// How long a request waits for its turn. What it then does has as long again before it has to be answered.
-const TURN_WAIT: Duration = Duration::from_secs(30);
+/// How long a request waits for its turn: less than others wait for memory ([`source::memory_budget::RESERVE_WAIT`]), because it has that of
+/// its body meanwhile.
+const TURN_WAIT: Duration = Duration::from_secs(8);
 /// Requests of one user that wait for places of one kind.
 const MAX_WAITING: usize = 256;
 /// `Retry-After` of a request that got no turn, in seconds.
 const RETRY_AFTER_SECONDS: u64 = 5;
 /// Users whose places exist although none is used.
 const MAX_IDLE_USERS: usize = 100;
-/// Operations that wait for the results of clusters, if the query says so.
+/// Operations that wait for the results of clusters, if the query requests it.
 const PLAN_ROUTES: [&str; 4] = [
     "/api/v1/plans/{plan}",
     "/api/v1/projects/{project}/workloads/{workload}:plan",
     "/api/v1/projects/{project}/workloads/{workload}:publish",
     "/api/v1/projects/{project}/workloads/{workload}/overrides/{name}",
 ];
+/// The read that waits by `Prefer: wait=…`. A workload may be called `status`, too.
+const WORKLOAD_STATUS: &str = "/api/v1/projects/{project}/workloads/{workload}/status";
+/// Operations whose changes wait for their outcome, unless `Prefer: wait=0` is sent.
+const DEPLOYMENTS: &str = "/api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments";
 
 /// What a place is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -157,33 +161,44 @@ pub async fn run_in_turn(State(site): State<Site>, request: Request, next: Next)
 
 /// What kind of place a request needs; none for what anyone may request.
 fn find_kind(request: &Request, kind: RouteKind) -> Option<PlaceKind> {
-    let route = request.extensions().get::<MatchedPath>().map(|route| to_public_path(route.as_str()));
     match kind {
         RouteKind::Public | RouteKind::Signed => None,
         RouteKind::ServerFn | RouteKind::Page => Some(PlaceKind::Console),
-        RouteKind::Api => {
-            let prefers_wait =
-                *request.method() == Method::GET && preferred_wait(request.headers()).is_some();
-            let waits =
-                waits_for_clusters(route.as_deref().unwrap_or_default(), request.uri().query(), prefers_wait);
-            Some(if waits { PlaceKind::Wait } else { PlaceKind::Api })
-        }
+        RouteKind::Api if waits_for_clusters(request) => Some(PlaceKind::Wait),
+        RouteKind::Api => Some(PlaceKind::Api),
     }
 }
 
-fn waits_for_clusters(route: &str, query: Option<&str>, prefers_wait: bool) -> bool {
-    let mut pairs = query.unwrap_or_default().split('&');
-    let has_wait = pairs.any(|pair| match pair.split_once('=') {
-        Some(("wait", seconds)) => seconds != "0",
-        Some(("dryRun", value)) => value == "true",
-        _ => false,
-    });
-    (PLAN_ROUTES.contains(&route) && has_wait) || (route == WORKLOAD_STATUS && prefers_wait)
+/// Whether an operation of the API waits for clusters: for the results of a plan, for the status of a workload or for the outcome of a
+/// deployment.
+pub fn waits_for_clusters(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>().map(|route| to_public_path(route.as_str()));
+    let (method, route) = (request.method(), route.unwrap_or_default());
+    is_waiting_operation(method, &route, request.uri().query(), request.headers())
+}
+
+fn is_waiting_operation(method: &Method, route: &str, query: Option<&str>, headers: &HeaderMap) -> bool {
+    if PLAN_ROUTES.contains(&route) {
+        let mut pairs = query.unwrap_or_default().split('&');
+        return pairs.any(|pair| match pair.split_once('=') {
+            Some(("wait", seconds)) => seconds.parse().is_ok_and(|seconds: u64| seconds > 0),
+            Some(("dryRun", value)) => value == "true",
+            _ => false,
+        });
+    }
+    let preferred = preferred_wait(headers);
+    if method.is_safe() {
+        return route == WORKLOAD_STATUS && preferred.is_some_and(|wait| !wait.is_zero());
+    }
+    let path = route.strip_prefix(DEPLOYMENTS);
+    let is_deployment = path.is_some_and(|path| path.is_empty() || path.starts_with('/'));
+    is_deployment && preferred.is_none_or(|wait| !wait.is_zero())
 }
 
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
+    use axum::http::HeaderValue;
     use futures::poll;
 
     use super::*;
@@ -246,27 +261,71 @@ mod tests {
     async fn p20_a_request_beyond_those_of_its_user_that_run_is_answered_in_its_turn() {
         let server = TestRouter::start("requester").await;
         let running = take_all(server.site.request_places(), "requester", PlaceKind::Api).await;
-        let mut waiting = Box::pin(server.send(server.request(Method::GET, WORKLOADS), Body::empty()));
-        for path in ["/livez", "/api/v1/plans/1?wait=1"] {
+        let wait = || Box::pin(server.send(server.request(Method::GET, WORKLOADS), Body::empty()));
+        let deployment = "/api/v1/orgs/default/clustergroups/none/deployments/web";
+        let sync = format!("{deployment}/sync");
+        let others = [
+            (Method::GET, "/livez"),
+            (Method::GET, "/api/v1/plans/1?wait=1"),
+            (Method::DELETE, deployment),
+            (Method::PUT, sync.as_str()),
+        ];
+        for (method, path) in others {
+            // Each has the complete time in which a request waits for its turn.
+            let mut waiting = wait();
             tokio::select! {
                 response = &mut waiting => panic!("it has no place: {}", response.status()),
-                response = server.send(server.request(Method::GET, path), Body::empty()) => {
+                response = server.send(server.request(method, path), Body::empty()) => {
                     assert!(!response.status().is_server_error(), "{path}: {}", response.status());
                 }
             }
         }
+        let mut waiting = wait();
+        assert!(poll!(waiting.as_mut()).is_pending());
         drop(running);
         assert_eq!(waiting.await.status(), StatusCode::OK);
     }
 
+    /// Whether an operation waits for clusters with this query and this preference.
+    fn waits(method: &Method, route: &str, query: &str, prefer: &'static str) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert("prefer", HeaderValue::from_static(prefer));
+        is_waiting_operation(method, route, Some(query), &headers)
+    }
+
     #[test]
-    fn a_request_that_waits_for_clusters_is_recognized_by_its_route() {
+    fn p19_a_read_that_waits_is_recognized_and_no_other_one_evades_its_reservation() {
+        let read = |route: &str, query: &str, prefer: &'static str| waits(&Method::GET, route, query, prefer);
+        let plan = "/api/v1/plans/{plan}";
+        assert!(read(plan, "wait=30", ""));
+        assert!(read(WORKLOAD_STATUS, "", "wait=30"));
+        assert!(waits(&Method::HEAD, WORKLOAD_STATUS, "", "wait=30"));
+        assert!(!read(plan, "wait=0", "") && !read(plan, "wait=00", ""));
+        assert!(!read(plan, "q=await=", ""));
+        assert!(!read(WORKLOAD_STATUS, "", "wait=0"));
+        assert!(!read("/api/v1/clusters", "wait=30", "wait=30"));
+        let workload = "/api/v1/projects/{project}/workloads/{workload}";
+        assert!(!read(workload, "", "wait=30"), "also that of the workload with the name status");
+        assert!(!read(DEPLOYMENTS, "", "wait=30"), "a list of deployments does not wait");
+    }
+
+    #[test]
+    fn p20_a_change_that_waits_for_clusters_has_no_place_of_other_changes() {
         let publish = "/api/v1/projects/{project}/workloads/{workload}:publish";
-        assert!(waits_for_clusters(publish, Some("dryRun=true"), false));
-        assert!(!waits_for_clusters(publish, None, true));
-        assert!(waits_for_clusters("/api/v1/plans/{plan}", Some("wait=30"), false));
-        assert!(!waits_for_clusters("/api/v1/plans/{plan}", Some("wait=0"), false));
-        assert!(waits_for_clusters(WORKLOAD_STATUS, None, true));
-        assert!(!waits_for_clusters("/api/v1/clusters", Some("wait=30"), true));
+        assert!(waits(&Method::POST, publish, "dryRun=true", ""));
+        assert!(!waits(&Method::POST, publish, "", "wait=30"));
+        let deployment = format!("{DEPLOYMENTS}/{{releaseName}}");
+        let sync = format!("{deployment}/sync");
+        let changes = [
+            (Method::POST, DEPLOYMENTS),
+            (Method::PUT, deployment.as_str()),
+            (Method::DELETE, deployment.as_str()),
+            (Method::PUT, sync.as_str()),
+        ];
+        for (method, route) in changes {
+            assert!(waits(&method, route, "", ""), "{method} {route} waits by default");
+            assert!(waits(&method, route, "", "wait=60"), "{method} {route}");
+            assert!(!waits(&method, route, "", "wait=0"), "{method} {route}");
+        }
     }
 }

@@ -15,9 +15,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _, to_bytes};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -31,14 +31,16 @@ use source::retained_memory::run_with_memory;
 
 use self::sizes::{ResponseSizes, SMALL_BYTES, SizeKey, UserResponseSizes, response_size};
 use crate::access::{RouteKind, refuse_busy, route_kind};
-use crate::console::run_beside_others;
+use crate::console::poll_beside_others;
 use crate::custom_verb::INTERNAL_SEPARATOR;
-use crate::input::preferred_wait;
 use crate::listener::RetainedResponse;
 use crate::problem::ApiError;
+use crate::request_places::waits_for_clusters;
 use crate::site::Site;
 
 mod sizes;
+#[cfg(test)]
+mod tests;
 
 /// What a response of unknown size reserves while it is built.
 const UNKNOWN_BYTES: u64 = 2 << 20;
@@ -54,8 +56,6 @@ const BUILD_FACTOR: u64 = 4;
 const PAGE_FACTOR: u64 = 6;
 /// The same for a bundle: it is decrypted, and not parsed.
 const BUNDLE_FACTOR: u64 = 2;
-/// The read that waits by `Prefer: wait=…`. A workload may be called `status`, too.
-pub const WORKLOAD_STATUS: &str = "/api/v1/projects/{project}/workloads/{workload}/status";
 /// Verbs of the API that change nothing, although they are requested by `POST`.
 const READ_VERBS: [&str; 3] = ["preview", "render", "validate"];
 
@@ -79,10 +79,10 @@ impl AsRef<[u8]> for ReservedBytes {
     }
 }
 
-/// In the extensions of a read: the memory in which its response is built. Work that goes on without its client, as the rendering of a page
-/// does, retains it to its end.
+/// In the extensions of a request: the memory in which its response is built. Work that goes on without its client, as the rendering of a page
+/// and what runs on a thread for blocking work, retains it to its end.
 #[derive(Clone)]
-pub struct ResponseMemory(Arc<Mutex<Option<ReadReservations>>>);
+pub struct ResponseMemory(Arc<Mutex<Option<ResponseReservations>>>);
 
 impl ResponseMemory {
     /// That of a request; `None` if nothing is reserved for it.
@@ -91,8 +91,8 @@ impl ResponseMemory {
     }
 }
 
-/// What a read has reserved.
-struct ReadReservations {
+/// What a request has reserved for its response.
+struct ResponseReservations {
     memory: ClientReservation,
     /// What a response of unknown size reserves until it is built.
     _until_built: Option<ClientReservation>,
@@ -121,28 +121,23 @@ pub async fn reserve_response(State(site): State<Site>, request: Request, next: 
 async fn respond_to_read(
     user: String,
     kind: RouteKind,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Result<Response, MemoryExhausted> {
     let key = SizeKey::of_read(&user, request.uri());
     // It would retain its reservation for as long as it waits.
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let waits = kind == RouteKind::Api && is_waiting(route, request.uri().query(), request.headers());
+    let waits = kind == RouteKind::Api && waits_for_clusters(&request);
     let reserved = if waits {
-        ReadReservations { memory: RESPONSES_TO_USERS.reserve(user, 0).await?, _until_built: None }
+        ResponseReservations { memory: RESPONSES_TO_USERS.reserve(user, 0).await?, _until_built: None }
     } else {
         reserve_for_read(user, kind, &key).await?
     };
-    let memory = ResponseMemory(Arc::new(Mutex::new(Some(reserved))));
-    request.extensions_mut().insert(memory.clone());
     // What is large is decrypted, parsed and written for long, also after a wait.
     let is_large = SIZES.find(&key).is_none_or(|size| size > SMALL_BYTES);
-    let handled = Box::pin(run_with_memory(memory.clone(), next.run(request)));
-    let response = run_beside_others(is_large, handled).await;
+    let (response, reserved) = run_within(reserved, is_large, request, next).await;
     SIZES.record(&key, &response);
-    let reserved = memory.0.lock().take();
     match reserved {
-        Some(ReadReservations { memory, _until_built }) => attach(memory, response, Duration::ZERO).await,
+        Some(ResponseReservations { memory, _until_built }) => attach(memory, response, Duration::ZERO).await,
         None => Ok(response),
     }
 }
@@ -152,7 +147,7 @@ async fn reserve_for_read(
     user: String,
     kind: RouteKind,
     key: &SizeKey,
-) -> Result<ReadReservations, MemoryExhausted> {
+) -> Result<ResponseReservations, MemoryExhausted> {
     let (factor, unknown) = match kind {
         RouteKind::Page => (PAGE_FACTOR, UNKNOWN_PAGE_BYTES),
         _ => (BUILD_FACTOR, UNKNOWN_BYTES),
@@ -174,7 +169,7 @@ async fn reserve_for_read(
         reserved => reserved.filter(|_| size.is_none()),
     };
     let memory = RESPONSES_TO_USERS.reserve(user, needed_bytes(size, factor)).await?;
-    Ok(ReadReservations { memory, _until_built: until_built })
+    Ok(ResponseReservations { memory, _until_built: until_built })
 }
 
 async fn respond_to_change(
@@ -190,9 +185,31 @@ async fn respond_to_change(
     let memory = RESPONSES_TO_USERS.reserve(user, expected).await?;
     // What changes nothing returns content, of a size that may be unknown.
     let is_large = expected > 0 || changes_nothing;
-    let response = run_beside_others(is_large, Box::pin(next.run(request))).await;
+    let reserved = ResponseReservations { memory, _until_built: None };
+    let (response, reserved) = run_within(reserved, is_large, request, next).await;
     SIZES.record(&key, &response);
-    attach_to_change(memory, response, changes_nothing, RESERVE_WAIT).await
+    match reserved {
+        Some(ResponseReservations { memory, .. }) => {
+            attach_to_change(memory, response, changes_nothing, RESERVE_WAIT).await
+        }
+        None => Ok(response),
+    }
+}
+
+/// Runs a request in the memory for its response, which what the request has started retains if its client is gone. Returns the reservations
+/// with the response.
+async fn run_within(
+    reserved: ResponseReservations,
+    is_large: bool,
+    mut request: Request,
+    next: Next,
+) -> (Response, Option<ResponseReservations>) {
+    let memory = ResponseMemory(Arc::new(Mutex::new(Some(reserved))));
+    request.extensions_mut().insert(memory.clone());
+    let handled = Box::pin(run_with_memory(memory.clone(), next.run(request)));
+    let response = poll_beside_others(is_large, handled).await;
+    let reserved = memory.0.lock().take();
+    (response, reserved)
 }
 
 /// What a response of this size needs while it is built; nothing if it is small or unknown.
@@ -236,16 +253,6 @@ fn is_counted(kind: RouteKind) -> bool {
 /// Whether a path has a verb that changes nothing.
 fn has_read_verb(path: &str) -> bool {
     path.rsplit_once(INTERNAL_SEPARATOR).is_some_and(|(_, verb)| READ_VERBS.contains(&verb))
-}
-
-/// Whether a read waits for something: for the results of a plan by `?wait=…`, which operations without it refuse before, or for the status of
-/// a workload by `Prefer: wait=…`.
-fn is_waiting(route: Option<&str>, query: Option<&str>, headers: &HeaderMap) -> bool {
-    let mut pairs = query.unwrap_or_default().split('&');
-    let has_wait = pairs.any(|pair| pair.strip_prefix("wait=").is_some_and(|seconds| seconds != "0"));
-    let prefers_wait =
-        route == Some(WORKLOAD_STATUS) && preferred_wait(headers).is_some_and(|wait| !wait.is_zero());
-    has_wait || prefers_wait
 }
 
 /// The response to a change, with as much memory as it needs until it is sent. Without that memory, only what changed nothing is refused.
@@ -297,191 +304,5 @@ async fn attach(
             tracing::error!(%error, "a response can't be read");
             Ok(ApiError::from_status(StatusCode::INTERNAL_SERVER_ERROR).into_response())
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::Router;
-    use axum::middleware::from_fn;
-    use axum::routing::get;
-    use domain::ClusterId;
-    use source::client_shares::ClientShares;
-    use source::memory_budget::{AGENT_RESPONSES, MemoryBudget};
-    use tower::ServiceExt as _;
-
-    use super::*;
-    use crate::test_router::{TestRouter, WORKLOADS};
-
-    fn response(bytes: usize) -> Response {
-        Body::from(vec![b'a'; bytes]).into_response()
-    }
-
-    #[tokio::test]
-    async fn p19_a_large_response_retains_its_memory_until_its_last_byte_is_sent() {
-        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
-        static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
-        let memory = SHARES.reserve("ada".to_owned(), 3 << 20).await.unwrap();
-        let sent = attach(memory, response(1 << 20), Duration::ZERO).await.unwrap();
-        assert_eq!(BUDGET.free_bytes(), 7 << 20, "what was needed to build it is free again");
-        assert_eq!(sent.body().size_hint().exact(), Some(1 << 20));
-        let mut bytes = to_bytes(sent.into_body(), usize::MAX).await.unwrap();
-        let end = bytes.split_off(bytes.len() - 1);
-        drop(bytes);
-        assert_eq!(BUDGET.free_bytes(), 7 << 20);
-        drop(end);
-        assert_eq!(BUDGET.free_bytes(), 8 << 20);
-    }
-
-    #[tokio::test]
-    async fn p19_a_response_of_unexpected_size_is_refused_if_its_memory_is_not_free_and_a_small_one_never() {
-        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 4 << 20));
-        static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
-        let reserve =
-            async |client: &str, bytes: u64| SHARES.reserve(client.to_owned(), bytes).await.unwrap();
-        let others = (BUDGET.reserve(1 << 20).await.unwrap(), reserve("bob", 2 << 20).await);
-        let refused = attach(reserve("ada", 0).await, response(2 << 20), Duration::ZERO).await.unwrap_err();
-        assert!(refused.to_string().contains("a test (4 MiB)"), "{refused}");
-        assert_eq!(BUDGET.free_bytes(), 1 << 20);
-        let rest = BUDGET.reserve(1 << 20).await.unwrap();
-        attach(reserve("ada", 0).await, response(64 << 10), Duration::ZERO).await.unwrap();
-        drop((others, rest));
-        attach(reserve("ada", 0).await, response(2 << 20), Duration::ZERO).await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn p19_the_largest_response_to_one_client_leaves_half_of_the_memory_to_others() {
-        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 4 << 20));
-        static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
-        let memory = SHARES.reserve("ada".to_owned(), BUILD_FACTOR * (3 << 20)).await.unwrap();
-        assert_eq!(BUDGET.free_bytes(), 2 << 20, "while it is built");
-        let sent = attach(memory, response(3 << 20), Duration::ZERO).await.unwrap();
-        assert_eq!(BUDGET.free_bytes(), 2 << 20, "while it is sent");
-        let memory = SHARES.reserve("bob".to_owned(), 0).await.unwrap();
-        attach(memory, response(2 << 20), Duration::ZERO).await.unwrap();
-        drop(sent);
-    }
-
-    #[tokio::test]
-    async fn p19_bundles_that_one_agent_does_not_read_leave_half_of_the_memory_to_others() {
-        // Two of them are three quarters of the share of an agent.
-        let bytes = usize::try_from(AGENT_RESPONSES.bytes() / 16 * 3).unwrap();
-        let bundle = get(move || async move { vec![0_u8; bytes] });
-        let router = Router::new().route("/agent/v1/releases/{release}/bundle/{digest}", bundle);
-        let router = router.layer(from_fn(reserve_agent_response));
-        let read = async |cluster: u64, digest: &str| {
-            let agent =
-                AuthenticatedAgent { cluster: ClusterId::from_parts(cluster, 1), serial: String::new() };
-            let request = Request::get(format!("/agent/v1/releases/1/bundle/{digest}")).extension(agent);
-            router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
-        };
-        let unread = (read(1, "a").await, read(1, "b").await);
-        assert_eq!((unread.0.status(), unread.1.status()), (StatusCode::OK, StatusCode::OK));
-        let refused = read(1, "c").await;
-        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-        let text = to_bytes(refused.into_body(), usize::MAX).await.unwrap();
-        assert!(String::from_utf8_lossy(&text).contains("responses to your cluster"), "{text:?}");
-        let other = read(2, "a").await;
-        assert_eq!(other.status(), StatusCode::OK);
-        drop(unread);
-        assert_eq!(read(1, "c").await.status(), StatusCode::OK);
-    }
-
-    #[test]
-    fn p19_a_read_that_waits_is_recognized_and_no_other_one_evades_its_reservation() {
-        let waits = |route: &str, query: &str, prefer: &'static str| {
-            let headers =
-                HeaderMap::from_iter([(HeaderName::from_static("prefer"), HeaderValue::from_static(prefer))]);
-            is_waiting(Some(route), Some(query), &headers)
-        };
-        let plan = "/api/v1/plans/{plan}";
-        assert!(waits(plan, "wait=30", ""));
-        assert!(waits(WORKLOAD_STATUS, "", "wait=30"));
-        assert!(!waits(plan, "wait=0", ""));
-        assert!(!waits(plan, "q=await=", ""));
-        assert!(!waits(WORKLOAD_STATUS, "", "wait=0"));
-        let workload = "/api/v1/projects/{project}/workloads/{workload}";
-        assert!(!waits(workload, "", "wait=30"), "also that of the workload with the name status");
-    }
-
-    #[tokio::test]
-    async fn p19_the_read_of_a_workload_with_the_name_status_waits_for_memory_whatever_it_prefers() {
-        let server = TestRouter::start("reader-of-status").await;
-        let user = "reader-of-status".to_owned();
-        let in_use = UNKNOWN_RESPONSES_TO_USERS.reserve(user, u64::MAX).await.unwrap();
-        let read = |workload: &str| {
-            let request = server.request(Method::GET, &format!("{WORKLOADS}/{workload}"));
-            server.send(request.header("prefer", "wait=1"), Body::empty())
-        };
-        let mut waiting = Box::pin(read("status"));
-        for _ in 0..5 {
-            tokio::select! {
-                response = &mut waiting => panic!("it has reserved nothing: {}", response.status()),
-                response = read("web/status") => assert_eq!(response.status(), StatusCode::NOT_FOUND),
-            }
-        }
-        drop(in_use);
-        assert_eq!(waiting.await.status(), StatusCode::NOT_FOUND);
-    }
-
-    #[test]
-    fn p19_responses_to_signed_in_users_are_counted_and_public_ones_are_not() {
-        for kind in [RouteKind::Api, RouteKind::ServerFn, RouteKind::Page] {
-            assert!(is_counted(kind), "{kind:?}");
-        }
-        assert!(!is_counted(RouteKind::Public) && !is_counted(RouteKind::Signed));
-        assert!(has_read_verb("/api/v1/projects/default/workloads/web/-/validate"));
-        assert!(!has_read_verb("/api/v1/projects/default/workloads/web/-/publish"));
-        assert!(!has_read_verb("/api/v1/projects/default/workloads/validate"));
-    }
-
-    #[tokio::test]
-    async fn p19_a_change_whose_response_gets_no_memory_is_answered_without_a_body_and_what_changed_nothing_is_refused()
-     {
-        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 4 << 20));
-        static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
-        let others = BUDGET.reserve(3 << 20).await.unwrap();
-        let changed = || {
-            let mut response = response(2 << 20);
-            *response.status_mut() = StatusCode::CREATED;
-            response.headers_mut().insert("etag", HeaderValue::from_static("\"7\""));
-            response
-        };
-        let memory = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
-        let minimal = attach_to_change(memory, changed(), false, Duration::ZERO).await.unwrap();
-        assert_eq!((minimal.status(), minimal.body().size_hint().exact()), (StatusCode::CREATED, Some(0)));
-        assert_eq!(minimal.headers()["etag"], "\"7\"");
-        assert_eq!(minimal.headers()["preference-applied"], "return=minimal");
-        let memory = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
-        assert!(attach_to_change(memory, changed(), true, Duration::ZERO).await.is_err());
-        let memory = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
-        let rejected = (StatusCode::UNPROCESSABLE_ENTITY, vec![b'a'; 2 << 20]).into_response();
-        assert!(
-            attach_to_change(memory, rejected, false, Duration::ZERO).await.is_err(),
-            "nothing was changed"
-        );
-        drop(others);
-        let memory = SHARES.reserve("ada".to_owned(), 0).await.unwrap();
-        let complete = attach_to_change(memory, changed(), false, Duration::ZERO).await.unwrap();
-        assert_eq!(complete.body().size_hint().exact(), Some(2 << 20));
-        assert_eq!(BUDGET.free_bytes(), 2 << 20);
-    }
-
-    #[tokio::test]
-    async fn p19_a_read_of_unknown_size_reserves_what_is_usual_and_of_a_known_one_what_it_needs() {
-        let key = SizeKey::of_read("eve", &"/workloads/of-a-test".parse().unwrap());
-        let share = UNKNOWN_RESPONSES_TO_USERS.reserve("eve".to_owned(), 0).await.unwrap();
-        let free = share.free_bytes();
-        let unknown = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
-        assert_eq!(share.free_bytes(), free - UNKNOWN_PAGE_BYTES.min(free));
-        drop(unknown);
-        SIZES.record(&key, &response(1 << 20));
-        let known = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
-        assert_eq!(share.free_bytes(), free);
-        drop(known);
-        SIZES.record(&key, &response(1 << 10));
-        let small = reserve_for_read("eve".to_owned(), RouteKind::Page, &key).await.unwrap();
-        assert_eq!(share.free_bytes(), free - SMALL_PAGE_BYTES);
-        drop(small);
     }
 }

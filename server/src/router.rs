@@ -23,6 +23,7 @@ use utoipa::openapi::OpenApi;
 use crate::access::RouteActions;
 use crate::body_rate::require_body_rate;
 use crate::query_parameters::QueryParameters;
+use crate::request_deadline::record_arrival;
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, compression, console, custom_verb, encoded_text, form_error, headers,
@@ -130,6 +131,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: ApiOperations) ->
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
         .layer(MapRequestLayer::new(require_body_rate))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))
+        .layer(MapRequestLayer::new(record_arrival))
         .layer(CatchPanicLayer::new());
     let dressed = bounded
         .layer(from_fn(problem::convert_errors_to_problems))

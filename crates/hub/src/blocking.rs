@@ -4,15 +4,15 @@ use domain::Digest;
 use source::archive;
 use source::client_shares::ClientReservation;
 use source::retained_memory::RetainedMemory;
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::{Error, Hub};
 
 /// Runs `work` on a thread for blocking work. Parsing and rendering belong there: the text of a draft is untrusted and
 /// may be expensive. It goes on although its request is gone, and has the memory of the request until then.
-pub(crate) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Error> {
+///
+/// # Errors
+/// It panicked, or the server ends.
+pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     let retained = RetainedMemory::current();
     let work = move || {
         let result = work();
@@ -70,15 +70,6 @@ async fn read_within<T: Send + 'static>(
     .await
 }
 
-/// Runs `work` on this thread, which hands its async tasks over to another one; for a caller that can't wait, such as a
-/// page that is being rendered. A runtime with one thread has no other: there `work` runs like any other code.
-pub fn run_blocking_in_place<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, mpsc};
@@ -90,21 +81,6 @@ mod tests {
 
     use super::*;
     use crate::{Clock, HubConfig, run_for_requester};
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn other_tasks_of_the_thread_run_while_it_parses() {
-        let (sender, receiver) = mpsc::channel();
-        let work = tokio::spawn(async move {
-            tokio::spawn(async move { sender.send(()) });
-            run_blocking_in_place(|| receiver.recv_timeout(Duration::from_secs(60)))
-        });
-        assert_eq!(work.await.unwrap(), Ok(()));
-    }
-
-    #[tokio::test]
-    async fn a_runtime_with_one_thread_runs_it_like_other_code() {
-        assert_eq!(run_blocking_in_place(|| 1), 1);
-    }
 
     #[tokio::test]
     async fn p20_a_small_stored_chart_is_read_beside_large_ones_of_its_user_and_needs_its_own_size() {

@@ -1,8 +1,6 @@
 //! Deployments of a chart to a cluster group: the verbs of workloads in the form of the multi-cluster deployment API
 //! (S1-10 … S1-23). A deployment is the workload of one chart and one group ([`domain::deployment`]).
 
-use std::time::Duration;
-
 use domain::deployment::{DeploymentResult, TargetClusterOutcome, deployment_group, describe_failures};
 use domain::operation::OperationStatus;
 use domain::placement::{ClusterGroup, Decision, GroupFeatureName};
@@ -119,15 +117,15 @@ impl Hub {
             .collect())
     }
 
-    /// Waits until each cluster has an outcome, at most for `wait`, and describes what failed. The `selected` clusters have none while
+    /// Waits until each cluster has an outcome, at the latest until `deadline`, and describes what failed. The `selected` clusters have none while
     /// they are not placed.
     async fn wait_for_deployment(
         &self,
         release_name: &str,
         (operation, selected): (OperationId, &[String]),
-        wait: Duration,
+        deadline: Instant,
     ) -> Result<DeploymentResult, Error> {
-        let AwaitedOperation { view, is_placed } = self.wait_for_operation(operation, wait).await?;
+        let AwaitedOperation { view, is_placed } = self.wait_for_operation(operation, deadline).await?;
         let mut target_clusters: Vec<TargetClusterOutcome> =
             view.target_clusters.into_iter().map(TargetClusterOutcome::from).collect();
         if !is_placed {

@@ -52,7 +52,7 @@ mod workload;
 
 pub use actor::{Actor, ActorKind, Credential, RequestKey, RequestOrigin};
 pub use authority::{Authority, AuthorityError, ListenerCertificate};
-pub use blocking::run_blocking_in_place;
+pub use blocking::run_blocking;
 pub use clock::Clock;
 pub use cluster::{ClusterDetails, ClusterEditPreview, NewCluster};
 pub use encryption::KeyAdministration;
@@ -76,7 +76,7 @@ pub use sign_in::{NewSession, SignInClient, SignInStatistics};
 pub use store::session::SessionDetails;
 pub use store::{
     DataKeySummary, DatabaseOutage, EncryptionMode, EncryptionProgress, EncryptionStatus, KeySource,
-    generate_wrapping_key,
+    generate_wrapping_key, run_blocking_in_place,
 };
 pub use supervise::TaskStatus;
 pub use workload::{

@@ -102,16 +102,15 @@ impl Hub {
         Ok(page)
     }
 
-    /// Waits until each cluster has an outcome, at most for `wait`.
+    /// Waits until each cluster has an outcome, at the latest until `deadline`.
     ///
     /// # Errors
     /// As [`Hub::get_operation`].
     pub(crate) async fn wait_for_operation(
         &self,
         id: OperationId,
-        wait: Duration,
+        deadline: Instant,
     ) -> Result<AwaitedOperation, Error> {
-        let deadline = tokio::time::Instant::now() + wait;
         // Subscribed before the first read, so that a report between read and wait is not missed.
         let mut events = self.live().subscribe_events();
         loop {
@@ -119,7 +118,7 @@ impl Hub {
             // Before the outcome: read after it, the placement could be newer, and the outcome without its clusters.
             let is_placed = self.is_placed(id).await?;
             let view = self.get_operation(id).await?;
-            let now = tokio::time::Instant::now();
+            let now = Instant::now();
             if (is_placed && view.is_settled()) || now >= deadline {
                 return Ok(AwaitedOperation { view, is_placed });
             }

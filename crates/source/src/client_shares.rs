@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use crate::memory_budget::{
     AGENT_MESSAGES, AGENT_RESPONSES, ARCHIVES, ARRIVING_BODIES, CHART_INDEXES, GIT_PACKS, MemoryBudget,
-    MemoryExhausted, MemoryReservation, PARSED_MANIFESTS, PUBLIC_BODIES, RECEIVED_FILES, REQUEST_BODIES,
-    REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES, USUAL_BODIES,
+    MemoryExhausted, MemoryReservation, PARSED_MANIFESTS, PUBLIC_BODIES, RECEIVED_FILES,
+    RENDERED_PUBLIC_PAGES, REQUEST_BODIES, REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES, USUAL_BODIES,
 };
 
 /// Clients whose shares exist although they use nothing now.
@@ -32,6 +32,9 @@ pub static VALUES_OF_USERS: ClientShares = ClientShares::new(&REQUEST_VALUES, "v
 /// Bodies from each network of clients that are not signed in.
 pub static PUBLIC_BODIES_OF_NETWORKS: ClientShares =
     ClientShares::new(&PUBLIC_BODIES, "bodies of your network without sign-in");
+/// The pages that each network requests.
+pub static RENDERED_PUBLIC_PAGES_OF_NETWORKS: ClientShares =
+    ClientShares::new(&RENDERED_PUBLIC_PAGES, "pages that your network requests without sign-in");
 /// Large messages of each agent.
 pub static MESSAGES_OF_AGENTS: ClientShares = ClientShares::new(&AGENT_MESSAGES, "messages of your cluster");
 /// Large responses to each user.
@@ -177,6 +180,11 @@ impl ClientReservation {
     /// The budget of all clients.
     pub fn budget(&self) -> &'static MemoryBudget {
         self.all
+    }
+
+    /// Whether the client lacks memory of its share, or did a moment ago.
+    pub fn is_share_contended(&self) -> bool {
+        self.share.is_contended()
     }
 
     /// The bytes of the share that are not reserved.

@@ -8,10 +8,11 @@
 
 use std::time::Duration;
 
+use domain::ssh_url::SshUrl;
 use egress::header::{HeaderMap, HeaderName, HeaderValue};
 use egress::{
     Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, FetchResponse,
-    MinimumRate, PostBody, ReachableNetwork, Url,
+    MinimumRate, PostBody, Url,
 };
 
 use crate::RemoteAccess;
@@ -176,8 +177,8 @@ impl GitClient {
                 let request = session.capabilities.encode_ls_refs(names);
                 self.command(&session, &request, MAX_REFS_BYTES).await
             }
-            RemoteAddress::Ssh { .. } => {
-                let (mut session, capabilities) = self.open_ssh(remote).await?;
+            RemoteAddress::Ssh { url, credentials } => {
+                let (mut session, capabilities) = self.open_ssh(url, credentials.as_ref()).await?;
                 session.command(&capabilities.encode_ls_refs(names), MAX_REFS_BYTES).await
             }
         }
@@ -195,22 +196,23 @@ impl GitClient {
                 let request = encode(&session.capabilities);
                 self.fetch_pack(&session, &request).await
             }
-            RemoteAddress::Ssh { .. } => {
-                let (mut session, capabilities) = self.open_ssh(remote).await?;
+            RemoteAddress::Ssh { url, credentials } => {
+                let (mut session, capabilities) = self.open_ssh(url, credentials.as_ref()).await?;
                 session.fetch_pack(&encode(&capabilities)).await
             }
         }
     }
 
     /// Connects to a server over SSH.
-    async fn open_ssh(&self, remote: &GitRemote) -> Result<(SshSession, Capabilities), GitError> {
-        let RemoteAddress::Ssh { url, credentials } = remote.address() else {
-            return Err(GitError::invalid("The repository is not read over SSH."));
-        };
+    async fn open_ssh(
+        &self,
+        url: &SshUrl,
+        credentials: Option<&SshCredentials>,
+    ) -> Result<(SshSession, Capabilities), GitError> {
         let program = self.ssh.as_ref().ok_or_else(ssh::unavailable)?;
-        let credentials = credentials.as_ref().ok_or_else(|| ssh::no_credentials(url))?;
+        let credentials = credentials.ok_or_else(|| ssh::no_credentials(url))?;
         // As for HTTPS: the server proves who it is, whatever its address.
-        let network = self.policy.https.unwrap_or(ReachableNetwork::Public);
+        let network = self.policy.https.ok_or_else(ssh::not_allowed)?;
         let mut session = program.open(url, credentials, network, &self.scratch).await?;
         let capabilities = session.read_capabilities().await?;
         Ok((session, capabilities))

@@ -4,12 +4,13 @@
 //! is allocated, by what the input can need at most. A reservation that is not free waits for others to end, and fails after
 //! [`RESERVE_WAIT`]: then the request is answered with 503, or the background task tries again later.
 //!
-//! The budgets together are five sixths of the memory that the process may use, or less: a server in a small container refuses
-//! earlier, instead of being killed. Each is given in parts of 32 of that memory.
+//! The budgets together are seven eighths of the memory that the process may use, or less: a server in a small container refuses
+//! earlier, instead of being killed. Each is given in parts of 32 of that memory. A budget is created here only, so that none is left out.
 //!
-//! What has a reservation waits for another one only in this order: for the body of the request while it arrives, the complete body, the
-//! response, the values of the body, what is received of another server, what is parsed of it, the manifests of a workload; for each in the
-//! share of the client first, then in the budget of all. Two that extended reservations of the same budget would wait for each other.
+//! What has a reservation waits for another one only in this order: for the public page, the body of the request while it arrives, the
+//! complete body, the response, the values of the body, what is received of another server, what is parsed of it, the manifests of a
+//! workload; for each in the share of the client first, then in the budget of all. Two that extended reservations of the same budget would
+//! wait for each other.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
@@ -41,6 +42,9 @@ pub static REQUEST_VALUES: LazyLock<MemoryBudget> =
 /// Bodies of requests of clients that are not signed in.
 pub static PUBLIC_BODIES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("bodies of requests without sign-in", 16 << 20, 1));
+/// Pages that anyone can request, while they are rendered. A page takes milliseconds, so that a few at once are enough.
+pub static RENDERED_PUBLIC_PAGES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("pages without sign-in", 8 << 20, 1));
 /// Responses of the console and the REST API that are larger than usual ones, until they are sent.
 pub static RESPONSES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("large responses", 256 << 20, 2));
@@ -287,6 +291,7 @@ mod tests {
             &USUAL_BODIES,
             &REQUEST_VALUES,
             &PUBLIC_BODIES,
+            &RENDERED_PUBLIC_PAGES,
             &RESPONSES,
             &UNKNOWN_RESPONSES,
             &AGENT_MESSAGES,
@@ -297,8 +302,10 @@ mod tests {
             &CHART_INDEXES,
             &GIT_PACKS,
         ];
+        let created = include_str!("memory_budget.rs").matches("::of_process(\"").count();
+        assert_eq!(budgets.len(), created, "each budget of the process is in the list");
         let together: u64 = budgets.iter().map(|budget| budget.bytes).sum();
-        assert!(process_memory().is_none_or(|memory| together <= memory / 6 * 5), "{together}");
+        assert!(process_memory().is_none_or(|memory| together <= memory / 8 * 7), "{together}");
     }
 
     #[tokio::test]

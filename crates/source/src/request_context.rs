@@ -1,6 +1,8 @@
 //! What a task has of the request that it works on: the turns of its user and what the request has reserved. A task that is spawned has
 //! neither, unless it runs with the context of the task that spawns it.
 
+use tokio::task::JoinHandle;
+
 use crate::requester::{current_requester, run_for_requester};
 use crate::retained_memory::{MemoryReference, RetainedMemory, run_with_reference};
 
@@ -17,6 +19,15 @@ impl RequestContext {
     pub fn current() -> Self {
         let memory = RetainedMemory::current().map(|memory| memory.to_reference());
         Self { requester: current_requester(), memory }
+    }
+
+    /// Starts a task of its own with it. The task may go on longer than the request.
+    pub fn spawn<F>(self, task: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        tokio::spawn(self.run(task))
     }
 
     /// Runs a task with it.
@@ -52,11 +63,11 @@ mod tests {
         let spawned = run_with_memory(reserved.clone(), async move {
             let context = RequestContext::current();
             let (found, of_request) = oneshot::channel();
-            let task = tokio::spawn(context.run(async move {
+            let task = context.spawn(async move {
                 let _ = found.send((current_turn(), RetainedMemory::current().is_some()));
                 may_proceed.await.unwrap();
                 (current_turn(), RetainedMemory::current().is_some())
-            }));
+            });
             assert_eq!(of_request.await.unwrap(), ("user ada".to_owned(), true));
             (task,)
         });

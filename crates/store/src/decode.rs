@@ -9,7 +9,7 @@ use serde::de::IntoDeserializer;
 use sqlx::{Any, Decode, Row as _, Type};
 
 use crate::Error;
-use crate::large_value::run_beside_others;
+use crate::large_value::process_value;
 use crate::sealed::{SealedColumn, columns};
 use crate::sql::StoredRow;
 
@@ -47,7 +47,7 @@ impl<'r> RowReader<'r> {
             Some(sealed) => {
                 let key = self.key_of(sealed)?;
                 let open = || self.row.keyring.open_bytes(sealed, &key, stored);
-                run_beside_others(size, open)
+                process_value(size, open)
             }
             None => Ok(stored),
         }
@@ -59,7 +59,7 @@ impl<'r> RowReader<'r> {
             Some(sealed) => {
                 let key = self.key_of(sealed)?;
                 let open = || self.row.keyring.open_text(sealed, &key, stored);
-                run_beside_others(size, open)
+                process_value(size, open)
             }
             None => Ok(stored),
         }
@@ -148,7 +148,7 @@ impl<'r> RowReader<'r> {
 
 pub(crate) fn decode_json<T: DeserializeOwned>(column: &str, text: &str) -> Result<T, DecodeError> {
     // The message of serde_json may quote the value; only the position is reported.
-    run_beside_others(text.len(), || serde_json::from_str(text)).map_err(|error| {
+    process_value(text.len(), || serde_json::from_str(text)).map_err(|error| {
         format!("{column}: unexpected JSON at line {} column {}", error.line(), error.column())
     })
 }

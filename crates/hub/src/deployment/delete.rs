@@ -1,7 +1,5 @@
 //! Deletes a deployment (S1-22, S1-23).
 
-use std::time::Duration;
-
 use domain::authorization::UserAction;
 use domain::deployment::DeploymentResult;
 use domain::operation::OperationStatus;
@@ -10,6 +8,7 @@ use domain::release::ReleaseState;
 use domain::request::RemovalOptions;
 use domain::workload::{Intent, Workload};
 use store::Tx;
+use tokio::time::Instant;
 
 use super::{Deployment, load_latest_operation, started_deployment, without_request_key};
 use crate::hub::CommitEffects;
@@ -17,7 +16,7 @@ use crate::idempotency::IN_PROGRESS;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Deletes a deployment from every cluster, and waits for their outcome, at most for `wait`. A deletion that has failed on a
+    /// Deletes a deployment from every cluster, and waits for their outcome, at the latest until `deadline`. A deletion that has failed on a
     /// cluster is tried again there at once. Without `force` it stays until unreachable clusters have returned; with it they remove
     /// it when they return, and count as succeeded.
     ///
@@ -28,7 +27,7 @@ impl Hub {
         actor: &Actor,
         (group, name): (&str, &str),
         force: bool,
-        wait: Duration,
+        deadline: Instant,
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
         let mut tx = self.read().await?;
@@ -51,7 +50,7 @@ impl Hub {
         let mut tx = self.read().await?;
         let operation = load_latest_operation(&mut tx, &deployment).await?;
         drop(tx);
-        let mut result = self.wait_for_deployment(name, (operation, &[]), wait).await?;
+        let mut result = self.wait_for_deployment(name, (operation, &[]), deadline).await?;
         if force {
             for target in &mut result.target_clusters {
                 if target.status == OperationStatus::Deferred {

@@ -1,20 +1,20 @@
 //! Reconciles a deployment (S1-21): its clusters compare now, and clusters that left the group lose it. Adds no target.
 
 use std::collections::{BTreeSet, HashSet};
-use std::time::Duration;
 
 use domain::authorization::UserAction;
 use domain::deployment::{DeploymentResult, DeploymentStatus, TargetClusterOutcome, TargetClusterStatus};
 use domain::release::Release;
 use domain::{ClusterId, WorkloadId};
 use store::Tx;
+use tokio::time::Instant;
 
 use super::without_request_key;
 use crate::group::load_group;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Syncs a deployment, and waits for the outcome, at most for `wait`. If every cluster has it as desired, nothing is done.
+    /// Syncs a deployment, and waits for the outcome, at the latest until `deadline`. If every cluster has it as desired, nothing is done.
     ///
     /// # Errors
     /// There is no such deployment, or it is being deleted.
@@ -22,7 +22,7 @@ impl Hub {
         &self,
         actor: &Actor,
         (group, name): (&str, &str),
-        wait: Duration,
+        deadline: Instant,
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
         let mut view = self.get_deployment(actor, group, name).await?;
@@ -50,7 +50,7 @@ impl Hub {
         let (operation, effects) =
             self.stage_sync(&mut tx, &without_request_key(actor), &workload, &[]).await?;
         self.commit(tx, effects).await?;
-        self.wait_for_deployment(name, (operation, &[]), wait).await
+        self.wait_for_deployment(name, (operation, &[]), deadline).await
     }
 }
 

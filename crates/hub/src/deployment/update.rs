@@ -1,12 +1,11 @@
 //! Changes a deployment: chart version and values; new members of the group get it (S1-9, S1-18).
 
-use std::time::Duration;
-
 use domain::Finding;
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
 use domain::deployment::{DeploymentRequest, DeploymentResult, set_rolling_mode};
 use domain::workload::{Intent, Source, WorkloadSpec};
+use tokio::time::Instant;
 
 use super::Deployment;
 use super::create::{check_overrides, check_request, describe_chart, dry_run_result, reject_blocking};
@@ -14,7 +13,7 @@ use crate::workload::{PublishOptions, PublishResponse};
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Changes a deployment on every cluster of the group, and waits for their outcome, at most for `wait`.
+    /// Changes a deployment on every cluster of the group, and waits for their outcome, at the latest until `deadline`.
     ///
     /// # Errors
     /// There is no such deployment, or it is being deleted; its workload has unpublished changes; the request or the
@@ -24,7 +23,7 @@ impl Hub {
         actor: &Actor,
         (group, name): (&str, &str),
         request: DeploymentRequest,
-        wait: Duration,
+        deadline: Instant,
     ) -> Result<DeploymentResult, Error> {
         actor.authorize(UserAction::Deploy)?;
         let mut tx = self.read().await?;
@@ -63,7 +62,7 @@ impl Hub {
             ..PublishOptions::default()
         };
         let published = self.publish_workload(actor, workload, &describe_chart(&request), options).await?;
-        self.finish_publish(name, published, (findings, wait)).await
+        self.finish_publish(name, published, (findings, deadline)).await
     }
 }
 

@@ -9,10 +9,9 @@ use domain::placement::{
 };
 use domain::plan::BlastRadius;
 use domain::workload::Intent;
-use store::Tx;
+use store::{Tx, run_blocking_in_place};
 
 use super::exclusive::describe_new_conflicts;
-use crate::blocking::run_blocking_in_place;
 use crate::workload::load_present_releases;
 use crate::{Error, Hub};
 

@@ -15,11 +15,12 @@ use domain::release::{Reason, RenderOutcome};
 use domain::workload::{Policies, SourceFile};
 use domain::{ClusterId, Digest, Finding, WorkloadId};
 use store::chart::ChartRendering;
+use store::run_blocking_in_place;
 
 use super::generated::ParsedRendering;
 use super::memory::{ManifestsMemory, estimate_memory};
 use super::{ClusterManifests, ManifestsQuery, SourceManifests};
-use crate::blocking::{run_blocking, run_blocking_in_place};
+use crate::blocking::run_blocking;
 use crate::chart::{RenderingFailure, SharedRendering, StoredChart, accept_rendering, too_many_renderings};
 use crate::fair_queue::QueueKey;
 use crate::render::{findings_reason, to_outcome};

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use domain::cluster::{Cluster, ClusterFacts, RenderFacts};
 use domain::release::{FactsComparison, Release, RenderOutcome};
 use domain::{ClusterId, Digest};
-use store::Tx;
+use store::{Tx, run_blocking_in_place};
 
 use super::ReleaseTarget;
-use crate::blocking::run_blocking_in_place;
 use crate::{Error, Hub};
 
 /// What earlier passes recorded for the release of a revision on one cluster.

@@ -11,6 +11,7 @@ use domain::report::ReportBatch;
 use domain::workload::{Intent, WorkloadOrder};
 use hub::{Actor, Error, Hub, NewCluster};
 use source::scratch::ScratchFolder;
+use tokio::time::Instant;
 
 use crate::RACE_ROUNDS;
 use crate::helm_chart::{pack_chart, set_helm};
@@ -68,7 +69,7 @@ async fn create_deployment(hub: &Hub, group: &str, name: &str) -> Result<Deploym
         namespace: "shop".into(),
         ..DeploymentRequest::default()
     };
-    Box::pin(hub.create_deployment(&Actor::system(), group, request, Duration::ZERO)).await
+    Box::pin(hub.create_deployment(&Actor::system(), group, request, Instant::now())).await
 }
 
 /// Later in each round: before, while and after the chart is rendered.

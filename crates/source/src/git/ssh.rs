@@ -199,6 +199,15 @@ pub(super) fn unavailable() -> GitError {
     )
 }
 
+/// The server may connect to no address with a protocol in which it verifies the other side.
+pub(super) fn not_allowed() -> GitError {
+    GitError::new(
+        GitErrorKind::NotAllowed,
+        "This server may not read repositories over SSH, because it may not use HTTPS either.",
+        "Allow HTTPS with --git-repositories and restart the server.",
+    )
+}
+
 /// The repository has no key.
 pub(super) fn no_credentials(url: &SshUrl) -> GitError {
     GitError::new(

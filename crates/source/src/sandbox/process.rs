@@ -1,4 +1,4 @@
-//! The process of a renderer: it ends with its server and with its request, and its folder is deleted after it.
+//! The process of a renderer, or of `ssh`: it ends with its server and with its request, and its folder is deleted after it.
 //!
 //! The kernel kills the process when the *thread* that started it ends. Threads of the runtime may end while the server runs, so
 //! that one thread, which ends with the server only, starts all of them.
@@ -56,7 +56,7 @@ pub(crate) async fn run(
     // Dropped with the caller.
     let (_caller, caller_gone) = oneshot::channel::<()>();
     let task = tokio::spawn(async move {
-        let mut process = RendererProcess(start(command).await?);
+        let mut process = GroupProcess(start(command).await?);
         let ended = tokio::select! {
             ended = process.read_to_end(max_output) => ended.map(Some),
             () = tokio::time::sleep(RUN_TIMEOUT) => Ok(None),
@@ -84,9 +84,9 @@ pub(crate) async fn run(
 
 /// A process that leads a group of its own.
 #[derive(Debug)]
-struct RendererProcess(Child);
+struct GroupProcess(Child);
 
-impl RendererProcess {
+impl GroupProcess {
     /// Waits for the end and reads what is printed. An error of the kind [`ErrorKind::FileTooLarge`] if that is too much.
     async fn read_to_end(&mut self, max_output: u64) -> Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
         let (out, err) = (self.0.stdout.take(), self.0.stderr.take());
@@ -111,7 +111,7 @@ impl RendererProcess {
     }
 }
 
-impl Drop for RendererProcess {
+impl Drop for GroupProcess {
     fn drop(&mut self) {
         self.kill_group();
     }
@@ -143,13 +143,13 @@ async fn start(mut command: std::process::Command) -> Result<Child> {
 
 /// A process that is written to and read from while it runs. Its group is killed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Conversation(RendererProcess);
+pub(crate) struct Conversation(GroupProcess);
 
 impl Conversation {
     /// Starts it.
     pub async fn start(mut command: std::process::Command) -> Result<Self> {
         command.stdin(Stdio::piped());
-        Ok(Self(RendererProcess(spawn(command).await?)))
+        Ok(Self(GroupProcess(spawn(command).await?)))
     }
 
     /// Its standard input, output and error.
@@ -171,7 +171,7 @@ async fn spawn(mut command: std::process::Command) -> Result<Child> {
     command.kill_on_drop(true);
     let (reply, started) = oneshot::channel();
     request_start(StartRequest { command, runtime: Handle::current(), reply })?;
-    started.await.map_err(|_| Error::other("the thread that starts renderers has ended"))?
+    started.await.map_err(|_| Error::other("the thread that starts processes has ended"))?
 }
 
 fn request_start(mut request: StartRequest) -> Result<()> {
@@ -184,14 +184,14 @@ fn request_start(mut request: StartRequest) -> Result<()> {
         }
     }
     let (sender, requests) = mpsc::channel::<StartRequest>();
-    std::thread::Builder::new().name("renderers".to_owned()).spawn(move || {
+    std::thread::Builder::new().name("processes".to_owned()).spawn(move || {
         for StartRequest { mut command, runtime, reply } in requests {
             let _entered = runtime.enter();
             // A process whose request is gone is killed when it is dropped.
             let _ = reply.send(command.spawn());
         }
     })?;
-    sender.send(request).map_err(|_| Error::other("the thread that starts renderers has ended"))?;
+    sender.send(request).map_err(|_| Error::other("the thread that starts processes has ended"))?;
     *starter = Some(sender);
     Ok(())
 }

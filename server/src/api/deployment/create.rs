@@ -9,8 +9,9 @@ use wire::Problem;
 
 use super::{reject, respond};
 use crate::api::cluster_group::ClusterGroupPath;
-use crate::input::{Body, Caller, Path, PreferWait};
+use crate::input::{Body, Caller, Path};
 use crate::problem::ApiError;
+use crate::request_deadline::OutcomeDeadline;
 
 /// Deploys a chart to every member of a cluster group (S1-10). `values` are the common values, `valueOverrides` those of single
 /// clusters by name. Without `releaseName` the name is two random words.
@@ -34,13 +35,13 @@ pub async fn create_deployment(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<ClusterGroupPath>,
-    PreferWait(wait): PreferWait,
+    OutcomeDeadline(deadline): OutcomeDeadline,
     Body(request): Body<DeploymentRequest>,
 ) -> Result<(StatusCode, Json<DeploymentResult>), ApiError> {
     if request.dry_run {
-        let checked = Box::pin(hub.create_deployment(&actor, &path.clustergroup, request, wait)).await;
+        let checked = Box::pin(hub.create_deployment(&actor, &path.clustergroup, request, deadline)).await;
         return Ok((StatusCode::OK, Json(checked.map_err(reject)?)));
     }
-    let result = Box::pin(hub.create_deployment(&actor, &path.clustergroup, request, wait)).await;
+    let result = Box::pin(hub.create_deployment(&actor, &path.clustergroup, request, deadline)).await;
     Ok(respond(result.map_err(reject)?, StatusCode::CREATED))
 }

@@ -10,8 +10,9 @@ use utoipa::IntoParams;
 use wire::Problem;
 
 use super::{DeploymentPath, reject, respond};
-use crate::input::{Caller, Path, PreferWait, Query};
+use crate::input::{Caller, Path, Query};
 use crate::problem::ApiError;
+use crate::request_deadline::OutcomeDeadline;
 
 /// Query parameters.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -45,9 +46,9 @@ pub async fn delete_deployment(
     Caller(actor): Caller,
     Path(path): Path<DeploymentPath>,
     Query(query): Query<DeleteQuery>,
-    PreferWait(wait): PreferWait,
+    OutcomeDeadline(deadline): OutcomeDeadline,
 ) -> Result<(StatusCode, Json<DeploymentResult>), ApiError> {
     let deployment = (path.clustergroup.as_str(), path.release_name.as_str());
-    let result = hub.delete_deployment(&actor, deployment, query.force, wait).await.map_err(reject)?;
+    let result = hub.delete_deployment(&actor, deployment, query.force, deadline).await.map_err(reject)?;
     Ok(respond(result, StatusCode::OK))
 }

@@ -8,8 +8,9 @@ use hub::Hub;
 use wire::Problem;
 
 use super::{DeploymentPath, reject, respond};
-use crate::input::{Caller, Path, PreferWait};
+use crate::input::{Caller, Path};
 use crate::problem::ApiError;
+use crate::request_deadline::OutcomeDeadline;
 
 /// Reconciles a deployment (S1-21): its clusters compare now, and clusters that left the group lose it. Never adds a target.
 #[utoipa::path(
@@ -28,9 +29,9 @@ pub async fn sync_deployment(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<DeploymentPath>,
-    PreferWait(wait): PreferWait,
+    OutcomeDeadline(deadline): OutcomeDeadline,
 ) -> Result<(StatusCode, Json<DeploymentResult>), ApiError> {
     let deployment = (path.clustergroup.as_str(), path.release_name.as_str());
-    let result = hub.sync_deployment(&actor, deployment, wait).await.map_err(reject)?;
+    let result = hub.sync_deployment(&actor, deployment, deadline).await.map_err(reject)?;
     Ok(respond(result, StatusCode::ACCEPTED))
 }

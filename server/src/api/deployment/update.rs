@@ -8,8 +8,9 @@ use hub::Hub;
 use wire::Problem;
 
 use super::{DeploymentPath, reject, respond};
-use crate::input::{Body, Caller, Path, PreferWait};
+use crate::input::{Body, Caller, Path};
 use crate::problem::ApiError;
+use crate::request_deadline::OutcomeDeadline;
 
 /// Changes a deployment on every member of its group, also on those that joined since (S1-9). With `reuseValues` the values are
 /// merged over the stored ones; without it they replace them, and clusters without values in the request lose theirs (S1-18).
@@ -31,12 +32,12 @@ pub async fn update_deployment(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<DeploymentPath>,
-    PreferWait(wait): PreferWait,
+    OutcomeDeadline(deadline): OutcomeDeadline,
     Body(request): Body<DeploymentRequest>,
 ) -> Result<(StatusCode, Json<DeploymentResult>), ApiError> {
     let is_dry_run = request.dry_run;
     let deployment = (path.clustergroup.as_str(), path.release_name.as_str());
-    let update = Box::pin(hub.update_deployment(&actor, deployment, request, wait));
+    let update = Box::pin(hub.update_deployment(&actor, deployment, request, deadline));
     let result = update.await.map_err(reject)?;
     Ok(if is_dry_run { (StatusCode::OK, Json(result)) } else { respond(result, StatusCode::OK) })
 }

@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 use super::{created_plan, limit_wait};
 use crate::input::{Caller, Path, Query, WorkloadPath};
 use crate::problem::ApiError;
+use crate::request_deadline::ArrivalTime;
 
 /// What is planned.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -42,10 +43,11 @@ pub async fn plan_workload(
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
     Query(query): Query<PlanParams>,
+    arrival: ArrivalTime,
 ) -> Result<Response, ApiError> {
     let content = query.revision.map_or(PublishContent::Draft, PublishContent::Revision);
     let options = PublishOptions { content, ..PublishOptions::default() };
     let created = hub.create_plan(&actor, &path.workload, &options).await?;
-    let plan = hub.wait_for_plan(created.id, limit_wait(query.wait)).await?;
+    let plan = hub.wait_for_plan(created.id, arrival.limit(limit_wait(query.wait))).await?;
     Ok(created_plan(plan))
 }

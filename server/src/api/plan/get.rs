@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::WaitQuery;
 use crate::input::{Path, Query};
 use crate::problem::ApiError;
+use crate::request_deadline::ArrivalTime;
 
 /// Path parameters, as text: an unparsable id is answered with 404.
 #[derive(Debug, Deserialize)]
@@ -29,8 +30,9 @@ pub async fn get_plan(
     State(hub): State<Hub>,
     Path(path): Path<PlanPath>,
     Query(wait): Query<WaitQuery>,
+    arrival: ArrivalTime,
 ) -> Result<Json<Plan>, ApiError> {
     let missing = || hub::Error::not_found("plan", path.plan.chars().take(80).collect::<String>());
     let id: PlanId = path.plan.parse().map_err(|_| missing())?;
-    Ok(Json(hub.wait_for_plan(id, wait.duration()).await?))
+    Ok(Json(hub.wait_for_plan(id, arrival.limit(wait.duration())).await?))
 }

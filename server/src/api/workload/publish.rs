@@ -16,6 +16,7 @@ use wire::{Problem, PublishRequest};
 use crate::etag::IfMatch;
 use crate::input::{Body, Caller, DryRunQuery, PROJECT, Path, Query, WorkloadPath};
 use crate::problem::ApiError;
+use crate::request_deadline::ArrivalTime;
 
 /// How long a dry run waits for the clusters' results.
 const DRY_RUN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -27,14 +28,16 @@ pub struct PublishParams {
     if_match: IfMatch,
     /// Whether to return a plan instead of publishing.
     dry_run: DryRunQuery,
+    arrival: ArrivalTime,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for PublishParams {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Query(dry) = Query::from_request_parts(parts, state).await?;
-        Ok(Self { if_match: IfMatch::from_request_parts(parts, state).await?, dry_run: dry })
+        let Query(dry_run) = Query::from_request_parts(parts, state).await?;
+        let if_match = IfMatch::from_request_parts(parts, state).await?;
+        Ok(Self { if_match, dry_run, arrival: ArrivalTime::of_request(&parts.extensions)? })
     }
 }
 
@@ -84,7 +87,9 @@ pub async fn publish_workload(
     };
     if params.dry_run.dry_run {
         let created = hub.create_plan(&actor, &path.workload, &options).await?;
-        return Ok(Json(hub.wait_for_plan(created.id, DRY_RUN_TIMEOUT).await?).into_response());
+        return Ok(
+            Json(hub.wait_for_plan(created.id, params.arrival.limit(DRY_RUN_TIMEOUT)).await?).into_response()
+        );
     }
     let published = hub.publish_workload(&actor, &path.workload, &request.message, options).await?;
     let status = format!("/api/v1/projects/{PROJECT}/workloads/{}/status", path.workload);

@@ -10,8 +10,9 @@ use hub::Hub;
 use tokio::time::Instant;
 use wire::WorkloadStatus;
 
-use crate::input::{Path, WorkloadPath, preferred_wait};
+use crate::input::{Path, WorkloadPath};
 use crate::problem::ApiError;
+use crate::request_deadline::ArrivalTime;
 
 /// The shortest time between two database queries while waiting.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -29,9 +30,10 @@ const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
 pub async fn get_workload_status(
     State(hub): State<Hub>,
     Path(path): Path<WorkloadPath>,
+    arrival: ArrivalTime,
     headers: HeaderMap,
 ) -> Result<Json<WorkloadStatus>, ApiError> {
-    let until = Instant::now() + preferred_wait(&headers).unwrap_or_default();
+    let until = arrival.deadline(&headers, Duration::ZERO);
     let mut notices = hub.subscribe_events();
     loop {
         notices.mark_unchanged();

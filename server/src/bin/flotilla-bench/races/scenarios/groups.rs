@@ -1,7 +1,5 @@
 //! Cluster groups beside publishes and each other.
 
-use std::time::Duration;
-
 use anyhow::{bail, ensure};
 use domain::cluster::ClusterKind;
 use domain::deployment::DeploymentRequest;
@@ -10,6 +8,7 @@ use domain::placement::{ClusterGroup, GroupFeatureName, INVALID_GROUP};
 use domain::request::ClusterPatch;
 use domain::workload::{Intent, NewWorkload};
 use hub::{Error, NewCluster, PublishContent, PublishOptions, WorkloadEdit};
+use tokio::time::Instant;
 
 use super::charts::upload_once;
 use crate::races::agent::ReportingAgent;
@@ -79,7 +78,7 @@ pub async fn disable_feature_in_use(race: &Race) -> anyhow::Result<()> {
     let feature = GroupFeatureName::Deployment.as_str();
     let (created, disabled) = race
         .send_both(
-            race.one.create_deployment(&race.actor, &group, request, Duration::ZERO),
+            race.one.create_deployment(&race.actor, &group, request, Instant::now()),
             race.other.disable_group_feature(&race.actor, &group, feature),
         )
         .await;
@@ -159,8 +158,8 @@ pub async fn use_release_names_once(race: &Race) -> anyhow::Result<()> {
     let name = race.name("a");
     let refused = race
         .send_rivals(
-            race.one.create_deployment(&race.actor, &groups[0], deployment_request(&name), Duration::ZERO),
-            race.other.create_deployment(&race.actor, &groups[1], deployment_request(&name), Duration::ZERO),
+            race.one.create_deployment(&race.actor, &groups[0], deployment_request(&name), Instant::now()),
+            race.other.create_deployment(&race.actor, &groups[1], deployment_request(&name), Instant::now()),
         )
         .await?;
     let is_expected = matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == RELEASE_NAME_IN_USE));
