@@ -85,7 +85,8 @@ async fn the_values_of_real_charts_make_a_form_with_the_types_of_their_schemas()
                 values: details.default_values,
                 ..domain::chart::ChartSource::default()
             };
-            let found = fleet.hub.check_chart_values("web", "apps", source).await.unwrap();
+            let found =
+                fleet.hub.check_chart_values(&hub::Actor::system(), "web", "apps", source).await.unwrap();
             assert_eq!(found, [], "{name}");
         }
         fleet.stop().await;
@@ -133,7 +134,11 @@ async fn g112_g117_values_that_can_not_be_checked_are_a_finding_and_not_valid() 
                 version: version.into(),
                 ..domain::chart::ChartSource::default()
             };
-            let found = without_helm.hub.check_chart_values("web", "apps", source).await.unwrap();
+            let found = without_helm
+                .hub
+                .check_chart_values(&hub::Actor::system(), "web", "apps", source)
+                .await
+                .unwrap();
             found.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
         };
         assert_eq!(check("1.0.0").await, ["G117"]);

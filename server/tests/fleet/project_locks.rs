@@ -101,7 +101,8 @@ async fn s2_8_g119_locks_are_checked_while_common_values_are_edited() {
         }
         let check = async |values: &str| {
             let Source::Chart(source) = chart_workload("1.0.0", values).spec.source else { unreachable!() };
-            let found = fleet.hub.check_chart_values("web", "apps", source).await.unwrap();
+            let found =
+                fleet.hub.check_chart_values(&hub::Actor::system(), "web", "apps", source).await.unwrap();
             let owner = |message: &str| message.split(" locks").next().unwrap().to_owned();
             found
                 .iter()
