@@ -18,7 +18,7 @@ use source::archive::ChartArchive;
 use source::helm::FailureKind;
 use source::unknown_values::KnownValues;
 
-use super::rendering::{RenderingFailure, failure_findings, too_many_renderings};
+use super::rendering::{RenderingFailure, too_many_renderings};
 use super::upload::rejected_archive;
 use crate::manifests::RenderWait;
 use crate::placement::{PlacementInputs, load_placement_inputs};
@@ -131,10 +131,12 @@ impl Hub {
                 let place = self.chart_renderer().queue().acquire(&key).await;
                 let _place = place.map_err(too_many_renderings)?;
                 let archive = self.load_archive(&chart.digest).await?;
-                match helm.render(&archive, inputs).await {
+                let rendered = helm.render(&archive, inputs).await;
+                drop(archive);
+                match rendered {
                     // The version of Kubernetes is a sample too, so whether the chart supports it says nothing.
                     Err(failed) if failed.kind != FailureKind::KubernetesVersion => {
-                        Ok(failure_findings(failed))
+                        Ok(self.explain_failure(failed, inputs).await?.findings)
                     }
                     _ => Ok(Vec::new()),
                 }
