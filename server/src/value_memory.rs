@@ -13,6 +13,7 @@ use axum::response::Response;
 use hub::{Actor, run_blocking_in_place};
 use parking_lot::Mutex;
 use source::memory_budget::MemoryExhausted;
+use source::requester::current_turn;
 use source::retained_memory::run_with_memory;
 
 use crate::body_memory::PARSED_FACTOR;
@@ -29,9 +30,8 @@ const MAX_MESSAGE_VALUES: u64 = 1_000_000;
 const TEXT_COPIES: u64 = 2;
 
 /// The memory for the values of the body of one request, in its extensions; it is released when the response is there, and no thread works for it.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct ValueMemory {
-    user: String,
     reserved: Arc<Mutex<Option<ClientReservation>>>,
 }
 
@@ -72,7 +72,8 @@ impl ValueMemory {
         request.extensions().get::<Self>().cloned()
     }
 
-    /// Reserves what a body of this size needs beyond what is reserved for its size.
+    /// Reserves what a body of this size needs beyond what is reserved for its size, in the share of the user whose request this task works
+    /// on, as everything that is reserved for the user in the same budget.
     ///
     /// # Errors
     /// It needs more than one request may use, or the memory is in use by others.
@@ -80,8 +81,8 @@ impl ValueMemory {
         let by_size = PARSED_FACTOR.saturating_mul(body_bytes as u64).min(BODIES_OF_USERS.share_bytes());
         let excess = find_excess(needed, by_size, VALUES_OF_USERS.share_bytes())?;
         if excess > 0 {
-            let reserved =
-                VALUES_OF_USERS.reserve(self.user.clone(), excess).await.map_err(ValueRefusal::Busy)?;
+            let reserved = VALUES_OF_USERS.reserve(current_turn(), excess).await;
+            let reserved = reserved.map_err(ValueRefusal::Busy)?;
             *self.reserved.lock() = Some(reserved);
         }
         Ok(())
@@ -90,9 +91,10 @@ impl ValueMemory {
 
 /// Middleware: retains the memory for the values of a body until the response.
 pub async fn retain_value_memory(mut request: Request, next: Next) -> Response {
-    let user = request.extensions().get::<Actor>().map(|actor| actor.name.clone());
-    let memory = user.map(|user| ValueMemory { user, reserved: Arc::default() });
-    let Some(memory) = memory else { return next.run(request).await };
+    if request.extensions().get::<Actor>().is_none() {
+        return next.run(request).await;
+    }
+    let memory = ValueMemory::default();
     request.extensions_mut().insert(memory.clone());
     run_with_memory(memory, next.run(request)).await
 }
@@ -164,6 +166,8 @@ pub fn estimate_form_text(body: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use hub::run_for_requester;
+
     use super::*;
 
     #[test]
@@ -191,11 +195,27 @@ mod tests {
 
     #[tokio::test]
     async fn p19_the_memory_of_values_is_reserved_until_the_response() {
-        let memory = ValueMemory { user: "ada".to_owned(), reserved: Arc::default() };
+        let memory = ValueMemory::default();
         memory.reserve(100, 100).await.unwrap();
         assert!(memory.reserved.lock().is_none(), "the reservation by size is enough");
         memory.reserve((PARSED_FACTOR * 100) + 1, 100).await.unwrap();
         assert!(memory.reserved.lock().is_some());
+    }
+
+    #[tokio::test]
+    async fn p19_the_values_of_a_body_are_in_the_share_that_its_user_has_for_all_values() {
+        // The wait for memory passes at once.
+        tokio::time::pause();
+        let of_comparison = VALUES_OF_USERS.reserve("user greta".to_owned(), u64::MAX).await.unwrap();
+        let reserve = async |user: &str| {
+            let memory = ValueMemory::default();
+            run_for_requester(user.to_owned(), memory.reserve(PARSED_FACTOR * 100 + 1, 100)).await
+        };
+        let refused = reserve("greta").await.unwrap_err();
+        assert!(matches!(refused, ValueRefusal::Busy(_)), "{refused:?}");
+        reserve("ingrid").await.unwrap();
+        drop(of_comparison);
+        reserve("greta").await.unwrap();
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod finding;
 pub mod manifest;
+pub mod message_redactor;
 pub mod name_check;
 pub mod name_list;
 pub mod null_character;

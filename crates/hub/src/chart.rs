@@ -13,6 +13,7 @@ use crate::{Error, Hub};
 mod catalog;
 mod delete;
 mod describe;
+mod failure;
 mod fetch;
 mod list;
 mod pin;

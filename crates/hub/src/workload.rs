@@ -42,7 +42,8 @@ pub use history::{RevisionEntry, RevisionHistory};
 pub use publish_content::PublishContent;
 pub use revision::{RevisionComparison, RevisionDetails};
 pub(crate) use snapshot::{
-    InstalledReleases, PublishSnapshot, PublishableWorkload, in_decision_order, load_present_releases,
+    InstalledReleases, PublishSnapshot, PublishableWorkload, hide_values, in_decision_order,
+    load_present_releases,
 };
 pub use view::WorkloadDetails;
 

@@ -21,7 +21,7 @@ async fn g403_findings(server: &TestServer) -> Vec<(String, Vec<String>)> {
     let placement = Placement { predicates: vec![Predicate::default()], ..Placement::default() };
     let source = Source::Yaml { files: vec![file] };
     let spec = WorkloadSpec { namespace: "default".to_owned(), source, placement, ..WorkloadSpec::default() };
-    let checked = server.hub.check_workload("ship", &spec).await.unwrap();
+    let checked = server.hub.check_workload(&server.actor, "ship", &spec).await.unwrap();
     let found = checked.findings.into_iter().filter(|finding| finding.code == "G403");
     found.map(|finding| (finding.message, finding.clusters)).collect()
 }

@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use axum::http::{Method, StatusCode};
+use domain::authorization::UserAction;
+use domain::cluster::ClusterFacts;
+use domain::report::ReportBatch;
 use domain::role::Role;
 use serde_json::{Value, json};
 
 use crate::roles::RoleUser;
+use crate::sessions::form;
 use crate::test_server::{TestServer, WORKLOADS, new_workload};
 
 /// Where a secret is entered, and the least role that may write it. The secret itself is `canary-` and its name.
@@ -202,6 +206,106 @@ async fn a_secret_is_read_by_the_roles_that_may_write_it() {
             PLACES.iter().filter(|(_, least)| role >= *least).map(|(place, _)| *place).collect();
         assert_eq!(found, expected, "{role}");
     }
+}
+
+/// Reports the classes of a cluster, so that findings name the classes that it does not have.
+async fn report_classes(server: &TestServer, cluster: &str) {
+    let id = server.hub.get_cluster(cluster).await.unwrap().cluster.id;
+    let incarnation = server.hub.begin_agent_incarnation(id).await.unwrap();
+    let facts = ClusterFacts {
+        kubernetes_version: "v1.36.3".to_owned(),
+        storage_classes: vec!["standard".to_owned()],
+        ingress_classes: vec!["nginx".to_owned()],
+        ..ClusterFacts::default()
+    };
+    let batch = ReportBatch {
+        incarnation,
+        seq: 1,
+        facts: Some(facts),
+        schema: None,
+        leftovers: None,
+        releases: Vec::new(),
+    };
+    assert!(server.hub.record_reports(id, batch).await.unwrap().accepted);
+}
+
+/// A spec whose findings quote the password of the cluster.
+fn probing_spec() -> Value {
+    let text = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: apps}\nspec:\n  \
+        accessModes: [ReadWriteOnce]\n  storageClassName: \"${{ cluster.values.password }}\"\n  \
+        resources: {requests: {storage: 1Gi}}\n---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: web, \
+        namespace: apps}\nspec:\n  ingressClassName: \"x-${{ cluster.values.password }}\"\n  \
+        defaultBackend: {service: {name: web, port: {number: 80}}}\n";
+    json!({"namespace": "apps", "source": {"type": "yaml", "files": [{"name": "all.yaml", "text": text}]},
+        "placement": {"predicates": [{"names": ["eu-1"]}]}})
+}
+
+/// Actions of a viewer on what belongs to the viewer.
+const OWN_ACTIONS: [UserAction; 2] = [UserAction::ManageOwnTokens, UserAction::ManageOwnSessions];
+/// Settings of the browser.
+const BROWSER_SETTINGS: [&str; 2] = ["/api/fn/set_shortcuts", "/api/fn/set_theme"];
+
+/// What a user sends to an operation that changes nothing, to read what the user may not read.
+fn probing_body(path: &str) -> String {
+    let chart = "workload=deployed&namespace=apps&source[chart]=local/none&source[version]=1.0.0";
+    let placement = json!({"predicates": [{"groups": ["edge"]}]});
+    let body = match path.rsplit(['/', ':']).next().unwrap() {
+        "validate" => json!({"name": "web", "spec": probing_spec()}),
+        "preview" if path.contains("/placements") => json!({"workload": "web", "placement": placement}),
+        "preview" if path.contains("/clusters/") => {
+            json!({"values": {"password": 1}, "labels": {"env": null}})
+        }
+        "preview" => json!({"members": [], "lockedValues": "queue: {password: other}\n"}),
+        "chart_values_check" => return chart.to_owned(),
+        _ => panic!("{path} has no body in this test"),
+    };
+    body.to_string()
+}
+
+/// The responses to everything that a viewer may send, sent by this user.
+async fn send_everything(server: &TestServer, user: &RoleUser) -> Vec<(String, StatusCode, String)> {
+    let mut responses = Vec::new();
+    for (method, path, action) in server.app.actions.iter() {
+        let action = action.unwrap();
+        let is_sent = method != Method::GET && action.required_role() == Role::Viewer;
+        if !is_sent || OWN_ACTIONS.contains(&action) || BROWSER_SETTINGS.contains(&path) {
+            continue;
+        }
+        let body = probing_body(path);
+        let answer = match path.starts_with("/api/fn/") {
+            true => server.send_raw(form(path, &body, &[("cookie", &user.cookie)])).await,
+            false => user.send(server, method, &fill_path(path, "web"), &body).await,
+        };
+        responses.push((path.to_owned(), answer.status, answer.text));
+    }
+    responses
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_reads_no_secret_in_the_response_to_a_draft_or_a_change_that_is_only_checked() {
+    let server = TestServer::start().await;
+    enter_secrets(&server).await;
+    report_classes(&server, "eu-1").await;
+    let validate = "/api/v1/projects/default/workloads:validate";
+    let validate_as = async |role: Role| {
+        let user = RoleUser::create(&server, role).await;
+        let answer = user.send(&server, &Method::POST, validate, &probing_body(validate)).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+        (user, answer.text)
+    };
+    // The same draft of an editor, whose templates may read these values, shows that it is a probe.
+    let (_, of_editor) = validate_as(Role::Editor).await;
+    assert!(of_editor.contains("G306"), "{of_editor}");
+    assert_eq!(find_canaries(&of_editor), BTreeSet::from(["cluster"]), "{of_editor}");
+    let (viewer, of_viewer) = validate_as(Role::Viewer).await;
+    assert_eq!(find_canaries(&of_viewer), BTreeSet::new(), "{of_viewer}");
+    assert!(of_viewer.contains("G306") && of_viewer.contains("(hidden)"), "it is evaluated: {of_viewer}");
+    let responses = send_everything(&server, &viewer).await;
+    for (path, status, text) in &responses {
+        assert!(status.is_success(), "{path}: {status} {text}");
+        assert_eq!(find_canaries(text), BTreeSet::new(), "{path}: {text}");
+    }
+    assert!(responses.len() >= 5, "{responses:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

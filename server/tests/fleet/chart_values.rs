@@ -1,5 +1,6 @@
 //! Values of charts before they are published: the form, the schema, and keys that a chart does not know.
 
+use domain::UserId;
 use domain::chart::ChartRef;
 use domain::values_form::FieldKind;
 use wire::ValidateRequest;
@@ -85,7 +86,8 @@ async fn the_values_of_real_charts_make_a_form_with_the_types_of_their_schemas()
                 values: details.default_values,
                 ..domain::chart::ChartSource::default()
             };
-            let found = fleet.hub.check_chart_values("web", "apps", source).await.unwrap();
+            let found =
+                fleet.hub.check_chart_values(&hub::Actor::system(), "web", "apps", source).await.unwrap();
             assert_eq!(found, [], "{name}");
         }
         fleet.stop().await;
@@ -133,12 +135,50 @@ async fn g112_g117_values_that_can_not_be_checked_are_a_finding_and_not_valid() 
                 version: version.into(),
                 ..domain::chart::ChartSource::default()
             };
-            let found = without_helm.hub.check_chart_values("web", "apps", source).await.unwrap();
+            let found = without_helm
+                .hub
+                .check_chart_values(&hub::Actor::system(), "web", "apps", source)
+                .await
+                .unwrap();
             found.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
         };
         assert_eq!(check("1.0.0").await, ["G117"]);
         assert_eq!(check("9.9.9").await, ["G112"]);
         without_helm.stop().await;
     })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_rendering_shows_no_secret_of_the_values_that_it_is_about() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_helm().await;
+        let key = json!({"properties": {"key": {"type": "string", "writeOnly": true, "pattern": "^a"}}});
+        let schema = json!({"properties": {"login": key}}).to_string();
+        fleet.client.upload_chart(chart("1.0.0", &[("values.schema.json", &schema)])).await.unwrap();
+        let failing = "{{ fail (printf \"refused %s\" .Values.auth.password) }}";
+        fleet.client.upload_chart(chart("1.1.0", &[("templates/fail.yaml", failing)])).await.unwrap();
+        let viewer = Actor::new("eve", ActorKind::Token(UserId::from_parts(1, 1)), Role::Viewer);
+        for (version, values, shown) in [
+            ("1.0.0", "login: {key: canary-hunter2}\n", "(hidden) does not match pattern '^a'"),
+            ("1.1.0", "auth: {password: canary-hunter2}\n", "refused (hidden)"),
+        ] {
+            let name = format!("web-{}", version.replace('.', "-"));
+            let new = NewWorkload { name: name.clone(), ..chart_workload(version, values) };
+            fleet.client.create_workload(&new).await.unwrap();
+            let draft = hub::PublishContent::Draft;
+            let reviewed = fleet.hub.check_content(&viewer, &name, &draft).await.unwrap().checked.findings;
+            let request = ValidateRequest { name: name.clone(), spec: new.spec.clone() };
+            let validated = fleet.client.validate_workload(&request).await.unwrap().findings;
+            let Source::Chart(source) = new.spec.source else { unreachable!() };
+            let edited = fleet.hub.check_chart_values(&viewer, &name, "apps", source).await.unwrap();
+            for findings in [reviewed, validated, edited] {
+                let messages: Vec<&str> = findings.iter().map(|found| found.message.as_str()).collect();
+                assert!(messages.iter().any(|message| message.contains(shown)), "{version}: {messages:?}");
+                assert!(!messages.iter().any(|message| message.contains("canary")), "{messages:?}");
+            }
+        }
+        fleet.stop().await;
+    }))
     .await;
 }

@@ -1,9 +1,11 @@
 //! Values that the project locks for the charts of all its workloads (S2-8).
 
 use domain::placement::ClusterGroup;
-use wire::{ProjectPut, ValuesQuery};
+use wire::{ProjectPut, ValidateRequest, ValuesQuery};
 
-use super::charts::{chart_workload, cluster_named, override_for, update_chart, values_of};
+use super::charts::{
+    chart, chart_workload, cluster_named, fleet_with_helm, override_for, update_chart, values_of,
+};
 use super::deployments::fleet_of;
 use super::*;
 
@@ -101,7 +103,8 @@ async fn s2_8_g119_locks_are_checked_while_common_values_are_edited() {
         }
         let check = async |values: &str| {
             let Source::Chart(source) = chart_workload("1.0.0", values).spec.source else { unreachable!() };
-            let found = fleet.hub.check_chart_values("web", "apps", source).await.unwrap();
+            let found =
+                fleet.hub.check_chart_values(&hub::Actor::system(), "web", "apps", source).await.unwrap();
             let owner = |message: &str| message.split(" locks").next().unwrap().to_owned();
             found
                 .iter()
@@ -118,6 +121,37 @@ async fn s2_8_g119_locks_are_checked_while_common_values_are_edited() {
         fleet.client.create_workload(&new).await.unwrap();
         assert_eq!(check(own).await, [violation("/source/values/region", "Group strict"), of_project]);
         assert_eq!(check("replicas: 3\nregion: strict\n").await, []);
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_reads_no_locked_secret_in_the_check_of_a_draft_with_a_chart() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_helm().await;
+        let project = fleet.client.get_project().await.unwrap();
+        let put = lock("queue: {password: Canary_Hunter2}\n");
+        fleet.client.put_project(&put, project.revision).await.unwrap();
+        let named = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.queue.password | quote }}}\n";
+        fleet.client.upload_chart(chart("1.0.0", &[("templates/named.yaml", named)])).await.unwrap();
+        let user = fleet.hub.ensure_user("eve", "correct horse battery").await.unwrap();
+        let actor = Actor::new("eve", ActorKind::Session(user), Role::Admin);
+        let token = NewApiToken { role: Some(Role::Viewer), ..NewApiToken::new("reader", 1) };
+        let token = fleet.hub.create_token(&actor, &token).await.unwrap().secret;
+        let viewer = Client::new(&fleet.url, &token).unwrap();
+        let request = ValidateRequest { name: "web".into(), spec: chart_workload("1.0.0", "").spec };
+        let invalid_names = async |client: &Client| {
+            let findings = client.validate_workload(&request).await.unwrap().findings;
+            let of_names = findings.into_iter().filter(|found| found.code == "G101");
+            of_names.map(|found| found.message).collect::<Vec<_>>()
+        };
+        // A chart of those who may write drafts reads what is locked.
+        let of_admin = invalid_names(&fleet.client).await;
+        assert!(of_admin.iter().any(|message| message.contains("Canary_Hunter2")), "{of_admin:?}");
+        let of_viewer = invalid_names(&viewer).await;
+        assert!(of_viewer.iter().any(|message| message.contains("(hidden)")), "{of_viewer:?}");
+        assert!(!of_viewer.iter().any(|message| message.contains("Canary_Hunter2")), "{of_viewer:?}");
         fleet.stop().await;
     }))
     .await;

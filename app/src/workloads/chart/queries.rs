@@ -143,6 +143,6 @@ pub async fn chart_values_check(
     source: ChartSource,
 ) -> AppResult<Vec<Finding>> {
     use crate::host;
-    let hub = host::hub_for_reader()?;
-    host::into_app_result(hub.check_chart_values(&workload, &namespace, source).await)
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    host::into_app_result(hub.check_chart_values(&actor, &workload, &namespace, source).await)
 }

@@ -1,5 +1,7 @@
 //! Secrets in the values of charts: which ones are hidden, by the schema of the chart, by their names and by their formats.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::kubernetes::field_path::FieldPath;
@@ -24,7 +26,7 @@ pub enum SecretMarks {
     #[default]
     Names,
     /// Also those that the schema of the chart marks: `writeOnly: true` or `format: password`.
-    Schema(Box<Value>),
+    Schema(Arc<Value>),
     /// Not known, because the schema can't be read: any of them.
     Unknown,
 }
@@ -38,7 +40,7 @@ impl SecretMarks {
         if text.trim().is_empty() {
             return Self::Names;
         }
-        serde_json::from_str(text).map_or(Self::Unknown, |schema| Self::Schema(Box::new(schema)))
+        serde_json::from_str(text).map_or(Self::Unknown, |schema| Self::Schema(Arc::new(schema)))
     }
 
     /// Replaces every secret by [`HIDDEN_VALUE`].
@@ -71,18 +73,6 @@ impl SecretMarks {
         let before = nested.clone();
         self.hide_in_value(&mut nested);
         nested != before
-    }
-
-    /// A message about the value at this JSON pointer, without the value if it is a secret: of a violated pattern or format it is quoted.
-    pub fn hide_quoted(&self, pointer: &str, message: String) -> String {
-        if !self.is_secret_path(pointer, &"x".into()) {
-            return message;
-        }
-        let quoting = [" does not match pattern ", " is not valid "];
-        match quoting.iter().find_map(|words| message.rfind(words)) {
-            Some(end) => format!("{HIDDEN_VALUE}{}", message.get(end..).unwrap_or_default()),
-            None => message,
-        }
     }
 
     /// The text of values with every secret replaced by [`HIDDEN_VALUE`], and otherwise as it is. Comments are left out if one of them looks
@@ -337,19 +327,6 @@ mod tests {
             assert!(!SecretMarks::Names.hide_in_text(text).contains("hunter2"), "{text}");
         }
         assert_eq!(SecretMarks::Names.hide_in_text("a: {b: 1} # c\n"), "a: {b: 1} # c\n");
-    }
-
-    #[test]
-    fn a_message_about_a_secret_does_not_quote_it() {
-        let names = SecretMarks::Names;
-        let message = || "'hunter2' does not match pattern '^[A-Z]+$'".to_owned();
-        assert_eq!(
-            names.hide_quoted("/db/password", message()),
-            "(hidden) does not match pattern '^[A-Z]+$'"
-        );
-        assert_eq!(names.hide_quoted("/db/name", message()), message());
-        let other = "minLength: got 7, want 12".to_owned();
-        assert_eq!(names.hide_quoted("/db/password", other.clone()), other);
     }
 
     #[test]

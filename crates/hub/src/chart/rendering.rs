@@ -13,18 +13,18 @@ use domain::generated_values::GeneratedFields;
 use domain::manifest;
 use domain::name_list::join_first;
 use domain::release::Reason;
-use domain::secret_values::SecretMarks;
 use domain::server_status::RendererSandbox;
 use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
-use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart, ValuesViolation};
+use source::helm::{Helm, RenderedChart};
 use source::request_context::RequestContext;
 use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::secret_marks::SecretMarksCache;
 use super::values_check::KnownValuesCache;
 use crate::blocking::run_blocking;
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePosition};
@@ -114,6 +114,7 @@ pub(crate) struct ChartRenderer {
     /// Renderings started since the start of the server.
     started: AtomicU64,
     pub(super) known_values: KnownValuesCache,
+    pub(super) secret_marks: SecretMarksCache,
 }
 
 impl Default for ChartRenderer {
@@ -126,6 +127,7 @@ impl Default for ChartRenderer {
             last_id: AtomicU64::new(0),
             started: AtomicU64::new(0),
             known_values: KnownValuesCache::default(),
+            secret_marks: SecretMarksCache::default(),
         }
     }
 }
@@ -272,7 +274,11 @@ async fn render_and_store(
     }
     let rendered = match helm.render(&archive, &inputs).await {
         Ok(rendered) => rendered,
-        Err(failed) => return Ok(Err(to_failure(failed))),
+        Err(failed) => {
+            // Its schema is read once more, within the memory for that.
+            drop(archive);
+            return Ok(Err(hub.explain_failure(failed, &inputs).await?));
+        }
     };
     let bounded = run_blocking(move || discard_unusable(rendered));
     let (rendered, findings) = bounded.await?;
@@ -385,47 +391,6 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
 const MAX_EXCEEDED: usize = 20;
 /// Number of files or objects that a message names.
 const NAMED_FILES: usize = 3;
-
-fn to_failure(failed: RenderFailed) -> RenderingFailure {
-    let reason = match failed.kind {
-        FailureKind::Server | FailureKind::Sandbox => Reason::WaitingForArtifact,
-        _ => Reason::RenderFailed,
-    };
-    RenderingFailure { findings: failure_findings(failed), reason }
-}
-
-/// What a person should know about a rendering that failed; violations of a schema one by one, with their paths. Never empty.
-pub(super) fn failure_findings(failed: RenderFailed) -> Vec<Finding> {
-    let (code, hint) = match failed.kind {
-        FailureKind::Archive => ("G112", "Upload a valid chart."),
-        FailureKind::Schema => ("G113", "Change the values to match the schema of the chart."),
-        FailureKind::KubernetesVersion => {
-            ("G116", "Use a version of the chart for this version of Kubernetes, or exclude the clusters.")
-        }
-        FailureKind::Dependency => {
-            ("G112", "Pack the chart after `helm dependency build`, with its dependencies in charts/.")
-        }
-        FailureKind::Template => ("G115", "Change the values, or use another version of the chart."),
-        FailureKind::Limit => ("G111", "Use a smaller chart, or values that make it render less."),
-        FailureKind::Server | FailureKind::Sandbox => {
-            ("G117", "It is tried again; the log of the server has the details.")
-        }
-    };
-    let hint = failed.hint.as_deref().unwrap_or(hint);
-    if failed.violations.is_empty() {
-        return vec![Finding::error(code, failed.message, hint)];
-    }
-    let violations = failed.violations.into_iter().map(|ValuesViolation { chart, path, message }| {
-        let subject = match &*path {
-            "" => "The values violate".to_owned(),
-            path => format!("The value {path} violates"),
-        };
-        let message = SecretMarks::Names.hide_quoted(&path, message);
-        Finding::error(code, format!("{subject} the schema of chart {chart}: {message}."), hint)
-            .with_path(format!("/source/values{path}"))
-    });
-    violations.collect()
-}
 
 #[cfg(test)]
 mod tests {

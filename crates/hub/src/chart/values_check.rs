@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use domain::authorization::UserAction;
 use domain::chart::{ChartInputs, ChartSource, ChartVersion};
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
@@ -17,11 +18,12 @@ use source::archive::ChartArchive;
 use source::helm::FailureKind;
 use source::unknown_values::KnownValues;
 
-use super::rendering::{RenderingFailure, failure_findings, too_many_renderings};
+use super::rendering::{RenderingFailure, too_many_renderings};
 use super::upload::rejected_archive;
 use crate::manifests::RenderWait;
 use crate::placement::{PlacementInputs, load_placement_inputs};
-use crate::{Error, Hub};
+use crate::workload::hide_values;
+use crate::{Actor, Error, Hub};
 
 /// Most charts whose known values stay in memory; each has up to some 100 kB of words.
 const MAX_CACHED: usize = 32;
@@ -43,18 +45,26 @@ struct EditedWorkload {
 impl Hub {
     /// Checks the common values of a chart source while they are edited: what the project, and the groups of the clusters that the
     /// draft selects, lock; keys that the chart does not know; and one run of Helm with samples in place of values of clusters, whose
-    /// result is not stored. A chart that can't be read or rendered now is a finding.
+    /// result is not stored. A chart that can't be read or rendered now is a finding. For a user who may not write drafts, what is locked
+    /// is hidden before it is compared and rendered.
+    ///
+    /// # Errors
+    /// The chart can't be read now, or too many renderings wait.
     pub async fn check_chart_values(
         &self,
+        actor: &Actor,
         workload: &str,
         namespace: &str,
         source: ChartSource,
     ) -> Result<Vec<Finding>, Error> {
+        actor.authorize(UserAction::Validate)?;
         let chart = match self.load_source_chart(&source, RenderWait::Request).await? {
             Ok(chart) => chart,
             Err(failure) => return Ok(failure.findings),
         };
-        let EditedWorkload { policies, groups, targets, project } = self.load_edited(workload).await?;
+        let edited = self.load_edited(workload).await?;
+        let EditedWorkload { policies, mut groups, mut targets, mut project } = edited;
+        hide_values(actor.role, &mut targets, &mut groups, Some(&mut project));
         let spec = WorkloadSpec {
             policies,
             namespace: namespace.to_owned(),
@@ -121,10 +131,12 @@ impl Hub {
                 let place = self.chart_renderer().queue().acquire(&key).await;
                 let _place = place.map_err(too_many_renderings)?;
                 let archive = self.load_archive(&chart.digest).await?;
-                match helm.render(&archive, inputs).await {
+                let rendered = helm.render(&archive, inputs).await;
+                drop(archive);
+                match rendered {
                     // The version of Kubernetes is a sample too, so whether the chart supports it says nothing.
                     Err(failed) if failed.kind != FailureKind::KubernetesVersion => {
-                        Ok(failure_findings(failed))
+                        Ok(self.explain_failure(failed, inputs).await?.findings)
                     }
                     _ => Ok(Vec::new()),
                 }

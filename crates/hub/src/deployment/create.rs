@@ -45,8 +45,8 @@ impl Hub {
         let new = NewWorkload { name: name.clone(), spec, ..NewWorkload::default() };
         let existing = self.find_draft(&release, group).await?;
         let checked = match existing {
-            true => self.check_workload(&name, &new.spec).await?,
-            false => self.check_workload_create(&new).await?,
+            true => self.check_workload(actor, &name, &new.spec).await?,
+            false => self.check_workload_create(actor, &new).await?,
         };
         findings.extend(reject_blocking(&checked)?);
         if request.dry_run {

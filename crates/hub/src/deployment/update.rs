@@ -46,7 +46,7 @@ impl Hub {
             over.target.clusters.is_empty() || over.target.clusters.iter().any(|one| targets.contains(one))
         });
         let workload = &deployment.workload.name;
-        let checked = self.check_workload(workload, &spec).await?;
+        let checked = self.check_workload(actor, workload, &spec).await?;
         let findings = reject_blocking(&checked)?;
         if request.dry_run {
             return Ok(dry_run_result(name.to_owned(), &checked.decision, findings));

@@ -11,7 +11,9 @@ use domain::overrides::{check_limits, check_targets, check_work};
 use domain::placement::{Decision, check_decision};
 use domain::plan::{FieldChange, diff_settings};
 use domain::render::BundleRenderer;
+use domain::role::Role;
 use domain::schema::kubernetes_schema;
+use domain::secret_content::draft_secrets_role;
 use domain::workload::{WorkloadSpec, WorkloadView};
 use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
 use store::Tx;
@@ -51,13 +53,23 @@ pub(crate) struct DraftCheck {
 }
 
 impl Hub {
-    /// Guard rails and placement preview of a draft, without storing anything (S0-14).
-    pub async fn check_workload(&self, name: &str, spec: &WorkloadSpec) -> Result<CheckResult, Error> {
+    /// Guard rails and placement preview of a draft, without storing anything (S0-14). The draft of a user who may not write drafts is
+    /// evaluated with hidden values of clusters, groups and project.
+    ///
+    /// # Errors
+    /// The placement has too many entries.
+    pub async fn check_workload(
+        &self,
+        actor: &Actor,
+        name: &str,
+        spec: &WorkloadSpec,
+    ) -> Result<CheckResult, Error> {
+        actor.authorize(UserAction::Validate)?;
         let mut tx = self.read().await?;
         let stored = store::workload::get_by_name(&mut tx, self.project(), name).await?;
         let before = stored.as_ref().map(|workload| &workload.draft.placement);
         placement::check_limits(before, &spec.placement)?;
-        self.check_spec(tx, stored.map(|workload| workload.id), name, spec).await
+        self.check_spec(tx, stored.map(|workload| workload.id), (name, spec), actor.role).await
     }
 
     /// A workload, and the guard rails and placement preview of what a publish of `content` would store, from one read
@@ -82,7 +94,8 @@ impl Hub {
             Err(Error::FailedPrecondition(why)) => (workload.draft, Some(why)),
             Err(error) => return Err(error),
         };
-        let checked = self.check_spec(tx, Some(workload.id), name, &spec).await?;
+        // What is stored was written by an editor.
+        let checked = self.check_spec(tx, Some(workload.id), (name, &spec), draft_secrets_role()).await?;
         let settings = match &view.published_revision {
             Some(revision) => {
                 let charts = list_marked_charts(actor, &[&revision.spec.source, &spec.source]);
@@ -95,13 +108,14 @@ impl Hub {
         Ok(ContentCheck { view, checked, settings, unavailable })
     }
 
-    /// Like [`Hub::check_workload`], as the workload with this id; `None` for one that does not exist yet.
+    /// Like [`Hub::check_workload`], as the workload with this id, `None` for one that does not exist yet, and as a spec that a user of
+    /// this role wrote.
     pub(super) async fn check_spec(
         &self,
         mut tx: Tx,
         workload: Option<WorkloadId>,
-        name: &str,
-        spec: &WorkloadSpec,
+        (name, spec): (&str, &WorkloadSpec),
+        author: Role,
     ) -> Result<CheckResult, Error> {
         let (releases, revision) = match workload {
             Some(id) => (
@@ -116,6 +130,7 @@ impl Hub {
             name,
             revision,
             spec: spec.clone(),
+            author,
             current: &current,
             installed,
             recorded_facts: BTreeMap::new(),

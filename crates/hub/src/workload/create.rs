@@ -90,10 +90,15 @@ impl Hub {
     ///
     /// # Errors
     /// The name is in use (G102).
-    pub async fn check_workload_create(&self, new: &NewWorkload) -> Result<CheckResult, Error> {
+    pub async fn check_workload_create(
+        &self,
+        actor: &Actor,
+        new: &NewWorkload,
+    ) -> Result<CheckResult, Error> {
+        actor.authorize(UserAction::Edit)?;
         let mut tx = self.read().await?;
         self.check_name_is_free(&mut tx, &new.name).await?;
-        self.check_spec(tx, None, &new.name, &new.spec).await
+        self.check_spec(tx, None, (new.name.as_str(), &new.spec), actor.role).await
     }
 
     /// Rejects the name of a workload that exists (G102).

@@ -5,6 +5,7 @@ use domain::guard::catalogue;
 use domain::plan::RenderedManifests;
 use domain::release::RenderOutcome;
 use domain::render::{BundleRenderer, RenderError};
+use domain::secret_content::draft_secrets_role;
 use domain::{ClusterId, Finding};
 
 use super::snapshot::{DraftSource, InstalledReleases, load_present_releases};
@@ -44,6 +45,7 @@ impl Hub {
             name,
             revision: number,
             spec,
+            author: draft_secrets_role(),
             current: &current,
             installed,
             recorded_facts,

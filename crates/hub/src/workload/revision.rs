@@ -116,10 +116,11 @@ impl Hub {
     }
 
     async fn compare_revisions(&self, actor: &Actor, pair: RevisionPair) -> Result<RevisionView, Error> {
-        // What is rendered of both stays until it is compared, when the memory of their manifests is free again.
+        // What is rendered of both stays until it is compared, when the memory of their manifests is free again. It is reserved before they
+        // are loaded, which may wait for Helm or a repository: never more than the share of the user, which the bodies of the user have too.
         let both = std::iter::once(&pair.revision).chain(&pair.before);
         let needed: u64 = both.map(|revision| estimate_compared(&revision.spec.source)).sum();
-        let memory = VALUES_OF_USERS.reserve_in_full(current_turn(), needed).await?;
+        let memory = VALUES_OF_USERS.reserve(current_turn(), needed).await?;
         let charts = {
             let revisions = [&pair.revision].into_iter().chain(&pair.before);
             let sources: Vec<&Source> = revisions.map(|revision| &revision.spec.source).collect();
@@ -262,4 +263,57 @@ fn list_changed_parts(before: &WorkloadSpec, after: &WorkloadSpec, marks: &Chart
         ChangedPart { part: after.part.to_owned(), diff }
     };
     changed.map(compare).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::workload::SourceFile;
+    use domain::{Timestamp, WorkloadId};
+
+    use super::*;
+    use crate::{Clock, HubConfig, run_for_requester};
+
+    #[tokio::test]
+    async fn p19_a_comparison_has_a_share_with_the_bodies_of_its_user_and_leaves_the_rest_to_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        // More than half of the memory for all.
+        let lines = usize::try_from(VALUES_OF_USERS.share_bytes() / 256 + 1_000).unwrap();
+        let compare = async |user: &str| {
+            let text = "\n".repeat(lines);
+            let source = Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] };
+            let revision = Revision {
+                workload: WorkloadId::from_parts(1, 1),
+                number: 1,
+                spec: WorkloadSpec { source, ..WorkloadSpec::default() },
+                author: "ada".to_owned(),
+                message: String::new(),
+                created_at: Timestamp::from_millis(0),
+                helm_versions: Vec::new(),
+            };
+            let pair = RevisionPair {
+                workload: "web".to_owned(),
+                revision,
+                before: None,
+                groups: Vec::new(),
+                project: None,
+                cluster: None,
+                running: None,
+                installed: InstalledReleases::default(),
+            };
+            let actor = Actor::system();
+            let compared = Box::pin(hub.compare_revisions(&actor, pair));
+            run_for_requester(user.to_owned(), compared).await
+        };
+        // The wait for memory passes at once.
+        tokio::time::pause();
+        let of_bodies = VALUES_OF_USERS.reserve("user olga".to_owned(), u64::MAX).await.unwrap();
+        let busy = compare("olga").await.unwrap_err();
+        assert!(matches!(busy, Error::ServerBusy { .. }), "{busy}");
+        let compared = compare("rosa").await.unwrap();
+        assert_eq!(compared.revision.number, 1);
+        drop(of_bodies);
+        compare("olga").await.unwrap();
+    }
 }

@@ -10,10 +10,13 @@ use std::sync::Arc;
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, decide};
 use domain::plan::BlastRadius;
+use domain::project::Project;
 use domain::release::Release;
 use domain::render::BundleRenderer;
+use domain::role::Role;
 use domain::rollout::{self, WavePreview};
 use domain::schema::Schema;
+use domain::secret_content::{ChartMarks, SecretContent, draft_secrets_role};
 use domain::workload::{Revision, Source, Workload, WorkloadSpec};
 use domain::{ClusterId, Digest, WorkloadId, actions};
 use store::Tx;
@@ -171,6 +174,10 @@ pub(crate) struct DraftSource<'a> {
     pub revision: u32,
     /// The draft.
     pub spec: WorkloadSpec,
+    /// The role of the user who wrote it, and the least one that can have done that where the draft is stored. Templates and charts read
+    /// values of clusters and locked values, and findings quote what is made of them: those of a user who may not write drafts read them
+    /// hidden, as the user does.
+    pub author: Role,
     /// The clusters that have the workload now.
     pub current: &'a [ClusterId],
     /// What the clusters have of the workload.
@@ -224,6 +231,7 @@ impl Hub {
             name: &stored.workload.name,
             revision,
             spec,
+            author: draft_secrets_role(),
             current: &current,
             installed,
             recorded_facts: BTreeMap::new(),
@@ -241,8 +249,8 @@ impl Hub {
         source: DraftSource<'_>,
     ) -> Result<DraftSnapshot, Error> {
         let clusters = store::cluster::list_all(&mut tx).await?;
-        let groups = store::group::list(&mut tx).await?;
-        let project = load_project(&mut tx, self.project(), &[&source.spec.source]).await?;
+        let mut groups = store::group::list(&mut tx).await?;
+        let mut project = load_project(&mut tx, self.project(), &[&source.spec.source]).await?;
         let decision = decide(&source.spec.placement, &clusters, &groups, source.current);
         let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
         let mut targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
@@ -256,6 +264,7 @@ impl Hub {
         }
         let schemas = self.load_schemas(&mut tx, &selected).await?;
         drop(tx);
+        hide_values(source.author, &mut targets, &mut groups, project.as_mut());
         let (hub, name, mut spec) = (self.clone(), source.name.to_owned(), source.spec);
         let pinned = self.pin_for_check(&mut spec).await?;
         let names: Vec<String> = targets.iter().map(|cluster| cluster.name.clone()).collect();
@@ -290,6 +299,25 @@ impl Hub {
             lost_facts,
         };
         run_blocking(parse).await
+    }
+}
+
+/// Hides the values that a user of this role may not read and could make findings of. Those who may write drafts can read them, because
+/// their templates and charts do.
+pub(crate) fn hide_values(
+    author: Role,
+    clusters: &mut [Cluster],
+    groups: &mut [ClusterGroup],
+    project: Option<&mut Project>,
+) {
+    if author >= draft_secrets_role() {
+        return;
+    }
+    let marks = ChartMarks::default();
+    clusters.iter_mut().for_each(|cluster| cluster.hide_secrets(author, &marks));
+    groups.iter_mut().for_each(|group| group.hide_secrets(author, &marks));
+    if let Some(project) = project {
+        project.hide_secrets(author, &marks);
     }
 }
 

@@ -151,7 +151,7 @@ async fn p20_a_placement_with_too_many_predicates_is_neither_stored_nor_evaluate
             .await
             .map(drop),
         test.hub.create_workload(&test.actor, new).await.map(drop),
-        test.hub.check_workload("web", &spec).await.map(drop),
+        test.hub.check_workload(&test.actor, "web", &spec).await.map(drop),
         test.hub.preview_placement("web", &excessive).await.map(drop),
     ];
     for outcome in refused {

@@ -58,7 +58,7 @@ async fn g305_a_publish_with_a_route_of_another_workload_is_rejected() {
     assert!(plan.is_blocked());
     assert_eq!(plan.findings.iter().filter(|found| *found == finding).count(), 1);
     let spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    assert!(test.hub.check_workload("web", &spec).await.unwrap().findings.contains(finding));
+    assert!(test.hub.check_workload(&test.actor, "web", &spec).await.unwrap().findings.contains(finding));
 
     // Its own routes, another path and another cluster are no conflict.
     test.publish("storefront").await;

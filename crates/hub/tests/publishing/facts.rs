@@ -41,7 +41,7 @@ async fn finding_clusters(test: &TestHub, code: &str) -> Vec<Vec<String>> {
         placement: everywhere(),
         ..WorkloadSpec::default()
     };
-    let checked = test.hub.check_workload("web", &spec).await.unwrap();
+    let checked = test.hub.check_workload(&test.actor, "web", &spec).await.unwrap();
     checked
         .findings
         .into_iter()

@@ -41,7 +41,7 @@ async fn count<T>(test: &TestHub, operation: impl Future<Output = Result<T, hub:
 async fn count_operations(text: &str, clusters: usize) -> [Counts; 4] {
     let (test, spec) = Box::pin(changed_workload(text, clusters)).await;
     let (hub, actor) = (&test.hub, &test.actor);
-    let (_, check) = count(&test, Box::pin(hub.check_workload("web", &spec))).await;
+    let (_, check) = count(&test, Box::pin(hub.check_workload(actor, "web", &spec))).await;
     let (planned, plan) =
         count(&test, Box::pin(hub.create_plan(actor, "web", &PublishOptions::default()))).await;
     let options = PublishOptions { plan_hash: Some(planned.hash), ..PublishOptions::default() };

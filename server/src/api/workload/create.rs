@@ -6,7 +6,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::workload::{NewWorkload, Workload};
-use hub::Hub;
+use hub::{Actor, Hub};
 use wire::ValidationResult;
 
 use crate::content_json::ContentJson;
@@ -36,7 +36,7 @@ pub async fn create_workload(
     Body(new): Body<NewWorkload>,
 ) -> Result<Response, ApiError> {
     if dry.dry_run {
-        return check_new_workload(&hub, &new).await;
+        return check_new_workload(&hub, &actor, &new).await;
     }
     Ok(created_response(hub.create_workload(&actor, new).await?))
 }
@@ -51,7 +51,7 @@ pub fn created_response(workload: Workload) -> Response {
     (StatusCode::CREATED, headers, ContentJson(workload)).into_response()
 }
 
-async fn check_new_workload(hub: &Hub, new: &NewWorkload) -> Result<Response, ApiError> {
-    let checked = hub.check_workload_create(new).await?;
+async fn check_new_workload(hub: &Hub, actor: &Actor, new: &NewWorkload) -> Result<Response, ApiError> {
+    let checked = hub.check_workload_create(actor, new).await?;
     Ok(Json(ValidationResult { findings: checked.findings, decision: checked.decision }).into_response())
 }

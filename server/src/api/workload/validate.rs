@@ -2,11 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::workload::WorkloadSpec;
 use hub::Hub;
 use wire::{ValidateRequest, ValidationResult};
 
-use crate::input::{Body, Path, ProjectPath};
+use crate::input::{Body, Caller, Path, ProjectPath};
 use crate::problem::ApiError;
 
 /// Guard-rail findings and placement decision of a draft; stores nothing (S0-14).
@@ -19,18 +18,10 @@ use crate::problem::ApiError;
 )]
 pub async fn validate_workload(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(ProjectPath {}): Path<ProjectPath>,
     Body(request): Body<ValidateRequest>,
 ) -> Result<Json<ValidationResult>, ApiError> {
-    check_workload(&hub, &request.name, &request.spec).await.map(Json)
-}
-
-/// Checks a draft and converts the result to the REST type.
-pub async fn check_workload(
-    hub: &Hub,
-    name: &str,
-    spec: &WorkloadSpec,
-) -> Result<ValidationResult, ApiError> {
-    let checked = hub.check_workload(name, spec).await?;
-    Ok(ValidationResult { findings: checked.findings, decision: checked.decision })
+    let checked = hub.check_workload(&actor, &request.name, &request.spec).await?;
+    Ok(Json(ValidationResult { findings: checked.findings, decision: checked.decision }))
 }
