@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::client::{EgressClient, FetchRequest, FetchResponse, ResponseStream};
 use crate::credentials::Credentials;
 use crate::error::{FetchError, FetchErrorKind};
+use crate::policy::EgressPolicy;
 
 /// Most bytes of the response of a token endpoint.
 const MAX_TOKEN_RESPONSE_BYTES: usize = 64 << 10;
@@ -55,8 +56,10 @@ impl<'a> RegistrySession<'a> {
         }
         match Challenge::parse(first.headers()) {
             Some(Challenge::Bearer(challenge)) => {
-                let unauthorized = first.read_to_end().await?;
-                self.token = Some(self.fetch_token(&unauthorized, &challenge, &request).await?);
+                let (url, policy) = (first.url().clone(), first.policy());
+                // Its body is not needed, and must not delay what follows.
+                drop(first);
+                self.token = Some(self.fetch_token(&url, policy, &challenge, &request).await?);
             }
             Some(Challenge::Basic) if self.credentials.is_some() => self.token = self.credentials.cloned(),
             _ => return Ok(first),
@@ -64,10 +67,12 @@ impl<'a> RegistrySession<'a> {
         self.client.open(FetchRequest { credentials: self.token.as_ref(), ..request }).await
     }
 
-    /// A token from the endpoint that the challenge names, for the origin of the request.
+    /// A token from the endpoint that the challenge names, for the origin of the request. `registry` sent the challenge, and `policy` is
+    /// that for the URLs in it.
     async fn fetch_token(
         &self,
-        unauthorized: &FetchResponse,
+        registry: &Url,
+        policy: EgressPolicy,
         challenge: &BearerChallenge,
         request: &FetchRequest<'_>,
     ) -> Result<Credentials, FetchError> {
@@ -79,17 +84,14 @@ impl<'a> RegistrySession<'a> {
         let invalid =
             |url: &Url, message: String| Err(FetchError::new(FetchErrorKind::InvalidResponse, url, message));
         let Ok(mut realm) = Url::parse(&challenge.realm) else {
-            return invalid(
-                &unauthorized.url,
-                "the registry names a token endpoint that is no URL".to_owned(),
-            );
+            return invalid(registry, "the registry names a token endpoint that is no URL".to_owned());
         };
         if self.credentials.is_some_and(|credentials| credentials.header_for(&realm).is_none()) {
             let message = format!(
                 "the registry requests the credentials at {}, which they are not for",
                 realm.origin().ascii_serialization()
             );
-            return Err(FetchError::new(FetchErrorKind::Credentials, &unauthorized.url, message));
+            return Err(FetchError::new(FetchErrorKind::Credentials, registry, message));
         }
         let pairs = [("service", &challenge.service), ("scope", &challenge.scope)];
         for (key, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -97,7 +99,7 @@ impl<'a> RegistrySession<'a> {
         }
         let token_request = FetchRequest {
             url: realm,
-            policy: unauthorized.policy,
+            policy,
             accept: "",
             credentials: self.credentials,
             validators: None,

@@ -14,14 +14,14 @@ use domain::bundle::{Bundle, apply_rank, owns_pods};
 use domain::chart_hook::ChartHook;
 use domain::chart_object::is_chart_crd;
 use domain::helm_release::HelmRelease;
-use domain::managed_fields::is_owned_by_flotilla;
+use domain::managed_fields::{ScaledField, is_owned_by_flotilla, scaled_fields};
 use domain::object::{ObjectRef, object_ref};
 use domain::plan::{SERVER_METADATA, STATUS_FIELD, to_applied_form};
 use domain::quantity::Quantity;
 use domain::report::DesiredRelease;
 use serde_json::{Map, Value};
 
-use crate::object_policy::ObjectPolicy;
+use crate::object_policy::{ObjectPolicy, remove_field};
 
 /// The label with the id of the release that owns an object.
 pub const RELEASE_LABEL: &str = "flotilla.dev/release";
@@ -52,7 +52,7 @@ pub(crate) struct DesiredObject {
     pub hash: String,
     /// Whether it is from the `crds/` folder of a chart.
     pub is_chart_crd: bool,
-    /// Whether a HorizontalPodAutoscaler of the same bundle controls its replicas.
+    /// Whether a scaler of the same bundle controls its replicas.
     pub autoscaled: bool,
     /// JSON text of the object, with label and annotations.
     body: Box<str>,
@@ -77,7 +77,7 @@ impl DesiredObject {
             || self.object.is_kind("", "PersistentVolumeClaim")
     }
 
-    /// Whether an autoscaler of the bundle or of the cluster sets its replicas.
+    /// Whether a scaler of the bundle or an autoscaler of the cluster sets its replicas.
     pub(crate) fn is_autoscaled(&self, rule: &ObjectPolicy<'_>) -> bool {
         self.autoscaled || rule.autoscaled
     }
@@ -97,14 +97,22 @@ impl DesiredObject {
         self.value().pointer(REPLICAS).is_some()
     }
 
+    /// The fields of the live object that scalers of others set through the scale subresource. What a scaler of the own bundle wrote
+    /// is none of them once a revision drops it: like the number of a dropped autoscaler, it is a conflict that needs force.
+    pub(crate) fn left_to_scalers(&self, rule: &ObjectPolicy<'_>, live: &Value) -> Vec<ScaledField> {
+        if rule.was_scaled && !self.autoscaled { Vec::new() } else { scaled_fields(live) }
+    }
+
     /// The body to apply over `live`. Replicas controlled by an autoscaler keep their live value: omitting them would
-    /// give up ownership and reset them to one. Fields ignored by policy keep theirs too; `heal` marks an apply without
-    /// new content.
+    /// give up ownership and reset them to one. What a scaler owns is omitted: it stays, also if it changes meanwhile. Fields ignored by
+    /// policy keep their values too; `heal` marks an apply without new content.
     pub(crate) fn apply_body(&self, live: Option<&Value>, rule: &ObjectPolicy<'_>, heal: bool) -> Vec<u8> {
-        let Some(live) = live.filter(|_| self.needs_live(rule)) else {
+        let scaled = live.map(|live| self.left_to_scalers(rule, live)).unwrap_or_default();
+        let Some(live) = live.filter(|_| self.needs_live(rule) || !scaled.is_empty()) else {
             return self.body.as_bytes().to_vec();
         };
         let mut value = self.value();
+        scaled.iter().for_each(|field| remove_field(&mut value, &field.path));
         if self.is_enlarged(&value, live) {
             remove_key(&mut value, "/spec/resources/requests", "storage");
         }
@@ -141,10 +149,11 @@ impl DesiredObject {
         value
     }
 
-    /// The object as compared for drift: without ignored fields and autoscaled replicas.
-    pub(crate) fn comparable_value(&self, rule: &ObjectPolicy<'_>) -> Value {
+    /// The object as compared with `live` for drift: without ignored fields, autoscaled replicas and what scalers set.
+    pub(crate) fn comparable_value(&self, rule: &ObjectPolicy<'_>, live: &Value) -> Value {
         let mut value = self.value();
         rule.remove_ignored(&mut value);
+        self.left_to_scalers(rule, live).iter().for_each(|field| remove_field(&mut value, &field.path));
         if self.is_autoscaled(rule)
             && let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut)
         {
@@ -304,7 +313,8 @@ fn child_map_of<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<S
     }
 }
 
-/// Namespace, kind and name of every scale target of an autoscaler in the bundle.
+/// Namespace, kind and name of what the scalers in the bundle scale: objects of any kind with a `scaleTargetRef`, such as a
+/// HorizontalPodAutoscaler or a ScaledObject of KEDA. Without a kind it is a Deployment, as KEDA reads it.
 fn autoscaled_targets(bundle: &Bundle) -> HashSet<(String, String, String)> {
     let text = |value: &Value, pointer: &str| {
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -312,11 +322,12 @@ fn autoscaled_targets(bundle: &Bundle) -> HashSet<(String, String, String)> {
     bundle
         .objects
         .iter()
-        .filter(|object| object["kind"] == "HorizontalPodAutoscaler")
+        .filter(|object| object.pointer("/spec/scaleTargetRef/name").is_some())
         .map(|object| {
+            let kind = text(object, "/spec/scaleTargetRef/kind");
             (
                 text(object, "/metadata/namespace"),
-                text(object, "/spec/scaleTargetRef/kind"),
+                if kind.is_empty() { "Deployment".to_owned() } else { kind },
                 text(object, "/spec/scaleTargetRef/name"),
             )
         })
@@ -324,138 +335,4 @@ fn autoscaled_targets(bundle: &Bundle) -> HashSet<(String, String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use domain::ReleaseId;
-    use domain::policy::{DeletionPolicy, Policies};
-    use domain::report::DesiredPhase;
-    use serde_json::json;
-
-    use super::*;
-
-    fn prepare(objects: Vec<Value>) -> PreparedBundle {
-        let desired_release = DesiredRelease {
-            release: ReleaseId::from_parts(1, 2),
-            workload: "shop".into(),
-            generation: 1,
-            sync_nonce: 0,
-            phase: DesiredPhase::Absent {
-                deletion: DeletionPolicy::Foreground,
-                policies: Policies::default(),
-            },
-        };
-        let bundle = Bundle::new(objects);
-        PreparedBundle::new(&desired_release, bundle.digest(), &bundle)
-    }
-
-    fn deployment(replicas: u32) -> Value {
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop",
-            "uid": "x", "managedFields": []}, "spec": {"replicas": replicas}, "status": {"replicas": 1}})
-    }
-
-    #[test]
-    fn only_the_objects_own_metadata_gets_release_label_and_hash() {
-        let prepared = prepare(vec![deployment(2)]);
-        let value = prepared.objects[0].value();
-        let release = ReleaseId::from_parts(1, 2).to_string();
-        assert_eq!(value["metadata"]["labels"][RELEASE_LABEL], release);
-        assert_eq!(value["metadata"]["annotations"][HASH_ANNOTATION], prepared.objects[0].hash);
-        assert_eq!(value["metadata"]["annotations"][WORKLOAD_ANNOTATION], "shop");
-        assert_eq!(value["spec"], json!({"replicas": 2}));
-        assert_eq!(value.get("status"), None);
-        assert_eq!(value["metadata"].get("uid"), None);
-    }
-
-    #[test]
-    fn replicas_controlled_by_an_autoscaler_are_not_compared_and_keep_their_live_value() {
-        let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
-            "metadata": {"name": "web", "namespace": "shop"},
-            "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
-        let (two, three) =
-            (prepare(vec![deployment(2), scaler.clone()]), prepare(vec![deployment(3), scaler]));
-        assert_eq!(two.objects[0].hash, three.objects[0].hash);
-        assert_eq!(two.objects[0].comparable_value(&ObjectPolicy::default())["spec"], json!({}));
-        let body: Value = serde_json::from_slice(&two.objects[0].apply_body(
-            Some(&deployment(7)),
-            &ObjectPolicy::default(),
-            false,
-        ))
-        .unwrap();
-        assert_eq!(body["spec"]["replicas"], 7);
-        let first: Value =
-            serde_json::from_slice(&two.objects[0].apply_body(None, &ObjectPolicy::default(), false))
-                .unwrap();
-        assert_eq!(first["spec"]["replicas"], 2);
-    }
-
-    #[test]
-    fn a_claim_that_others_enlarged_keeps_its_size() {
-        let claim = |size: &str, managers: Value| {
-            json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-                "metadata": {"name": "data", "namespace": "shop", "managedFields": managers},
-                "spec": {"resources": {"requests": {"storage": size}}}})
-        };
-        let prepared = prepare(vec![claim("1Gi", json!([]))]);
-        let owner = |manager: &str| {
-            json!([{"manager": manager, "fieldsV1":
-                {"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}}}])
-        };
-        let requests = |live: &Value| {
-            let body = prepared.objects[0].apply_body(Some(live), &ObjectPolicy::default(), false);
-            let body: Value = serde_json::from_slice(&body).unwrap();
-            body["spec"]["resources"]["requests"].clone()
-        };
-        assert_eq!(requests(&claim("2Gi", owner("kubectl-edit"))), json!({}));
-        assert_eq!(requests(&claim("1024Mi", owner("kubectl-edit"))), json!({"storage": "1Gi"}));
-        // A former revision requested it: the refusal of the server is reported.
-        assert_eq!(requests(&claim("2Gi", owner("flotilla"))), json!({"storage": "1Gi"}));
-    }
-
-    /// The rows of the table in `docs/drift.md` under this heading.
-    fn documented_rows(heading: &str) -> Vec<String> {
-        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/drift.md");
-        let document = std::fs::read_to_string(document).unwrap();
-        let section = document.split(&format!("## {heading}\n")).nth(1).unwrap();
-        let section = section.split("\n## ").next().unwrap();
-        section.lines().filter(|line| line.starts_with('|')).skip(2).map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn the_document_lists_the_fields_whose_live_value_stays_with_their_sources() {
-        let dotted = |pointer: &str| pointer[1..].replace('/', ".");
-        let metadata = SERVER_METADATA.map(|field| format!("`metadata.{field}`")).join(", ");
-        let assigned = domain::plan::SERVER_ASSIGNED.map(|(field, request)| (field, format!("`{request}`")));
-        let mut expected = vec![
-            format!(
-                "| what the `scaleTargetRef` of a HorizontalPodAutoscaler names | `{}` | any | applied with the live value, not compared | the controller of autoscalers, KEDA included ([HorizontalPodAutoscaler](https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#migrating-deployments-and-statefulsets-to-horizontal-autoscaling)) |",
-                dotted(REPLICAS)
-            ),
-            format!(
-                "| PersistentVolumeClaim | `{}` | less than the live one, if another manager enlarged it | neither applied nor compared | people and operators; the server refuses to shrink a claim ([expanding claims](https://kubernetes.io/docs/concepts/storage/persistent-volumes/#expanding-persistent-volumes-claims)) |",
-                dotted(CLAIM_SIZE)
-            ),
-        ];
-        let services = [
-            "the allocator of service addresses ([choosing an address](https://kubernetes.io/docs/concepts/services-networking/cluster-ip-allocation/))",
-            "the allocator of node ports ([type NodePort](https://kubernetes.io/docs/concepts/services-networking/service/#type-nodeport))",
-        ];
-        for ((field, request), source) in assigned.iter().zip(services) {
-            expected.push(format!(
-                "| Service | `{field}` | {request} | the assigned value is no difference | {source} |"
-            ));
-        }
-        expected.extend([
-            format!("| every kind | `{STATUS_FIELD}` | any | neither applied nor compared | controllers ([spec and status](https://kubernetes.io/docs/concepts/overview/working-with-objects/#object-spec-and-status)) |"),
-            format!("| every kind | {metadata} | any | neither applied nor compared | the API server ([ObjectMeta](https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/), read-only) |"),
-            "| every kind | a field that Flotilla still owns with another value | any except `spec.replicas` | no difference | the API server, which writes a quantity in another form, and mutating webhooks on every apply ([field management](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management)) |".to_owned(),
-            "| every kind | a field that the live object does not have | null, an empty list or map, and `0`, `false` or `\"\"` where the API server stores none | its absence is no difference | the API server ([optional fields](https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#optional-vs-required)) |".to_owned(),
-        ]);
-        assert_eq!(documented_rows("Fields whose live value stays"), expected);
-    }
-
-    #[test]
-    fn of_duplicate_objects_the_first_counts() {
-        let prepared = prepare(vec![deployment(2), deployment(3)]);
-        assert_eq!(prepared.objects.len(), 1);
-        assert_eq!(prepared.objects[0].value()["spec"]["replicas"], 2);
-    }
-}
+mod tests;

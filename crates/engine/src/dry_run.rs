@@ -235,7 +235,7 @@ impl DryRunContext<'_> {
         }
         let path = self.kinds.resolve(&desired.object)?.object_path("", &desired.object.name);
         let live = self.api.get(&path).await.ok()?;
-        domain::plan::check_chart_crd(&desired.object, &desired.comparable_value(rule), &live)
+        domain::plan::check_chart_crd(&desired.object, &desired.comparable_value(rule, &live), &live)
     }
 
     /// Tries the apply, and again if a writer changed the object between the read and the dry run: what it changed is no change of the
@@ -344,7 +344,7 @@ impl DryRunContext<'_> {
         if !is_owned || !can_replace(self.policies.changed_jobs, &input.desired.object, &error) {
             return Err(name_immutable_fields(error, input, live));
         }
-        let (mut after, mut before) = (input.desired.comparable_value(input.policy), live.clone());
+        let (mut after, mut before) = (input.desired.comparable_value(input.policy, live), live.clone());
         remove_ownership_fields(&mut after);
         remove_ownership_fields(&mut before);
         let fields = diff(&after, &before);
@@ -435,7 +435,7 @@ impl DryRunContext<'_> {
         let path = ServedKind::object_path(resource, &desired.object.namespace, &desired.object.name);
         match self.api.get(&path).await {
             Ok(mut live) => {
-                let mut desired = desired.comparable_value(rule);
+                let mut desired = desired.comparable_value(rule, &live);
                 remove_ownership_fields(&mut desired);
                 remove_ownership_fields(&mut live);
                 PlannedAction::from_field_changes(diff(&desired, &live))

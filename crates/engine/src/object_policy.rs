@@ -36,6 +36,8 @@ pub(crate) struct ObjectPolicies {
     revision: u32,
     /// The uids of the recorded objects that this bundle drops: an autoscaler among them scales nothing any more.
     dropped: HashSet<String>,
+    /// The recorded objects whose replicas a scaler of the applied bundle sets.
+    scaled: HashSet<ObjectRef>,
 }
 
 /// The policies for one object.
@@ -46,6 +48,8 @@ pub(crate) struct ObjectPolicy<'a> {
     pub on_change: Vec<&'a JsonPath>,
     /// Whether an autoscaler of the cluster controls its replicas.
     pub autoscaled: bool,
+    /// Whether a scaler of the bundle that was applied last controls its replicas.
+    pub was_scaled: bool,
     /// Identifies the policies that leave fields of it, or all of it, to others; empty without any.
     pub left_fields: String,
 }
@@ -63,6 +67,7 @@ impl ObjectPolicies {
             cluster: Arc::clone(cluster),
             revision: 0,
             dropped: HashSet::new(),
+            scaled: HashSet::new(),
         }
     }
 
@@ -72,7 +77,7 @@ impl ObjectPolicies {
         Self { revision, ..self }
     }
 
-    /// The same policies, with what is pruned after the apply of this bundle.
+    /// The same policies, with what is recorded of the bundle that was applied last, and what is pruned after the apply of this one.
     #[must_use]
     pub(crate) fn with_dropped(
         self,
@@ -80,7 +85,9 @@ impl ObjectPolicies {
         prepared: &PreparedBundle,
         record: Option<&AppliedRelease>,
     ) -> Self {
-        Self { dropped: dropped_uids(policies, prepared, record), ..self }
+        let entries = record.map(|record| record.resources.as_slice()).unwrap_or_default();
+        let scaled = entries.iter().filter(|entry| entry.scaled).map(|entry| entry.object.clone());
+        Self { dropped: dropped_uids(policies, prepared, record), scaled: scaled.collect(), ..self }
     }
 
     /// The policies for `object`.
@@ -95,6 +102,7 @@ impl ObjectPolicies {
             on_presence: picks(IgnoreWhen::OnPresence),
             on_change: picks(IgnoreWhen::OnChange),
             autoscaled: self.cluster.resources.is_autoscaled(object, &self.dropped),
+            was_scaled: self.scaled.iter().any(|scaled| scaled.is_same_object(object)),
             left_fields: self.left_fields(policies, object),
         }
     }
@@ -185,7 +193,7 @@ fn identity(object: &ObjectRef) -> (&str, &str, &str, &str) {
 }
 
 /// Removes a map entry. A list item stays, because its removal would shift the indexes of the others.
-fn remove_field(value: &mut Value, path: &FieldPath) {
+pub(crate) fn remove_field(value: &mut Value, path: &FieldPath) {
     let Some((PathSegment::Key(last), above)) = path.0.split_last() else { return };
     let parent = above.iter().try_fold(value, |value, segment| child_mut(value, segment));
     if let Some(Value::Object(map)) = parent {

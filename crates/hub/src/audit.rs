@@ -1,8 +1,8 @@
 //! The audit log: what is recorded, and how it is read and verified (docs/audit.md).
 //!
 //! A change by a user is recorded in its own transaction: the verb begins it with [`Hub::write_as`]. What changes nothing is recorded in
-//! a transaction of its own: denied requests at most once a minute for the same actor and action ([`denials`]), and failed sign-ins for the
-//! same actor and address.
+//! a transaction of its own: denied requests at most once a minute for the same actor and action ([`denials`]), and failed sign-ins at most
+//! once a minute for the same actor and address.
 
 use domain::audit::{
     AuditEntry, AuditHead, AuditOutcome, AuditPage, AuditQuery, AuditRecord, AuditVerification,
@@ -21,7 +21,7 @@ const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 500;
 /// Entries that a verification reads at once.
 const VERIFY_BATCH: u32 = 1000;
-/// Time within which a denied or failed request of the same kind is recorded once.
+/// Time within which denied requests of the same user and action, or failed sign-ins of the same user and address, are recorded once.
 const REPEAT_MILLIS: i64 = 60_000;
 /// Longest recorded name of a user that was not authenticated, in characters.
 const NAME_MAX: usize = 63;
@@ -121,20 +121,22 @@ impl Hub {
 
     /// Records that the role of an actor did not allow a request to this path. A failure is logged: the request is denied anyway.
     pub async fn record_denial(&self, actor: &Actor, denied: &RoleRequired, path: &str) {
-        let Some(others) = self.denials().count(&actor.name, denied.action, self.clock().now()) else {
+        let Some(due) = self.denials().count(&actor.name, denied.action, self.clock().now()) else {
             return;
         };
         let mut message =
             format!("The role {} does not allow it; it needs {}.", denied.role, denied.required);
-        if others > 0 {
-            message += &format!(" {others} such requests before it are not recorded.");
+        if due.others() > 0 {
+            message += &format!(" {} such requests before it are not recorded.", due.others());
         }
         let record = AuditRecord {
             subject: path.to_owned(),
             message,
             ..actor.audit_record(denied.action.as_str(), AuditOutcome::Denied)
         };
-        self.record_unchanged(record).await;
+        if self.record_unchanged(record).await {
+            due.confirm();
+        }
     }
 
     /// Records a sign-out.
@@ -150,18 +152,21 @@ impl Hub {
         self.record_unchanged(record).await;
     }
 
-    /// Records what changed nothing. A failure is logged.
-    async fn record_unchanged(&self, record: AuditRecord) {
-        if let Err(error) = self.try_record_unchanged(record).await {
+    /// Records what changed nothing. A failure is logged. Returns whether the log has it.
+    async fn record_unchanged(&self, record: AuditRecord) -> bool {
+        let recorded = self.try_record_unchanged(record).await;
+        if let Err(error) = &recorded {
             tracing::warn!(%error, "a request was not recorded in the audit log");
         }
+        recorded.is_ok()
     }
 
     async fn try_record_unchanged(&self, record: AuditRecord) -> Result<(), Error> {
         let now = self.clock().now();
         let since = now.plus_millis(-REPEAT_MILLIS);
-        let may_be_repeated = record.outcome != AuditOutcome::Succeeded;
-        // Whoever repeats a denied request does not occupy the writer of the database.
+        // Denied requests that are repeated do not get here: they are counted in memory.
+        let may_be_repeated = record.outcome == AuditOutcome::Failed;
+        // Whoever repeats a failed sign-in does not occupy the writer of the database.
         if may_be_repeated {
             let mut tx = self.read().await?;
             if store::audit::is_recorded_since(&mut tx, &record, since).await? {
@@ -179,21 +184,55 @@ impl Hub {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
 
-    use domain::UserId;
     use domain::role::Role;
+    use domain::{Timestamp, UserId};
 
     use super::*;
     use crate::{ActorKind, Clock, HubConfig, RequestOrigin};
 
+    async fn open_hub(folder: &Path, clock: Clock) -> Hub {
+        let database = format!("sqlite://{}", folder.join("flotilla.db").display());
+        Hub::open(HubConfig::new(database, clock)).await.unwrap()
+    }
+
+    fn denied_request() -> (Actor, RoleRequired) {
+        let eve = Actor::new("eve", ActorKind::Token(UserId::from_parts(1, 1)), Role::Viewer);
+        let denied = eve.check_role(UserAction::Publish).unwrap_err();
+        (eve, denied)
+    }
+
+    #[tokio::test]
+    async fn a_denied_request_whose_client_is_gone_is_counted_by_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let seconds = Arc::new(AtomicI64::new(1_000_000));
+        let source = seconds.clone();
+        let clock = Clock::from_fn(move || Timestamp::from_millis(1_000 * source.load(Ordering::Relaxed)));
+        let hub = open_hub(folder.path(), clock).await;
+        let (eve, denied) = denied_request();
+        {
+            let mut abandoned = pin!(hub.record_denial(&eve, &denied, "POST /api/v1/groups"));
+            assert!(futures::poll!(abandoned.as_mut()).is_pending(), "it waits for the database");
+        }
+        seconds.fetch_add(60, Ordering::Relaxed);
+        hub.record_denial(&eve, &denied, "POST /api/v1/groups").await;
+        let ada = Actor::new("ada", ActorKind::Token(UserId::from_parts(1, 2)), Role::Admin);
+        let recorded = hub.export_audit(&ada, 0, 100).await.unwrap();
+        let denials = recorded.iter().filter(|entry| entry.record.actor == "eve");
+        let messages: Vec<&str> = denials.map(|entry| entry.record.message.as_str()).collect();
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert!(messages[0].ends_with(" 1 such requests before it are not recorded."), "{messages:?}");
+    }
+
     #[tokio::test]
     async fn p20_a_denial_that_is_repeated_within_a_minute_does_not_use_the_database() {
         let folder = tempfile::tempdir().unwrap();
-        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
-        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
-        let eve = Actor::new("eve", ActorKind::Token(UserId::from_parts(1, 1)), Role::Viewer);
-        let denied = eve.check_role(UserAction::Publish).unwrap_err();
+        let hub = open_hub(folder.path(), Clock::system()).await;
+        let (eve, denied) = denied_request();
         hub.record_denial(&eve, &denied, "POST /api/v1/groups").await;
         let ada = Actor::new("ada", ActorKind::Token(UserId::from_parts(1, 2)), Role::Admin);
         let recorded = hub.export_audit(&ada, 0, 100).await.unwrap();

@@ -11,8 +11,8 @@ use std::time::Duration;
 use domain::ssh_url::SshUrl;
 use egress::header::{HeaderMap, HeaderName, HeaderValue};
 use egress::{
-    Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, FetchResponse,
-    MinimumRate, PostBody, Url,
+    Credentials, EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, MinimumRate,
+    PostBody, ResponseStream, Url,
 };
 
 use crate::RemoteAccess;
@@ -227,8 +227,9 @@ impl GitClient {
         url.set_path(&format!("{}/info/refs", repository.path()));
         url.set_query(Some("service=git-upload-pack"));
         let request = self.request(url, self.policy, credentials, MAX_REFS_BYTES);
-        let response =
-            check(self.egress.fetch(request).await?, "application/x-git-upload-pack-advertisement")?;
+        let response = self.egress.open(request).await?;
+        check(&response, "application/x-git-upload-pack-advertisement")?;
+        let response = response.read_to_end().await?;
         let mut base = response.url.clone();
         base.set_query(None);
         let path = base.path().strip_suffix("/info/refs").map(str::to_owned);
@@ -251,7 +252,9 @@ impl GitClient {
         max_bytes: usize,
     ) -> Result<Vec<u8>, GitError> {
         let request = self.command_request(session, bytes, max_bytes);
-        Ok(check(self.egress.fetch(request).await?, RESULT_TYPE)?.body)
+        let response = self.egress.open(request).await?;
+        check(&response, RESULT_TYPE)?;
+        Ok(response.read_to_end().await?.body)
     }
 
     /// The response to a command that is answered with a pack, with the reservation of its memory.
@@ -262,10 +265,7 @@ impl GitClient {
     ) -> Result<(Vec<u8>, ClientReservation), GitError> {
         let request = self.command_request(session, bytes, MAX_PACK_BYTES);
         let mut stream = self.egress.open(request).await?;
-        if !stream.status().is_success() {
-            return Err(GitError::from_status(&stream.read_to_end().await?));
-        }
-        check_content_type(stream.headers(), RESULT_TYPE)?;
+        check(&stream, RESULT_TYPE)?;
         read_reserved(&mut stream, &FILES_OF_USERS).await
     }
 
@@ -302,13 +302,12 @@ impl GitClient {
     }
 }
 
-/// Checks status and media type of a response.
-fn check(response: FetchResponse, content_type: &str) -> Result<FetchResponse, GitError> {
-    if !response.status.is_success() {
-        return Err(GitError::from_status(&response));
+/// Checks status and media type of a response before any of its body is received: an error needs none.
+fn check(response: &ResponseStream, content_type: &str) -> Result<(), GitError> {
+    if !response.status().is_success() {
+        return Err(GitError::from_status(response.status(), response.url()));
     }
-    check_content_type(&response.headers, content_type)?;
-    Ok(response)
+    check_content_type(response.headers(), content_type)
 }
 
 fn check_content_type(headers: &HeaderMap, content_type: &str) -> Result<(), GitError> {
@@ -360,4 +359,34 @@ fn missing_ref(reference: &str) -> GitError {
         ),
     };
     GitError::new(GitErrorKind::NotFound, message, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::{HttpResponse, HttpServer};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_error_of_a_git_server_is_reported_by_its_status_whatever_follows_it() {
+        let server = HttpServer::start(|_, request| {
+            if request.path.starts_with("/private/") {
+                HttpResponse::unfinished().with_status(401)
+            } else {
+                HttpResponse::endless().with_status(500)
+            }
+        })
+        .await;
+        let folder = tempfile::tempdir().unwrap();
+        let scratch = ScratchFolder::open(folder.path()).unwrap();
+        let client = GitClient::new(RemoteAccess::PrivateHttp, scratch).unwrap();
+        for (path, kind, status) in
+            [("/private", GitErrorKind::Unauthorized, "401"), ("/broken", GitErrorKind::Unreachable, "500")]
+        {
+            let remote = GitRemote::new(&server.url(path), None).unwrap();
+            let error = client.resolve_ref(&remote, "main").await.unwrap_err();
+            assert_eq!(error.kind, kind, "{path}: {}", error.message);
+            assert!(error.message.contains(&format!("responds {status}")), "{}", error.message);
+        }
+    }
 }

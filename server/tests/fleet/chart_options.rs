@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::request::ClusterPatch;
-use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+use sqlx::AssertSqlSafe;
 use wire::ValidateRequest;
 
 use super::charts::{chart, chart_workload, fleet_with_helm, update_chart, values_of};
@@ -191,8 +191,7 @@ async fn s4_9_an_archive_with_other_content_than_its_digest_is_not_rendered_unti
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
 
         // Another chart in its place, which would render.
-        let url = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
-        let mut database = SqliteConnection::connect(&url).await.unwrap();
+        let mut database = fleet.open_database().await;
         let replace = async |database: &mut SqliteConnection, body: Vec<u8>| {
             let statement = "UPDATE artifact SET body = $1 WHERE digest = $2";
             let query = sqlx::query(AssertSqlSafe(statement.to_owned()));

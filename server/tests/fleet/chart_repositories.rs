@@ -10,7 +10,7 @@ use domain::chart_repository::{
 };
 use source::RemoteAccess;
 use source::repository::RepositoryClient;
-use sqlx::{ConnectOptions as _, Executor as _};
+use sqlx::Executor as _;
 use testkit::{HttpRequest, HttpResponse, HttpServer};
 use wire::{CatalogQuery, ValidateRequest};
 
@@ -174,9 +174,7 @@ async fn s4_8_the_lost_archive_of_a_stored_chart_is_fetched_again_for_another_re
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
         assert_eq!(repository.count("/charts/web-1.0.0.tgz"), 1);
 
-        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
-        let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
-        let mut connection = options.connect().await.unwrap();
+        let mut connection = fleet.open_database().await;
         let statement = "DELETE FROM artifact WHERE digest IN (SELECT digest FROM chart)";
         assert_eq!(connection.execute(statement).await.unwrap().rows_affected(), 1);
         let mut edited = workload_of("1.0.0");
@@ -207,9 +205,7 @@ async fn s4_9_a_workload_waits_for_a_chart_that_is_gone_and_resumes_when_its_rep
 
         // As after a restore of the database without this row: the archive has to be fetched again. A new cluster starts a pass.
         repository.set(IS_DOWN);
-        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
-        let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
-        let mut connection = options.connect().await.unwrap();
+        let mut connection = fleet.open_database().await;
         connection.execute("DELETE FROM chart WHERE version = '1.0.0'").await.unwrap();
         fleet.client.refresh_chart_repository("acme").await.unwrap();
         fleet.add_cluster("eu-3").await;

@@ -1,6 +1,6 @@
 //! Charts end to end: uploaded, rendered by the real helm, published to simulated clusters with values that differ.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use domain::chart::ChartSource;
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
@@ -36,13 +36,20 @@ pub(super) fn describe_chart(lines: &str, extra: &[(&str, &str)]) -> Vec<u8> {
         ("templates/config.yaml", TEMPLATE),
         ("README.md", "# Web"),
     ];
-    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let is_replaced = |path: &str| extra.iter().any(|(other, _)| *other == path);
-    for (path, text) in files.iter().filter(|(path, _)| !is_replaced(path)).chain(extra) {
+    let used = files.iter().filter(|(path, _)| !is_replaced(path)).chain(extra);
+    let paths: Vec<(String, &str)> = used.map(|(path, text)| (format!("web/{path}"), *text)).collect();
+    pack_files(&paths)
+}
+
+/// An archive with these files.
+pub(super) fn pack_files(files: &[(impl AsRef<Path>, &str)]) -> Vec<u8> {
+    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (path, text) in files {
         let mut header = Header::new_gnu();
         header.set_size(text.len() as u64);
         header.set_mode(0o644);
-        builder.append_data(&mut header, format!("web/{path}"), text.as_bytes()).unwrap();
+        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
     }
     builder.into_inner().unwrap().finish().unwrap()
 }

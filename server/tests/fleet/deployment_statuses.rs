@@ -27,6 +27,12 @@ fn stop_jobs(fleet: &TestFleet, jobs: &[&str]) {
     }
 }
 
+/// Sets the finalizers of the ConfigMap of `web` on a cluster.
+fn set_finalizers(fleet: &TestFleet, cluster: usize, finalizers: &Value) {
+    let edit = |object: &mut Value| object["metadata"]["finalizers"] = finalizers.clone();
+    fleet.clusters[cluster].edit(CONFIG_MAP, ("shop", "web"), "backup", edit).unwrap();
+}
+
 impl TestFleet {
     /// Waits until the deployment has this status on each of this many clusters.
     async fn wait_for_all(&self, count: usize, status: &str) {
@@ -152,11 +158,7 @@ async fn s1_13_s1_20_s1_22_a_deployment_is_deleting_while_an_object_terminates_a
         let fleet = fleet_of(&["eu-1", "eu-2"]).await;
         fleet.create_europe(&[0, 1]).await;
         assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, web("1.0.0")).await.0, StatusCode::CREATED);
-        let set_finalizers = |finalizers: Value| {
-            let edit = |object: &mut Value| object["metadata"]["finalizers"] = finalizers.clone();
-            fleet.clusters[1].edit(CONFIG_MAP, ("shop", "web"), "backup", edit).unwrap();
-        };
-        set_finalizers(json!(["example.com/backup"]));
+        set_finalizers(&fleet, 1, &json!(["example.com/backup"]));
         let (status, started) = fleet.send_with_wait(Method::DELETE, WEB, Value::Null, "wait=0").await;
         assert_eq!(status, StatusCode::ACCEPTED, "{started}");
         // The cluster that has removed it is not listed any more.
@@ -168,7 +170,7 @@ async fn s1_13_s1_20_s1_22_a_deployment_is_deleting_while_an_object_terminates_a
         assert_eq!(fleet.count_running(&started).await, 1);
         assert!(fleet.data(0, "web").is_null() && !fleet.data(1, "web").is_null());
 
-        set_finalizers(json!([]));
+        set_finalizers(&fleet, 1, &json!([]));
         let is_gone = async || fleet.send(Method::GET, WEB, Value::Null).await.0 == StatusCode::NOT_FOUND;
         fleet.wait_until(is_gone).await;
         assert!(fleet.data(1, "web").is_null());
@@ -178,12 +180,13 @@ async fn s1_13_s1_20_s1_22_a_deployment_is_deleting_while_an_object_terminates_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s1_20_s1_21_s1_23_a_deleted_cluster_is_stale_and_not_found_until_it_has_joined_again_and_removed_the_objects()
+async fn s1_20_s1_21_s1_23_a_deleted_cluster_is_stale_and_not_found_until_it_has_joined_again_and_reported_the_objects()
  {
     with_timeout(Box::pin(async {
         let mut fleet = fleet_of(&["eu-1", "eu-2"]).await;
         fleet.create_europe(&[0, 1]).await;
         assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, web("1.0.0")).await.0, StatusCode::CREATED);
+        set_finalizers(&fleet, 1, &json!(["example.com/backup"]));
         fleet.stop_agent(1, "eu-2").await;
         fleet.client.delete_cluster("eu-2", true).await.unwrap();
         let left = ["eu-1 DEPLOYED 1.0.0", "eu-2 STALE - cluster not found  stale"];
@@ -197,10 +200,12 @@ async fn s1_20_s1_21_s1_23_a_deleted_cluster_is_stale_and_not_found_until_it_has
 
         let client = fleet.agents[1].client.clone();
         fleet.join_cluster("eu-2", client).await;
-        // It is a member again by its name, and gets nothing before an edit; what it had before is removed.
-        let is_cleaned =
-            async || fleet.data(1, "web").is_null() && fleet.statuses(WEB).await == ["eu-1 DEPLOYED 1.0.0"];
-        fleet.wait_until(is_cleaned).await;
+        // It is a member again by its name, and gets nothing before an edit. It is not listed while it removes what it had before.
+        fleet.wait_until(async || fleet.statuses(WEB).await == ["eu-1 DEPLOYED 1.0.0"]).await;
+        assert!(!fleet.data(1, "web").is_null(), "the object waits for its finalizer");
+        set_finalizers(&fleet, 1, &json!([]));
+        fleet.wait_until(async || fleet.data(1, "web").is_null()).await;
+        assert_eq!(fleet.statuses(WEB).await, ["eu-1 DEPLOYED 1.0.0"]);
         fleet.stop().await;
     }))
     .await;

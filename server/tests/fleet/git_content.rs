@@ -5,15 +5,12 @@ use std::path::PathBuf;
 
 use domain::git_repository::GitRepositoryPut;
 use domain::remote::{GitContent, OnNewCommit};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use source::RemoteAccess;
 use source::git::GitClient;
 use source::kustomize::Kustomize;
-use tar::{Builder, Header};
 use wire::{RenderQuery, ValuesQuery};
 
-use super::charts::{cluster_named, override_for, set_helm, values_of};
+use super::charts::{cluster_named, override_for, pack_files, set_helm, values_of};
 use super::git_server::{GitServer, is_link};
 use super::git_sources::{
     draft_source, find_problems, git_fleet, git_workload, manifest, publish, replicas, repository,
@@ -201,17 +198,6 @@ const KIT: [(&str, &str); 2] = [
     ),
 ];
 
-fn pack(files: &[(&str, &str)]) -> Vec<u8> {
-    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for (path, text) in files {
-        let mut header = Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
-    }
-    builder.into_inner().unwrap().finish().unwrap()
-}
-
 /// Waits until the draft of a workload is rendered for a cluster as one that has the API, or has not.
 async fn wait_for_monitored(fleet: &TestFleet, (workload, cluster): (&str, &str), expected: &str) {
     let query = RenderQuery { cluster: cluster.to_owned(), ..RenderQuery::default() };
@@ -241,7 +227,7 @@ async fn a_subchart_that_asks_for_an_api_is_rendered_for_every_cluster_packed_or
             write(&format!("{form}/Chart.yaml"), description.as_bytes());
             write(&format!("{form}/templates/web.yaml"), template.as_bytes());
         }
-        write("packed/charts/kit-0.1.0.tgz", &pack(&KIT));
+        write("packed/charts/kit-0.1.0.tgz", &pack_files(&KIT));
         for (path, text) in KIT {
             write(&format!("folder/charts/{path}"), text.as_bytes());
         }

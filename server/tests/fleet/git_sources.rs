@@ -6,7 +6,7 @@ use domain::remote::{GitContent, OnNewCommit, RemoteSource};
 use domain::rollout::{RolloutAction, RolloutStrategy, Wave};
 use source::RemoteAccess;
 use source::git::GitClient;
-use sqlx::{ConnectOptions as _, Executor as _};
+use sqlx::Executor as _;
 use testkit::{HttpResponse, HttpServer};
 use wire::{RevisionQuery, ValidateRequest};
 
@@ -303,9 +303,7 @@ async fn s4_9_a_commit_that_is_gone_from_the_database_is_waited_for_and_fetched_
         publish(&fleet, &git_workload(&server, OnNewCommit::Draft)).await;
         server.set_down(true);
         // As after a restore of the database without this row. A new cluster starts a pass of the placer.
-        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
-        let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
-        options.connect().await.unwrap().execute("DELETE FROM git_snapshot").await.unwrap();
+        fleet.open_database().await.execute("DELETE FROM git_snapshot").await.unwrap();
         fleet.client.check_git_source("web").await.unwrap();
         fleet.add_cluster("eu-3").await;
         let waits = |status: &WorkloadStatus| {
@@ -425,13 +423,11 @@ async fn p20_a_branch_is_followed_while_more_refs_of_a_slow_host_are_due_than_ar
         is_slow.store(true, Ordering::SeqCst);
         let before = slow.requests().len();
         // All are due, the slow ones first.
-        let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
-        let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
         let make_due = format!(
             "UPDATE git_ref SET next_check_at = CASE WHEN url = '{}' THEN 1 ELSE 0 END",
             server.url()
         );
-        options.connect().await.unwrap().execute(sqlx::raw_sql(sqlx::AssertSqlSafe(make_due))).await.unwrap();
+        fleet.open_database().await.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(make_due))).await.unwrap();
         wait_for_replicas(&fleet, &[0, 1, 2], 3).await;
         let requested = slow.requests().len() - before;
         assert!(requested < SLOW_REFS, "it waited for {requested} refs of the slow host");

@@ -2,7 +2,7 @@
 
 use domain::release::Reason;
 use domain::remote::OnNewCommit;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, Executor as _};
 use wire::ValidateRequest;
 
 use super::chart_options::set_label;
@@ -12,11 +12,6 @@ use super::chart_repositories::{
 use super::charts::{chart, chart_workload, fleet_with_helm, set_helm, values_of};
 use super::git_sources::{git_fleet, git_workload, manifest, publish, replicas, repository};
 use super::*;
-
-async fn open_database(fleet: &TestFleet) -> SqliteConnection {
-    let url = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
-    SqliteConnection::connect(&url).await.unwrap()
-}
 
 /// On how many clusters a stage has the reason.
 fn count_mismatches(status: &WorkloadStatus) -> usize {
@@ -32,7 +27,7 @@ const VALUES_BY_TIER: &str = "region: ${{ cluster.labels.tier | default(\"none\"
 
 async fn lose_archive(fleet: &TestFleet) {
     let statement = "DELETE FROM artifact WHERE digest IN (SELECT digest FROM chart)";
-    let deleted = open_database(fleet).await.execute(statement).await.unwrap();
+    let deleted = fleet.open_database().await.execute(statement).await.unwrap();
     assert_eq!(deleted.rows_affected(), 1);
 }
 
@@ -120,7 +115,7 @@ async fn s4_9_a_commit_whose_stored_content_is_another_one_changes_nothing_and_r
             of_second("digest"),
             of_second("pinned")
         );
-        let mut database = open_database(&fleet).await;
+        let mut database = fleet.open_database().await;
         let replaced = sqlx::query(AssertSqlSafe(replace)).execute(&mut database).await.unwrap();
         assert_eq!(replaced.rows_affected(), 1);
         // A new cluster starts a pass of the placer.

@@ -9,7 +9,6 @@ use domain::incident::{IncidentQuery, IncidentState};
 use domain::notification::{ChannelKind, DeliveryState, IncidentDetails, NewChannel, NewSubscription};
 use parking_lot::Mutex;
 use server::args::RepositoryArg;
-use sqlx::{Connection as _, SqliteConnection};
 
 use super::*;
 
@@ -79,8 +78,7 @@ async fn the_page_of_an_incident_is_shown_if_its_workload_cannot_be_read() {
         let on_all = |details: &IncidentDetails| details.incident.clusters.len() == 3;
         let open = fleet.wait_for_incident(IncidentState::Open, on_all).await;
 
-        let url = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
-        let mut database = SqliteConnection::connect(&url).await.unwrap();
+        let mut database = fleet.open_database().await;
         let broken =
             sqlx::query("UPDATE workload SET draft = 'broken'").execute(&mut database).await.unwrap();
         assert_eq!(broken.rows_affected(), 1);

@@ -20,6 +20,7 @@ use server::link::InProcessLink;
 use server::{Site, SiteOptions};
 use source::sandbox::Sandbox;
 use source::scratch::ScratchFolder;
+use sqlx::{Connection as _, SqliteConnection};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
@@ -162,6 +163,12 @@ impl TestFleet {
             fleet.wait_for_connectivity(name, Connectivity::Online).await;
         }
         fleet
+    }
+
+    /// A connection of its own to the database of the hub.
+    async fn open_database(&self) -> SqliteConnection {
+        let url = format!("sqlite://{}", self.folder.path().join("flotilla.db").display());
+        SqliteConnection::connect(&url).await.unwrap()
     }
 
     /// A folder for renderings and fetches.

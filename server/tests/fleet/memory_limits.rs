@@ -1,7 +1,6 @@
 //! Hostile content of sources is refused before it takes memory, and stored nowhere (P19).
 
 use domain::remote::OnNewCommit;
-use sqlx::{Connection as _, SqliteConnection};
 use wire::ValidateRequest;
 
 use super::charts::{chart, chart_workload, fleet_with_helm};
@@ -42,9 +41,8 @@ async fn p19_g111_a_rendering_that_nobody_can_use_is_neither_stored_nor_rendered
     with_timeout(async {
         let fleet = fleet_with_helm().await;
         fleet.client.upload_chart(chart("1.0.0", &[("templates/large.yaml", TEMPLATE)])).await.unwrap();
-        let url = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
         let count_stored = async || {
-            let mut database = SqliteConnection::connect(&url).await.unwrap();
+            let mut database = fleet.open_database().await;
             let count = sqlx::query_scalar("SELECT COUNT(DISTINCT files_digest) FROM chart_rendering")
                 .fetch_one(&mut database);
             let count: i64 = count.await.unwrap();

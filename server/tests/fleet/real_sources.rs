@@ -6,17 +6,14 @@ use std::path::Path;
 use domain::chart::ChartSource;
 use domain::plan::{DryRunState, Plan, PlannedAction};
 use domain::remote::RemoteSource;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use source::RemoteAccess;
 use source::git::GitClient;
-use tar::{Builder, Header};
 use testkit::{ControlPlane, ControlPlaneOptions};
 
-use super::charts::{helm_program, set_helm};
+use super::charts::{helm_program, pack_files, set_helm};
 use super::git_server::GitServer;
 use super::*;
 
@@ -75,17 +72,6 @@ fn write(server: &GitServer, path: &str, bytes: &[u8]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-fn pack(files: &[(&str, &str)]) -> Vec<u8> {
-    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for (path, text) in files {
-        let mut header = Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
-    }
-    builder.into_inner().unwrap().finish().unwrap()
-}
-
 /// One repository with the folders of all workloads, and what other teams have beside them.
 async fn repository() -> GitServer {
     let server = GitServer::start().await;
@@ -112,7 +98,7 @@ async fn repository() -> GitServer {
     ] {
         write(&server, path, text.as_bytes());
     }
-    write(&server, "lamp-packed/charts/kit-0.1.0.tgz", &pack(&KIT));
+    write(&server, "lamp-packed/charts/kit-0.1.0.tgz", &pack_files(&KIT));
     for (path, text) in KIT {
         write(&server, &format!("lamp-folder/charts/{path}"), text.as_bytes());
     }

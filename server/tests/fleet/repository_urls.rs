@@ -3,7 +3,7 @@
 use domain::chart_repository::{ChartRepositoryPut, NewChartRepository};
 use domain::git_repository::GitRepositoryPut;
 use domain::remote::OnNewCommit;
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
+use sqlx::{AssertSqlSafe, Executor as _};
 
 use super::git_server::GitServer;
 use super::git_sources::{
@@ -38,9 +38,7 @@ fn workload_at(server: &GitServer, url: &str) -> NewWorkload {
 }
 
 async fn execute(fleet: &TestFleet, statement: String) {
-    let database = format!("sqlite://{}", fleet.folder.path().join("flotilla.db").display());
-    let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
-    options.connect().await.unwrap().execute(sqlx::raw_sql(AssertSqlSafe(statement))).await.unwrap();
+    fleet.open_database().await.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use domain::Digest;
 use domain::cluster::Connectivity;
 use domain::remote::OnNewCommit;
-use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+use sqlx::AssertSqlSafe;
 use wire::{RestoreRevisionRequest, ValidateRequest};
 
 use super::chart_repositories::{
@@ -31,11 +31,6 @@ impl TestFleet {
         for name in ["eu-1", "eu-2", "us-1"] {
             self.wait_for_connectivity(name, Connectivity::Online).await;
         }
-    }
-
-    async fn open_database(&self) -> SqliteConnection {
-        let url = format!("sqlite://{}", self.folder.path().join("flotilla.db").display());
-        SqliteConnection::connect(&url).await.unwrap()
     }
 
     /// The texts that a statement selects.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use sqlx::{Connection as _, Executor as _, SqliteConnection};
+use sqlx::Executor as _;
 
 use super::*;
 
@@ -277,8 +277,7 @@ async fn values_of_secrets_stand_neither_in_the_data_folder_nor_in_what_is_read_
             assert_eq!(server.secrets.find_in(text.as_bytes()), [""; 0], "{path}: {text}");
         }
         let folder = server.fleet.folder.path();
-        let url = format!("sqlite://{}", folder.join("flotilla.db").display());
-        let mut database = SqliteConnection::connect(&url).await.unwrap();
+        let mut database = server.fleet.open_database().await;
         let backup = sqlx::query("VACUUM INTO $1").bind(folder.join("backup.db").display().to_string());
         database.execute(backup).await.unwrap();
         let files = read_files(folder);

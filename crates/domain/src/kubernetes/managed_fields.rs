@@ -17,6 +17,14 @@ use super::field_path::{FieldPath, PathSegment, SELF_FIELD, scalar_text};
 pub const FIELD_MANAGER: &str = "flotilla";
 /// The manager of a change without a recorded manager.
 pub const UNKNOWN_MANAGER: &str = "unknown";
+/// The subresource through which scalers set the number of replicas.
+const SCALE_SUBRESOURCE: &str = "scale";
+/// Managers of people who scale by hand, also through that subresource: `kubectl scale`, k9s, and consoles in a browser. What they wrote
+/// is drift like every other edit.
+const SCALED_BY_HAND: [&str; 3] = ["kubectl", "k9s", "Mozilla"];
+/// The controllers of Kubernetes, with the names that they have in distributions of a single program. They scale what a
+/// HorizontalPodAutoscaler names, and those are read as objects: one that is gone scales nothing, although its last write is still recorded.
+const KUBERNETES_CONTROLLERS: [&str; 3] = ["kube-controller-manager", "k3s", "kubelite"];
 
 /// How the server merges a list (`x-kubernetes-list-type`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +96,55 @@ impl<'a> FieldOwners<'a> {
     /// Whether another manager replaced this value as a whole: it is atomic, and Flotilla does not own it any more.
     pub fn is_replaced(&self) -> bool {
         !self.nodes.is_empty() && self.nodes.iter().all(|node| node.is_whole() && !node.is_flotilla)
+    }
+}
+
+/// A field that a scaler sets through the scale subresource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScaledField {
+    /// Its path: `/spec/replicas`, unless the definition of a custom kind names another one.
+    pub path: FieldPath,
+    /// The manager of the scaler.
+    pub manager: String,
+}
+
+/// The numbers in the `spec` whose present value a scaler wrote through the scale subresource: that is its contract with the owner of
+/// the object, whatever the kind of the scaler. Neither people nor the controllers of Kubernetes count (`SCALED_BY_HAND`,
+/// `KUBERNETES_CONTROLLERS`). Whoever writes another value later owns the field instead.
+pub fn scaled_fields(live: &Value) -> Vec<ScaledField> {
+    let mut scaled = Vec::new();
+    for entry in manager_entries(live).iter().filter(|entry| entry["subresource"] == SCALE_SUBRESOURCE) {
+        let manager = entry["manager"].as_str().unwrap_or_default();
+        if !is_scaler(manager) {
+            continue;
+        }
+        let mut paths = Vec::new();
+        collect_paths(&entry["fieldsV1"]["f:spec"], &FieldPath::default().with_key("spec"), &mut paths);
+        paths.retain(|path| path.get(live).is_some_and(Value::is_number));
+        scaled.extend(paths.into_iter().map(|path| ScaledField { path, manager: manager.to_owned() }));
+    }
+    scaled
+}
+
+fn is_scaler(manager: &str) -> bool {
+    // Other commands of kubectl have names such as `kubectl-edit`.
+    let is_person = SCALED_BY_HAND.contains(&manager) || manager.starts_with("kubectl-");
+    !manager.is_empty()
+        && manager != FIELD_MANAGER
+        && !is_person
+        && !KUBERNETES_CONTROLLERS.contains(&manager)
+}
+
+/// The paths of the named fields of a part of `fieldsV1` that have nothing below them.
+fn collect_paths(fields: &Value, path: &FieldPath, found: &mut Vec<FieldPath>) {
+    for (key, below) in fields.as_object().into_iter().flatten() {
+        let Some(name) = key.strip_prefix("f:") else { continue };
+        let path = path.with_key(name);
+        if below.as_object().is_some_and(serde_json::Map::is_empty) {
+            found.push(path);
+        } else {
+            collect_paths(below, &path, found);
+        }
     }
 }
 
@@ -208,6 +265,30 @@ mod tests {
         assert_eq!(changing_manager(&live(), &["/data/key".into()]), "kubectl-edit", "owned as a whole");
         assert_eq!(changing_manager(&live(), &["/spec/replicas".into()]), "kube-controller-manager");
         assert_eq!(changing_manager(&json!({}), &[]), UNKNOWN_MANAGER);
+    }
+
+    #[test]
+    fn p13_a_number_that_a_controller_wrote_through_the_scale_subresource_is_that_of_a_scaler() {
+        let scaled_by = |manager: &str, subresource: &str| {
+            let live = json!({"spec": {"replicas": 7, "crew": {"size": 3}, "paused": true}, "metadata": {"managedFields": [
+                {"manager": manager, "operation": "Update", "subresource": subresource, "fieldsV1": {"f:spec": {
+                    "f:replicas": {}, "f:crew": {"f:size": {}}, "f:paused": {}, "f:gone": {}}}}]}});
+            let scaled = scaled_fields(&live).into_iter();
+            scaled.map(|field| format!("{} {}", field.path, field.manager)).collect::<Vec<_>>()
+        };
+        let mut found = scaled_by("keda", "scale");
+        found.sort();
+        assert_eq!(found, ["/spec/crew/size keda", "/spec/replicas keda"], "numbers only");
+        assert_eq!(scaled_by("keda", ""), [""; 0], "it wrote the object itself");
+        assert_eq!(scaled_by("keda", "status"), [""; 0]);
+        for manager in ["kubectl", "kubectl-scale", "k9s", "Mozilla", FIELD_MANAGER, ""] {
+            assert_eq!(scaled_by(manager, "scale"), [""; 0], "{manager} is no controller");
+        }
+        for manager in KUBERNETES_CONTROLLERS {
+            assert_eq!(scaled_by(manager, "scale"), [""; 0], "the autoscalers of {manager} are objects");
+        }
+        assert_eq!(scaled_fields(&live()), [], "an autoscaler of Kubernetes wrote it");
+        assert_eq!(scaled_fields(&json!({})), []);
     }
 
     #[test]

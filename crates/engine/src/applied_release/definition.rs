@@ -71,7 +71,7 @@ fn schema() -> Value {
     let text = json!({"type": "string"});
     let entry = json!({"type": "object", "properties": {
         "group": text, "version": text, "kind": text, "resource": text, "namespace": text, "name": text,
-        "uid": text, "hash": text, "leftFields": text, "shared": {"type": "boolean"}, "completed": {"type": "boolean"}, "missing": {"type": "boolean"},
+        "uid": text, "hash": text, "leftFields": text, "scaled": {"type": "boolean"}, "shared": {"type": "boolean"}, "completed": {"type": "boolean"}, "missing": {"type": "boolean"},
     }});
     let contested = json!({"type": "object", "properties": {
         "group": text, "version": text, "kind": text, "namespace": text, "name": text,

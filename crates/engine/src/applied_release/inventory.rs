@@ -28,6 +28,9 @@ pub(crate) struct InventoryEntry {
     /// in records of earlier versions ([`super::AppliedRelease::left_fields_recorded`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub left_fields: String,
+    /// A scaler of the bundle that was applied last sets its replicas.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scaled: bool,
     /// The object was missing when the record was written, and may have been created again since: one that the release applied is
     /// owned whatever its uid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

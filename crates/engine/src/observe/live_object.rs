@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use domain::ReleaseId;
 use domain::field_path::escape_pointer_token;
-use domain::managed_fields::is_owned_by_flotilla;
+use domain::managed_fields::{is_owned_by_flotilla, scaled_fields};
 use serde_json::Value;
 
 use crate::desired_object::{HASH_ANNOTATION, RELEASE_LABEL};
@@ -27,6 +27,8 @@ pub(crate) struct LiveObject {
     /// Hash of its annotation.
     pub hash: String,
     pub deleting: bool,
+    /// The manager that sets fields of it through the scale subresource; empty without any.
+    pub scaler: String,
     body: Box<str>,
 }
 
@@ -44,6 +46,7 @@ impl LiveObject {
             release,
             hash: metadata["annotations"][HASH_ANNOTATION].as_str().unwrap_or_default().to_owned(),
             deleting: metadata["deletionTimestamp"].is_string(),
+            scaler: scaled_fields(value).pop().map(|field| field.manager).unwrap_or_default(),
             body: value.to_string().into_boxed_str(),
         }
     }

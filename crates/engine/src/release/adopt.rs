@@ -47,14 +47,14 @@ pub(crate) fn check_identical(
     ObjectInput { desired, policy: rule }: ObjectInput<'_>,
     existing: &Value,
 ) -> Result<(), Error> {
-    let mut changes = domain::plan::diff(&desired.comparable_value(rule), existing);
+    let mut changes = domain::plan::diff(&desired.comparable_value(rule, existing), existing);
     let is_mark = |path: &str| {
         crate::desired_object::OWNERSHIP_KEYS.iter().any(|mark| path.ends_with(&escape_pointer_token(mark)))
             || matches!(path, "/metadata/labels" | "/metadata/annotations")
     };
     changes.retain(|change| !is_mark(&change.path) && !rule.is_ignored(&change.path));
     let has_same_metadata = |field: &str| {
-        let desired = desired.comparable_value(rule);
+        let desired = desired.comparable_value(rule, existing);
         let entries = desired["metadata"][field].as_object().cloned().unwrap_or_default();
         entries
             .into_iter()

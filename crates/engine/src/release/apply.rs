@@ -57,7 +57,7 @@ enum ReadReason {
     LeaveExisting,
     /// It is adopted only if it is identical.
     AdoptIfIdentical,
-    /// Ignored fields, replicas of an autoscaler and the size of a claim keep their live values.
+    /// Ignored fields, replicas of an autoscaler or a scaler and the size of a claim keep their live values.
     RetainFields,
     /// It is taken over if it is of the Helm release that is adopted.
     AdoptHelmRelease,
@@ -81,7 +81,11 @@ impl ReadReason {
             ObjectAction::Create | ObjectAction::Foreign(_) if conflict == ConflictPolicy::IfIdentical => {
                 Some(Self::AdoptIfIdentical)
             }
-            ObjectAction::Create | ObjectAction::Missing if desired.needs_live(rule) => {
+            // With force, nothing else would tell that a scaler sets the replicas of an object that exists.
+            ObjectAction::Create | ObjectAction::Missing
+                if desired.needs_live(rule)
+                    || conflict == ConflictPolicy::Force && desired.sets_replicas() =>
+            {
                 Some(Self::RetainFields)
             }
             _ => None,
@@ -168,6 +172,9 @@ async fn plan_writes(pass: &mut Reconciliation<'_>, group: Range<usize>) -> Vec<
             entry.as_ref(),
             pass.state.object_mut(&desired.object),
         );
+        if rule.strategy == UpdateStrategy::ServerSideApply {
+            drift::report_scaler(pass, at, live.as_deref());
+        }
         jobs.extend(plan_write(
             pass,
             at,
@@ -191,7 +198,7 @@ fn plan_write(
     let mut force = if take_over { ForceConflicts::Yes } else { ForceConflicts::No };
     let needed =
         matches!(step, ObjectAction::Drifted(_)) || desired.needs_live(&pass.object_policy(&desired.object));
-    let value = live.filter(|_| needed).map(LiveObject::value);
+    let value = live.filter(|live| needed || !live.scaler.is_empty()).map(LiveObject::value);
     match &step {
         ObjectAction::InSync | ObjectAction::Completed => {
             pass.targets[at].completed = step == ObjectAction::Completed;
@@ -366,7 +373,10 @@ async fn apply_object(
         let applied = api.apply(&path, body, ForceConflicts::Yes, false).await?;
         return release_former_fields(api, &path, applied, true).await;
     }
-    let result = api.apply(&path, body, job.force, false).await;
+    let mut result = api.apply(&path, body, job.force, false).await;
+    if job.action == ObjectAction::Create && matches!(result, Err(Error::ApplyConflict { .. })) {
+        result = apply_beside_scaler(api, &path, input, job.force, result).await;
+    }
     if job.action == ObjectAction::Create
         && let Ok(applied) = result
     {
@@ -389,6 +399,22 @@ async fn apply_object(
         return result;
     }
     api.apply(&path, desired.apply_body(Some(&existing), rule, true), ForceConflicts::Yes, false).await
+}
+
+/// Repeats the first apply of an object that exists and whose scaler owns the replicas. Other conflicts stay.
+async fn apply_beside_scaler(
+    api: &ApiClient,
+    path: &str,
+    ObjectInput { desired, policy: rule }: ObjectInput<'_>,
+    force: ForceConflicts,
+    conflict: Result<ApplyResponse, Error>,
+) -> Result<ApplyResponse, Error> {
+    match api.get(path).await {
+        Ok(existing) if !desired.left_to_scalers(rule, &existing).is_empty() => {
+            api.apply(path, desired.apply_body(Some(&existing), rule, false), force, false).await
+        }
+        _ => conflict,
+    }
 }
 
 fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result<ApplyResponse, Error>) {
@@ -415,7 +441,8 @@ fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result
     let rule = rules.for_object(&pass.policies, &desired.object);
     let object_state = pass.state.object_mut(&desired.object);
     object_state.last_equal = Some((live.version.clone(), desired.compared_hash(&rule).into_owned()));
-    object_state.server_changes = domain::plan::diff(&desired.comparable_value(&rule), &applied.object);
+    object_state.server_changes =
+        domain::plan::diff(&desired.comparable_value(&rule, &applied.object), &applied.object);
     pass.targets[job.at].shared = job.action == ObjectAction::Create
         && !applied.created
         && SHARED_KINDS.contains(&desired.object.kind.as_str());

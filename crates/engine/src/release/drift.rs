@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::reconcile_state::{CONTESTED_AFTER, Heal};
 use super::reconciliation::Reconciliation;
 use super::retry::heal_backoff;
+use crate::observe::LiveObject;
 
 /// Action for one drifted object.
 #[derive(Debug, PartialEq)]
@@ -83,6 +84,43 @@ fn report_drift_once(
     if !is_reported {
         push_drift_note(pass, object, fields, live, DriftOutcome::Found);
         pass.state.object_mut(object).reported_drift = Some(paths);
+    }
+}
+
+/// Reports once that a scaler sets fields of an object to other values than its manifest. They are left to it, so the release has not
+/// drifted, and it is no contest.
+pub(crate) fn report_scaler(pass: &mut Reconciliation<'_>, at: usize, live: Option<&LiveObject>) {
+    let desired = Arc::clone(&pass.targets[at].desired);
+    let scaler = live.map(|live| live.scaler.as_str()).unwrap_or_default();
+    if pass.state.object_mut(&desired.object).reported_scaler == scaler {
+        return;
+    }
+    let Some(live) = live.filter(|live| !live.scaler.is_empty()) else {
+        pass.state.object_mut(&desired.object).reported_scaler.clear();
+        return;
+    };
+    let policies = pass.object_policies.clone();
+    let policy = policies.for_object(&pass.policies, &desired.object);
+    if desired.is_autoscaled(&policy) {
+        return;
+    }
+    let (manifest, value) = (desired.value(), live.value());
+    let scaled = desired.left_to_scalers(&policy, &value);
+    let changes: Vec<FieldChange> = scaled
+        .iter()
+        .filter_map(|field| {
+            let (desired, live) = (field.path.get(&manifest)?, field.path.get(&value)?);
+            (desired != live).then(|| FieldChange {
+                path: field.path.to_string(),
+                desired: Some(desired.clone()),
+                live: Some(live.clone()),
+            })
+        })
+        .collect();
+    if !changes.is_empty() {
+        let fields = describe_fields(&changes, Some(&value));
+        push_drift_note(pass, &desired.object, &fields, Some(&value), DriftOutcome::Found);
+        pass.state.object_mut(&desired.object).reported_scaler.clone_from(&live.scaler);
     }
 }
 

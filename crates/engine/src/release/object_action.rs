@@ -91,7 +91,8 @@ pub(crate) fn decide_action(
     if !applied {
         return ObjectAction::Update;
     }
-    let (comparable, live_value) = (desired.comparable_value(rule), live.value());
+    let live_value = live.value();
+    let comparable = desired.comparable_value(rule, &live_value);
     let mut changes = drifted_fields(&comparable, &live_value, &object_state.server_changes);
     if desired.is_enlarged(&comparable, &live_value) {
         changes.retain(|change| change.path != CLAIM_SIZE);

@@ -37,6 +37,8 @@ pub(crate) struct ObjectState {
     pub contested: BTreeSet<String>,
     /// Fields of the reported drift that is not healed.
     pub reported_drift: Option<Vec<String>>,
+    /// The scaler that was reported to set fields of it; empty without any.
+    pub reported_scaler: String,
     /// Whether the contest was reported.
     pub is_contest_reported: bool,
     /// Live version and desired hash of the last comparison without difference.

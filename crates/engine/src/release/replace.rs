@@ -85,7 +85,7 @@ pub(crate) fn name_immutable_fields(error: Error, input: ObjectInput<'_>, live: 
     if !fields.is_empty() && fields.iter().all(|field| field != "spec") {
         return Error::ImmutableField { fields, is_only_cause, message };
     }
-    let changes = diff(&input.desired.comparable_value(input.policy), live);
+    let changes = diff(&input.desired.comparable_value(input.policy, live), live);
     let changed: Vec<&str> = changes.iter().filter_map(|change| change.path.strip_prefix("/spec/")).collect();
     // The message lists the fields that may change.
     let is_mutable = |path: &str| path.split('/').next().is_some_and(|field| message.contains(field));

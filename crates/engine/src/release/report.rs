@@ -315,6 +315,8 @@ fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
         hash: live.map_or(old.hash, |live| if is_written { desired.hash.clone() } else { live.hash.clone() }),
         // An object that could not be applied has still to take back what former policies left to others.
         left_fields: if target.applied { policy.left_fields } else { old.left_fields },
+        // As long as the revision that drops its scaler is not applied, the number of that is a conflict.
+        scaled: if target.applied { desired.autoscaled } else { old.scaled },
         shared: old.shared || target.shared,
         // Dependencies of a completed object were cleaned up with it and are not re-created either.
         missing,

@@ -24,6 +24,7 @@ mod plan;
 mod pods;
 mod rejections;
 mod removal;
+mod scalers;
 mod terminating;
 mod test_agent;
 mod test_env;
@@ -171,6 +172,10 @@ scenarios! {
         an_orphaned_release_leaves_its_objects_without_label_and_annotations,
         s3_11_a_manually_deleted_record_is_re_created,
         s3_11_an_apply_with_a_uid_re_creates_nothing;
+    scalers:
+        p13_replicas_are_left_to_a_scaler_without_an_autoscaler_and_not_to_a_person,
+        p13_an_adopted_object_has_the_replicas_that_its_scaler_set,
+        p13_replicas_are_taken_back_from_a_scaler_of_any_kind_that_a_revision_drops;
     terminating:
         s3_12_a_terminating_namespace_names_the_finalizer_and_kind_that_block_it,
         a_deleted_definition_is_restored_and_its_objects_wait_for_it;

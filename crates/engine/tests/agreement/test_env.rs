@@ -337,6 +337,13 @@ impl TestEnv {
         to_json(self.api(kind).patch(name, &params, &Patch::Merge(patch)).await.unwrap())
     }
 
+    /// Sets the replicas through the subresource `scale`.
+    pub async fn scale(&self, kind: KindName, name: &str, replicas: u32, manager: &str) {
+        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        self.api(kind).patch_scale(name, &params, &patch).await.unwrap();
+    }
+
     pub async fn merge_patch_status(&self, kind: KindName, name: &str, patch: Value) {
         let params = PatchParams { field_manager: Some("controller".into()), ..PatchParams::default() };
         self.api(kind).patch_status(name, &params, &Patch::Merge(json!({"status": patch}))).await.unwrap();

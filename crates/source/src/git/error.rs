@@ -1,6 +1,6 @@
 //! Why a Git repository has no answer.
 
-use egress::{FetchError, FetchErrorKind, FetchResponse, StatusCode};
+use egress::{FetchError, FetchErrorKind, StatusCode, Url};
 
 use crate::memory_budget::MemoryExhausted;
 
@@ -76,8 +76,7 @@ impl GitError {
     }
 
     /// The error for a response without success.
-    pub(super) fn from_status(response: &FetchResponse) -> Self {
-        let status = response.status;
+    pub(super) fn from_status(status: StatusCode, url: &Url) -> Self {
         let (kind, hint) = match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => (
                 GitErrorKind::Unauthorized,
@@ -89,7 +88,7 @@ impl GitError {
             }
             _ => (GitErrorKind::InvalidResponse, "Check the URL of the repository."),
         };
-        let url = shorten(response.url.as_str().split(['?', '#']).next().unwrap_or_default());
+        let url = shorten(url.as_str().split(['?', '#']).next().unwrap_or_default());
         Self::new(kind, format!("{url} responds {status}."), hint)
     }
 }

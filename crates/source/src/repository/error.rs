@@ -1,7 +1,7 @@
 //! Why a repository has no answer.
 
 use domain::nearest::find_nearest;
-use egress::{FetchError, FetchErrorKind, FetchResponse, StatusCode};
+use egress::{FetchError, FetchErrorKind, StatusCode, Url};
 
 use crate::memory_budget::MemoryExhausted;
 
@@ -86,8 +86,7 @@ impl RepositoryError {
     }
 
     /// The error for a response without success. `what` names the requested thing.
-    pub(super) fn from_status(response: &FetchResponse, what: &str) -> Self {
-        let status = response.status;
+    pub(super) fn from_status(status: StatusCode, url: &Url, what: &str) -> Self {
         let (kind, hint) = match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => (
                 RepositoryErrorKind::Unauthorized,
@@ -102,7 +101,7 @@ impl RepositoryError {
             _ => (RepositoryErrorKind::InvalidResponse, "Check the URL of the repository."),
         };
         // The query of a URL can contain a signature.
-        let url = shorten(response.url.as_str().split(['?', '#']).next().unwrap_or_default());
+        let url = shorten(url.as_str().split(['?', '#']).next().unwrap_or_default());
         Self::new(kind, format!("{url} responds {status} to the request of {what}."), hint)
     }
 }

@@ -126,13 +126,14 @@ struct IndexOrigin {
     policy: EgressPolicy,
 }
 
-/// The body of a response, with the memory that is reserved for it while it arrives. `what` names it.
+/// The body of a response, with the memory that is reserved for it while it arrives. `what` names it. Nothing is received of an error: it
+/// needs no body, and a server that sends it slowly would hide the status.
 pub(super) async fn read_success(
     mut response: ResponseStream,
     what: &str,
 ) -> Result<(Vec<u8>, ClientReservation), RepositoryError> {
     if !response.status().is_success() {
-        return Err(RepositoryError::from_status(&response.read_to_end().await?, what));
+        return Err(RepositoryError::from_status(response.status(), response.url(), what));
     }
     read_reserved(&mut response, &FILES_OF_USERS).await
 }

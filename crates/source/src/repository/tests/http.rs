@@ -164,3 +164,22 @@ async fn a_failed_response_is_an_error_with_its_cause_and_never_an_empty_list() 
         assert!(error.message.contains(&server.url(path)), "{}", error.message);
     }
 }
+
+#[tokio::test]
+async fn an_error_is_reported_by_its_status_whatever_follows_it() {
+    let server = HttpServer::start(|_, request| match &*request.path {
+        "/401/index.yaml" => HttpResponse::unfinished().with_status(401),
+        "/403/index.yaml" => HttpResponse::slow().with_status(403),
+        _ => HttpResponse::endless().with_status(500),
+    })
+    .await;
+    for (path, kind, status) in [
+        ("/401", RepositoryErrorKind::Unauthorized, "401"),
+        ("/403", RepositoryErrorKind::Unauthorized, "403"),
+        ("/500", RepositoryErrorKind::Unreachable, "500"),
+    ] {
+        let error = client().fetch_index(&repository(&server.url(path), None)).await.unwrap_err();
+        assert_eq!(error.kind, kind, "{path}: {}", error.message);
+        assert!(error.message.contains(&format!("responds {status}")), "{}", error.message);
+    }
+}

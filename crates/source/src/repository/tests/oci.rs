@@ -47,7 +47,8 @@ fn respond(host: &str, request: &HttpRequest, store: &str) -> HttpResponse {
         let challenge = format!(
             "Bearer realm=\"http://{host}/token\",service=\"reg\",scope=\"repository:charts/web:pull\""
         );
-        return HttpResponse::status(401).with_header("www-authenticate", challenge);
+        // Its body never ends: the challenge is in the head.
+        return HttpResponse::unfinished().with_status(401).with_header("www-authenticate", challenge);
     }
     let Some(path) = request.path.strip_prefix("/v2/charts/web/") else { return HttpResponse::status(404) };
     match path {
