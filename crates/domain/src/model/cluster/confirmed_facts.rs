@@ -231,8 +231,8 @@ mod tests {
     use super::*;
     use crate::kubernetes::id::ClusterId;
     use crate::kubernetes::time::Timestamp;
-    use crate::model::cluster::NodePool;
     use crate::model::cluster::ClusterKind;
+    use crate::model::cluster::NodePool;
 
     fn cluster(facts: ClusterFacts) -> Cluster {
         let kind = ClusterKind::Agent;
