@@ -82,6 +82,7 @@ fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
         pluralize(fleet.workloads_total, "workload"),
         pluralize(fleet.clusters_total, "cluster")
     );
+    let summarized = fleet.clone();
     let counts = fleet.counts.clone();
     let line = fleet.counts.clone();
     let at = fleet.read_at;
@@ -90,11 +91,16 @@ fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
     } else {
         u32::try_from(fleet.rows.len()).unwrap_or(u32::MAX)
     };
+    let is_empty = fleet.workloads_total == 0 && active.is_empty();
+    let show_attention = !is_empty || !fleet.attention.is_empty();
+    // Behind the palette, the cell that opened it stays in its place.
+    let rows = matrix.arrange(fleet.rows, use_palette().is_open());
+    matrix.fix_attention_height(|| live::page::measure_height(attention::LIST));
     view! {
         <div class="stack">
             <div class="stack-md">
                 <div class="head">
-                    <FleetSummary fleet=fleet.clone() last_change=last_change />
+                    <FleetSummary fleet=summarized last_change=last_change />
                     <div class="head-actions">
                         <PermittedLink action=UserAction::Edit class="btn btn-primary" href=paths::WORKLOAD_NEW label="New workload" icon_name="plus" />
                     </div>
@@ -104,13 +110,11 @@ fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
             </div>
             <div class="split">
                 <div class="stack">
-                    {(!fleet.attention.is_empty())
-                        .then(|| view! { <NeedsAttention attention=fleet.attention at=at /> })}
-                    {if fleet.workloads_total == 0 && active.is_empty() {
+                    {show_attention
+                        .then(|| view! { <NeedsAttention attention=fleet.attention at=at height=matrix.attention_height /> })}
+                    {if is_empty {
                         no_workloads().into_any()
                     } else {
-                        // Behind the palette, the cell that opened it stays in its place.
-                        let rows = matrix.arrange(fleet.rows, use_palette().is_open());
                         view! {
                             <Matrix columns=fleet.columns rows=rows total=total active=active.to_owned() at=at state=matrix />
                         }
@@ -148,7 +152,36 @@ fn no_workloads() -> impl IntoView {
             text="Describe a workload once, choose its clusters, review the plan, publish. No cluster is changed before that."
             command="flotilla apply -f deploy.yaml"
         >
-            <PermittedLink action=UserAction::Edit class="btn btn-primary" href=paths::WORKLOAD_NEW label="New workload" />
+            // The main action of the page is in its head.
+            <PermittedLink action=UserAction::Edit class="btn" href=paths::WORKLOAD_NEW label="New workload" />
         </Empty>
+    }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::render_tests::render_html;
+
+    fn render(workloads: u32) -> String {
+        let status = FleetStatus { clusters_total: 1, workloads_total: workloads, ..FleetStatus::default() };
+        render_html(move || {
+            let data = FleetData { status, last_change: None, feed: Vec::new() };
+            show_fleet(data, "", MatrixState::new())
+        })
+    }
+
+    #[test]
+    fn a_fleet_without_workloads_has_one_main_action() {
+        let page = render(0);
+        assert_eq!(page.matches("btn-primary").count(), 1, "{page}");
+        assert_eq!(page.matches("New workload").count(), 2, "{page}");
+        assert!(!page.contains("Needs attention"), "{page}");
+    }
+
+    #[test]
+    fn what_needs_attention_has_its_place_above_the_matrix_while_it_is_nothing() {
+        let page = render(1);
+        assert!(page.contains("No release or rollout needs attention."), "{page}");
     }
 }

@@ -1,6 +1,6 @@
 // Drift with the policy "notify only": what was changed, by whom, and the actions that end it. Drift that is reverted is reported.
 
-import { accessible, describe, expect, injectFault, open, PATIENCE, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessible, describe, expect, injectFault, open, PATIENCE, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
 
 /** A tag that can't exist, with which the text of the cluster has more than three lines. */
 const LONG_IMAGE = `nginx:9.9-${"release-candidate-".repeat(6)}x`;
@@ -115,6 +115,15 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await step(page, "Source");
   const image = page.getByLabel("Image", { exact: true });
   await expect(image).toBeFocused();
+  await expect(image).toHaveValue("nginx:9.9");
+  // Of several containers, the fields of the one that the address names are shown.
+  const address = page.url();
+  await page.getByRole("button", { name: "Container", exact: true }).click();
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await open(page, address.replace("container=web", "container=container-2"));
+  await expect(image).toBeFocused();
+  await expect(page.getByLabel("Container name", { exact: true })).toHaveValue("container-2");
+  await page.getByRole("button", { name: "Remove this container" }).click();
   await expect(image).toHaveValue("nginx:9.9");
   await image.fill(LONG_IMAGE);
   await toStep(page, "Review");

@@ -58,21 +58,30 @@ test("no row moves while the pointer or the focus is in the matrix", async ({ pa
   const zephyr = cell(page, "zephyr", "eu-west-1");
   const outside = page.getByRole("main").getByRole("link", { name: "New workload" });
   await expect(names, "equally healthy, so by name").toHaveText(["lighthouse", "zephyr"]);
+  // The list above the matrix grows and shrinks.
+  const attention = page.getByRole("region", { name: "Needs attention" });
+  const place = async (): Promise<number> => ((await names.first().boundingBox())?.y ?? 0) - ((await attention.boundingBox())?.y ?? 0);
   await cell(page, "lighthouse", "eu-west-1").hover();
+  const before = await place();
   await inject(page, "crashContainers", "zephyr");
   // Once it is Degraded, the list of what needs attention moves the matrix from under the pointer.
   await expect(zephyr, "the cell is updated in its place").toHaveAccessibleName(/^zephyr on eu-west-1: (Progressing|Degraded)/);
   await expect(names, "under the pointer").toHaveText(["lighthouse", "zephyr"]);
+  await expect(attention).toContainText("zephyr on eu-west-1");
+  expect(await place(), "under the pointer").toBeCloseTo(before, 0);
   await outside.hover();
   // Something else happens, so that the page is read again.
   await inject(page, "changeReplicas", "lighthouse");
   await expect(names, "worst first").toHaveText(["zephyr", "lighthouse"]);
 
   await zephyr.focus();
+  const focused = await place();
   await inject(page, "restoreImage", "zephyr");
   await expect(zephyr).toHaveAccessibleName("zephyr on eu-west-1: Healthy");
   await expect(zephyr, "the focus stays").toBeFocused();
   await expect(names, "around the focus").toHaveText(["zephyr", "lighthouse"]);
+  await expect(attention).not.toContainText("zephyr");
+  expect(await place(), "around the focus").toBeCloseTo(focused, 0);
   await outside.focus();
   await inject(page, "changeReplicas", "lighthouse");
   await expect(names).toHaveText(["lighthouse", "zephyr"]);

@@ -55,3 +55,42 @@ test("a form that only its button saves asks before its input is lost, and not o
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
 });
+
+test("a form whose submission fails after that of another form has ended asks before its input is lost", async ({ page, faults }) => {
+  faults.expect(/422/);
+  await open(page, "/charts");
+  const asked: string[] = [];
+  page.on("dialog", (dialog) => {
+    asked.push(dialog.type());
+    void dialog.dismiss();
+  });
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route("**/api/fn/chart_repository_add*", async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.locator("summary", { hasText: "Add repository" }).click();
+  const repository = page.locator("form", { has: page.getByRole("button", { name: /^(Add repository|Adding…)$/ }) });
+  await repository.getByLabel("Name", { exact: true }).fill("guarded");
+  await repository.getByLabel("URL", { exact: true }).fill("nowhere");
+  await repository.getByRole("button", { name: "Add repository" }).click();
+  await expect(repository.getByRole("button", { name: "Adding…" })).toBeVisible();
+
+  await page.locator("summary", { hasText: "Add Git repository" }).click();
+  const git = page.locator("form", { has: page.getByRole("button", { name: "Save Git repository" }) });
+  await git.getByLabel("Name", { exact: true }).fill("guarded-git");
+  await git.getByLabel("URL", { exact: true }).fill("https://git.example.com/guarded/deploy.git");
+  await git.getByRole("button", { name: "Save Git repository" }).click();
+  await expect(git.getByText("guarded-git was saved.")).toBeVisible();
+
+  release();
+  await expect(repository.getByRole("alert")).toBeVisible();
+  await page.getByRole("link", { name: "Flotilla" }).first().click();
+  await expect.poll(() => asked).toEqual(["confirm"]);
+  await expect(page).toHaveURL(/\/charts/);
+  for (const field of ["Name", "URL"]) await repository.getByLabel(field, { exact: true }).fill("");
+  await page.getByRole("link", { name: "Remove guarded-git" }).click();
+  await page.getByRole("button", { name: "Remove Git repository" }).click();
+  await expect(page.getByRole("rowheader", { name: "guarded-git" })).toHaveCount(0);
+});

@@ -149,8 +149,16 @@ test("an override for a cluster is widened by what the fleet has, and what was p
   await expect(targetPart(page, "cluster eu-west-2")).toBeVisible();
   await expect(also).toBeFocused();
   await expect(also).toHaveValue("");
-  await addTarget(page, "region=us-east");
+  // The error of a text that can't be added is gone once a suggestion is picked instead.
+  await also.fill("=");
+  await also.press("Enter");
+  await expect(also).toHaveAttribute("aria-invalid", "true");
+  await expect(also).toHaveAccessibleDescription(/is not a label key/);
+  await page.getByRole("button", { name: /^Add label region=us-east / }).click();
   await expect(targetPart(page, "label region=us-east")).toBeVisible();
+  await expect(also).toHaveValue("");
+  await expect(also).toHaveAttribute("aria-invalid", "false");
+  await expect(also).toHaveAccessibleDescription(/^Enter adds what is typed/);
   const clusters = page.getByRole("navigation", { name: "Target clusters" });
   for (const name of ["eu-west-1", "eu-west-2", "us-east-1"]) {
     await expect(clusters.getByRole("link", { name })).toContainText("1 field differs");

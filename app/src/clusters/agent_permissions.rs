@@ -1,7 +1,9 @@
 //! Which kinds the agent of a cluster may write.
 
-use domain::cluster::ClusterFacts;
+use std::collections::BTreeSet;
+
 use domain::cluster::facts::qualified_kind;
+use domain::cluster::{ApiResource, ClusterFacts};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -30,19 +32,20 @@ impl AgentPermissions {
     #[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "only the server has the list of kinds"))]
     pub fn from_facts(facts: &ClusterFacts) -> Self {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let denied = || facts.apis.iter().filter(|api| api.denied);
+        // A cluster serves some kinds in several versions.
+        let collect = |is_counted: fn(&ApiResource) -> bool| -> BTreeSet<String> {
+            let counted = facts.apis.iter().filter(|api| is_counted(api));
+            counted.map(|api| qualified_kind(&api.group, &api.kind)).collect()
+        };
+        let (kinds, denied) = (collect(|_| true), collect(|api| api.denied));
         let has_exception =
             |granted: &Option<Vec<String>>| granted.as_ref().is_some_and(|kinds| !kinds.is_empty());
-        let mut shown: Vec<String> = denied().map(|api| qualified_kind(&api.group, &api.kind)).collect();
-        shown.sort();
-        shown.dedup();
-        shown.truncate(SHOWN);
         Self {
             known: facts.permissions_known,
-            kinds: count(facts.apis.len()),
-            denied: count(denied().count()),
+            kinds: count(kinds.len()),
+            denied: count(denied.len()),
             exceptions: count(facts.namespaces.iter().filter(|one| has_exception(&one.granted)).count()),
-            shown,
+            shown: denied.into_iter().take(SHOWN).collect(),
         }
     }
 
@@ -100,7 +103,7 @@ pub fn PermissionSection(permissions: AgentPermissions) -> impl IntoView {
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
-    use domain::cluster::{ApiResource, NamespaceFacts};
+    use domain::cluster::NamespaceFacts;
 
     use super::*;
 
@@ -131,5 +134,23 @@ mod tests {
         assert_eq!(AgentPermissions::from_facts(&facts).shown, ["StatefulSet.apps"]);
         facts.apis.truncate(1);
         assert_eq!(describe(&facts), "All 1 kind of the cluster, in every namespace.");
+    }
+
+    #[test]
+    fn a_kind_that_is_served_in_several_versions_counts_once() {
+        let beta = |one: ApiResource| ApiResource { version: "v1beta1".to_owned(), ..one };
+        let facts = ClusterFacts {
+            apis: vec![
+                kind("Deployment", false),
+                beta(kind("Deployment", false)),
+                kind("StatefulSet", true),
+                beta(kind("StatefulSet", true)),
+            ],
+            permissions_known: true,
+            ..ClusterFacts::default()
+        };
+        let permissions = AgentPermissions::from_facts(&facts);
+        assert_eq!(permissions.describe(), "1 of 2 kinds in every namespace.");
+        assert_eq!((permissions.denied, permissions.shown), (1, vec!["StatefulSet.apps".to_owned()]));
     }
 }

@@ -17,12 +17,9 @@ use super::labels::LabelEditor;
 use super::releases::release_table;
 use super::scheduling::Scheduling;
 use super::values::ValuesEditor;
-use crate::components::{
-    PageTabs, StateCounts, StateStrip, pluralize, render_resource_again, render_resource_part,
-};
-use crate::events::{EventLog, events_read};
+use crate::components::{PageTabs, StateCounts, StateStrip, pluralize, render_resource_again};
 use crate::paths::{self, ClusterTab};
-use crate::resource::{PageResource, create_resource};
+use crate::resource::PageResource;
 
 /// Number of releases on the first tab.
 const OVERVIEW_RELEASES: usize = 12;
@@ -58,7 +55,9 @@ pub fn ClusterTabs(
 
 /// The first tab: conditions, the worst releases, labels and taints; beside them capacity, onboarding and credentials.
 pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
-    let ClusterView { summary, quotas, groups, mut releases, pending_removals, group, at, .. } = view;
+    let ClusterView {
+        summary, quotas, groups, groups_total, mut releases, pending_removals, group, at, ..
+    } = view;
     let ClusterSummary { cluster, conditions, pending_facts, agent, .. } = summary;
     let facts = FactsToConfirm {
         cluster: cluster.name.clone(),
@@ -92,7 +91,7 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
                     <div class="stack">
                         <Scheduling name=name.clone() schedulable=cluster.schedulable taints=cluster.taints
                             revision=cluster.revision cordon=actions.cordon taint=actions.taint />
-                        {show_groups(groups)}
+                        {show_groups(groups, groups_total)}
                     </div>
                 </div>
             </div>
@@ -106,8 +105,12 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
     .into_any()
 }
 
-/// The groups that the cluster is in.
-fn show_groups(groups: Vec<String>) -> AnyView {
+/// The groups that the cluster is in: the first of `total`.
+fn show_groups(groups: Vec<String>, total: u32) -> AnyView {
+    let more = usize::try_from(total).is_ok_and(|total| total > groups.len()).then(|| {
+        let text = format!("{} of {total}, by name. ", groups.len());
+        view! { <p class="meta">{text} <a class="link" href=paths::GROUPS>"All groups"</a></p> }
+    });
     let content = if groups.is_empty() {
         view! { <p class="text-3">"In no group."</p> }.into_any()
     } else {
@@ -120,6 +123,7 @@ fn show_groups(groups: Vec<String>) -> AnyView {
                 "Groups"
             </h2>
             {content}
+            {more}
         </section>
     }
     .into_any()
@@ -198,25 +202,4 @@ pub fn ClusterConfigTab(
         </div>
     }
     .into_any()
-}
-
-/// The tab with the events of the cluster and of the releases on it.
-#[component]
-pub fn ClusterEventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
-    let data = create_resource(
-        move || (name.get(), version.get()),
-        |(name, _)| events_read(String::new(), name, None),
-    );
-    render_resource_part(data, move |list| {
-        let all = paths::query(paths::EVENTS, &[("cluster", &name.get_untracked())]);
-        view! {
-            <EventLog entries=list.entries at=list.at />
-            <p class="table-foot">
-                <a class="link" href=all>
-                    "All events of this cluster"
-                </a>
-            </p>
-        }
-        .into_any()
-    })
 }

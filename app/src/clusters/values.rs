@@ -77,6 +77,8 @@ fn show_editor(stored: ClusterValues, action: ServerAction<ClusterSetValues>) ->
         _ => Vec::new(),
     });
     let is_empty = stored.text.is_empty();
+    // Without script, the error of a submission is in the page that follows it.
+    let is_open = !is_empty || untrack(|| matches!(action.value().get(), Some(Err(_))));
     let saved = move || {
         let is_saved = matches!(action.value().get(), Some(Ok(())));
         is_saved.then(|| {
@@ -98,13 +100,13 @@ fn show_editor(stored: ClusterValues, action: ServerAction<ClusterSetValues>) ->
             <p class="text-2">
                 "A map as YAML or JSON. Templates read it as " <code>"cluster.values.KEY"</code> "."
             </p>
-            {action_error(action.value())}
             {saved}
             {is_empty.then(|| view! { <p class="text-3">"No values."</p> })}
-            <details class="fold" open=!is_empty>
+            <details class="fold" open=is_open>
                 <summary>"Edit values"</summary>
             <ActionForm action=action attr:class="stack-sm pt-2 pb-4" attr:data-guarded="">
                 <Permission action=UserAction::EditCluster>
+                    {action_error(action.value())}
                     <input type="hidden" name="name" value=stored.name />
                     <input type="hidden" name="base" value=stored.text.clone() />
                     <Editor field="values" file=Signal::stored(VALUES_FILE.to_owned()) text=stored.text findings=findings

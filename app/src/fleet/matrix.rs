@@ -48,6 +48,8 @@ pub fn Matrix(
             state.cell.set(release);
         }
     };
+    // Between two of its cells, the focus is nowhere.
+    let release = move || live::page::before_next_frame(move || state.release_attention_height());
     view! {
         <section class="stack-sm" aria-labelledby="matrix">
             <h2 class="section" id="matrix">
@@ -63,9 +65,15 @@ pub fn Matrix(
                     state.set_focus(true);
                     describe_cell(live::page::cell_release(&ev));
                 }
-                on:focusout=move |_| state.set_focus(false)
+                on:focusout=move |_| {
+                    state.set_focus(false);
+                    release();
+                }
                 on:mouseenter=move |_| state.set_pointer(true)
-                on:mouseleave=move |_| state.set_pointer(false)
+                on:mouseleave=move |_| {
+                    state.set_pointer(false);
+                    release();
+                }
                 on:mouseover=move |ev| describe_cell(live::page::cell_release(&ev))
                 on:keydown=handle_keys(data)
             >

@@ -63,16 +63,17 @@ mod browser {
         listener.forget();
     }
 
-    /// Scrolls to an alert that a submission has caused, as far as it is out of sight.
+    /// Scrolls to an alert that a submission has caused, as far as it is out of sight. Whenever it appears, the input of the form around
+    /// it is not saved.
     pub fn show_alert(alert: NodeRef<Div>) {
         let Some(alert) = alert.get() else { return };
         let is_result = SUBMITTED_AT.take().is_some_and(|at| Date::now() - at < RESULT_WITHIN);
-        if !is_result {
-            return;
-        }
-        crate::live::unsaved::note_failed_submission();
         // It may be mounted after the effects of the same change.
         request_animation_frame(move || {
+            crate::live::unsaved::note_failed_submission(&alert);
+            if !is_result {
+                return;
+            }
             let options = ScrollIntoViewOptions::new();
             options.set_block(ScrollLogicalPosition::Nearest);
             alert.scroll_into_view_with_scroll_into_view_options(&options);

@@ -40,6 +40,12 @@ mod server {
     }
     /// Moves the focus in a table of links with the arrow keys.
     pub fn move_in_grid(_event: &KeyboardEvent) {}
+    /// The height of the element with this id.
+    pub fn measure_height(_id: &str) -> Option<i32> {
+        None
+    }
+    /// Calls a function before the next frame.
+    pub fn before_next_frame(_call: impl FnOnce() + 'static) {}
     /// Moves the focus to a field.
     pub fn focus_field(_field: NodeRef<Input>) {}
     /// Moves the focus to the content of the page.
@@ -373,6 +379,17 @@ mod browser {
             event.prevent_default();
             let _ = link.focus();
         }
+    }
+
+    /// The height of the element with this id, in pixels.
+    pub fn measure_height(id: &str) -> Option<i32> {
+        let element = document()?.get_element_by_id(id)?.dyn_into::<HtmlElement>().ok()?;
+        Some(element.offset_height())
+    }
+
+    /// Calls a function before the next frame, when the events that follow the present one have been handled.
+    pub fn before_next_frame(call: impl FnOnce() + 'static) {
+        request_animation_frame(call);
     }
 
     /// Moves the focus to a field.

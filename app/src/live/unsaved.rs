@@ -1,5 +1,6 @@
 //! Forms that only their button saves, and not each input: whoever leaves the page of one by a link, a shortcut or the search while it
-//! has input that is not saved is asked first. A form takes part with the attribute `data-guarded`.
+//! has input that is not saved is asked first. A form takes part with the attribute `data-guarded`; the error of its submission is an
+//! alert in it.
 //!
 //! Going back in the history is not asked about: no page can stop it.
 
@@ -41,7 +42,7 @@ mod browser {
 
     /// A form with input since it was rendered or submitted.
     const CHANGED: &str = "data-changed";
-    /// A form whose submission is the last one of the page.
+    /// A form that was submitted, until the submission fails.
     const SUBMITTED: &str = "data-submitted";
     const QUESTION: &str = "What you typed on this page is not saved. Leave the page?";
 
@@ -59,9 +60,6 @@ mod browser {
             });
         }
         listen(&document, "submit", |event| {
-            for former in select_forms(SUBMITTED) {
-                let _ = former.remove_attribute(SUBMITTED);
-            }
             if let Some(form) = find_target(event).filter(|form| form.has_attribute("data-guarded")) {
                 let _ = form.remove_attribute(CHANGED);
                 let _ = form.set_attribute(SUBMITTED, "");
@@ -83,9 +81,10 @@ mod browser {
         });
     }
 
-    /// The last submission failed: what was typed is still not saved.
-    pub fn note_failed_submission() {
-        for form in select_forms(SUBMITTED) {
+    /// The submission of the form with this alert failed: what was typed is still not saved. Other forms may wait for their results.
+    pub fn note_failed_submission(alert: &Element) {
+        let form = alert.closest(&format!("form[data-guarded][{SUBMITTED}]")).ok().flatten();
+        if let Some(form) = form {
             let _ = form.remove_attribute(SUBMITTED);
             let _ = form.set_attribute(CHANGED, "");
         }
@@ -103,13 +102,13 @@ mod browser {
     }
 
     fn has_unsaved_input() -> bool {
-        select_forms(CHANGED).iter().any(has_typed_input)
+        select_changed_forms().iter().any(has_typed_input)
     }
 
-    /// The guarded forms with this attribute.
-    fn select_forms(attribute: &str) -> Vec<HtmlFormElement> {
+    /// The guarded forms with input since they were rendered or submitted.
+    fn select_changed_forms() -> Vec<HtmlFormElement> {
         let document = web_sys::window().and_then(|window| window.document());
-        let selector = format!("form[data-guarded][{attribute}]");
+        let selector = format!("form[data-guarded][{CHANGED}]");
         let Some(found) = document.and_then(|document| document.query_selector_all(&selector).ok()) else {
             return Vec::new();
         };

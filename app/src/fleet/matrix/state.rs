@@ -1,5 +1,5 @@
-//! What stays of the matrix when a live update renders it again: the order of its rows while the pointer or the keyboard focus is in
-//! it, and the cell that its caption describes.
+//! What stays of the matrix when a live update renders it again: its place and the order of its rows while the pointer or the keyboard
+//! focus is in it, and the cell that its caption describes.
 
 use domain::fleet::FleetRow;
 use domain::{ReleaseId, WorkloadId};
@@ -12,6 +12,9 @@ pub struct MatrixState {
     order: StoredValue<Vec<WorkloadId>>,
     has_pointer: StoredValue<bool>,
     has_focus: StoredValue<bool>,
+    /// The height in pixels of the list above the matrix, while the pointer or the focus is in the matrix: a list that grows or shrinks
+    /// would move the rows. It scrolls then.
+    pub(in crate::fleet) attention_height: RwSignal<Option<i32>>,
     /// The release of the cell that the caption describes; the worst one without it.
     pub(super) cell: RwSignal<Option<ReleaseId>>,
 }
@@ -23,6 +26,7 @@ impl MatrixState {
             order: StoredValue::new(Vec::new()),
             has_pointer: StoredValue::new(false),
             has_focus: StoredValue::new(false),
+            attention_height: RwSignal::new(None),
             cell: RwSignal::new(None),
         }
     }
@@ -37,6 +41,27 @@ impl MatrixState {
         let _ = self.has_focus.try_update_value(|value| *value = inside);
     }
 
+    /// Whether the pointer or the focus is in the matrix.
+    fn is_occupied(self) -> bool {
+        self.has_pointer.try_get_value().unwrap_or(false) || self.has_focus.try_get_value().unwrap_or(false)
+    }
+
+    /// Fixes the height of the list above the matrix, before an update renders it again. `measure` returns its present height.
+    pub fn fix_attention_height(self, measure: impl FnOnce() -> Option<i32>) {
+        let fixed = self.attention_height.get_untracked();
+        let height = if self.is_occupied() { fixed.or_else(measure) } else { None };
+        if height != fixed {
+            self.attention_height.set(height);
+        }
+    }
+
+    /// Shows the whole list above the matrix again, once the pointer and the focus have left the matrix.
+    pub fn release_attention_height(self) {
+        if !self.is_occupied() && self.attention_height.try_get_untracked().flatten().is_some() {
+            self.attention_height.set(None);
+        }
+    }
+
     /// The rows as they are to be rendered. While the pointer or the focus is in the matrix, or with `is_fixed`, no row changes its
     /// place, and new ones come last.
     pub fn arrange(self, mut rows: Vec<FleetRow>, is_fixed: bool) -> Vec<FleetRow> {
@@ -45,7 +70,7 @@ impl MatrixState {
             self.set_pointer(false);
             self.set_focus(false);
         }
-        if is_fixed || self.has_pointer.get_value() || self.has_focus.get_value() {
+        if is_fixed || self.is_occupied() {
             self.order.with_value(|order| {
                 // Stable: rows that were not rendered yet have the order of the server.
                 rows.sort_by_key(|row| order.iter().position(|id| *id == row.id).unwrap_or(usize::MAX));
@@ -93,6 +118,32 @@ mod tests {
             assert_eq!(arrange(state, &[]), "");
             assert_eq!(arrange(state, &[1, 2]), "w1 w2");
             assert_eq!(arrange(state, &[2, 1]), "w2 w1", "the matrix was gone");
+        });
+    }
+
+    #[test]
+    fn the_list_above_the_matrix_has_a_fixed_height_while_the_pointer_or_the_focus_is_in_the_matrix() {
+        Owner::new().with(|| {
+            let state = MatrixState::new();
+            let update = |height: i32| {
+                state.fix_attention_height(|| Some(height));
+                state.attention_height.get_untracked()
+            };
+            assert_eq!(update(40), None);
+            state.set_pointer(true);
+            assert_eq!(update(40), Some(40));
+            assert_eq!(update(80), Some(40), "that of the first update");
+            state.set_focus(true);
+            state.set_pointer(false);
+            state.release_attention_height();
+            assert_eq!(update(80), Some(40), "the focus is still there");
+            state.set_focus(false);
+            state.release_attention_height();
+            assert_eq!(state.attention_height.get_untracked(), None);
+            state.set_pointer(true);
+            assert_eq!(update(80), Some(80));
+            state.set_pointer(false);
+            assert_eq!(update(120), None);
         });
     }
 

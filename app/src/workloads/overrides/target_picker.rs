@@ -67,6 +67,12 @@ struct PickerState {
 }
 
 impl PickerState {
+    /// Adds parts, and empties the field: what was wrong with its text is no longer shown.
+    fn add(self, parts: &[TargetPart]) {
+        self.problem.set(String::new());
+        self.picker.add(parts);
+    }
+
     /// Adds what the text names, also what does not exist: that has a finding.
     fn enter(self) {
         let text = self.picker.search.get_untracked();
@@ -74,7 +80,7 @@ impl PickerState {
         let form = OverrideForm { cluster, ..self.picker.form.get_untracked() };
         match self.picker.with_known(|known| resolve_entered(&text, &form, known)) {
             Ok(parts) if parts.is_empty() => {}
-            Ok(parts) => self.picker.add(&parts),
+            Ok(parts) => self.add(&parts),
             Err(problem) => self.problem.set(problem),
         }
     }
@@ -86,7 +92,7 @@ impl PickerState {
             if is_complete(&text, known) { parse_typed(&text, known).unwrap_or_default() } else { Vec::new() }
         });
         if !parts.is_empty() {
-            self.picker.add(&parts);
+            self.add(&parts);
         }
     }
 }
@@ -222,7 +228,7 @@ fn suggestion_button(state: PickerState, suggested: SuggestedPart) -> AnyView {
     let count =
         clusters.map(|clusters| view! { <span class="text-3">{pluralize(clusters, "cluster")}</span> });
     let add = move |_| {
-        state.picker.add(std::slice::from_ref(&part));
+        state.add(std::slice::from_ref(&part));
         live::page::focus_field(state.field);
     };
     view! {

@@ -22,6 +22,7 @@ mod service;
 mod source_text;
 mod workload;
 
+pub use objects::NamedContainer;
 use objects::is_workload;
 #[cfg(feature = "ssr")]
 pub use posted::apply_inputs;
@@ -39,6 +40,9 @@ pub fn ContainersForm(
     name: String,
     /// The intent of the workload. The kind of an object can be changed only while the workload is an unpublished draft.
     intent: Intent,
+    /// The container whose fields are shown at first, instead of those of the first one of its object.
+    #[prop(optional)]
+    named: NamedContainer,
 ) -> impl IntoView {
     let workloads = Memo::new(move |_| {
         text.objects()
@@ -49,7 +53,7 @@ pub fn ContainersForm(
     });
     // Of several objects, the first and those that are added are open.
     let begin = StoredValue::new(workloads.get_untracked());
-    let name = StoredValue::new(name);
+    let (name, named) = (StoredValue::new(name), StoredValue::new(named));
     let is_new = intent == Intent::Draft;
     view! {
         <div class="form-beside stack" role="group" aria-label="Form">
@@ -71,7 +75,7 @@ pub fn ContainersForm(
                         let is_added = !begin.contains(&at);
                         (begin.len() > 1).then_some(is_added || begin.first() == Some(&at))
                     });
-                    view! { <workload::WorkloadForm text=text at=at is_new=is_new fold=fold /> }
+                    view! { <workload::WorkloadForm text=text at=at is_new=is_new fold=fold named=named /> }
                 }
             />
             {text.removal_view()}
@@ -107,12 +111,16 @@ mod tests {
     use crate::workloads::source::fields::FileDrafts;
 
     fn form(text: &str) -> String {
+        form_with(text, NamedContainer::default())
+    }
+
+    fn form_with(text: &str, named: NamedContainer) -> String {
         let file = SourceFile { name: "deploy.yaml".to_owned(), text: text.to_owned() };
         render_html(move || {
             let drafts = FileDrafts::new(std::slice::from_ref(&file));
             let findings =
                 drafts.findings(Signal::stored("web".to_owned()), Signal::stored("web".to_owned()));
-            view! { <ContainersForm text=SourceText::new(drafts, findings) name="web".to_owned() intent=Intent::Draft /> }
+            view! { <ContainersForm text=SourceText::new(drafts, findings) name="web".to_owned() intent=Intent::Draft named=named /> }
         })
     }
 
@@ -135,6 +143,26 @@ mod tests {
             assert!(page.contains(part), "{part} is missing in {page}");
         }
         assert!(page.contains("name=\"form[inputs][t0.0/spec/template/spec/containers/0/image]\""), "{page}");
+    }
+
+    #[test]
+    fn the_fields_of_the_container_that_the_address_names_are_shown_at_first() {
+        let mut web = starter::starter_deployment("web");
+        let mut proxy = starter::starter_container("proxy");
+        proxy["image"] = "reg.example/proxy:2".into();
+        web["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap().push(proxy);
+        let text = domain::yaml_edit::add_document("", &web);
+        let named = |object: &str| NamedContainer { object: object.into(), container: "proxy".into() };
+        for named in [named("Deployment/web"), named("")] {
+            let page = form_with(&text, named.clone());
+            assert!(page.contains("data-container=\"proxy\""), "{named:?}: {page}");
+            assert!(page.contains("value=\"reg.example/proxy:2\""), "{named:?}: {page}");
+        }
+        let gone = NamedContainer { container: "sidecar".into(), ..named("Deployment/web") };
+        for named in [named("Deployment/other"), gone, NamedContainer::default()] {
+            let page = form_with(&text, named.clone());
+            assert!(!page.contains("data-container=\"proxy\""), "{named:?}: {page}");
+        }
     }
 
     #[test]

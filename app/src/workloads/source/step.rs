@@ -8,7 +8,7 @@ use leptos_router::hooks::use_query_map;
 
 use super::autosave::{Autosave, SourceDraft};
 use super::fields::{FileDrafts, FilesEditor};
-use super::form::{ContainersForm, SourceText};
+use super::form::{ContainersForm, NamedContainer, SourceText};
 use super::queries::{SourceContent, create_source_resource};
 use super::save::{SourceForm, SourceSave, build_typed_source};
 use crate::components::editor::form_switch;
@@ -37,13 +37,19 @@ pub fn SourcePage() -> impl IntoView {
     .into_any()
 }
 
-/// Moves the focus to the image that the address names, by its container and its object, such as `Deployment/web`.
-fn focus_named_image() {
+/// The container that the address names, with its object, such as `Deployment/web`.
+fn read_named_container() -> NamedContainer {
     let query = use_query_map();
+    let query = query.read_untracked();
+    let read = |name: &str| query.get(name).unwrap_or_default();
+    NamedContainer { object: read("object"), container: read("container") }
+}
+
+/// Moves the focus to the image of the container that the address names.
+fn focus_image(named: NamedContainer) {
     Effect::new(move |_| {
-        let query = query.read_untracked();
-        if let Some(container) = query.get("container") {
-            live::page::focus_image(&query.get("object").unwrap_or_default(), &container);
+        if !named.container.is_empty() {
+            live::page::focus_image(&named.object, &named.container);
         }
     });
 }
@@ -63,6 +69,7 @@ fn SourceStep(content: SourceContent, action: ServerAction<SourceSave>) -> impl 
         Some(form) => build_typed_source(&workload.draft.source, form.files, &form.chart, &form.git),
         None => workload.draft.source.clone(),
     };
+    let named = read_named_container();
     let (draft, findings, fields) = match &source {
         Source::Git(source) | Source::Oci(source) => {
             let draft = GitDraft::new(source);
@@ -85,7 +92,7 @@ fn SourceStep(content: SourceContent, action: ServerAction<SourceSave>) -> impl 
             let fields = view! {
                 <div class="source-split">
                     {form_switch()}
-                    <ContainersForm text=text name=workload.name.clone() intent=workload.intent />
+                    <ContainersForm text=text name=workload.name.clone() intent=workload.intent named=named.clone() />
                     <FilesEditor drafts=drafts findings=findings prefix="form" />
                 </div>
             };
@@ -93,7 +100,7 @@ fn SourceStep(content: SourceContent, action: ServerAction<SourceSave>) -> impl 
         }
     };
     let autosave = Autosave::new(&workload.name, namespace, draft, base_revision);
-    focus_named_image();
+    focus_image(named);
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);

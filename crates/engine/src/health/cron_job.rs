@@ -34,7 +34,8 @@ impl CronJobRuns {
         })
     }
 
-    /// How a run ended that ran when these were assessed; `None` if all of them run still.
+    /// How a run ended that ran when these were assessed; `None` if all of them run still, and if the next run replaced it: a run
+    /// that its controller ends has no result.
     fn ended(&self, object: &Value) -> Option<Health> {
         let now = Self::of(object)?;
         if self.scheduled.is_empty() || self.active.iter().all(|uid| now.active.contains(uid)) {
@@ -42,7 +43,12 @@ impl CronJobRuns {
         }
         let succeeded = object["status"]["lastSuccessfulTime"].as_str().unwrap_or_default();
         // The times are those of the API server, all in the same form.
-        Some(if succeeded >= self.scheduled.as_str() { healthy("running") } else { degraded_by_last_run() })
+        if succeeded >= self.scheduled.as_str() {
+            return Some(healthy("running"));
+        }
+        // The controller deletes the Job and starts the next one in one write of the status.
+        let is_replaced = object["spec"]["concurrencyPolicy"] == "Replace" && !now.active.is_empty();
+        (!is_replaced).then(degraded_by_last_run)
     }
 }
 

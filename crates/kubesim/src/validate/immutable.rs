@@ -104,7 +104,9 @@ fn forbid_other_changes(
 /// A claim may not shrink below the size of its volume.
 fn check_claim_size(old: &Value, new: &Value, causes: &mut Vec<StatusCause>) {
     const SIZE: &str = "spec.resources.requests.storage";
-    let units = |object: &Value, path: &str| FormattedQuantity::parse(str_at(object, path)).map(FormattedQuantity::to_units);
+    let units = |object: &Value, path: &str| {
+        FormattedQuantity::parse(str_at(object, path)).map(FormattedQuantity::to_units)
+    };
     let (before, after) = (units(old, SIZE), units(new, SIZE));
     if after.is_some() && after < before && after < units(old, "status.capacity.storage") {
         causes.push(StatusCause::forbidden(SIZE, "field can not be less than status.capacity"));

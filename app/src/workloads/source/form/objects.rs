@@ -51,6 +51,27 @@ pub fn is_workload(object: &Value) -> bool {
     WORKLOAD_KINDS.contains(&kind(object))
 }
 
+/// The container that the address of the page names, to edit its image; the default names none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedContainer {
+    /// Its object as `Kind/name`; empty for any.
+    pub object: String,
+    /// Its name.
+    pub container: String,
+}
+
+impl NamedContainer {
+    /// Its index in the list at a JSON pointer of an object; `None` if it is not there.
+    pub fn find_index(&self, object: &Value, list: &str) -> Option<usize> {
+        let is_object = || self.object == format!("{}/{}", kind(object), name(object));
+        if self.container.is_empty() || !(self.object.is_empty() || is_object()) {
+            return None;
+        }
+        let containers = object.pointer(list)?.as_array()?;
+        containers.iter().position(|one| one["name"] == self.container.as_str())
+    }
+}
+
 /// JSON pointer of the pod spec, by kind.
 pub fn pod_path(kind: &str) -> &'static str {
     match kind {

@@ -8,7 +8,7 @@ use super::expose::ExposeFields;
 use super::fields::{FieldProps, path_findings, scalar_field};
 use super::kind::KindSelect;
 use super::objects;
-use super::objects::{ObjectLocation, kind, name, pod_path};
+use super::objects::{NamedContainer, ObjectLocation, kind, name, pod_path};
 use super::source_text::SourceText;
 use crate::components::icon;
 use crate::workloads::source::starter;
@@ -24,6 +24,8 @@ pub fn WorkloadForm(
     is_new: bool,
     /// Whether the form can be folded, and is open at first; not if it is the only one.
     fold: Option<bool>,
+    /// The container whose fields are shown at first, if it is of this object.
+    named: StoredValue<NamedContainer>,
 ) -> impl IntoView {
     let what = Memo::new(move |_| text.object(at).map(|object| kind(&object).to_owned()).unwrap_or_default());
     let called =
@@ -44,7 +46,7 @@ pub fn WorkloadForm(
         })
     };
     // The fields and their paths depend on the kind.
-    let fields = move || object_fields(text, at, &what.get(), is_new);
+    let fields = move || object_fields(text, at, &what.get(), (is_new, named));
     let content = match fold {
         None => view! {
             <div class="stack-md">
@@ -70,7 +72,12 @@ pub fn WorkloadForm(
     .into_any()
 }
 
-fn object_fields(text: SourceText, at: ObjectLocation, what: &str, is_new: bool) -> AnyView {
+fn object_fields(
+    text: SourceText,
+    at: ObjectLocation,
+    what: &str,
+    (is_new, named): (bool, StoredValue<NamedContainer>),
+) -> AnyView {
     let base = pod_path(what);
     let counted = matches!(what, "Deployment" | "StatefulSet").then(|| {
         scalar_field(
@@ -104,19 +111,27 @@ fn object_fields(text: SourceText, at: ObjectLocation, what: &str, is_new: bool)
     view! {
         <div class="field-row">{is_new.then(|| view! { <KindSelect text=text at=at /> })} {counted} {schedule}</div>
         {path_findings(text, at, "/metadata/name".into(), false)}
-        <ContainerTabs text=text at=at base=base />
+        <ContainerTabs text=text at=at base=base named=named />
         {reach}
         {scale}
     }
     .into_any()
 }
 
-/// The containers; one is open.
+/// The containers; one is open: at first the one that the address names.
 #[component]
-fn ContainerTabs(text: SourceText, at: ObjectLocation, base: &'static str) -> impl IntoView {
+fn ContainerTabs(
+    text: SourceText,
+    at: ObjectLocation,
+    base: &'static str,
+    named: StoredValue<NamedContainer>,
+) -> impl IntoView {
     let list = format!("{base}/containers");
     let (adding, counted) = (list.clone(), list.clone());
-    let open = RwSignal::new(0_usize);
+    let first = untrack(|| text.object(at))
+        .and_then(|object| named.with_value(|named| named.find_index(&object, &list)))
+        .unwrap_or_default();
+    let open = RwSignal::new(first);
     let count = Memo::new(move |_| text.count(at, &counted));
     let shown = Memo::new(move |_| open.get().min(count.get().saturating_sub(1)));
     let tabs = {

@@ -213,6 +213,22 @@ fn a_run_that_fails_in_the_write_that_starts_the_next_one_is_a_failure() {
 }
 
 #[test]
+fn a_run_that_the_next_one_replaces_is_no_failure() {
+    let replacing = |active: &[&str], succeeded: &str| {
+        let mut object = running_cron_job(active, NOW, succeeded);
+        object["spec"] = json!({"concurrencyPolicy": "Replace"});
+        object
+    };
+    let runs = CronJobRuns::of(&running_cron_job(&["a"], JUST_NOW, LONG_AGO));
+    let next = |object: &Value, before: &Health| assess_run(object, Some(before), runs.as_ref());
+    assert_eq!(next(&replacing(&["b"], LONG_AGO), &healthy("running")), healthy("running"));
+    let failed = degraded("LastRunFailed", "no");
+    assert_eq!(next(&replacing(&["b"], LONG_AGO), &failed), failed, "the run before it failed");
+    assert_eq!(next(&replacing(&["b"], JUST_NOW), &failed), healthy("running"), "it succeeded before");
+    assert_eq!(next(&replacing(&[], LONG_AGO), &healthy("running")).reason, "LastRunFailed");
+}
+
+#[test]
 fn pods_follow_phase_readiness_and_containers() {
     let unschedulable = condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available");
     let ended = json!([{"name": "web", "state": {"terminated": {"exitCode": 3}}}]);
