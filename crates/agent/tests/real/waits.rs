@@ -146,8 +146,12 @@ pub async fn s2_2_a_wait_goes_on_while_the_deployment_of_a_canary_is_paused_by_h
     assert_eq!(first.exit_code, 0, "{}{}", first.stdout, first.stderr);
 
     canary.kubectl(&["-n", "shop", "rollout", "pause", "deployment/held"]).await;
-    let paused = publish("1.29.4", "20s").await;
+    let paused = publish("1.29.4", "45s").await;
     assert_eq!(paused.exit_code, TIMED_OUT, "{}{}", paused.stdout, paused.stderr);
+    let (_, last) = paused.stderr.split_once("timed out after").unwrap();
+    for expected in [canary.name, "Deployment shop/held", "is paused", "kubectl"] {
+        assert!(last.contains(expected), "{expected} is missing: {}", paused.stderr);
+    }
     let target = async || hub.target_cluster("held", canary.name).await;
     let what = || async { format!("the pause is not reported: {:#?}", target().await) };
     let is_held = |health: &Health| health.reason == "HeldOutsideManifest";
