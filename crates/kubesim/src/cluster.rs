@@ -185,6 +185,26 @@ impl SimCluster {
         Ok(done.value.clone())
     }
 
+    /// Sets the number of replicas through the subresource `scale`; the change is recorded for the field manager `manager`.
+    ///
+    /// # Errors
+    /// [`SimError`](crate::SimError) if there is no such kind or object, or the kind has no such subresource.
+    pub fn scale(
+        &self,
+        (api_version, kind): (&str, &str),
+        (namespace, name): (&str, &str),
+        manager: &str,
+        replicas: u64,
+    ) -> Result<(), crate::SimError> {
+        let target = self.resource_path(api_version, kind, namespace, name)?;
+        let write = WriteOptions { manager, ..WriteOptions::default() };
+        verbs::subresource::update_scale(&self.sim, &target, &write, |scale| {
+            scale["spec"]["replicas"] = replicas.into();
+            Ok(())
+        })?;
+        Ok(())
+    }
+
     /// Deletes an object with background propagation.
     ///
     /// # Errors

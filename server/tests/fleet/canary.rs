@@ -5,14 +5,17 @@ use domain::cluster::Connectivity;
 use domain::incident::{IncidentQuery, IncidentState, IncidentSummary};
 use domain::notification::{ChannelKind, DeliveryState, NewChannel, NewSubscription};
 use domain::overrides::ClusterSelector;
-use domain::rollout::{Rollout, RolloutState, RolloutStrategy, Wave};
+use domain::rollout::{Rollout, RolloutAction, RolloutState, RolloutStrategy, Wave};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
+use reqwest::{Method, StatusCode};
 use server::args::RepositoryArg;
 use testkit::{ControlPlane, ControlPlaneOptions};
 
 use super::incidents::{Received, start_receiver};
+use super::rollout_gates::{ended_status, poll_until};
 use super::*;
 
 const REAL: [&str; 3] = ["eu-1", "eu-2", "eu-3"];
@@ -86,6 +89,30 @@ impl CanaryFleet {
         let api: Api<Deployment> = Api::namespaced(self.planes[cluster].client(), "apps");
         let patch = Patch::Merge(json!({"spec": {"paused": paused}}));
         api.patch("web", &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// Ends a pod with this image on the first real cluster, as its node does when it is shut down, and waits until it is replaced.
+    async fn end_pod(&self, image: &str) {
+        let api: Api<Pod> = Api::namespaced(self.planes[0].client(), "apps");
+        let pods = async || {
+            let mut pods = api.list(&ListParams::default()).await.unwrap().items;
+            pods.retain(|pod| {
+                let image_of = |pod: &Pod| pod.spec.as_ref()?.containers.first()?.image.clone();
+                image_of(pod).as_deref() == Some(image)
+            });
+            pods
+        };
+        let before = pods().await;
+        let name = before[0].metadata.name.clone().unwrap();
+        let at = serde_json::to_value(&before[0].metadata.creation_timestamp).unwrap();
+        let status = Patch::Merge(ended_status(image, &at));
+        api.patch_status(&name, &PatchParams::default(), &status).await.unwrap();
+        let deployments: Api<Deployment> = Api::namespaced(self.planes[0].client(), "apps");
+        poll_until(async || {
+            let status = deployments.get("web").await.unwrap().status.unwrap();
+            pods().await.len() > before.len() && status.available_replicas == Some(2)
+        })
+        .await;
     }
 
     /// The number of simulated clusters that run an image.
@@ -239,6 +266,48 @@ async fn s2_2_a_canary_that_is_paused_by_hand_holds_the_rollout_until_it_is_resu
         canary.set_paused(0, false).await;
         canary.wait_for_rollout(2, |rollout| rollout.state == RolloutState::Completed).await;
         assert_eq!((canary.real_image(1).await, canary.simulated_with(FIXED)), (FIXED.into(), SIMULATED));
+        canary.fleet.stop().await;
+    };
+    tokio::time::timeout(Duration::from_secs(300), Box::pin(scenario))
+        .await
+        .expect("the scenario completes in 5 minutes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c3_a_dead_pod_that_was_replaced_on_a_real_canary_pauses_no_rollout() {
+    if !testkit::is_available("a rollout over simulated and real clusters") {
+        return;
+    }
+    let scenario = async {
+        let canary = CanaryFleet::start().await;
+        let new = NewWorkload { spec: spec(GOOD, RolloutStrategy::default()), ..web_workload() };
+        canary.fleet.client.create_workload(&new).await.unwrap();
+        canary.fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        canary.fleet.wait_for_web(|status| status.counts.healthy() == 43).await;
+        let mut strategy = canary_first();
+        strategy.waves[1].approval = true;
+        canary.publish(spec(FIXED, strategy)).await;
+        let is_waiting = |rollout: &Rollout| rollout.state == RolloutState::AwaitingApproval;
+        canary.wait_for_rollout(2, is_waiting).await;
+
+        // The dead pod stays beside the one that replaces it. A canary that is degraded for 2 s would pause the rollout.
+        canary.end_pod(FIXED).await;
+        let path = "/api/v1/projects/default/workloads/web/releases/eu-1";
+        poll_until(async || {
+            let (status, release) = canary.fleet.send(Method::GET, path, Value::Null).await;
+            assert_eq!(status, StatusCode::OK, "{release}");
+            release.to_string().contains("exits with 137")
+        })
+        .await;
+        let is_healthy = |status: &WorkloadStatus| {
+            let mut clusters = status.target_clusters.iter();
+            clusters.any(|one| one.cluster_name == REAL[0] && one.state == ReleaseState::Healthy)
+        };
+        canary.fleet.wait_for_web(is_healthy).await;
+        canary.wait_for_rollout(2, is_waiting).await;
+        canary.fleet.client.control_rollout("web", RolloutAction::Approve).await.unwrap();
+        canary.wait_for_rollout(2, |rollout| rollout.state == RolloutState::Completed).await;
+        assert_eq!((canary.real_image(2).await, canary.simulated_with(FIXED)), (FIXED.into(), SIMULATED));
         canary.fleet.stop().await;
     };
     tokio::time::timeout(Duration::from_secs(300), Box::pin(scenario))

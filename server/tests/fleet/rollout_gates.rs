@@ -157,6 +157,15 @@ async fn c3_a_dead_pod_that_was_replaced_on_the_canary_pauses_no_rollout() {
     .await;
 }
 
+/// The status of a pod with this image that its node ended at this time, with an exit code that would be a crash of a pod that runs.
+pub(super) fn ended_status(image: &str, at: &Value) -> Value {
+    let ended = json!({"exitCode": 137, "reason": "Error", "startedAt": at, "finishedAt": at});
+    json!({"status": {"phase": "Failed", "reason": "Terminated",
+        "message": "Pod was terminated in response to imminent node shutdown.",
+        "containerStatuses": [{"name": "web", "image": image, "imageID": "", "ready": false,
+            "restartCount": 0, "state": {"terminated": ended}}]}})
+}
+
 /// Ends a pod of the new revision on the first cluster, as its node does when it is shut down, and waits until it is replaced.
 async fn end_pod(fleet: &TestFleet) {
     let pods = || {
@@ -167,12 +176,7 @@ async fn end_pod(fleet: &TestFleet) {
     let before = pods();
     let name = before[0]["metadata"]["name"].as_str().unwrap();
     // So late that an exit at that time would count as a crash.
-    let at = &before[0]["metadata"]["creationTimestamp"];
-    let ended = json!({"exitCode": 137, "reason": "Error", "startedAt": at, "finishedAt": at});
-    let status = json!({"status": {"phase": "Failed", "reason": "Terminated",
-        "message": "Pod was terminated in response to imminent node shutdown.",
-        "containerStatuses": [{"name": "web", "image": NEXT_IMAGE, "imageID": "", "ready": false,
-            "restartCount": 0, "state": {"terminated": ended}}]}});
+    let status = ended_status(NEXT_IMAGE, &before[0]["metadata"]["creationTimestamp"]);
     let api: Api<Pod> = Api::namespaced(fleet.agents[0].client.clone(), "apps");
     api.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
     let is_replaced = async || {
@@ -183,7 +187,7 @@ async fn end_pod(fleet: &TestFleet) {
 }
 
 /// Waits for what is no event of the hub.
-async fn poll_until(condition: impl AsyncFn() -> bool) {
+pub(super) async fn poll_until(condition: impl AsyncFn() -> bool) {
     while !condition().await {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

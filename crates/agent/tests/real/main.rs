@@ -86,6 +86,8 @@ async fn three_real_clusters_join_run_workloads_recover_from_failures_and_are_le
     waits::s2_2_a_cron_job_that_its_own_manifest_suspends_holds_no_wave(&fleet).await;
     waits::s2_2_a_wait_goes_on_while_the_deployment_of_a_canary_is_paused_by_hand(&fleet).await;
     waits::s2_2_a_wait_goes_on_while_the_stateful_set_of_a_canary_updates_on_delete(&fleet).await;
+    waits::s2_2_a_wait_goes_on_while_a_partition_or_an_update_on_delete_holds_the_pods_of_a_canary(&fleet)
+        .await;
     lifecycle::s3_11_deleted_workloads_leave_nothing_behind(&fleet).await;
     failures::p30_failures_leak_no_file_descriptors_of_the_agent(&fleet, open_files).await;
     permissions::the_printed_rbac_rules_are_sufficient(&fleet).await;

@@ -146,8 +146,12 @@ pub async fn s2_2_a_wait_goes_on_while_the_deployment_of_a_canary_is_paused_by_h
     assert_eq!(first.exit_code, 0, "{}{}", first.stdout, first.stderr);
 
     canary.kubectl(&["-n", "shop", "rollout", "pause", "deployment/held"]).await;
-    let paused = publish("1.29.4", "20s").await;
+    let paused = publish("1.29.4", "45s").await;
     assert_eq!(paused.exit_code, TIMED_OUT, "{}{}", paused.stdout, paused.stderr);
+    let (_, last) = paused.stderr.split_once("timed out after").unwrap();
+    for expected in [canary.name, "Deployment shop/held", "is paused", "kubectl"] {
+        assert!(last.contains(expected), "{expected} is missing: {}", paused.stderr);
+    }
     let target = async || hub.target_cluster("held", canary.name).await;
     let what = || async { format!("the pause is not reported: {:#?}", target().await) };
     let is_held = |health: &Health| health.reason == "HeldOutsideManifest";
@@ -197,4 +201,69 @@ pub async fn s2_2_a_wait_goes_on_while_the_stateful_set_of_a_canary_updates_on_d
     canary.kubectl(&["-n", "shop", "delete", "pod", "stepwise-0"]).await;
     wait_until(&current, async || current().await.ends_with(":1.29.4")).await;
     hub.wait_for_state("stepwise", &[canary.name, rest.name], ReleaseState::Healthy).await;
+}
+
+/// Publishes a second revision while a person holds the first one on the canary, and resumes it.
+async fn assert_held_by_hand(
+    fleet: &TestFleet,
+    (kind, name): (&str, &str),
+    manifest: impl Fn(&str) -> String,
+    (hold, resume): (&str, &str),
+) {
+    let (hub, canary, rest) = (&fleet.hub, &fleet.namespaced, &fleet.cluster_wide);
+    let folder = tempfile::tempdir().unwrap();
+    let definition = folder.path().join("flotilla.yaml");
+    std::fs::write(&definition, in_two_waves(name, canary.name, rest.name)).unwrap();
+    let definition = definition.display().to_string();
+    let publish = async |version: &str, timeout: &str| {
+        std::fs::write(folder.path().join(format!("{name}.yaml")), manifest(version)).unwrap();
+        hub.run_cli_ok(&["apply", "-f", &definition]).await;
+        hub.run_cli(&["publish", name, "--wait", "--timeout", timeout]).await
+    };
+    let first = publish("1.29.3", "5m").await;
+    assert_eq!(first.exit_code, 0, "{name}: {}{}", first.stdout, first.stderr);
+
+    let object = format!("{kind}/{name}");
+    let patch = async |patch: &str| {
+        canary.kubectl(&["-n", "shop", "patch", &object, "--type=merge", "-p", patch]).await
+    };
+    patch(hold).await;
+    let held = publish("1.29.4", "20s").await;
+    assert_eq!(held.exit_code, TIMED_OUT, "{name}: {}{}", held.stdout, held.stderr);
+    let target = async || hub.target_cluster(name, canary.name).await;
+    let what = || async { format!("it is not reported that it is held: {:#?}", target().await) };
+    let is_held = |health: &Health| health.reason == "HeldOutsideManifest";
+    wait_until(what, async || target().await.is_some_and(|target| is_held(&target.health))).await;
+    let image = ".spec.template.spec.containers[0].image";
+    let current = async || rest.field("shop", &object, image).await;
+    assert!(current().await.ends_with(":1.29.3"), "{name}: the next wave is closed");
+
+    patch(resume).await;
+    wait_until(&current, async || current().await.ends_with(":1.29.4")).await;
+    hub.wait_for_state(name, &[canary.name, rest.name], ReleaseState::Healthy).await;
+}
+
+/// The same for a StatefulSet with a partition and a DaemonSet that updates on delete.
+pub async fn s2_2_a_wait_goes_on_while_a_partition_or_an_update_on_delete_holds_the_pods_of_a_canary(
+    fleet: &TestFleet,
+) {
+    let partitioned = |version: &str| {
+        let text = web(version).replace("Deployment", "StatefulSet").replace("held", "partitioned");
+        text.replace("  replicas: 1\n", "  serviceName: partitioned\n  replicas: 1\n")
+    };
+    let per_node = |version: &str| {
+        let text = web(version).replace("Deployment", "DaemonSet").replace("held", "per-node");
+        text.replace("  replicas: 1\n", "")
+    };
+    let partition = (
+        r#"{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":1}}}}"#,
+        r#"{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}"#,
+    );
+    let on_delete = (
+        r#"{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}"#,
+        r#"{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1}}}}"#,
+    );
+    let first = assert_held_by_hand(fleet, ("statefulset", "partitioned"), partitioned, partition);
+    let second = assert_held_by_hand(fleet, ("daemonset", "per-node"), per_node, on_delete);
+    tokio::join!(Box::pin(first), Box::pin(second));
 }

@@ -197,7 +197,7 @@ fn evaluate_removed(status: &WorkloadStatus, enough: bool) -> WaitState {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use domain::cluster::Connectivity;
     use domain::health::Health;
     use domain::release::Stages;
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    fn target_cluster(name: &str, state: ReleaseState, revision: u32) -> TargetCluster {
+    pub(in crate::wait) fn target_cluster(name: &str, state: ReleaseState, revision: u32) -> TargetCluster {
         TargetCluster {
             cluster_id: ClusterId::from_parts(1, 1),
             cluster_name: name.into(),

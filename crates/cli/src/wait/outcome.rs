@@ -9,7 +9,10 @@ use wire::{TargetCluster, WorkloadStatus};
 
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Printer, join_names};
+use crate::output::{Printer, join_names, sanitize};
+
+/// Most reasons that the message of a timeout names.
+const MAX_REASONS: usize = 3;
 
 /// What can be expected on a failed cluster without an action of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +79,37 @@ impl WaitOutcome {
         sentences.collect::<Vec<_>>().join(" ")
     }
 
+    /// What the clusters wait for that do not have what was waited for, as sentences: those that wait for their wave last, because the
+    /// others are the cause. Empty if none of them has a reason.
+    fn open_reasons(&self) -> String {
+        let is_open = |target: &&TargetCluster| {
+            let has_arrived = matches!(
+                target.state,
+                ReleaseState::Healthy | ReleaseState::NotAssessed | ReleaseState::Suspended
+            );
+            !has_arrived && !target.state.is_gone() && !target.message.is_empty()
+        };
+        let mut open: Vec<&TargetCluster> = self.last_status.target_clusters.iter().filter(is_open).collect();
+        open.sort_by_key(|target| target.state == ReleaseState::Pending);
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for target in open {
+            let (message, name) = (target.message.as_str(), target.cluster_name.as_str());
+            match reasons.iter_mut().find(|(known, _)| *known == message) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((message, vec![name])),
+            }
+        }
+        let shown = reasons.iter().take(MAX_REASONS).map(|(message, names)| {
+            format!(" On {}: {}.", join_names(names), sanitize(message.trim_end_matches('.')))
+        });
+        let mut text: String = shown.collect();
+        let others: usize = reasons.iter().skip(MAX_REASONS).map(|(_, names)| names.len()).sum();
+        if others > 0 {
+            text.push_str(&format!(" {others} more wait for other reasons."));
+        }
+        text
+    }
+
     /// The exit status, or a failure with counts and hints; `what` names the operation, such as "publish".
     pub fn to_result(&self, workload: &str, what: &str, out: &Printer) -> Result<ExitStatus, Failure> {
         let counts: Vec<String> = self
@@ -103,7 +137,7 @@ impl WaitOutcome {
             }
             ExitStatus::TimedOut => Err(Failure::with_exit(
                 ExitStatus::TimedOut,
-                format!("The wait timed out after {}: {counts}.", self.elapsed_text()),
+                format!("The wait timed out after {}: {counts}.{}", self.elapsed_text(), self.open_reasons()),
                 format!("The {what} continues. {hint}"),
             )),
             ExitStatus::Interrupted => {
@@ -112,5 +146,45 @@ impl WaitOutcome {
             }
             other => Ok(other),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait::condition::tests::target_cluster;
+
+    fn timed_out(targets: &[(&str, ReleaseState, &str)]) -> String {
+        let target = |(name, state, message): &(&str, ReleaseState, &str)| TargetCluster {
+            message: (*message).to_owned(),
+            ..target_cluster(name, *state, 2)
+        };
+        let target_clusters: Vec<TargetCluster> = targets.iter().map(target).collect();
+        let counts = target_clusters.iter().map(|target| target.state).collect();
+        let last_status = WorkloadStatus { counts, target_clusters, ..WorkloadStatus::default() };
+        let outcome =
+            WaitOutcome { exit: ExitStatus::TimedOut, last_status, elapsed: Duration::from_secs(20) };
+        match outcome.to_result("web", "publish", &Printer::new()) {
+            Err(Failure::Report(report)) => report.message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_wait_that_timed_out_names_what_it_waited_for() {
+        let paused = "Deployment shop/web: is paused, which its manifest does not say";
+        let message = timed_out(&[
+            ("eu-1", ReleaseState::Pending, "It waits for wave 2."),
+            ("eu-2", ReleaseState::Healthy, "All is well."),
+            ("us-1", ReleaseState::Progressing, paused),
+            ("us-2", ReleaseState::Progressing, paused),
+        ]);
+        assert!(message.starts_with("The wait timed out after 20"), "{message}");
+        let reasons = format!("On us-1, us-2: {paused}. On eu-1: It waits for wave 2.");
+        assert!(message.ends_with(&reasons), "{message}");
+        let many: Vec<String> = (0..5).map(|number| format!("Reason {number}.")).collect();
+        let targets: Vec<_> =
+            many.iter().map(|reason| ("eu-1", ReleaseState::Applying, reason.as_str())).collect();
+        assert!(timed_out(&targets).ends_with(" On eu-1: Reason 2. 2 more wait for other reasons."));
     }
 }

@@ -81,7 +81,7 @@ impl ReadReason {
             ObjectAction::Create | ObjectAction::Foreign(_) if conflict == ConflictPolicy::IfIdentical => {
                 Some(Self::AdoptIfIdentical)
             }
-            // With force, nothing else would tell that a scaler sets the replicas of an object that exists.
+            // With force no conflict shows that a scaler sets the replicas of an object that exists.
             ObjectAction::Create | ObjectAction::Missing
                 if desired.needs_live(rule)
                     || conflict == ConflictPolicy::Force && desired.sets_replicas() =>

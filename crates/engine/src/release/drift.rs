@@ -110,8 +110,9 @@ pub(crate) fn report_scaler(pass: &mut Reconciliation<'_>, at: usize, live: Opti
         .iter()
         .filter_map(|field| {
             let (desired, live) = (field.path.get(&manifest)?, field.path.get(&value)?);
-            (desired != live).then(|| FieldChange {
-                path: field.path.to_string(),
+            let path = field.path.to_string();
+            (desired != live && !policy.is_ignored(&path)).then(|| FieldChange {
+                path,
                 desired: Some(desired.clone()),
                 live: Some(live.clone()),
             })

@@ -28,6 +28,7 @@ mod owned_edits;
 const PAUSE: std::ops::Range<u64> = 301..900;
 
 const AUTOSCALER: (&str, &str) = ("autoscaling/v2", "HorizontalPodAutoscaler");
+const CREW: (&str, &str) = ("life.example.com/v1", "Crew");
 const ENTRY: (&str, &str) = ("life.example.com/v1", "Entry");
 const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
 const NODE: (&str, &str) = ("v1", "Node");
@@ -49,6 +50,8 @@ struct Life {
     /// Number of copies of an operator.
     copies: u64,
     replicas: u64,
+    /// The size of the Crew `night`.
+    size: u64,
     ca_bundle: String,
     /// Number of listeners of others.
     listeners: u64,
@@ -75,6 +78,7 @@ impl Life {
             controllers: Controllers::default(),
             copies: 0,
             replicas: 2,
+            size: 2,
             ca_bundle: String::new(),
             listeners: 0,
             random: StdRng::seed_from_u64(seed),
@@ -104,6 +108,7 @@ impl Life {
         expect("login", &get(SECRET, "login")["data"], json!({"user": "YW5u", "password": "eA=="}));
         let web = get(DEPLOYMENT, "web");
         expect("replicas", &web["spec"]["replicas"], self.replicas.into());
+        expect("size", &get(CREW, "night")["spec"]["size"], self.size.into());
         let web = &web["spec"]["template"]["spec"]["containers"][0];
         expect("image", &web["image"], "nginx:1".into());
         expect("env", &web["env"], json!([{"name": "LEVEL", "value": "info"}]));
@@ -174,6 +179,23 @@ impl Life {
         self.edit(DEPLOYMENT, "web", "kube-controller-manager", |live| {
             live["spec"]["replicas"] = replicas.into()
         });
+    }
+
+    /// A scaler without an autoscaler sets the size of a custom object. It is reported once in the life of an agent.
+    async fn scale_crew(&mut self) {
+        let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
+        // Never that of the manifest.
+        self.size = self.random.random_range(3..9);
+        self.cluster.scale(CREW, ("default", "night"), "keda-operator", self.size).unwrap();
+        self.until_as_published("a scaling by a scaler").await;
+        assert_eq!(self.cluster.stats().applies, applies, "a scaler made Flotilla write");
+        let reported = self.drift_since(drift);
+        let is_expected = |note: &DriftReport| {
+            note.outcome == DriftOutcome::Found
+                && note.manager == "keda-operator"
+                && note.fields == ["/spec/size"]
+        };
+        assert!(reported.len() <= 1 && reported.iter().all(is_expected), "{reported:#?}");
     }
 
     /// An operator copies an object with its labels and annotations.
@@ -315,7 +337,8 @@ impl Life {
     /// Lets the next event happen.
     async fn step(&mut self) {
         match self.random.random_range(0..100) {
-            0..15 => self.assert_no_write("a scaling", Self::scale).await,
+            0..10 => self.assert_no_write("a scaling", Self::scale).await,
+            10..15 => self.scale_crew().await,
             15..25 => self.assert_no_write("an injection", Self::inject).await,
             25..32 => self.assert_no_write("a copy of an object", Self::copy).await,
             32..38 => self.assert_no_write("an item of another manager", Self::add_listener).await,

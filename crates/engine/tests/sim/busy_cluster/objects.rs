@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ENTRY, NETWORK_POLICY, WEBHOOK};
+use super::{CREW, ENTRY, NETWORK_POLICY, WEBHOOK};
 use crate::harness::*;
 
 /// Fields that are certainly among the edited ones: of every kind, and of every type of list and map.
@@ -69,7 +69,20 @@ fn lasting_objects(revision: i64) -> Vec<Value> {
     let mut definition =
         named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "entries.life.example.com");
     definition["metadata"].as_object_mut().unwrap().remove("namespace");
+    let mut crews = named("apiextensions.k8s.io/v1", "CustomResourceDefinition", "crews.life.example.com");
+    crews["metadata"].as_object_mut().unwrap().remove("namespace");
+    let with_size = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
     vec![
+        with(
+            crews,
+            json!({"spec": {"group": "life.example.com", "scope": "Namespaced",
+            "names": {"plural": "crews", "singular": "crew", "kind": "Crew", "listKind": "CrewList"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "subresources": {"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
+                "schema": {"openAPIV3Schema": {"type": "object",
+                    "properties": {"spec": with_size, "status": with_size}}}}]}}),
+        ),
+        with(named(CREW.0, CREW.1, "night"), json!({"spec": {"size": 2}})),
         with(
             definition,
             json!({"spec": {"group": "life.example.com", "scope": "Namespaced",

@@ -24,8 +24,9 @@ pub struct OwnedEdit {
 }
 
 /// Fields that are not edited: the kind of the object, the begin of the path, and the reason.
-const LEFT_OUT: [(&str, &str, &str); 2] = [
+const LEFT_OUT: [(&str, &str, &str); 3] = [
     ("Deployment", "/spec/replicas", "an autoscaler sets them, so an edit of them is no drift"),
+    ("Crew", "/spec/size", "a scaler sets it"),
     (
         "CustomResourceDefinition",
         "/spec",
