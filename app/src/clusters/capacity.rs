@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use domain::cluster::{ClusterFacts, NamespaceFacts, NodePool};
+use domain::cluster::{Allocatable, ClusterFacts, NamespaceFacts};
 use domain::quantity::Quantity;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ impl QuotaUse {
 pub struct QuotaUses {
     /// Number of limits in all quotas.
     pub total: u32,
-    /// The first of them: those whose use is unknown, then those that are used most.
+    /// The first of them: those that are used most, and those whose use is unknown after them.
     pub shown: Vec<QuotaUse>,
 }
 
@@ -71,7 +71,7 @@ impl QuotaUses {
             }
         }
         let total = u32::try_from(shown.len()).unwrap_or(u32::MAX);
-        shown.sort_by_key(|one| Reverse(one.percent().unwrap_or(u32::MAX)));
+        shown.sort_by_key(|one| Reverse(one.percent()));
         shown.truncate(SHOWN);
         Self { total, shown }
     }
@@ -116,14 +116,14 @@ fn node_rows(facts: &ClusterFacts) -> Vec<UsageRow> {
     if !facts.is_reported() {
         return unknown("unknown: its agent has not reported yet");
     }
-    let Some(nodes) = facts.nodes else { return unknown("unknown: its agent may not list them") };
-    let schedulable: u32 = facts.node_pools.iter().map(|pool| pool.ready).sum();
-    let sum = |of: fn(&NodePool) -> Quantity| facts.node_pools.iter().map(of).sum::<Quantity>();
+    let Some((nodes, Allocatable { schedulable, cpu, memory })) = facts.nodes.zip(facts.allocatable()) else {
+        return unknown("unknown: its agent may not list them");
+    };
     let percent = Quantity::from_units(schedulable).percent_of(Quantity::from_units(nodes));
     vec![
         row("Nodes", (nodes > 0).then_some(percent), format!("{schedulable} of {nodes} schedulable")),
-        row("CPU", None, format!("{} cores, use not reported", sum(|pool| pool.cpu))),
-        row("Memory", None, format!("{}, use not reported", sum(|pool| pool.memory).format_bytes())),
+        row("CPU", None, format!("{cpu} cores, use not reported")),
+        row("Memory", None, format!("{}, use not reported", memory.format_bytes())),
     ]
 }
 
@@ -195,7 +195,7 @@ pub fn CapacityDetails(
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
-    use domain::cluster::Quota;
+    use domain::cluster::{NodePool, Quota};
 
     use super::*;
     use crate::render_tests::render_html;
@@ -226,13 +226,24 @@ mod tests {
         assert_eq!(
             texts,
             [
-                ("blog pods", None, "use of 10 not reported"),
                 ("shop pods", Some(90), "9 of 10"),
                 ("blog requests.memory", Some(50), "1 GiB of 2 GiB"),
                 ("shop requests.memory", Some(25), "512 MiB of 2 GiB"),
+                ("blog pods", None, "use of 10 not reported"),
             ]
         );
         assert_eq!(quotas.total, 4);
+    }
+
+    #[test]
+    fn a_quota_that_is_used_up_is_among_the_first_beside_quotas_whose_use_is_unknown() {
+        let full = namespace("shop", &[("pods", "10")]);
+        let unknown = ["a", "b", "c"].map(|name| namespace(name, &[]));
+        let quotas = QuotaUses::from_facts(&[unknown.as_slice(), &[full]].concat());
+        let page = render_html(move || {
+            view! { <Capacity name="eu-1".to_owned() facts=ClusterFacts::default() quotas=quotas /> }
+        });
+        assert!(page.contains("10 of 10") && page.contains("width:100%"), "{page}");
     }
 
     #[test]

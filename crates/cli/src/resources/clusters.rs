@@ -1,12 +1,11 @@
 //! Lists and prints clusters.
 
-use domain::cluster::{Cluster, ClusterFacts, ClusterSummary, NamespaceFacts, NodePool};
+use domain::cluster::{Allocatable, Cluster, ClusterFacts, ClusterSummary, NamespaceFacts};
 use domain::condition::ConditionStatus;
 use domain::join::{
     CertificateState, ClusterAgent, ClusterCertificate, ClusterCondition, ClusterConditionType,
     OnboardingStage, Registration, RegistrationState,
 };
-use domain::quantity::Quantity;
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -191,12 +190,10 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
 
 /// What the schedulable nodes offer; unknown without a list of nodes.
 fn format_allocatable(facts: &ClusterFacts) -> String {
-    if facts.nodes.is_none() {
+    let Some(Allocatable { schedulable, cpu, memory }) = facts.allocatable() else {
         return "unknown".to_owned();
-    }
-    let sum = |of: fn(&NodePool) -> Quantity| facts.node_pools.iter().map(of).sum::<Quantity>();
-    let schedulable: u32 = facts.node_pools.iter().map(|pool| pool.ready).sum();
-    let (cpu, memory) = (sum(|pool| pool.cpu), sum(|pool| pool.memory).format_bytes());
+    };
+    let memory = memory.format_bytes();
     format!("{cpu} cores, {memory} on {schedulable} schedulable nodes; their use is not reported")
 }
 
@@ -291,8 +288,9 @@ fn format_taints(cluster: &Cluster) -> String {
 #[cfg(test)]
 mod tests {
     use domain::Timestamp;
-    use domain::cluster::HelmReleaseFacts;
+    use domain::cluster::{HelmReleaseFacts, NodePool};
     use domain::join::CertificateValidity;
+    use domain::quantity::Quantity;
 
     use super::*;
 

@@ -18,7 +18,7 @@ mod summary;
 mod taint;
 
 pub use confirmed_facts::{ConfirmableFact, ConfirmedFacts, PendingFact, format_pending_facts};
-pub use facts::{HelmReleaseFacts, NamespaceFacts, NodePool, Quota};
+pub use facts::{Allocatable, HelmReleaseFacts, NamespaceFacts, NodePool, Quota};
 pub use render_facts::RenderFacts;
 pub use summary::ClusterSummary;
 pub use taint::{MAX_TAINTS, Taint, TaintEffect, check_taints};
@@ -172,6 +172,11 @@ impl ClusterFacts {
             }
         }
         all
+    }
+
+    /// What its schedulable nodes offer; `None` when its nodes could not be listed.
+    pub fn allocatable(&self) -> Option<Allocatable> {
+        self.nodes.map(|_| Allocatable::sum(&self.node_pools))
     }
 
     /// The Kubernetes distribution, from the suffix of its version: `gke`, `eks`, `k3s`, `rke2`, `k0s`; empty without one.

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::{Cluster, ClusterFacts, NodePool};
+use super::{Allocatable, Cluster, ClusterFacts};
 use crate::kubernetes::quantity::Quantity;
 
 /// Facts that placement uses: predicates, spreads and scores, and template variables for the location of a cluster.
@@ -39,13 +39,14 @@ pub struct ConfirmedFacts {
 impl ConfirmedFacts {
     /// The facts that a cluster reports, as they would be confirmed.
     pub fn from_reported(facts: &ClusterFacts) -> Self {
+        let Allocatable { cpu, memory, .. } = Allocatable::sum(&facts.node_pools);
         Self {
             provider: facts.provider.clone(),
             region: facts.region.clone(),
             zones: facts.zones.clone(),
             kubernetes_version: facts.kubernetes_version.clone(),
-            cpu: allocatable_cpu(&facts.node_pools),
-            memory: allocatable_memory(&facts.node_pools),
+            cpu,
+            memory,
         }
     }
 
@@ -208,12 +209,12 @@ impl Cluster {
 
     /// Allocatable cores for scores: what is reported, at most what is confirmed.
     pub fn scored_cpu(&self) -> Quantity {
-        allocatable_cpu(&self.facts.node_pools).min(self.confirmed_facts.cpu)
+        Allocatable::sum(&self.facts.node_pools).cpu.min(self.confirmed_facts.cpu)
     }
 
     /// Allocatable memory for scores: what is reported, at most what is confirmed.
     pub fn scored_memory(&self) -> Quantity {
-        allocatable_memory(&self.facts.node_pools).min(self.confirmed_facts.memory)
+        Allocatable::sum(&self.facts.node_pools).memory.min(self.confirmed_facts.memory)
     }
 }
 
@@ -225,20 +226,13 @@ fn shorten(text: &str) -> String {
     shown
 }
 
-fn allocatable_cpu(pools: &[NodePool]) -> Quantity {
-    pools.iter().map(|pool| pool.cpu).sum()
-}
-
-fn allocatable_memory(pools: &[NodePool]) -> Quantity {
-    pools.iter().map(|pool| pool.memory).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kubernetes::id::ClusterId;
     use crate::kubernetes::time::Timestamp;
     use crate::model::cluster::ClusterKind;
+    use crate::model::cluster::NodePool;
 
     fn cluster(facts: ClusterFacts) -> Cluster {
         let kind = ClusterKind::Agent;

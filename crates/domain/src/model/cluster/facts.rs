@@ -42,6 +42,28 @@ pub struct NodePool {
     pub largest_memory: Quantity,
 }
 
+/// What the schedulable nodes of a cluster offer. How much of it is used is not reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allocatable {
+    /// Number of these nodes.
+    pub schedulable: u32,
+    /// Their allocatable cores.
+    pub cpu: Quantity,
+    /// Their allocatable bytes of memory.
+    pub memory: Quantity,
+}
+
+impl Allocatable {
+    /// The sum of some pools.
+    pub fn sum(pools: &[NodePool]) -> Self {
+        Self {
+            schedulable: pools.iter().map(|pool| pool.ready).sum(),
+            cpu: pools.iter().map(|pool| pool.cpu).sum(),
+            memory: pools.iter().map(|pool| pool.memory).sum(),
+        }
+    }
+}
+
 /// Facts of a namespace that guard rails use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -145,5 +167,15 @@ mod tests {
             used: [("requests.cpu".to_owned(), q("800m"))].into(),
         };
         assert_eq!(quota.remaining().collect::<Vec<_>>(), [("pods", q("10")), ("requests.cpu", q("1200m"))]);
+    }
+
+    #[test]
+    fn what_the_nodes_offer_is_the_sum_of_their_pools() {
+        let q = |text| Quantity::parse(text).unwrap();
+        let pool =
+            |ready, cpu, memory| NodePool { ready, cpu: q(cpu), memory: q(memory), ..NodePool::default() };
+        let all = Allocatable::sum(&[pool(1, "4", "8Gi"), pool(2, "500m", "1Gi")]);
+        assert_eq!(all, Allocatable { schedulable: 3, cpu: q("4500m"), memory: q("9Gi") });
+        assert_eq!(Allocatable::sum(&[]), Allocatable::default());
     }
 }
