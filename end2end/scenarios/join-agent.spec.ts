@@ -54,7 +54,7 @@ test("s0_16 an agent registers, its key is compared and accepted on the page, an
     const credentials = page.getByRole("region", { name: "Credentials" });
     await expect(credentials).toContainText("Valid");
     await expect(credentials).toContainText(/in \d+ (d|h)/);
-    await credentials.getByRole("link", { name: "Rotate" }).click();
+    await credentials.getByRole("link", { name: "How to rotate" }).click();
     await expect(page).toHaveURL(/\/clusters\/edge-1\?tab=access$/);
     await expect(credentials).toContainText("generate new manifests for this name");
     await expect(page.getByRole("region", { name: "What its agent may write" })).toContainText(/\d+ kinds/);

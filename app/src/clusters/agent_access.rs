@@ -121,7 +121,7 @@ fn show_certificate(
     let more = (!is_detailed).then(|| {
         view! {
             <a class="btn btn-sm" href=paths::cluster_tab(name, paths::ClusterTab::Access)>
-                "Rotate"
+                "How to rotate"
             </a>
         }
     });
@@ -239,13 +239,28 @@ mod tests {
     const DAY: i64 = 86_400_000;
 
     fn render_credentials(certificate: Option<CertificateValidity>, kind: ClusterKind) -> String {
+        render_at_detail(certificate, kind, true)
+    }
+
+    fn render_at_detail(
+        certificate: Option<CertificateValidity>,
+        kind: ClusterKind,
+        is_detailed: bool,
+    ) -> String {
         let certificate = certificate
             .map(|validity| ClusterCertificate::new("0a".to_owned(), "beef".to_owned(), validity, AT));
         let agent = ClusterAgent { version: "1.0.0".to_owned(), stages: Vec::new(), certificate };
         let agent = (kind == ClusterKind::Agent).then_some(agent);
         render_html(move || {
-            view! { <AgentCredentials name="eu-1".to_owned() kind=kind agent=agent at=AT is_detailed=true /> }
+            view! { <AgentCredentials name="eu-1".to_owned() kind=kind agent=agent at=AT is_detailed=is_detailed /> }
         })
+    }
+
+    #[test]
+    fn beside_other_sections_a_link_leads_to_how_the_certificate_is_replaced() {
+        let page = render_at_detail(None, ClusterKind::Agent, false);
+        assert!(page.contains("How to rotate") && page.contains("tab=access"), "{page}");
+        assert!(!page.contains("Generate manifests"), "{page}");
     }
 
     #[test]
