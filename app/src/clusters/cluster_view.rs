@@ -29,8 +29,10 @@ pub struct ClusterView {
     pub permissions: AgentPermissions,
     /// The Helm releases that its agent reports.
     pub helm_releases: HelmReleases,
-    /// The names of the cluster groups that it is in.
+    /// The first names of the cluster groups that it is in.
     pub groups: Vec<String>,
+    /// Number of these groups.
+    pub groups_total: u32,
     /// The group of states by which its releases are filtered; empty for all.
     pub group: String,
     /// Whether the releases are not the first page.
@@ -49,15 +51,12 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     use crate::components::StateGroup;
     use crate::host;
     use domain::page::ListQuery;
-    let (hub, actor) = (host::hub_for_reader()?, host::actor()?);
+    let (hub, actor) = (host::hub()?, host::actor()?);
     let is_later_page = cursor.is_some();
     let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
     let details = host::into_app_result(hub.get_cluster_details(&name, &query).await)?;
-    let hub::ClusterDetails { summary, releases, pending_removals } = details;
+    let hub::ClusterDetails { summary, releases, pending_removals, groups, groups_total } = details;
     let mut summary = host::into_app_result(hub.hide_secrets(&actor, summary).await)?;
-    let groups = host::into_app_result(hub.list_groups().await)?;
-    let groups =
-        groups.into_iter().filter(|one| one.contains(&summary.cluster)).map(|one| one.name).collect();
     let helm_releases = HelmReleases::from_facts(&summary.cluster.facts.namespaces);
     let permissions = AgentPermissions::from_facts(&summary.cluster.facts);
     let quotas = QuotaUses::from_facts(&summary.cluster.facts.namespaces);
@@ -70,6 +69,7 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
         quotas,
         permissions,
         groups,
+        groups_total,
         group,
         is_later_page,
         helm_releases,

@@ -58,7 +58,9 @@ pub fn ClusterTabs(
 
 /// The first tab: conditions, the worst releases, labels and taints; beside them capacity, onboarding and credentials.
 pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
-    let ClusterView { summary, quotas, groups, mut releases, pending_removals, group, at, .. } = view;
+    let ClusterView {
+        summary, quotas, groups, groups_total, mut releases, pending_removals, group, at, ..
+    } = view;
     let ClusterSummary { cluster, conditions, pending_facts, agent, .. } = summary;
     let facts = FactsToConfirm {
         cluster: cluster.name.clone(),
@@ -92,7 +94,7 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
                     <div class="stack">
                         <Scheduling name=name.clone() schedulable=cluster.schedulable taints=cluster.taints
                             revision=cluster.revision cordon=actions.cordon taint=actions.taint />
-                        {show_groups(groups)}
+                        {show_groups(groups, groups_total)}
                     </div>
                 </div>
             </div>
@@ -106,8 +108,12 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
     .into_any()
 }
 
-/// The groups that the cluster is in.
-fn show_groups(groups: Vec<String>) -> AnyView {
+/// The groups that the cluster is in: the first of `total`.
+fn show_groups(groups: Vec<String>, total: u32) -> AnyView {
+    let more = usize::try_from(total).is_ok_and(|total| total > groups.len()).then(|| {
+        let text = format!("{} of {total}, by name. ", groups.len());
+        view! { <p class="meta">{text} <a class="link" href=paths::GROUPS>"All groups"</a></p> }
+    });
     let content = if groups.is_empty() {
         view! { <p class="text-3">"In no group."</p> }.into_any()
     } else {
@@ -120,6 +126,7 @@ fn show_groups(groups: Vec<String>) -> AnyView {
                 "Groups"
             </h2>
             {content}
+            {more}
         </section>
     }
     .into_any()

@@ -78,6 +78,10 @@ pub struct ClusterDetails {
     pub releases: Page<ReleaseView>,
     /// The workloads that are about to be removed from it.
     pub pending_removals: Vec<(WorkloadId, PendingRemoval)>,
+    /// The first names of the cluster groups that it is in.
+    pub groups: Vec<String>,
+    /// Number of these groups.
+    pub groups_total: u32,
 }
 
 /// A cluster to register.

@@ -25,6 +25,19 @@ pub async fn list(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
     decode_rows(&rows, "cluster_group", read_row)
 }
 
+/// Every group, by name, without its locked values and features: who its members are.
+pub async fn list_memberships(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
+    let rows = sql("SELECT name, members, selector FROM cluster_group ORDER BY name").fetch_all(tx).await?;
+    decode_rows(&rows, "cluster_group", |row| {
+        Ok(ClusterGroup {
+            name: row.text("name")?,
+            members: row.json("members")?,
+            selector: row.opt_parse("selector")?,
+            ..ClusterGroup::default()
+        })
+    })
+}
+
 /// The groups whose members may be in no other group, by name.
 pub async fn list_exclusive(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
     let select = table::select_from::<ClusterGroup>();

@@ -13,6 +13,9 @@ use super::{ClusterDetails, load_cluster};
 use crate::join::load_cluster_agent;
 use crate::{Error, Hub};
 
+/// Most groups of a cluster that its details name.
+const MAX_GROUPS: usize = 50;
+
 impl Hub {
     /// One page of clusters, by name.
     pub async fn list_clusters(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
@@ -38,14 +41,19 @@ impl Hub {
         load_summary(&mut tx, found, self.clock().now()).await
     }
 
-    /// One cluster, one page of the releases on it and its pending removals, from one read transaction.
+    /// One cluster, one page of the releases on it, its pending removals and its groups, from one read transaction.
     pub async fn get_cluster_details(&self, name: &str, query: &ListQuery) -> Result<ClusterDetails, Error> {
         let mut tx = self.read().await?;
         let found = load_cluster(&mut tx, name).await?;
         let releases = load_releases(&mut tx, &found, query).await?;
         let pending_removals = store::pending_removal::list_by_cluster(&mut tx, found.id).await?;
+        let groups = store::group::list_memberships(&mut tx).await?;
+        let mut groups: Vec<String> =
+            groups.into_iter().filter(|one| one.contains(&found)).map(|one| one.name).collect();
+        let groups_total = u32::try_from(groups.len()).unwrap_or(u32::MAX);
+        groups.truncate(MAX_GROUPS);
         let summary = load_summary(&mut tx, found, self.clock().now()).await?;
-        Ok(ClusterDetails { summary, releases, pending_removals })
+        Ok(ClusterDetails { summary, releases, pending_removals, groups, groups_total })
     }
 
     /// One page of the releases on a cluster, worst first; without resources.

@@ -200,6 +200,35 @@ async fn e_6_a_preview_names_the_workloads_that_would_leave_a_cluster_and_change
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_details_of_a_cluster_have_the_first_of_its_groups_and_their_number() {
+    let test = TestHub::open().await;
+    test.register_cluster("east", &[("env", "prod")]).await;
+    let group = |name: &str, members: &[&str], selector: Option<&str>| ClusterGroup {
+        name: name.to_owned(),
+        members: members.iter().map(|member| (*member).to_owned()).collect(),
+        selector: selector.map(|text| text.parse().unwrap()),
+        locked_values: "tls: {enabled: true}".to_owned(),
+        ..ClusterGroup::default()
+    };
+    let create = async |group: ClusterGroup| test.hub.create_group(&test.actor, group).await.unwrap();
+    let list = async || {
+        let details = test.hub.get_cluster_details("east", &ListQuery::default()).await.unwrap();
+        (details.groups, details.groups_total)
+    };
+    assert_eq!(list().await, (Vec::new(), 0));
+    create(group("prod", &[], Some("env=prod"))).await;
+    create(group("dev", &[], Some("env=dev"))).await;
+    create(group("named", &["west", "east"], None)).await;
+    assert_eq!(list().await, (vec!["named".to_owned(), "prod".to_owned()], 2));
+    for n in 0..60 {
+        create(group(&format!("more-{n}"), &["east"], None)).await;
+    }
+    let (names, total) = list().await;
+    assert_eq!((names.len(), total), (50, 62));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn g502_previews_of_labels_and_of_members_announce_what_exclusive_groups_reject() {
     let test = TestHub::open().await;
     test.register_cluster("east", &[("env", "prod")]).await;

@@ -336,6 +336,7 @@ async fn groups_are_stored_by_name() {
             members: vec!["a".to_owned()],
             selector: Some("env in (dev,prod)".parse().unwrap()),
             exclusive: true,
+            locked_values: "tls: {enabled: true}".to_owned(),
             revision: 1,
             ..ClusterGroup::default()
         };
@@ -346,6 +347,13 @@ async fn groups_are_stored_by_name() {
         assert!(!group::update(&mut tx, &edge, 1).await.unwrap(), "the revision has changed");
         assert_eq!(group::get_by_name(&mut tx, "edge").await.unwrap().as_ref(), Some(&edge));
         assert_eq!(group::get_by_name(&mut tx, "core").await.unwrap(), None);
+        let membership = ClusterGroup {
+            name: edge.name.clone(),
+            members: edge.members.clone(),
+            selector: edge.selector.clone(),
+            ..ClusterGroup::default()
+        };
+        assert_eq!(group::list_memberships(&mut tx).await.unwrap(), [membership]);
         assert_eq!(group::list(&mut tx).await.unwrap(), [edge]);
         assert_eq!(group::measure_others(&mut tx, "edge").await.unwrap(), (0, 0));
         let (others, bytes) = group::measure_others(&mut tx, "core").await.unwrap();

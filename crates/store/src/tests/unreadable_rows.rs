@@ -143,6 +143,7 @@ async fn an_unreadable_group_or_draft_and_a_missing_revision_are_errors() {
         execute_directly(&url, "UPDATE workload SET draft = '\"x\"'").await;
         let mut tx = store.read().await.unwrap();
         assert_invalid(group::list(&mut tx).await, "cluster_group", "shops");
+        assert_invalid(group::list_memberships(&mut tx).await, "cluster_group", "shops");
         // What it referenced last is known.
         assert_eq!(workload::list_names_by_group(&mut tx, "shops").await.unwrap(), ["w-001"]);
         assert_eq!(workload::list_names_by_group(&mut tx, "edge").await.unwrap(), [""; 0]);
