@@ -1,5 +1,7 @@
 //! Objects that contain a chart for a controller of the cluster (G128).
 
+use serde_json::Value;
+
 use super::rule_context::{RuleContext, RuleObject, quote};
 use crate::text::finding::Finding;
 
@@ -45,7 +47,7 @@ impl EmbeddedChart<'_> {
     }
 }
 
-/// `HelmChart` of K3s and RKE2, `HelmRelease` of Flux, `Application` of Argo CD with a chart.
+/// `HelmChart` of K3s and RKE2, `HelmRelease` of Flux, `Application` of Argo CD with a chart: of several sources, the first with one.
 fn read_chart<'a>(object: &RuleObject<'a>) -> Option<EmbeddedChart<'a>> {
     let read = |name: &str, version: &str, repository: &str| EmbeddedChart {
         name: object.text(name),
@@ -62,7 +64,15 @@ fn read_chart<'a>(object: &RuleObject<'a>) -> Option<EmbeddedChart<'a>> {
             "/spec/chart/spec/sourceRef/name",
         ));
     }
-    let is_chart =
-        object.is_kind("argoproj.io", "Application") && !object.text("/spec/source/chart").is_empty();
-    is_chart.then(|| read("/spec/source/chart", "/spec/source/targetRevision", "/spec/source/repoURL"))
+    if !object.is_kind("argoproj.io", "Application") {
+        return None;
+    }
+    let read = |source: &'a Value, field: &str| source.get(field).and_then(Value::as_str).unwrap_or_default();
+    let mut sources = object.items("/spec/sources").iter().chain(object.get("/spec/source"));
+    let source = sources.find(|source| !read(source, "chart").is_empty())?;
+    Some(EmbeddedChart {
+        name: read(source, "chart"),
+        version: read(source, "targetRevision"),
+        repository: read(source, "repoURL"),
+    })
 }

@@ -60,10 +60,13 @@ fn g128_a_chart_that_a_controller_of_the_cluster_installs_is_named_with_its_repo
         "{chart: traefik, version: 27.0.2, repo: 'https://charts.example.com', valuesContent: 'a: 1'}";
     let of_flux = "{chart: {spec: {chart: traefik, version: 27.0.2, sourceRef: {kind: HelmRepository, name: traefik}}}}";
     let of_argo = "{source: {chart: traefik, targetRevision: 27.0.2, repoURL: 'https://charts.example.com'}}";
+    let of_sources = "{sources: [{repoURL: 'https://git.example.com/values', ref: values}, \
+         {chart: traefik, targetRevision: 27.0.2, repoURL: 'https://charts.example.com'}]}";
     for (api_version, kind, spec, repository) in [
         ("helm.cattle.io/v1", "HelmChart", of_k3s, "https://charts.example.com"),
         ("helm.toolkit.fluxcd.io/v2", "HelmRelease", of_flux, "traefik"),
         ("argoproj.io/v1alpha1", "Application", of_argo, "https://charts.example.com"),
+        ("argoproj.io/v1alpha1", "Application", of_sources, "https://charts.example.com"),
     ] {
         let finding = only_finding("G128", &envelope(api_version, kind, spec));
         let expected = format!("{kind} traefik names the chart \"traefik\" 27.0.2 of {repository}. ");
@@ -72,6 +75,8 @@ fn g128_a_chart_that_a_controller_of_the_cluster_installs_is_named_with_its_repo
     }
     // Manifests of a folder, and a kind of the same name of another group.
     assert_no_finding("G128", &envelope("argoproj.io/v1alpha1", "Application", "{source: {path: deploy}}"));
+    let folders = "{sources: [{path: deploy}, {path: base}]}";
+    assert_no_finding("G128", &envelope("argoproj.io/v1alpha1", "Application", folders));
     assert_no_finding("G128", &envelope("example.com/v1", "HelmChart", "{chart: traefik}"));
 }
 
