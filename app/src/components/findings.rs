@@ -67,8 +67,7 @@ fn describe_subject(finding: &Finding) -> Option<String> {
         0 => String::new(),
         n => format!(" on {}", super::text::join_names(&finding.clusters, n, 4)),
     };
-    let is_named = finding.message_beside_object().contains(&finding.object);
-    let text = if is_named { on } else { format!("{}{on}", finding.object) };
+    let text = if finding.is_object_named() { on } else { format!("{}{on}", finding.object) };
     (!text.is_empty()).then(|| text.trim().to_owned())
 }
 
@@ -116,6 +115,8 @@ mod tests {
         let selector = "Deployment \"web\": spec.selector is missing.";
         assert_eq!(about(selector, "Deployment shop/web"), "Deployment shop/web on eu-1");
         assert_eq!(about("Deployment shop/web has no owner.", "Deployment shop/web"), "on eu-1");
+        let similar = "Deployment shop/web-2 selects the same pods.";
+        assert_eq!(about(similar, "Deployment shop/web"), "Deployment shop/web on eu-1");
         assert_eq!(about("Nothing is selected.", ""), "on eu-1");
     }
 

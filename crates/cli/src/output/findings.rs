@@ -18,9 +18,9 @@ fn render_finding(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: Colo
     let severity = paint.apply(colour::severity_colour(finding.severity), finding.severity.as_str());
     // Many messages contain the name of the object.
     let message = finding.message_beside_object();
-    let object = match &*finding.object {
-        object if message.contains(object) => String::new(),
-        object => format!(" {}:", sanitize(object)),
+    let object = match finding.is_object_named() {
+        true => String::new(),
+        false => format!(" {}:", sanitize(&finding.object)),
     };
     let mut text = format!("{place}{severity}[{}]{object} {}\n", sanitize(&finding.code), sanitize(message));
     if !finding.clusters.is_empty() {
@@ -80,6 +80,14 @@ mod tests {
             text,
             "error[G403] Deployment shop/web: spec.selector is missing.\n    fix: Add selector.\n"
         );
+    }
+
+    #[test]
+    fn a_message_about_an_object_of_a_longer_name_has_its_object() {
+        let finding = Finding::warning("G214", "Deployment web-2 selects the same pods.", "");
+        let text =
+            render_findings(&[finding.with_object("Deployment web")], &str::to_owned, ColourMode::new(false));
+        assert_eq!(text, "warning[G214] Deployment web: Deployment web-2 selects the same pods.\n");
     }
 
     #[test]

@@ -146,6 +146,16 @@ impl Finding {
         self.message.strip_prefix(&format!("{kind} {name:?}: ")).unwrap_or(&self.message)
     }
 
+    /// Whether [`Self::message_beside_object`] names the object, which then need not be shown beside it; also if there is none.
+    pub fn is_object_named(&self) -> bool {
+        let (message, object) = (self.message_beside_object(), self.object.as_str());
+        let is_whole = |at: usize| {
+            let (before, rest) = (&message[..at], &message[at + object.len()..]);
+            !before.ends_with(char::is_alphanumeric) && is_end_of_name(rest)
+        };
+        object.is_empty() || message.match_indices(object).any(|(at, _)| is_whole(at))
+    }
+
     /// The same finding, at this JSON pointer.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<String>) -> Self {
@@ -260,6 +270,17 @@ fn differ_only_in_clusters(a: &Finding, b: &Finding) -> bool {
         == (&b.code, &b.object, &b.path, &b.message, &b.location)
 }
 
+/// Whether a name that stands before this text ends there: `web` does before `. `, and not before `-2` or `.v2`.
+fn is_end_of_name(rest: &str) -> bool {
+    let mut chars = rest.chars();
+    match chars.next() {
+        None => true,
+        Some('-' | '_') => false,
+        Some('.' | '/' | ':') => !chars.next().is_some_and(char::is_alphanumeric),
+        Some(next) => !next.is_alphanumeric(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,5 +350,28 @@ mod tests {
         let merged = merge_clusters(findings);
         assert_eq!(merged.len(), 50_000);
         assert!(merged.iter().all(|finding| finding.clusters == ["a", "b"]));
+    }
+
+    #[test]
+    fn a_message_names_its_object_only_as_a_whole_word() {
+        let is_named = |message: &str| {
+            Finding::error("G403", message, "h").with_object("Deployment web").is_object_named()
+        };
+        for message in
+            ["Deployment web has no owner.", "It selects Deployment web.", "See (Deployment web): it"]
+        {
+            assert!(is_named(message), "{message}");
+        }
+        for message in [
+            "Deployment web-2 selects the same pods.",
+            "Deployment web.v2 selects the same pods.",
+            "Deployment webhook has no owner.",
+            "MyDeployment web has no owner.",
+            "Nothing is selected.",
+        ] {
+            assert!(!is_named(message), "{message}");
+        }
+        assert!(is_named("Deployment web-2 selects the pods of Deployment web."));
+        assert!(Finding::error("G403", "Nothing is selected.", "h").is_object_named(), "it has no object");
     }
 }
