@@ -44,7 +44,7 @@ const HARMLESS_NAME_ENDINGS: &[&str] = &[
 ];
 
 /// Whether a value is probably a secret in clear text, by its name or by its format.
-pub(crate) fn is_secret(name: &str, value: &str) -> bool {
+pub(crate) fn looks_like_secret(name: &str, value: &str) -> bool {
     has_secret_format(value) || (is_secret_name(name) && is_literal(value))
 }
 

@@ -19,7 +19,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const HIDDEN_TEXT: &str = "# (hidden: this text can't be read and may contain a Secret)\n";
 
 /// Whether the object's `data` must not be shown.
-pub fn is_secret(object: &Value) -> bool {
+pub fn is_secret_object(object: &Value) -> bool {
     object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
@@ -111,7 +111,7 @@ pub fn hide_secrets(text: &str) -> String {
 
 /// The paths of the values of Secrets in a document, also of those in a list or in another object.
 fn collect_paths(value: &Value, path: &FieldPath, is_in_secret: bool, paths: &mut Vec<FieldPath>) {
-    let is_secret = is_secret(value);
+    let is_secret = is_secret_object(value);
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::kubernetes::field_path::FieldPath;
 use crate::text::manifest::yaml_value;
-use crate::text::secret_name::{has_high_entropy, has_secret_format, is_secret, is_secret_name};
+use crate::text::secret_name::{has_high_entropy, has_secret_format, is_secret_name, looks_like_secret};
 use crate::text::secret_text::HIDDEN_VALUE;
 use crate::text::yaml_edit;
 
@@ -168,7 +168,7 @@ fn is_secret_setting(line: &str) -> bool {
     let Some((name, value)) = line.split_once(['=', ':']) else { return false };
     let name = name.trim().trim_start_matches(['-', '#', ' ']).trim_matches(['"', '\'', ' ']);
     let is_name = name.len() <= 100 && !name.is_empty() && !name.contains(' ');
-    is_name && is_secret(name, value.trim().trim_matches(['"', '\'', ',']))
+    is_name && looks_like_secret(name, value.trim().trim_matches(['"', '\'', ',']))
 }
 
 /// Whether a comment looks like a setting of a secret, as one that was commented out.

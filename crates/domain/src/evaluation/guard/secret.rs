@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::rule_context::{RuleContext, RuleObject, items, quote};
 use crate::kubernetes::field_path::escape_pointer_token;
 use crate::text::finding::Finding;
-use crate::text::secret_name::{has_high_entropy, has_secret_format, is_secret};
+use crate::text::secret_name::{has_high_entropy, has_secret_format, looks_like_secret};
 use crate::text::secret_text::HIDDEN_VALUE;
 
 /// G219: literals in variables, arguments and ConfigMaps that look like secrets.
@@ -16,7 +16,7 @@ pub(super) fn clear_text(context: &RuleContext<'_>) -> Vec<Finding> {
         for (at, variable) in items(container.value.get("env")).iter().enumerate() {
             let name = variable["name"].as_str().unwrap_or_default();
             let value = variable["value"].as_str().unwrap_or_default();
-            if is_secret(name, value) || has_high_entropy(value) {
+            if looks_like_secret(name, value) || has_high_entropy(value) {
                 let path = format!("{}/env/{at}", container.path);
                 findings.push(secret_finding(pod.owner, &path, &format!("Env {}", quote(name))));
             }
@@ -56,7 +56,8 @@ pub(super) fn hidden_values(context: &RuleContext<'_>) -> Vec<Finding> {
 
 fn check_config_map(object: &RuleObject<'_>) -> Vec<Finding> {
     let data = object.get("/data").and_then(Value::as_object).into_iter().flatten();
-    let telling = data.filter(|(key, value)| value.as_str().is_some_and(|value| is_secret(key, value)));
+    let telling =
+        data.filter(|(key, value)| value.as_str().is_some_and(|value| looks_like_secret(key, value)));
     telling
         .map(|(key, _)| {
             let path = format!("/data/{}", escape_pointer_token(key));
@@ -74,5 +75,5 @@ fn secret_finding(object: &RuleObject<'_>, path: &str, what: &str) -> Finding {
 /// Whether an argument such as `--password=…` contains a secret.
 fn is_secret_argument(argument: &str) -> bool {
     let flag = argument.strip_prefix("--").and_then(|flag| flag.split_once('='));
-    has_secret_format(argument) || flag.is_some_and(|(name, value)| is_secret(name, value))
+    has_secret_format(argument) || flag.is_some_and(|(name, value)| looks_like_secret(name, value))
 }

@@ -19,7 +19,7 @@ use crate::kubernetes::quantity::Quantity;
 /// text are different (80, "80"). Changes of a Secret's values are returned without the values.
 pub fn diff(desired: &Value, live: &Value) -> Vec<FieldChange> {
     let kind = desired["kind"].as_str().unwrap_or_default();
-    let is_secret = secret::is_secret(desired);
+    let is_secret = secret::is_secret_object(desired);
     let mut walk = DiffWalker { changes: Vec::new() };
     let root = FieldPosition::root(kind, live);
     match (desired, live) {

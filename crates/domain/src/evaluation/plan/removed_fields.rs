@@ -11,7 +11,7 @@ use crate::kubernetes::field_path::FieldPath;
 /// other manager owns them. Fields of other managers beside them stay, so a map without such fields is returned whole.
 pub fn find_removed_fields(previous: &Value, desired: &Value, live: &Value) -> Vec<FieldChange> {
     let kind = previous["kind"].as_str().unwrap_or_default();
-    let is_secret = secret::is_secret(previous);
+    let is_secret = secret::is_secret_object(previous);
     let mut changes = Vec::new();
     let root = FieldPosition::root(kind, live);
     let fields = previous.as_object().into_iter().flatten();

@@ -12,14 +12,14 @@ use serde_json::{Map, Value};
 use super::FieldChange;
 use crate::kubernetes::field_path::FieldPath;
 pub(super) use crate::text::secret_text::{
-    HIDDEN_VALUE, hide_annotation, hide_values, is_annotation_path, is_secret,
+    HIDDEN_VALUE, hide_annotation, hide_values, is_annotation_path, is_secret_object,
 };
 
 /// The object with its `stringData` in `data`, as the server stores it; unchanged if a value is no text, which the server rejects.
 pub(super) fn with_stored_data(object: &Value) -> Cow<'_, Value> {
     let is_text = |value: &Value| value.is_string() || value.is_null();
-    let texts =
-        map_field(object, "stringData").filter(|texts| is_secret(object) && texts.values().all(is_text));
+    let texts = map_field(object, "stringData")
+        .filter(|texts| is_secret_object(object) && texts.values().all(is_text));
     let Some(texts) = texts else { return Cow::Borrowed(object) };
     let mut data = map_field(object, "data").cloned().unwrap_or_default();
     data.extend(
