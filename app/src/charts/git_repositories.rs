@@ -135,7 +135,7 @@ fn show_list(repositories: Vec<GitRepository>) -> AnyView {
 }
 
 fn show_row(repository: GitRepository) -> AnyView {
-    let user = describe_login(&repository);
+    let user = repository.login().to_string();
     let GitRepository { name, url, has_webhook, allowed_signers, .. } = repository;
     let label = format!("Remove {name}");
     let webhook = match has_webhook {
@@ -155,16 +155,6 @@ fn show_row(repository: GitRepository) -> AnyView {
         </tr>
     }
     .into_any()
-}
-
-/// How the server signs in to it.
-fn describe_login(repository: &GitRepository) -> String {
-    match (repository.has_private_key, repository.has_known_hosts) {
-        (true, true) => "SSH key".to_owned(),
-        (true, false) => "SSH key, no known hosts".to_owned(),
-        (false, _) if repository.user_name.is_empty() => "Public".to_owned(),
-        (false, _) => repository.user_name.clone(),
-    }
 }
 
 /// A field for lines of text that are never displayed again.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use domain::git_repository::{GitCredentials, GitRepository, GitRepositoryPut};
+use domain::git_repository::{GitCredentials, GitLogin, GitRepository, GitRepositoryPut};
 use domain::git_status::GitSourceStatus;
 
 use crate::confirm::ConfirmArgs;
@@ -194,10 +194,9 @@ fn print_list(repositories: &[GitRepository], format: Format, out: &Printer) -> 
     let mut table = Table::new(&["NAME", "URL", "USER", "WEBHOOK", "SIGNERS"]);
     for repository in repositories {
         let signers = repository.allowed_signers.lines().filter(|line| !line.trim().is_empty()).count();
-        let user = match (repository.has_private_key, repository.has_known_hosts) {
-            (true, true) => "(SSH key)",
-            (true, false) => "(SSH key, no known hosts)",
-            (false, _) => repository.user_name.as_str(),
+        let user = match repository.login() {
+            GitLogin::User(name) => name,
+            other => format!("({other})"),
         };
         let row = table.add_row().text(&repository.name).text(&repository.url).text(user);
         row.text(if repository.has_webhook { "yes" } else { "no" }).text(signers.to_string());

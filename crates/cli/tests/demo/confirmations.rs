@@ -144,7 +144,8 @@ fn s0_3_a_group_a_user_a_token_and_a_repository_are_named_with_what_depends_on_t
     run(&["git", "repo", "add", "deploy", "https://git.example.com/acme/deploy.git"]);
     let repository = server.run_cli(&["git", "repo", "remove", "deploy"]);
     assert_unconfirmed(&repository, &["Workloads that follow it stay at their commit"]);
-    assert!(server.run_cli(&["git", "repo", "list"]).stdout.contains("deploy"));
+    let list = server.run_cli(&["git", "repo", "list"]).stdout;
+    assert!(list.contains("deploy") && list.contains("(Public)"), "{list}");
 
     let chart = server.run_cli(&["chart", "delete", "local/web", "1.0.0"]);
     assert_unconfirmed(&chart, &["It can't be restored here; upload it again to use it."]);

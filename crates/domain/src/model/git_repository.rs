@@ -169,6 +169,46 @@ pub struct GitRepository {
     pub revision: i64,
 }
 
+/// How the server signs in to a Git repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GitLogin {
+    /// Not at all: anybody can read it.
+    Public,
+    /// With this user name, and a password or token.
+    User(String),
+    /// Over SSH, with a private key.
+    SshKey,
+    /// Over SSH, with a private key; but no server is trusted, so that it can't be read.
+    NoKnownHosts,
+    /// Over SSH, but without a private key, so that it can't be read.
+    NoSshKey,
+}
+
+impl fmt::Display for GitLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Public => "Public",
+            Self::User(name) => name.as_str(),
+            Self::SshKey => "SSH key",
+            Self::NoKnownHosts => "SSH key, no known hosts",
+            Self::NoSshKey => "No SSH key",
+        })
+    }
+}
+
+impl GitRepository {
+    /// How the server signs in to it.
+    pub fn login(&self) -> GitLogin {
+        match (self.has_private_key, self.has_known_hosts) {
+            (true, true) => GitLogin::SshKey,
+            (true, false) => GitLogin::NoKnownHosts,
+            (false, has_known_hosts) if has_known_hosts || is_ssh_url(&self.url) => GitLogin::NoSshKey,
+            (false, _) if self.user_name.is_empty() => GitLogin::Public,
+            (false, _) => GitLogin::User(self.user_name.clone()),
+        }
+    }
+}
+
 impl GitRepositoryPut {
     /// G121: checks the fields themselves.
     pub fn check(&self, name: &str) -> Vec<Finding> {
@@ -242,5 +282,31 @@ mod tests {
         let mut new = GitCredentials { known_hosts: "new".into(), ..GitCredentials::default() };
         new.retain_ssh(&stored);
         assert_eq!((&*new.private_key, &*new.known_hosts), ("key", "new"));
+    }
+
+    #[test]
+    fn a_repository_over_ssh_without_a_key_is_not_public() {
+        let login = |url: &str, user: &str, (has_private_key, has_known_hosts): (bool, bool)| {
+            let repository = GitRepository {
+                name: "deploy".into(),
+                url: url.into(),
+                user_name: user.into(),
+                has_private_key,
+                has_known_hosts,
+                has_webhook: false,
+                allowed_signers: String::new(),
+                created_by: "ada".into(),
+                created_at: Timestamp::default(),
+                revision: 1,
+            };
+            repository.login().to_string()
+        };
+        let (https, ssh) = ("https://git.example.com/deploy", "git@git.example.com:deploy");
+        assert_eq!(login(https, "", (false, false)), "Public");
+        assert_eq!(login(https, "oauth2", (false, false)), "oauth2");
+        assert_eq!(login(ssh, "", (true, true)), "SSH key");
+        assert_eq!(login(ssh, "", (true, false)), "SSH key, no known hosts");
+        assert_eq!(login(ssh, "", (false, true)), "No SSH key");
+        assert_eq!(login(ssh, "", (false, false)), "No SSH key");
     }
 }
