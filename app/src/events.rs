@@ -17,6 +17,7 @@ mod log;
 mod names;
 mod style;
 mod summary;
+mod tab;
 
 pub use feed::FeedEntry;
 #[cfg(feature = "ssr")]
@@ -24,6 +25,7 @@ pub use feed::fold_events;
 pub use log::EventLog;
 pub use style::event_style;
 pub use summary::EventSummary;
+pub use tab::{EventScope, EventsTab};
 
 /// Number of events on one page. Most of them are steps of an entry.
 #[cfg(feature = "ssr")]

@@ -14,11 +14,10 @@ use super::conditions::FailedConditions;
 use super::demo::FaultResult;
 use super::dialogs::ClusterDialogs;
 use super::head::ClusterHead;
-use super::tabs::{
-    ClusterConfigTab, ClusterEventsTab, ClusterTabs, show_overview, show_resources, show_workloads,
-};
+use super::tabs::{ClusterConfigTab, ClusterTabs, show_overview, show_resources, show_workloads};
 use crate::address::defer_change;
 use crate::components::{Age, render_resource, render_resource_again};
+use crate::events::{EventScope, EventsTab};
 use crate::live::{self, Topic};
 use crate::paths::ClusterTab;
 use crate::resource::create_resource;
@@ -74,7 +73,7 @@ pub fn ClusterPage() -> impl IntoView {
                 ClusterTab::Resources => render_resource_again(data, show_resources).into_any(),
                 ClusterTab::Config => view! { <ClusterConfigTab name=name data=data actions=actions /> }.into_any(),
                 ClusterTab::Access => render_resource_again(data, show_access).into_any(),
-                ClusterTab::Events => view! { <ClusterEventsTab name=name version=version /> }.into_any(),
+                ClusterTab::Events => view! { <EventsTab scope=EventScope::Cluster name=name version=version /> }.into_any(),
             }}
         </div>
     }

@@ -17,12 +17,9 @@ use super::labels::LabelEditor;
 use super::releases::release_table;
 use super::scheduling::Scheduling;
 use super::values::ValuesEditor;
-use crate::components::{
-    PageTabs, StateCounts, StateStrip, pluralize, render_resource_again, render_resource_part,
-};
-use crate::events::{EventLog, events_read};
+use crate::components::{PageTabs, StateCounts, StateStrip, pluralize, render_resource_again};
 use crate::paths::{self, ClusterTab};
-use crate::resource::{PageResource, create_resource};
+use crate::resource::PageResource;
 
 /// Number of releases on the first tab.
 const OVERVIEW_RELEASES: usize = 12;
@@ -205,25 +202,4 @@ pub fn ClusterConfigTab(
         </div>
     }
     .into_any()
-}
-
-/// The tab with the events of the cluster and of the releases on it.
-#[component]
-pub fn ClusterEventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
-    let data = create_resource(
-        move || (name.get(), version.get()),
-        |(name, _)| events_read(String::new(), name, None),
-    );
-    render_resource_part(data, move |list| {
-        let all = paths::query(paths::EVENTS, &[("cluster", &name.get_untracked())]);
-        view! {
-            <EventLog entries=list.entries at=list.at />
-            <p class="table-foot">
-                <a class="link" href=all>
-                    "All events of this cluster"
-                </a>
-            </p>
-        }
-        .into_any()
-    })
 }

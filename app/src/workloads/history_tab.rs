@@ -1,4 +1,4 @@
-//! The revisions, operations and events of a workload.
+//! The revisions and operations of a workload.
 
 use domain::Timestamp;
 use domain::operation::OperationCounts;
@@ -13,7 +13,6 @@ use super::operations::Operations;
 use crate::address::use_tab_query;
 use crate::components::{Age, Empty, Pager, StatusStyle, icon, render_resource_part};
 use crate::errors::AppResult;
-use crate::events::{EventLog, events_read};
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 
@@ -273,25 +272,4 @@ pub(super) fn revision_actions(name: &str, revision: u32, class: &'static str) -
             </a>
         </span>
     }
-}
-
-/// The tab with the events.
-#[component]
-pub fn EventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
-    let data = create_resource(
-        move || (name.get(), version.get()),
-        |(name, _)| events_read(name, String::new(), None),
-    );
-    render_resource_part(data, move |list| {
-        let all = paths::query(paths::EVENTS, &[("workload", &name.get())]);
-        view! {
-            <EventLog entries=list.entries at=list.at of_workload=true />
-            <p class="table-foot">
-                <a class="link" href=all>
-                    "All events of this workload"
-                </a>
-            </p>
-        }
-        .into_any()
-    })
 }

@@ -9,11 +9,12 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 use super::clusters_tab::ClustersTab;
 use super::dialogs::WorkloadDialogs;
 use super::head::{ReportedHeal, WorkloadFacts, WorkloadHeader, WorkloadPageHead, workload_head_read};
-use super::history_tab::{EventsTab, HistoryTab};
+use super::history_tab::HistoryTab;
 use super::placement::pending_removals::PendingRemovals;
 use super::rollout::panel::RolloutPanel;
 use crate::address::{defer_change, read_tab};
 use crate::components::{Age, PageTabs, StateCounts, StateStrip, pluralize, render_resource, unbroken};
+use crate::events::{EventScope, EventsTab};
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
@@ -46,7 +47,7 @@ pub fn WorkloadPage(
                 WorkloadTab::Clusters => view! { <ClustersTab name=name version=version /> }.into_any(),
                 tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides) => editor(tab, name),
                 WorkloadTab::History => view! { <HistoryTab name=name version=version /> }.into_any(),
-                WorkloadTab::Events => view! { <EventsTab name=name version=version /> }.into_any(),
+                WorkloadTab::Events => view! { <EventsTab scope=EventScope::Workload name=name version=version /> }.into_any(),
             }}
         </div>
         <WorkloadDialogs name=name />
