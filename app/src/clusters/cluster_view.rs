@@ -17,10 +17,8 @@ use crate::errors::AppResult;
 /// A cluster with the releases on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClusterView {
-    /// The cluster; without its list of kinds, which `kinds` counts.
+    /// The cluster; without its list of kinds, which `permissions` counts.
     pub summary: ClusterSummary,
-    /// Number of kinds its API serves.
-    pub kinds: u32,
     /// Its namespaces with limits.
     pub namespaces: LimitedNamespaces,
     /// The use of its quotas.
@@ -60,11 +58,10 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     let helm_releases = HelmReleases::from_facts(&summary.cluster.facts.namespaces);
     let permissions = AgentPermissions::from_facts(&summary.cluster.facts);
     let quotas = QuotaUses::from_facts(&summary.cluster.facts.namespaces);
-    let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
+    summary.cluster.facts.apis = Vec::new();
     let namespaces = LimitedNamespaces::from_facts(std::mem::take(&mut summary.cluster.facts.namespaces));
     Ok(ClusterView {
         summary,
-        kinds: u32::try_from(kinds).unwrap_or(u32::MAX),
         namespaces,
         quotas,
         permissions,

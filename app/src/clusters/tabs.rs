@@ -166,7 +166,7 @@ fn show_counts(counts: ReleaseCounts, base: String, group: &str) -> Option<AnyVi
 
 /// The tab with nodes, quotas and classes.
 pub fn show_resources(view: ClusterView) -> AnyView {
-    let ClusterView { summary, kinds, namespaces, quotas, .. } = view;
+    let ClusterView { summary, permissions, namespaces, quotas, .. } = view;
     let cluster = summary.cluster;
     let pools = cluster.facts.node_pools.clone();
     view! {
@@ -174,7 +174,7 @@ pub fn show_resources(view: ClusterView) -> AnyView {
             <div class="stack">
                 <Nodes pools=pools />
                 <NamespaceLimits namespaces=namespaces />
-                <ServedClasses facts=cluster.facts.clone() kinds=kinds zones=cluster.confirmed_facts.zones />
+                <ServedClasses facts=cluster.facts.clone() kinds=permissions.kinds zones=cluster.confirmed_facts.zones />
             </div>
             <aside class="stack" aria-label="Capacity">
                 <CapacityDetails facts=cluster.facts quotas=quotas />

@@ -222,6 +222,7 @@ scenarios! {
         c1_a_cron_job_whose_last_run_succeeded_is_healthy,
         c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_after_a_failure,
         c1_a_cron_job_stays_degraded_while_it_runs_again_after_a_failure,
+        c1_a_cron_job_stays_healthy_while_its_runs_replace_each_other,
         c1_a_replica_set_becomes_healthy;
     pods:
         c3_a_crash_loop_is_reported_with_its_exit_code,

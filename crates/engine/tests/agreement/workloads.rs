@@ -258,17 +258,30 @@ pub async fn c1_a_cron_job_whose_last_run_succeeded_is_healthy(env: TestEnv) {
     env.until_health("minutely", Healthy, "").await;
 }
 
-/// Starts a run of the CronJob `nightly` that does not end.
-async fn start_endless_run(env: &TestEnv) {
+/// Starts a run of the CronJob `nightly` that does not end, instead of those that run, in one write of the status with these fields.
+async fn start_endless_run(env: &TestEnv, name: &str, mut status: Value) {
     let owner = env.get(CRON_JOB, "nightly").await.unwrap();
-    let mut run = job("nightly-run", None);
+    let mut run = job(name, None);
     run["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "none"});
     run["metadata"]["ownerReferences"] = json!([{"apiVersion": CRON_JOB.0, "kind": CRON_JOB.1,
         "name": "nightly", "uid": owner["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true}]);
     let run = env.create(run, "kube-controller-manager").await;
-    let active = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "nightly-run",
-        "namespace": env.namespace, "uid": run["metadata"]["uid"]});
-    env.merge_patch_status(CRON_JOB, "nightly", json!({"active": [active]})).await;
+    status["active"] = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": name,
+        "namespace": env.namespace, "uid": run["metadata"]["uid"]}]);
+    env.merge_patch_status(CRON_JOB, "nightly", status).await;
+}
+
+/// Waits until two later drifts of the label `tier` of `nightly` are healed one after the other, which proves that what was written
+/// before was observed and reported.
+async fn wait_for_later_reports(env: &TestEnv) {
+    for count in [1, 2] {
+        let patch = json!({"metadata": {"labels": {"tier": "back"}}});
+        env.merge_patch(CRON_JOB, "nightly", patch, "kubectl-edit").await;
+        let is_healed =
+            async || env.get(CRON_JOB, "nightly").await.unwrap()["metadata"]["labels"]["tier"] == "front";
+        env.wait_until("healed", is_healed).await;
+        env.wait_until("reported", async || env.agent.drift().len() == count).await;
+    }
 }
 
 pub async fn c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_after_a_failure(
@@ -280,7 +293,7 @@ pub async fn c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_af
     let failed = json!({"lastScheduleTime": minutes_ago(2), "lastSuccessfulTime": minutes_ago(3)});
     env.merge_patch_status(CRON_JOB, "nightly", failed).await;
     env.until_health("nightly", Degraded, "LastRunFailed").await;
-    start_endless_run(&env).await;
+    start_endless_run(&env, "nightly-run", json!({})).await;
     // Nothing on the cluster tells how the run before ended.
     env.restart_agent_ahead(Duration::ZERO, objects).await;
     let (health, _) = env.until_health("nightly", Progressing, "LastRunUnknown").await;
@@ -299,19 +312,29 @@ pub async fn c1_a_cron_job_stays_degraded_while_it_runs_again_after_a_failure(en
     env.until_operational().await;
     env.merge_patch_status(CRON_JOB, "nightly", json!({"lastScheduleTime": minutes_ago(2)})).await;
     env.until_health("nightly", Degraded, "LastRunFailed").await;
-    start_endless_run(&env).await;
-    // Two later drifts are healed one after the other, which proves that the run was observed and reported.
-    for count in [1, 2] {
-        let patch = json!({"metadata": {"labels": {"tier": "back"}}});
-        env.merge_patch(CRON_JOB, "nightly", patch, "kubectl-edit").await;
-        let is_healed =
-            async || env.get(CRON_JOB, "nightly").await.unwrap()["metadata"]["labels"]["tier"] == "front";
-        env.wait_until("healed", is_healed).await;
-        env.wait_until("reported", async || env.agent.drift().len() == count).await;
-    }
+    start_endless_run(&env, "nightly-run", json!({})).await;
+    wait_for_later_reports(&env).await;
     let report = env.agent.report(env.release).unwrap();
     assert_eq!(report.resources[0].health.reason, "LastRunFailed", "{report:#?}");
     env.delete(("batch/v1", "Job"), "nightly-run").await;
+    env.until_health("nightly", Degraded, "LastRunFailed").await;
+}
+
+pub async fn c1_a_cron_job_stays_healthy_while_its_runs_replace_each_other(env: TestEnv) {
+    let mut nightly = with_spec_fields(cron_job("nightly"), json!({"concurrencyPolicy": "Replace"}));
+    nightly["metadata"]["labels"] = json!({"tier": "front"});
+    env.set_present(vec![nightly], Policies::default());
+    env.until_operational().await;
+    start_endless_run(&env, "nightly-first", json!({"lastScheduleTime": minutes_ago(3)})).await;
+    let is_running = |report: &ReleaseReport| report.resources[0].health.message == "running";
+    env.wait_for_report("running", is_running).await;
+    // The controller deletes the first one, and records both in one write.
+    start_endless_run(&env, "nightly-second", json!({"lastScheduleTime": minutes_ago(2)})).await;
+    env.delete(("batch/v1", "Job"), "nightly-first").await;
+    wait_for_later_reports(&env).await;
+    let report = env.agent.report(env.release).unwrap();
+    assert_eq!(report.resources[0].health.status, Healthy, "{report:#?}");
+    env.delete(("batch/v1", "Job"), "nightly-second").await;
     env.until_health("nightly", Degraded, "LastRunFailed").await;
 }
 
