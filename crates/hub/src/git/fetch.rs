@@ -277,16 +277,6 @@ impl Hub {
         tx.commit().await?;
         Ok(pinned)
     }
-
-    /// The stored bytes of a pinned commit.
-    ///
-    /// # Errors
-    /// They are missing, which retention never causes.
-    pub(crate) async fn get_git_content(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
-        let mut tx = self.read().await?;
-        let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
-        Ok(store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?)
-    }
 }
 
 /// What is at each of these paths.

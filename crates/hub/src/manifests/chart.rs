@@ -17,7 +17,7 @@ use domain::{ClusterId, Digest, Finding, WorkloadId};
 use store::chart::ChartRendering;
 
 use super::generated::ParsedRendering;
-use super::memory::{ManifestsMemory, estimate_memory};
+use super::stored_files::StoredFiles;
 use super::{ClusterManifests, ManifestsQuery, SourceManifests};
 use crate::blocking::{run_blocking, run_blocking_in_place};
 use crate::chart::{RenderingFailure, SharedRendering, StoredChart, accept_rendering, too_many_renderings};
@@ -115,11 +115,14 @@ impl Hub {
             return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
         let renderings = self.load_renderings(release.workload, &inputs, lost.as_ref(), wait).await?;
+        // The placer decides by the renderings alone. The archive is read before the manifests have their memory, which comes after that of
+        // archives (`source::memory_budget`).
+        let unknown = match (wait, lost) {
+            (RenderWait::Request, None) => self.find_unknown_values(release, chart).await?,
+            (RenderWait::Request, Some(_)) | (RenderWait::Placer(_), _) => Vec::new(),
+        };
         let mut manifests = Box::pin(self.collect_manifests(query, inputs, renderings, wait)).await?;
-        // The placer decides by the renderings alone.
-        if matches!(wait, RenderWait::Request) && lost.is_none() {
-            manifests.findings.extend(self.find_unknown_values(release, chart).await?);
-        }
+        manifests.findings.extend(unknown);
         Ok(SourceManifests { chart: Some(chart.clone()), project: release.project.cloned(), ..manifests })
     }
 
@@ -225,7 +228,6 @@ impl Hub {
             query.clusters.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
         let mut by_cluster = missing;
         let (mut rendered, mut helm_versions) = (Vec::new(), BTreeSet::new());
-        let mut tx = self.read().await?;
         for (digest, rendering) in renderings {
             let clusters = distinct.remove(&digest).map(|(_, clusters)| clusters).unwrap_or_default();
             let named: Vec<String> =
@@ -236,13 +238,11 @@ impl Hub {
             };
             match rendering {
                 Ok(rendering) => {
-                    let missing =
-                        || store::Error::MissingRow { table: "artifact", id: rendering.files.to_string() };
-                    let bytes = store::artifact::get(&mut tx, &rendering.files).await?.ok_or_else(missing)?;
-                    findings.extend(rendering.findings.into_iter().map(on_clusters));
-                    let generated = rendering.generated;
-                    helm_versions.insert(rendering.helm_version);
-                    rendered.push(RenderedFiles { inputs: digest, bytes, generated, clusters, names: named });
+                    let ChartRendering { files, generated, helm_version, findings: found, .. } = rendering;
+                    findings.extend(found.into_iter().map(on_clusters));
+                    helm_versions.insert(helm_version);
+                    rendered
+                        .push((files, RenderedFiles { inputs: digest, generated, clusters, names: named }));
                 }
                 Err(failure) => {
                     let outcome = failure.to_outcome();
@@ -252,12 +252,12 @@ impl Hub {
                 }
             }
         }
-        drop(tx);
-        let policies = query.spec.policies.clone();
-        let of_rendered = estimate_memory(rendered.iter().map(|files| files.bytes.as_slice()));
-        let needed = of_rendered + query.replaced_bytes();
-        let memory = ManifestsMemory::reserve(needed, wait).await?;
-        let parse = move || rendered.into_iter().map(|files| files.parse(&policies)).collect();
+        let (digests, rendered): (Vec<Digest>, Vec<RenderedFiles>) = rendered.into_iter().unzip();
+        let loaded = self.load_stored_files(&digests, query.replaced_bytes(), wait).await?;
+        let (StoredFiles { texts, memory }, policies) = (loaded, query.spec.policies.clone());
+        let parse = move || {
+            rendered.into_iter().zip(texts).map(|(files, text)| files.parse(&text, &policies)).collect()
+        };
         let parsed: Result<Vec<ParsedRendering>, serde_json::Error> = run_blocking(parse).await?;
         let mut sets = Vec::new();
         for rendering in parsed.map_err(|error| Error::Internal(Box::new(error)))? {
@@ -293,11 +293,9 @@ fn await_in_background(requested: Vec<(Digest, SharedRendering)>) {
     tokio::spawn(futures::future::join_all(requested.into_iter().map(|(_, rendering)| rendering)));
 }
 
-/// A stored rendering and the clusters that have its inputs.
+/// A stored rendering, without its files, and the clusters that have its inputs.
 struct RenderedFiles {
     inputs: Digest,
-    /// JSON of its files.
-    bytes: Vec<u8>,
     generated: GeneratedFields,
     clusters: Vec<ClusterId>,
     /// Their names.
@@ -305,9 +303,10 @@ struct RenderedFiles {
 }
 
 impl RenderedFiles {
-    fn parse(self, policies: &Policies) -> Result<ParsedRendering, serde_json::Error> {
-        let Self { inputs, bytes, generated, clusters, names } = self;
-        let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
+    /// Its manifests, from the JSON of its files.
+    fn parse(self, text: &[u8], policies: &Policies) -> Result<ParsedRendering, serde_json::Error> {
+        let Self { inputs, generated, clusters, names } = self;
+        let files: Vec<SourceFile> = serde_json::from_slice(text)?;
         let mut parsed = manifest::parse(&files);
         let mut findings = leave_out_parts(&mut parsed, policies);
         findings.extend(check_hooks(&parsed));
