@@ -374,3 +374,101 @@ impl RenderingFailure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::chart::ChartSource;
+    use domain::workload::{Source, WorkloadSpec};
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use source::client_shares::{ARCHIVES_OF_USERS, MANIFESTS_OF_USERS};
+
+    use super::*;
+    use crate::chart::read_chart;
+    use crate::workload::InstalledReleases;
+    use crate::{Clock, HubConfig, run_for_requester};
+
+    fn pack_chart() -> Vec<u8> {
+        let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let text = b"apiVersion: v2\nname: web\nversion: 1.0.0\n";
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, "web/Chart.yaml", text.as_slice()).unwrap();
+        builder.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[tokio::test]
+    async fn p19_a_check_that_waits_for_the_memory_of_an_archive_has_none_for_manifests() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let archive = pack_chart();
+        let now = hub.clock().now();
+        let chart = read_chart("local", &archive, "ada".to_owned(), now).unwrap();
+        // The archive is read for any text of values, also for one without a key.
+        let source = ChartSource {
+            chart: "local/web".to_owned(),
+            version: "1.0.0".to_owned(),
+            values: "# none\n".to_owned(),
+            ..ChartSource::default()
+        };
+        let spec = WorkloadSpec { source: Source::Chart(source.clone()), ..WorkloadSpec::default() };
+        let installed = InstalledReleases::default();
+        let release = ChartRelease {
+            workload: "web",
+            revision: 1,
+            spec: &spec,
+            source: &source,
+            groups: &[],
+            project: None,
+            targets: &[],
+            installed: &installed.revisions,
+        };
+        // It is rendered already.
+        let files = b"[]";
+        let rendering = ChartRendering {
+            inputs: release.sample_inputs(&chart).unwrap().digest(),
+            chart: chart.digest.clone(),
+            files: Digest::compute(files),
+            helm_version: "v4.2.4".to_owned(),
+            findings: Vec::new(),
+            generated: GeneratedFields::default(),
+        };
+        let mut tx = hub.write().await.unwrap();
+        store::artifact::put(&mut tx, &chart.digest, &archive, now).await.unwrap();
+        store::artifact::put(&mut tx, &rendering.files, files, now).await.unwrap();
+        store::chart::put_rendering(&mut tx, &rendering, now).await.unwrap();
+        tx.commit().await.unwrap();
+        let query = ManifestsQuery {
+            workload: "web",
+            revision: 1,
+            spec: &spec,
+            groups: &[],
+            project: None,
+            clusters: &[],
+            targets: &[],
+            installed: &installed,
+            replaced: None,
+        };
+        let reserve =
+            async |user: &str| ARCHIVES_OF_USERS.reserve(format!("user {user}"), u64::MAX).await.unwrap();
+        let in_use = (reserve("oskar").await, reserve("paula").await);
+        let stored = StoredChart::with_archive(chart);
+        let check = hub.render_chart_manifests(&release, &stored, query, RenderWait::Request);
+        let mut check = Box::pin(run_for_requester("wanda".to_owned(), check));
+        while !ARCHIVES_OF_USERS.is_contended() {
+            tokio::select! {
+                result = &mut check => panic!("it has read no archive: {}", result.is_ok()),
+                () = tokio::time::sleep(Duration::from_millis(1)) => {}
+            }
+        }
+        let count_free = async |user: &str| {
+            MANIFESTS_OF_USERS.reserve(format!("user {user}"), 0).await.unwrap().free_bytes()
+        };
+        assert_eq!(count_free("wanda").await, count_free("xenia").await);
+        drop(in_use);
+        let manifests = check.await.unwrap();
+        assert!(manifests.memory.is_reserved());
+    }
+}
