@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 
+use domain::Finding;
 use domain::release::Reason;
 use domain::remote::PinnedCommit;
 use domain::workload::SourceFile;
-use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use source::git::{AllowedSigners, CommitDetails, FileTree, GitError, GitSnapshot, SnapshotContent};
