@@ -26,6 +26,7 @@ mod chart;
 mod generated;
 mod git;
 mod memory;
+mod stored_files;
 
 use memory::{ManifestsMemory, estimate_files};
 

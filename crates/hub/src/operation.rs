@@ -1,7 +1,7 @@
 //! Operations: the record of what people requested, with its outcome per cluster (S1-13).
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::operation::{
     Operation, OperationCounts, OperationKind, OperationTarget, OperationView, ReleaseCluster,

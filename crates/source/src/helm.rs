@@ -66,13 +66,30 @@ impl Helm {
         &self.0.version
     }
 
-    /// Renders a chart. A chart that uses random values or the clock is rendered twice, to name what differs.
+    /// Renders a packed chart that is in memory: [`PreparedChart::read`] and [`Self::render_prepared`].
+    ///
+    /// # Errors
+    /// As these.
+    pub async fn render(&self, archive: &[u8], inputs: &ChartInputs) -> Result<RenderedChart, RenderFailed> {
+        self.0.sandbox.check()?;
+        let busy = |error: MemoryExhausted| RenderFailed::new(FailureKind::Server, error.to_string());
+        let memory = reserve_memory(archive.len()).await.map_err(busy)?;
+        let chart = PreparedChart::read(archive, inputs)?;
+        drop(memory);
+        self.render_prepared(chart, inputs).await
+    }
+
+    /// Renders a chart with the inputs that it is prepared for. A chart that uses random values or the clock is rendered twice, to name what
+    /// differs.
     ///
     /// # Errors
     /// The chart can't be rendered with these inputs, or exceeds a limit, or the sandbox is not closed.
-    pub async fn render(&self, archive: &[u8], inputs: &ChartInputs) -> Result<RenderedChart, RenderFailed> {
+    pub async fn render_prepared(
+        &self,
+        chart: PreparedChart,
+        inputs: &ChartInputs,
+    ) -> Result<RenderedChart, RenderFailed> {
         self.0.sandbox.check()?;
-        let chart = PreparedChart::read(archive, inputs).await?;
         let unchecked_schema_refs = chart.unchecked_schema_refs;
         let skip_schema = inputs.skip_schema_validation || !unchecked_schema_refs.is_empty();
         let run = HelmRun { name: &chart.name, packed: &chart.packed, inputs, skip_schema };
@@ -159,7 +176,8 @@ impl Helm {
 }
 
 /// What a rendering needs of a chart, so that the chart itself is not in memory while Helm runs.
-struct PreparedChart {
+#[derive(Debug)]
+pub struct PreparedChart {
     name: String,
     packed: Vec<u8>,
     unchecked_schema_refs: Vec<String>,
@@ -169,9 +187,11 @@ struct PreparedChart {
 }
 
 impl PreparedChart {
-    async fn read(archive: &[u8], inputs: &ChartInputs) -> Result<Self, RenderFailed> {
-        let busy = |error: MemoryExhausted| RenderFailed::new(FailureKind::Server, error.to_string());
-        let _memory = reserve_memory(archive.len()).await.map_err(busy)?;
+    /// Reads a packed chart. It unpacks: call it off the async threads, with the memory of [`reserve_memory`].
+    ///
+    /// # Errors
+    /// It is not a chart.
+    pub fn read(archive: &[u8], inputs: &ChartInputs) -> Result<Self, RenderFailed> {
         let chart = ChartArchive::read(archive)
             .map_err(|rejected| RenderFailed::new(FailureKind::Archive, rejected.to_string()))?;
         let packed = chart.pack().map_err(RenderFailed::from_io)?;

@@ -273,7 +273,7 @@ async fn send_everything(server: &TestServer, user: &RoleUser) -> Vec<(String, S
         }
         let body = probing_body(path);
         let answer = match path.starts_with("/api/fn/") {
-            true => server.send_raw(form(path, &body, &[("cookie", &user.cookie)])).await,
+            true => server.send_raw(form(path, &body, &[("cookie", user.cookie.as_str())])).await,
             false => user.send(server, method, &fill_path(path, "web"), &body).await,
         };
         responses.push((path.to_owned(), answer.status, answer.text));

@@ -16,7 +16,7 @@ impl Hub {
     /// fields, and contains no secret among the values.
     ///
     /// # Errors
-    /// The server ends.
+    /// The work ended unexpectedly.
     pub(super) async fn explain_failure(
         &self,
         failed: RenderFailed,

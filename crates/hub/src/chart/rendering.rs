@@ -18,7 +18,7 @@ use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
-use source::helm::{Helm, RenderedChart};
+use source::helm::{Helm, PreparedChart, RenderedChart};
 use source::request_context::RequestContext;
 use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
@@ -225,6 +225,26 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// What Helm needs of the stored chart of these inputs, or why there is nothing to render. The archive is in memory only while it is read,
+    /// within the memory for archives.
+    pub(super) async fn prepare_chart(
+        &self,
+        inputs: &ChartInputs,
+    ) -> Result<Result<PreparedChart, RenderingFailure>, Error> {
+        let of_chart = inputs.clone();
+        let read = self.read_stored_archive(&inputs.chart, move |archive| {
+            let found = Digest::compute(&archive);
+            if found == of_chart.chart { Ok(PreparedChart::read(&archive, &of_chart)) } else { Err(found) }
+        });
+        match read.await? {
+            Ok(Ok(chart)) => Ok(Ok(chart)),
+            Ok(Err(failed)) => Ok(Err(self.explain_failure(failed, inputs).await?)),
+            Err(found) => Ok(Err(archive_mismatch(&inputs.chart, &found))),
+        }
+    }
+}
+
 /// Renders in a task of its own, so that each goes on whatever else its requesters await; dropped, it ends the task and with it the process.
 /// `context` is that of the first of them: the chart is read in the share of its user.
 async fn render_in_turn(
@@ -267,18 +287,13 @@ async fn render_and_store(
     digest: &Digest,
     inputs: ChartInputs,
 ) -> Result<Result<ChartRendering, RenderingFailure>, Error> {
-    let archive = hub.load_archive(&inputs.chart).await?;
-    let found = Digest::compute(&archive);
-    if found != inputs.chart {
-        return Ok(Err(archive_mismatch(&inputs.chart, &found)));
-    }
-    let rendered = match helm.render(&archive, &inputs).await {
+    let chart = match hub.prepare_chart(&inputs).await? {
+        Ok(chart) => chart,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let rendered = match helm.render_prepared(chart, &inputs).await {
         Ok(rendered) => rendered,
-        Err(failed) => {
-            // Its schema is read once more, within the memory for that.
-            drop(archive);
-            return Ok(Err(hub.explain_failure(failed, &inputs).await?));
-        }
+        Err(failed) => return Ok(Err(hub.explain_failure(failed, &inputs).await?)),
     };
     let bounded = run_blocking(move || discard_unusable(rendered));
     let (rendered, findings) = bounded.await?;

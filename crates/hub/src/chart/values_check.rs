@@ -87,7 +87,7 @@ impl Hub {
         findings.extend(self.find_unknown_values(&release, &chart).await?);
         // Not with values that can't be read, which the static checks report, or that the project locks, which are reported above.
         if let Ok(inputs) = release.sample_inputs(&chart) {
-            findings.extend(self.render_sample(workload, &chart, &inputs).await?);
+            findings.extend(self.render_sample(workload, &inputs).await?);
         }
         // A sample is no value of the user: the review checks the values of each cluster.
         findings.retain(|finding| !is_templated(&source.values, &finding.path));
@@ -118,22 +118,18 @@ impl Hub {
     }
 
     /// Renders a chart with these inputs; returns why that fails.
-    async fn render_sample(
-        &self,
-        workload: &str,
-        chart: &ChartVersion,
-        inputs: &ChartInputs,
-    ) -> Result<Vec<Finding>, Error> {
+    async fn render_sample(&self, workload: &str, inputs: &ChartInputs) -> Result<Vec<Finding>, Error> {
         match self.helm() {
             None => Ok(RenderingFailure::without_helm().findings),
             Some(helm) => {
                 let key = RenderWait::Request.queue_key(workload);
                 let place = self.chart_renderer().queue().acquire(&key).await;
                 let _place = place.map_err(too_many_renderings)?;
-                let archive = self.load_archive(&chart.digest).await?;
-                let rendered = helm.render(&archive, inputs).await;
-                drop(archive);
-                match rendered {
+                let chart = match self.prepare_chart(inputs).await? {
+                    Ok(chart) => chart,
+                    Err(failure) => return Ok(failure.findings),
+                };
+                match helm.render_prepared(chart, inputs).await {
                     // The version of Kubernetes is a sample too, so whether the chart supports it says nothing.
                     Err(failed) if failed.kind != FailureKind::KubernetesVersion => {
                         Ok(self.explain_failure(failed, inputs).await?.findings)
@@ -199,13 +195,6 @@ impl Hub {
         }
         cache.insert(digest.clone(), known.clone());
         Ok(known)
-    }
-
-    /// The stored archive of a chart.
-    pub(super) async fn load_archive(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
-        let mut tx = self.read().await?;
-        let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
-        Ok(store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?)
     }
 }
 

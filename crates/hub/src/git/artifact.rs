@@ -60,6 +60,7 @@ impl Hub {
         };
         let artifact = ArtifactFiles::from(fetched);
         let (details, archive) = (artifact.details().clone(), artifact.archive().to_string());
+        // Ends with the artifact. What is copied waits for a renderer, where others reserve memory of the same budget.
         let mut read = run_with_memory(memory, read_paths(artifact, paths)).await?;
         for snapshot in read.iter_mut().filter_map(|(_, snapshot)| snapshot.as_mut().ok()) {
             snapshot.tree.clone_from(&archive);

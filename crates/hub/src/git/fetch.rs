@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 
+use domain::Finding;
 use domain::release::Reason;
 use domain::remote::PinnedCommit;
 use domain::workload::SourceFile;
-use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use source::git::{AllowedSigners, CommitDetails, FileTree, GitError, GitSnapshot, SnapshotContent};
@@ -276,16 +276,6 @@ impl Hub {
         store::git::put_snapshot(&mut tx, &at, &pinned, now).await?;
         tx.commit().await?;
         Ok(pinned)
-    }
-
-    /// The stored bytes of a pinned commit.
-    ///
-    /// # Errors
-    /// They are missing, which retention never causes.
-    pub(crate) async fn get_git_content(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
-        let mut tx = self.read().await?;
-        let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
-        Ok(store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?)
     }
 }
 

@@ -18,7 +18,7 @@ use store::chart::ChartRendering;
 use store::run_blocking_in_place;
 
 use super::generated::ParsedRendering;
-use super::memory::{ManifestsMemory, estimate_memory};
+use super::stored_files::StoredFiles;
 use super::{ClusterManifests, ManifestsQuery, SourceManifests};
 use crate::blocking::run_blocking;
 use crate::chart::{RenderingFailure, SharedRendering, StoredChart, accept_rendering, too_many_renderings};
@@ -116,12 +116,22 @@ impl Hub {
             return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
         }
         let renderings = self.load_renderings(release.workload, &inputs, lost.as_ref(), wait).await?;
+        // The placer decides by the renderings alone. The archive is read before the manifests have their memory, which comes after that of
+        // archives (`source::memory_budget`).
+        let unknown = match (wait, lost) {
+            (RenderWait::Request, None) => self.find_unknown_values(release, chart).await?,
+            (RenderWait::Request, Some(_)) | (RenderWait::Placer(_), _) => Vec::new(),
+        };
         let mut manifests = Box::pin(self.collect_manifests(query, inputs, renderings, wait)).await?;
+<<<<<<< HEAD
         // The placer decides by the renderings alone.
         if matches!(wait, RenderWait::Request) && lost.is_none() {
             manifests.findings.extend(self.find_unknown_values(release, chart).await?);
             run_blocking_in_place(|| release.name_origins(&mut manifests.findings, clusters));
         }
+=======
+        manifests.findings.extend(unknown);
+>>>>>>> slice-m1
         Ok(SourceManifests { chart: Some(chart.clone()), project: release.project.cloned(), ..manifests })
     }
 
@@ -227,7 +237,6 @@ impl Hub {
             query.clusters.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
         let mut by_cluster = missing;
         let (mut rendered, mut helm_versions) = (Vec::new(), BTreeSet::new());
-        let mut tx = self.read().await?;
         for (digest, rendering) in renderings {
             let clusters = distinct.remove(&digest).map(|(_, clusters)| clusters).unwrap_or_default();
             let named: Vec<String> =
@@ -238,13 +247,11 @@ impl Hub {
             };
             match rendering {
                 Ok(rendering) => {
-                    let missing =
-                        || store::Error::MissingRow { table: "artifact", id: rendering.files.to_string() };
-                    let bytes = store::artifact::get(&mut tx, &rendering.files).await?.ok_or_else(missing)?;
-                    findings.extend(rendering.findings.into_iter().map(on_clusters));
-                    let generated = rendering.generated;
-                    helm_versions.insert(rendering.helm_version);
-                    rendered.push(RenderedFiles { inputs: digest, bytes, generated, clusters, names: named });
+                    let ChartRendering { files, generated, helm_version, findings: found, .. } = rendering;
+                    findings.extend(found.into_iter().map(on_clusters));
+                    helm_versions.insert(helm_version);
+                    rendered
+                        .push((files, RenderedFiles { inputs: digest, generated, clusters, names: named }));
                 }
                 Err(failure) => {
                     let outcome = failure.to_outcome();
@@ -254,12 +261,12 @@ impl Hub {
                 }
             }
         }
-        drop(tx);
-        let policies = query.spec.policies.clone();
-        let of_rendered = estimate_memory(rendered.iter().map(|files| files.bytes.as_slice()));
-        let needed = of_rendered + query.replaced_bytes();
-        let memory = ManifestsMemory::reserve(needed, wait).await?;
-        let parse = move || rendered.into_iter().map(|files| files.parse(&policies)).collect();
+        let (digests, rendered): (Vec<Digest>, Vec<RenderedFiles>) = rendered.into_iter().unzip();
+        let loaded = self.load_stored_files(&digests, query.replaced_bytes(), wait).await?;
+        let (StoredFiles { texts, memory }, policies) = (loaded, query.spec.policies.clone());
+        let parse = move || {
+            rendered.into_iter().zip(texts).map(|(files, text)| files.parse(&text, &policies)).collect()
+        };
         let parsed: Result<Vec<ParsedRendering>, serde_json::Error> = run_blocking(parse).await?;
         let mut sets = Vec::new();
         for rendering in parsed.map_err(|error| Error::Internal(Box::new(error)))? {
@@ -295,11 +302,9 @@ fn await_in_background(requested: Vec<(Digest, SharedRendering)>) {
     tokio::spawn(futures::future::join_all(requested.into_iter().map(|(_, rendering)| rendering)));
 }
 
-/// A stored rendering and the clusters that have its inputs.
+/// A stored rendering, without its files, and the clusters that have its inputs.
 struct RenderedFiles {
     inputs: Digest,
-    /// JSON of its files.
-    bytes: Vec<u8>,
     generated: GeneratedFields,
     clusters: Vec<ClusterId>,
     /// Their names.
@@ -307,9 +312,10 @@ struct RenderedFiles {
 }
 
 impl RenderedFiles {
-    fn parse(self, policies: &Policies) -> Result<ParsedRendering, serde_json::Error> {
-        let Self { inputs, bytes, generated, clusters, names } = self;
-        let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
+    /// Its manifests, from the JSON of its files.
+    fn parse(self, text: &[u8], policies: &Policies) -> Result<ParsedRendering, serde_json::Error> {
+        let Self { inputs, generated, clusters, names } = self;
+        let files: Vec<SourceFile> = serde_json::from_slice(text)?;
         let mut parsed = manifest::parse(&files);
         let mut findings = leave_out_parts(&mut parsed, policies);
         findings.extend(check_hooks(&parsed));
@@ -375,5 +381,103 @@ impl RenderingFailure {
             Reason::WaitingForArtifact => RenderOutcome::Waiting(reason),
             _ => RenderOutcome::Failed(reason),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::chart::ChartSource;
+    use domain::workload::{Source, WorkloadSpec};
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use source::client_shares::{ARCHIVES_OF_USERS, MANIFESTS_OF_USERS};
+
+    use super::*;
+    use crate::chart::read_chart;
+    use crate::workload::InstalledReleases;
+    use crate::{Clock, HubConfig, run_for_requester};
+
+    fn pack_chart() -> Vec<u8> {
+        let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let text = b"apiVersion: v2\nname: web\nversion: 1.0.0\n";
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, "web/Chart.yaml", text.as_slice()).unwrap();
+        builder.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[tokio::test]
+    async fn p19_a_check_that_waits_for_the_memory_of_an_archive_has_none_for_manifests() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let archive = pack_chart();
+        let now = hub.clock().now();
+        let chart = read_chart("local", &archive, "ada".to_owned(), now).unwrap();
+        // The archive is read for any text of values, also for one without a key.
+        let source = ChartSource {
+            chart: "local/web".to_owned(),
+            version: "1.0.0".to_owned(),
+            values: "# none\n".to_owned(),
+            ..ChartSource::default()
+        };
+        let spec = WorkloadSpec { source: Source::Chart(source.clone()), ..WorkloadSpec::default() };
+        let installed = InstalledReleases::default();
+        let release = ChartRelease {
+            workload: "web",
+            revision: 1,
+            spec: &spec,
+            source: &source,
+            groups: &[],
+            project: None,
+            targets: &[],
+            installed: &installed.revisions,
+        };
+        // It is rendered already.
+        let files = b"[]";
+        let rendering = ChartRendering {
+            inputs: release.sample_inputs(&chart).unwrap().digest(),
+            chart: chart.digest.clone(),
+            files: Digest::compute(files),
+            helm_version: "v4.2.4".to_owned(),
+            findings: Vec::new(),
+            generated: GeneratedFields::default(),
+        };
+        let mut tx = hub.write().await.unwrap();
+        store::artifact::put(&mut tx, &chart.digest, &archive, now).await.unwrap();
+        store::artifact::put(&mut tx, &rendering.files, files, now).await.unwrap();
+        store::chart::put_rendering(&mut tx, &rendering, now).await.unwrap();
+        tx.commit().await.unwrap();
+        let query = ManifestsQuery {
+            workload: "web",
+            revision: 1,
+            spec: &spec,
+            groups: &[],
+            project: None,
+            clusters: &[],
+            targets: &[],
+            installed: &installed,
+            replaced: None,
+        };
+        let reserve =
+            async |user: &str| ARCHIVES_OF_USERS.reserve(format!("user {user}"), u64::MAX).await.unwrap();
+        let in_use = (reserve("oskar").await, reserve("paula").await);
+        let stored = StoredChart::with_archive(chart);
+        let check = hub.render_chart_manifests(&release, &stored, query, RenderWait::Request);
+        let mut check = Box::pin(run_for_requester("wanda".to_owned(), check));
+        while !ARCHIVES_OF_USERS.is_contended() {
+            tokio::select! {
+                result = &mut check => panic!("it has read no archive: {}", result.is_ok()),
+                () = tokio::time::sleep(Duration::from_millis(1)) => {}
+            }
+        }
+        let count_free = async |user: &str| {
+            MANIFESTS_OF_USERS.reserve(format!("user {user}"), 0).await.unwrap().free_bytes()
+        };
+        assert_eq!(count_free("wanda").await, count_free("xenia").await);
+        drop(in_use);
+        let manifests = check.await.unwrap();
+        assert!(manifests.memory.is_reserved());
     }
 }

@@ -6,7 +6,7 @@ use domain::{Digest, Finding, Timestamp, manifest, manifest_work};
 use source::archive::ChartArchive;
 
 use super::chart::{RenderWait, unrendered};
-use super::memory::{ManifestsMemory, estimate_memory};
+use super::stored_files::StoredFiles;
 use super::{ManifestSet, ManifestsQuery, SourceManifests};
 use crate::blocking::run_blocking;
 use crate::chart::{RenderingFailure, StoredChart, rejected_archive};
@@ -49,12 +49,13 @@ impl Hub {
         query: ManifestsQuery<'_>,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
-        let bytes = self.get_git_content(digest).await?;
-        let needed = estimate_memory([bytes.as_slice()].into_iter()) + query.replaced_bytes();
-        let memory = ManifestsMemory::reserve(needed, wait).await?;
+        let digests = std::slice::from_ref(digest);
+        let StoredFiles { texts, memory } =
+            self.load_stored_files(digests, query.replaced_bytes(), wait).await?;
         let policies = query.spec.policies.clone();
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
-            let (files, left_out) = manifest::leave_out_data(serde_json::from_slice(&bytes)?);
+            let text = texts.first().map(Vec::as_slice).unwrap_or_default();
+            let (files, left_out) = manifest::leave_out_data(serde_json::from_slice(text)?);
             let parsed = manifest::parse(&files);
             let is_explained = parsed.findings.iter().any(Finding::is_blocking);
             let empty = (parsed.manifests.is_empty() && !is_explained).then(|| {

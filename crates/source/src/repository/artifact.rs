@@ -48,7 +48,8 @@ impl RepositoryClient {
         Ok(digest)
     }
 
-    /// The files of an artifact, with the memory that is reserved for them: retain it as long as they are in memory.
+    /// The files of an artifact, with the memory that is reserved for them: retain it until the files at the paths are copied from them, and
+    /// not longer. The copies wait for a renderer, and what renders a chart reserves memory of the same budget.
     ///
     /// # Errors
     /// The registry does not have it, a digest differs, it has not exactly one archive, or the archive is refused, with the entry named.

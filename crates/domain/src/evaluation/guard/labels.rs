@@ -91,7 +91,8 @@ fn check_data(object: &RuleObject<'_>) -> Vec<Finding> {
                 quote(key),
                 object.display_name
             );
-            let fix = quote_fix(object, &path, value);
+            // A fix contains the value, and everybody who reads the workload reads the finding.
+            let fix = if object.is_kind("", "Secret") { None } else { quote_fix(object, &path, value) };
             findings.push(object.error("G403", &path, message, "Put the value in quotes.").with_fix(fix));
         }
     }

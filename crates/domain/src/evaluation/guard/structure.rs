@@ -139,16 +139,25 @@ fn violation_finding(
     cluster_schema: &ClusterSchema<'_>,
 ) -> Finding {
     let (kind, name) = (&object.name.kind, quote(&object.name.name));
+    let what = shown_message(object, violation);
     if cluster_schema.outdated && violation.may_be_newer {
         let message = format!(
-            "{kind} {name}: {} in Kubernetes 1.{}; one of these clusters runs a newer version.",
-            violation.message,
+            "{kind} {name}: {what} in Kubernetes 1.{}; one of these clusters runs a newer version.",
             cluster_schema.schema.minor()
         );
         return object.warning("G403", &violation.pointer, message, &violation.hint);
     }
-    let message = format!("{kind} {name}: {}.", violation.message);
+    let message = format!("{kind} {name}: {what}.");
     object.error("G403", &violation.pointer, message, &violation.hint)
+}
+
+/// The message of a violation, without the value if it is one of a Secret.
+fn shown_message<'a>(object: &RuleObject<'_>, violation: &'a SchemaViolation) -> &'a str {
+    let is_value = ["/data", "/stringData"].iter().any(|field| violation.pointer.starts_with(field));
+    match violation.message.split_once(", not ") {
+        Some((expected, _)) if is_value && object.is_kind("", "Secret") => expected,
+        _ => &violation.message,
+    }
 }
 
 /// Violations in the objects with overrides applied that are not in the objects as written.

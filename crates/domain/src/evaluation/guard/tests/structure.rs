@@ -169,6 +169,23 @@ fn g403_a_violation_by_an_override_names_the_clusters_of_the_override() {
     );
 }
 
+#[test]
+fn g403_a_finding_about_a_secret_contains_none_of_its_values() {
+    for values in [
+        "stringData: {pin: 47114711}",
+        "data: {pin: 47114711}",
+        "stringData: 47114711",
+        "data: hunter2-47114711",
+        "data: {pin: hunter2-47114711}",
+    ] {
+        let text = format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: key}}\n{values}\n");
+        let found = errors(&text);
+        assert!(found.iter().any(|finding| finding.code == "G403"), "{values}: {found:#?}");
+        let shown = serde_json::to_string(&found).unwrap();
+        assert!(!shown.contains("47114711"), "{values}: {shown}");
+    }
+}
+
 /// The `/openapi/v3` schema of a cluster for a kind `sea.example.com/v1 Ship`.
 fn ship_schema(spec: &serde_json::Value) -> Arc<Schema> {
     let kind = json!({"group": "sea.example.com", "version": "v1", "kind": "Ship"});

@@ -1,0 +1,118 @@
+//! Stored files of manifests, loaded once there is memory for the manifests of all of them. Requests that wait for that memory have none of
+//! the files in memory.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use domain::Digest;
+use parking_lot::Mutex;
+use store::Tx;
+
+use super::RenderWait;
+use super::memory::{ManifestsMemory, estimate_memory};
+use crate::blocking::run_blocking_in_place;
+use crate::{Error, Hub};
+
+/// Most files whose needs are known without reading them, some hundred bytes for each.
+const MAX_KNOWN: usize = 10_000;
+
+/// What the manifests of stored files need, by the digest of the files: the content of a digest does not change.
+static NEEDS: LazyLock<Mutex<HashMap<Digest, u64>>> = LazyLock::new(Mutex::default);
+
+/// Stored files with the memory for their manifests.
+pub(super) struct StoredFiles {
+    /// The JSON of the files, in the order of the digests.
+    pub texts: Vec<Vec<u8>>,
+    /// What is reserved for the manifests.
+    pub memory: ManifestsMemory,
+}
+
+impl Hub {
+    /// Loads the files with these digests, after memory for their manifests, and for so many other bytes, is reserved. Files that are new are
+    /// read once before, one after the other, to estimate what they need.
+    ///
+    /// # Errors
+    /// Others use the memory for longer than a request waits, or files are missing.
+    pub(super) async fn load_stored_files(
+        &self,
+        digests: &[Digest],
+        other_bytes: u64,
+        wait: RenderWait,
+    ) -> Result<StoredFiles, Error> {
+        let mut needed = other_bytes;
+        let mut tx = self.read().await?;
+        for digest in digests {
+            needed += estimate_stored(&mut tx, digest).await?;
+        }
+        // No connection of the database waits for memory.
+        drop(tx);
+        let memory = ManifestsMemory::reserve(needed, wait).await?;
+        let mut tx = self.read().await?;
+        let mut texts = Vec::with_capacity(digests.len());
+        for digest in digests {
+            texts.push(load_text(&mut tx, digest).await?);
+        }
+        Ok(StoredFiles { texts, memory })
+    }
+}
+
+/// What manifests of the files with this digest need at most, in bytes.
+async fn estimate_stored(tx: &mut Tx, digest: &Digest) -> Result<u64, Error> {
+    let known = NEEDS.lock().get(digest).copied();
+    if let Some(needed) = known {
+        return Ok(needed);
+    }
+    let text = load_text(tx, digest).await?;
+    let needed = run_blocking_in_place(|| estimate_memory([text.as_slice()].into_iter()));
+    let mut needs = NEEDS.lock();
+    if needs.len() >= MAX_KNOWN {
+        needs.clear();
+    }
+    needs.insert(digest.clone(), needed);
+    Ok(needed)
+}
+
+async fn load_text(tx: &mut Tx, digest: &Digest) -> Result<Vec<u8>, Error> {
+    let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
+    Ok(store::artifact::get(tx, digest).await?.ok_or_else(missing)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use source::client_shares::MANIFESTS_OF_USERS;
+    use sqlx::{Connection as _, SqliteConnection};
+
+    use super::*;
+    use crate::{Clock, HubConfig, run_for_requester};
+
+    #[tokio::test]
+    async fn p19_stored_files_are_loaded_only_when_there_is_memory_for_their_manifests() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database.clone(), Clock::system())).await.unwrap();
+        let text = br#"[{"name":"stored-files.yaml","text":"a: 1\n"}]"#;
+        let digest = Digest::compute(text);
+        let mut tx = hub.write().await.unwrap();
+        store::artifact::put(&mut tx, &digest, text, hub.clock().now()).await.unwrap();
+        tx.commit().await.unwrap();
+        let in_use = MANIFESTS_OF_USERS.reserve("user bertha".to_owned(), u64::MAX).await.unwrap();
+        let (server, digests) = (hub.clone(), vec![digest.clone()]);
+        let load = async move { server.load_stored_files(&digests, 0, RenderWait::Request).await };
+        let loading = tokio::spawn(run_for_requester("bertha".to_owned(), load));
+        while !NEEDS.lock().contains_key(&digest) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // It waits for memory. What it had loaded before would be its result.
+        let mut connection = SqliteConnection::connect(&database).await.unwrap();
+        sqlx::query("DELETE FROM artifact").execute(&mut connection).await.unwrap();
+        drop(in_use);
+        let missing = loading.await.unwrap().err().unwrap();
+        assert!(missing.to_string().contains("artifact"), "{missing}");
+        // What is known is reserved without reading the files.
+        let mut tx = hub.read().await.unwrap();
+        let needed = estimate_stored(&mut tx, &digest).await.unwrap();
+        assert_eq!(needed, estimate_memory([text.as_slice()].into_iter()));
+    }
+}
