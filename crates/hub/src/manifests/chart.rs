@@ -123,15 +123,11 @@ impl Hub {
             (RenderWait::Request, Some(_)) | (RenderWait::Placer(_), _) => Vec::new(),
         };
         let mut manifests = Box::pin(self.collect_manifests(query, inputs, renderings, wait)).await?;
-<<<<<<< HEAD
+        manifests.findings.extend(unknown);
         // The placer decides by the renderings alone.
         if matches!(wait, RenderWait::Request) && lost.is_none() {
-            manifests.findings.extend(self.find_unknown_values(release, chart).await?);
             run_blocking_in_place(|| release.name_origins(&mut manifests.findings, clusters));
         }
-=======
-        manifests.findings.extend(unknown);
->>>>>>> slice-m1
         Ok(SourceManifests { chart: Some(chart.clone()), project: release.project.cloned(), ..manifests })
     }
 
