@@ -1,14 +1,13 @@
 //! Deployments of a chart to a cluster group: the verbs of workloads in the form of the multi-cluster deployment API
 //! (S1-10 … S1-23). A deployment is the workload of one chart and one group ([`domain::deployment`]).
 
-use std::time::Instant;
-
 use domain::deployment::{DeploymentResult, TargetClusterOutcome, deployment_group, describe_failures};
 use domain::operation::OperationStatus;
 use domain::placement::{ClusterGroup, Decision, GroupFeatureName};
 use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
 use domain::{ClusterId, Finding, OperationId};
 use store::Tx;
+use tokio::time::Instant;
 
 use crate::actor::Actor;
 use crate::group::load_group;

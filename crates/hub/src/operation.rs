@@ -1,7 +1,7 @@
 //! Operations: the record of what people requested, with its outcome per cluster (S1-13).
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use domain::operation::{
     Operation, OperationCounts, OperationKind, OperationTarget, OperationView, ReleaseCluster,
@@ -11,6 +11,7 @@ use domain::release::Release;
 use domain::{ClusterId, OperationId, WorkloadId};
 use store::Tx;
 use store::operation::StoredOperation;
+use tokio::time::Instant;
 
 use crate::{Actor, Error, Hub};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use hub::{Clock, Hub, HubConfig, Outage};
+use hub::{Clock, DatabaseOutage, Hub, HubConfig};
 use serde_json::{Value, json};
 
 use crate::sessions::{cookie, sign_in};
@@ -199,7 +199,7 @@ async fn p21_a_page_with_the_fields_of_a_source_is_503_whichever_of_its_transact
         let mut failed = 0;
         loop {
             let before = test.count_failures();
-            test.server.hub.inject_outage(Some((Outage::Unreachable, failed)));
+            test.server.hub.inject_outage(Some((DatabaseOutage::Unreachable, failed)));
             let page = test.read(path).await;
             test.server.hub.inject_outage(None);
             if test.count_failures() == before {

@@ -6,11 +6,10 @@ use std::sync::LazyLock;
 
 use domain::Digest;
 use parking_lot::Mutex;
-use store::Tx;
+use store::{Tx, run_blocking_in_place};
 
 use super::RenderWait;
 use super::memory::{ManifestsMemory, estimate_memory};
-use crate::blocking::run_blocking_in_place;
 use crate::{Error, Hub};
 
 /// Most files whose needs are known without reading them, some hundred bytes for each.
