@@ -25,18 +25,18 @@ pub enum SourceDraft {
 
 /// What is stored of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct SourceContent {
+struct SavedSource {
     files: Vec<SourceFile>,
     chart: ChartForm,
     git: GitForm,
 }
 
 impl SourceDraft {
-    fn content(self) -> SourceContent {
+    fn content(self) -> SavedSource {
         match self {
-            Self::Files(drafts) => SourceContent { files: drafts.files(), ..SourceContent::default() },
-            Self::Chart(draft) => SourceContent { chart: draft.form(), ..SourceContent::default() },
-            Self::Git(draft) => SourceContent { git: draft.form(), ..SourceContent::default() },
+            Self::Files(drafts) => SavedSource { files: drafts.files(), ..SavedSource::default() },
+            Self::Chart(draft) => SavedSource { chart: draft.form(), ..SavedSource::default() },
+            Self::Git(draft) => SavedSource { git: draft.form(), ..SavedSource::default() },
         }
     }
 }
@@ -48,7 +48,7 @@ pub struct Autosave {
     namespace: RwSignal<String>,
     draft: SourceDraft,
     base_revision: RwSignal<i64>,
-    stored: StoredValue<SourceContent>,
+    stored: StoredValue<SavedSource>,
     page: FormPage,
     state: RwSignal<SaveState>,
 }
@@ -72,7 +72,7 @@ impl Autosave {
         };
         if let Some(typed_at) = autosave.page.reopened_revision() {
             // The draft contains what was typed, which is not stored.
-            autosave.stored.set_value(SourceContent::default());
+            autosave.stored.set_value(SavedSource::default());
             if typed_at != base_revision.get_untracked() {
                 autosave.state.set(SaveState::Outdated);
             }
@@ -136,7 +136,7 @@ impl Autosave {
         });
     }
 
-    fn create_form(self, content: &SourceContent) -> SourceForm {
+    fn create_form(self, content: &SavedSource) -> SourceForm {
         SourceForm {
             name: self.name.get_value(),
             base_revision: self.base_revision.get_untracked(),
@@ -161,7 +161,7 @@ impl Autosave {
         self.page.save_on_leave(form, revision, state);
     }
 
-    fn record_save(self, content: SourceContent, saved: Option<SavedDraft>) {
+    fn record_save(self, content: SavedSource, saved: Option<SavedDraft>) {
         let Some(saved) = saved else { return };
         // The page may have been left meanwhile.
         if self.base_revision.try_set(saved.revision).is_some() {
