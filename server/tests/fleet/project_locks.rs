@@ -133,7 +133,8 @@ async fn a_viewer_reads_no_locked_secret_in_the_check_of_a_draft_with_a_chart() 
         let project = fleet.client.get_project().await.unwrap();
         let put = lock("queue: {password: Canary_Hunter2}\n");
         fleet.client.put_project(&put, project.revision).await.unwrap();
-        let named = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.queue.password | quote }}}\n";
+        let named =
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.queue.password | quote }}}\n";
         fleet.client.upload_chart(chart("1.0.0", &[("templates/named.yaml", named)])).await.unwrap();
         let user = fleet.hub.ensure_user("eve", "correct horse battery").await.unwrap();
         let actor = Actor::new("eve", ActorKind::Session(user), Role::Admin);
