@@ -82,9 +82,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
 
   // The image disappears from the registry of one cluster; the menu names the workload.
   await open(page, "/clusters/eu-west-1");
-  await page.getByRole("button", { name: "Inject fault" }).click();
-  await page.getByLabel("Workload", { exact: true }).selectOption("gale");
-  await page.getByRole("button", { name: "Crash containers" }).click();
+  await injectFault(page, "Crash containers", "gale");
   await expect(page.getByText("Containers with nginx:1.29 crash now")).toBeVisible();
   await open(page, "/workloads/gale?open=eu-west-1");
   await expect(row(page, "eu-west-1")).toContainText("Degraded");
