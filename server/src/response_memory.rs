@@ -8,8 +8,9 @@
 //!
 //! The response to a change reserves its expected size before the change. If it is larger than that and its memory is not free, the change
 //! is made all the same: then the response has its status and its headers, and no body (`Preference-Applied: return=minimal`, RFC 7240).
-//! A change of unknown size reserves nothing in advance. Whatever is reserved, the body of the request has arrived before
-//! ([`crate::body_memory`]): it may arrive slowly, and would retain the reservation.
+//! A change of unknown size reserves nothing in advance, nor does what waits for clusters: it would retain its reservation for as long as it
+//! waits. Whatever is reserved, the body of the request has arrived before ([`crate::body_memory`]): it may arrive slowly, and would retain
+//! the reservation.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -181,16 +182,19 @@ async fn respond_to_change(
     let key = SizeKey::of_change(&user, request.method(), request.uri());
     // Server functions that change something have small responses.
     let changes_nothing = kind == RouteKind::ServerFn || has_read_verb(request.uri().path());
+    let waits = kind == RouteKind::Api && waits_for_clusters(&request);
     let expected = needed_bytes(SIZES.find(&key), BUILD_FACTOR);
-    let memory = RESPONSES_TO_USERS.reserve(user, expected).await?;
     // What changes nothing returns content, of a size that may be unknown.
     let is_large = expected > 0 || changes_nothing;
+    // The wait for clusters may use the time of the request: what it would wait for memory then is beyond the time limit.
+    let (expected, wait) = if waits { (0, Duration::ZERO) } else { (expected, RESERVE_WAIT) };
+    let memory = RESPONSES_TO_USERS.reserve(user, expected).await?;
     let reserved = ResponseReservations { memory, _until_built: None };
     let (response, reserved) = run_within(reserved, is_large, request, next).await;
     SIZES.record(&key, &response);
     match reserved {
         Some(ResponseReservations { memory, .. }) => {
-            attach_to_change(memory, response, changes_nothing, RESERVE_WAIT).await
+            attach_to_change(memory, response, changes_nothing, wait).await
         }
         None => Ok(response),
     }

@@ -78,6 +78,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn p19_what_a_spawned_task_retains_of_its_request_outlives_the_request() {
+        let reserved = Arc::new(());
+        let request = run_with_memory(reserved.clone(), async {
+            RequestContext::current().spawn(async { RetainedMemory::current() }).await.unwrap()
+        });
+        let retained = request.await;
+        assert!(retained.is_some());
+        assert_eq!(Arc::strong_count(&reserved), 2);
+        drop(retained);
+        assert_eq!(Arc::strong_count(&reserved), 1);
+    }
+
+    #[tokio::test]
     async fn a_task_of_no_request_has_no_turn_of_a_user() {
         assert_eq!(RequestContext::current().run(async { current_turn() }).await, "background");
     }

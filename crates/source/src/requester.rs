@@ -24,3 +24,17 @@ pub fn current_requester() -> Option<String> {
 pub fn current_turn() -> String {
     current_requester().map_or_else(|| "background".to_owned(), |name| format!("user {name}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_has_its_user_and_a_task_of_its_own_has_none() {
+        let found = run_for_requester("ada".to_owned(), async {
+            let own = tokio::spawn(async { current_requester() }).await.unwrap();
+            (current_requester(), own)
+        });
+        assert_eq!(found.await, (Some("ada".to_owned()), None));
+    }
+}

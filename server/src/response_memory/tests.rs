@@ -2,15 +2,21 @@
 
 use axum::Router;
 use axum::middleware::from_fn;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post, put};
 use domain::ClusterId;
 use source::client_shares::ClientShares;
 use source::memory_budget::{AGENT_RESPONSES, MemoryBudget};
 use source::retained_memory::RetainedMemory;
+use tokio::time::{Instant, sleep};
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::router::RESPONSE_TIMEOUT;
 use crate::test_router::{TestRouter, WORKLOADS};
+
+/// The route of the sync of a deployment, which waits for its outcome, and a path of it.
+const SYNC_ROUTE: &str = "/api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments/{releaseName}/sync";
+const SYNC_PATH: &str = "/api/v1/orgs/default/clustergroups/eu/deployments/web/sync";
 
 fn response(bytes: usize) -> Response {
     Body::from(vec![b'a'; bytes]).into_response()
@@ -182,6 +188,51 @@ async fn p19_what_a_change_has_started_retains_its_memory_although_its_client_is
     while share.free_bytes() < free {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+}
+
+/// A router with this sync of a deployment, for which this user has the memory for responses.
+fn sync_router(user: &'static str, handler: MethodRouter) -> Router {
+    let respond = move |request: Request, next: Next| async move {
+        respond_to_change(user.to_owned(), RouteKind::Api, request, next).await.unwrap()
+    };
+    Router::new().route(SYNC_ROUTE, handler).layer(from_fn(respond))
+}
+
+/// What is free of the share of a user.
+async fn free_bytes(user: &str) -> u64 {
+    RESPONSES_TO_USERS.reserve(user.to_owned(), 0).await.unwrap().free_bytes()
+}
+
+#[tokio::test]
+async fn p19_a_change_that_waits_for_clusters_reserves_nothing_for_its_response_while_it_waits() {
+    const USER: &str = "waits-for-a-sync";
+    let key = SizeKey::of_change(USER, &Method::PUT, &SYNC_PATH.parse().unwrap());
+    let router = sync_router(USER, put(|| async { free_bytes(USER).await.to_string() }));
+    let free = free_bytes(USER).await;
+    for (prefer, in_use) in [("wait=60", 0), ("wait=0", BUILD_FACTOR << 20)] {
+        SIZES.record(&key, &response(1 << 20));
+        let request = Request::put(SYNC_PATH).header("prefer", prefer).body(Body::empty()).unwrap();
+        let sent = router.clone().oneshot(request).await.unwrap();
+        let free_meanwhile = to_bytes(sent.into_body(), 100).await.unwrap();
+        assert_eq!(free_meanwhile, (free - in_use.min(free)).to_string(), "{prefer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p19_a_change_that_has_waited_for_clusters_is_answered_in_time_although_its_response_gets_no_memory()
+{
+    const USER: &str = "syncs-without-memory";
+    let _in_use = RESPONSES_TO_USERS.reserve(USER.to_owned(), u64::MAX).await.unwrap();
+    let handler = put(|| async {
+        sleep(Duration::from_secs(60)).await;
+        response(1 << 20)
+    });
+    let request = Request::put(SYNC_PATH).header("prefer", "wait=60").body(Body::empty()).unwrap();
+    let arrived = Instant::now();
+    let minimal = sync_router(USER, handler).oneshot(request).await.unwrap();
+    assert!(arrived.elapsed() < RESPONSE_TIMEOUT, "{:?}", arrived.elapsed());
+    assert_eq!((minimal.status(), minimal.body().size_hint().exact()), (StatusCode::OK, Some(0)));
+    assert_eq!(minimal.headers()["preference-applied"], "return=minimal");
 }
 
 #[tokio::test]

@@ -1,55 +1,21 @@
 //! Charts that are meant to harm: refused with the entry named, wherever they come from, and without effect outside of their sandbox.
 
 use domain::Digest;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use reqwest::StatusCode;
-use tar::{Builder, EntryType, Header};
+use tar::EntryType;
 use testkit::{HttpResponse, HttpServer};
 use wire::ValidateRequest;
 
 use super::chart_repositories::{fleet_with_repositories, new_repository, workload_of};
 use super::charts::{chart, chart_workload, fleet_with_helm, set_helm, update_chart, values_of};
+use super::raw_archive::{RawEntry, file, pack_raw, special};
 use super::*;
 
 const DESCRIPTION: &str = "apiVersion: v2\nname: web\nversion: 6.6.6\n";
-/// Where links lead to.
-const LINK: &str = "/etc/passwd";
-
-/// An entry of an archive, with the size that its header states.
-struct Entry<'a> {
-    name: &'a str,
-    kind: EntryType,
-    body: &'a [u8],
-    size: u64,
-}
-
-fn file<'a>(name: &'a str, body: &'a [u8]) -> Entry<'a> {
-    Entry { name, kind: EntryType::Regular, body, size: body.len() as u64 }
-}
-
-fn special(name: &str, kind: EntryType) -> Entry<'_> {
-    Entry { name, kind, body: &[], size: 0 }
-}
 
 /// The chart `web` 6.6.6 with this entry.
-fn pack(entry: &Entry<'_>) -> Vec<u8> {
-    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for entry in [&file("web/Chart.yaml", DESCRIPTION.as_bytes()), entry] {
-        let mut header = Header::new_ustar();
-        header.set_entry_type(entry.kind);
-        header.set_size(entry.size);
-        header.set_mode(0o644);
-        // Written directly: the library refuses the names that are tested here.
-        let raw = header.as_old_mut();
-        raw.name[..entry.name.len()].copy_from_slice(entry.name.as_bytes());
-        if matches!(entry.kind, EntryType::Symlink | EntryType::Link) {
-            raw.linkname[..LINK.len()].copy_from_slice(LINK.as_bytes());
-        }
-        header.set_cksum();
-        builder.append(&header, entry.body).unwrap();
-    }
-    builder.into_inner().unwrap().finish().unwrap()
+fn pack_chart(entry: RawEntry<'_>) -> Vec<u8> {
+    pack_raw(&[file("web/Chart.yaml", DESCRIPTION.as_bytes()), entry])
 }
 
 /// Uploads an archive as any HTTP client does.
@@ -74,7 +40,7 @@ async fn g112_a_hostile_archive_is_refused_with_its_entry_named_and_nothing_of_i
         assert_eq!(uploaded["digest"], json!(digest));
 
         let zeros = vec![b'0'; 9 << 20];
-        let stated = Entry { size: 1 << 33, ..file("web/large", b"x") };
+        let stated = file("web/large", b"x").with_stated_size(1 << 33);
         let cases = [
             (file("../evil", b"x"), "entry \"../evil\" has a path with"),
             (file("web/../../evil", b"x"), "entry \"web/../../evil\" has a path with"),
@@ -92,7 +58,7 @@ async fn g112_a_hostile_archive_is_refused_with_its_entry_named_and_nothing_of_i
             (file("web/charts/kit-1.0.0.tgz", b"no archive"), "charts/kit-1.0.0.tgz"),
         ];
         for (entry, expected) in cases {
-            let (status, problem) = upload(&fleet, pack(&entry)).await;
+            let (status, problem) = upload(&fleet, pack_chart(entry)).await;
             let finding = &problem["findings"][0];
             assert_eq!(
                 (status, &finding["code"]),
@@ -112,7 +78,7 @@ async fn g112_a_hostile_archive_is_refused_with_its_entry_named_and_nothing_of_i
 #[tokio::test(flavor = "multi_thread")]
 async fn g112_a_hostile_archive_of_a_repository_is_refused_with_its_entry_named_before_a_publish() {
     with_timeout(Box::pin(async {
-        let archive = pack(&special("web/templates/link.yaml", EntryType::Symlink));
+        let archive = pack_chart(special("web/templates/link.yaml", EntryType::Symlink));
         let digest = Digest::compute(&archive);
         let index = format!(
             "apiVersion: v1\nentries:\n  web:\n  - {{name: web, version: 6.6.6, digest: {}, urls: [web-6.6.6.tgz]}}\n",

@@ -1,103 +1,41 @@
 //! Charts from an OCI registry: listed by its tags, pinned, fetched once with the credentials of the repository, and published without it.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use domain::Digest;
-use domain::chart_repository::{ChartRepositoryPut, NewChartRepository, RepositoryCredentials};
-use parking_lot::Mutex;
-use testkit::{HttpRequest, HttpResponse, HttpServer};
+use domain::chart_repository::{ChartRepositoryPut, NewChartRepository};
 use wire::ValidateRequest;
 
 use super::chart_repositories::{fleet_with_repositories, workload_of};
 use super::charts::{chart, set_helm, values_of};
+use super::registry::{TestRegistry, login};
 use super::*;
 
 const CONFIG_TYPE: &str = "application/vnd.cncf.helm.config.v1+json";
 const ARCHIVE_TYPE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
-/// ci:s3cret
-const AUTHORIZATION: &str = "Basic Y2k6czNjcmV0";
+/// The folder of the charts in the registry.
+const CHARTS: &str = "team/charts";
 
-/// What the registry has, by the path below `/v2/team/charts/web/`.
-type Contents = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
-
-/// A registry with the chart `team/charts/web`, which requires a user name and a password.
-struct Registry {
-    server: HttpServer,
-    contents: Contents,
-}
-
-impl Registry {
-    async fn start() -> Self {
-        let contents = Contents::default();
-        let state = contents.clone();
-        let server = HttpServer::start(move |_, request| respond(&state, request)).await;
-        let registry = Self { server, contents };
-        registry.set_tags(&["1.0.0", "2.0.0-rc.1", "latest", "1.1.0", "sha256-abc.sig"]);
-        for version in ["1.0.0", "1.1.0", "2.0.0-rc.1"] {
-            registry.push(version, &chart(version, &[]));
-        }
-        registry
+/// A registry with the chart `team/charts/web`.
+async fn start_registry() -> TestRegistry {
+    let registry = TestRegistry::start("team/charts/web").await;
+    let tags = json!({
+        "name": "team/charts/web",
+        "tags": ["1.0.0", "2.0.0-rc.1", "latest", "1.1.0", "sha256-abc.sig"],
+    });
+    registry.insert("tags/list", tags.to_string());
+    for version in ["1.0.0", "1.1.0", "2.0.0-rc.1"] {
+        // As `helm push` does.
+        registry.push(version, CONFIG_TYPE, &[(ARCHIVE_TYPE, chart(version, &[]))], &json!({}));
     }
-
-    fn url(&self) -> String {
-        format!("oci://{}/team/charts", self.server.host())
-    }
-
-    fn insert(&self, path: String, bytes: Vec<u8>) {
-        self.contents.lock().insert(path, bytes);
-    }
-
-    fn set_tags(&self, tags: &[&str]) {
-        let page = json!({"name": "team/charts/web", "tags": tags});
-        self.insert("tags/list".to_owned(), page.to_string().into_bytes());
-    }
-
-    /// Pushes this archive as a version, as `helm push` does.
-    fn push(&self, version: &str, archive: &[u8]) {
-        let digest = Digest::compute(archive);
-        let manifest = json!({
-            "schemaVersion": 2,
-            "config": {"mediaType": CONFIG_TYPE, "digest": Digest::compute(b"{}"), "size": 2},
-            "layers": [{"mediaType": ARCHIVE_TYPE, "digest": digest, "size": archive.len()}],
-        });
-        self.insert(format!("blobs/{digest}"), archive.to_vec());
-        self.insert(format!("manifests/{version}"), manifest.to_string().into_bytes());
-    }
-
-    /// Removes everything, as a registry that has lost its storage.
-    fn clear(&self) {
-        self.contents.lock().clear();
-    }
-
-    fn count_archives(&self) -> usize {
-        self.server.paths().iter().filter(|path| path.contains("/blobs/")).count()
-    }
-}
-
-fn respond(contents: &Contents, request: &HttpRequest) -> HttpResponse {
-    if request.header("authorization") != Some(AUTHORIZATION) {
-        return HttpResponse::status(401).with_header("www-authenticate", "Basic realm=\"registry\"");
-    }
-    let path = request.path.split('?').next().unwrap_or_default();
-    let found = path.strip_prefix("/v2/team/charts/web/").and_then(|path| contents.lock().get(path).cloned());
-    found.map_or_else(|| HttpResponse::status(404), HttpResponse::ok)
-}
-
-fn login(password: &str) -> RepositoryCredentials {
-    RepositoryCredentials::Basic {
-        user_name: "ci".into(),
-        password: password.into(),
-        token_endpoint: String::new(),
-    }
+    registry
 }
 
 /// A fleet with the registry as the repository `acme`.
-async fn fleet_with(registry: &Registry, password: &str) -> TestFleet {
+async fn fleet_with(registry: &TestRegistry, password: &str) -> TestFleet {
     let fleet = fleet_with_repositories().await;
     set_helm(&fleet).await;
     let credentials = login(password);
-    let new = NewChartRepository { name: "acme".into(), url: registry.url(), plain_http: true, credentials };
+    let new =
+        NewChartRepository { name: "acme".into(), url: registry.url(CHARTS), plain_http: true, credentials };
     let added = fleet.client.create_chart_repository(&new).await.unwrap();
     assert!(!format!("{added:?}").contains(password), "{added:?}");
     fleet
@@ -114,7 +52,7 @@ async fn find_blocking(fleet: &TestFleet, new: &NewWorkload) -> Vec<(String, Str
 #[tokio::test(flavor = "multi_thread")]
 async fn s1_10_a_chart_of_a_registry_is_pinned_fetched_once_and_published_without_the_registry() {
     with_timeout(Box::pin(async {
-        let registry = Registry::start().await;
+        let registry = start_registry().await;
         let mut fleet = fleet_with(&registry, "s3cret").await;
         let versions = fleet.client.list_chart_versions("acme", "web").await.unwrap();
         let shown: Vec<_> = versions.iter().map(|found| (&*found.version, found.is_stored)).collect();
@@ -125,7 +63,7 @@ async fn s1_10_a_chart_of_a_registry_is_pinned_fetched_once_and_published_withou
         assert_eq!(created.draft.source.chart().unwrap().version, "1.1.0");
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
-        assert_eq!((&values_of(&fleet, 0)["chart"], registry.count_archives()), (&json!("1.1.0"), 1));
+        assert_eq!((&values_of(&fleet, 0)["chart"], registry.count_layers()), (&json!("1.1.0"), 1));
         let versions = fleet.client.list_chart_versions("acme", "web").await.unwrap();
         let stored: Vec<&str> =
             versions.iter().filter(|found| found.is_stored).map(|found| &*found.version).collect();
@@ -142,7 +80,7 @@ async fn s1_10_a_chart_of_a_registry_is_pinned_fetched_once_and_published_withou
         fleet.client.put_workload("web", &put, current.revision).await.unwrap();
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         fleet.wait_for_web(|status| status.counts.healthy() == 4).await;
-        assert_eq!((&values_of(&fleet, 3)["chart"], registry.count_archives()), (&json!("1.1.0"), 1));
+        assert_eq!((&values_of(&fleet, 3)["chart"], registry.count_layers()), (&json!("1.1.0"), 1));
         let problems = find_blocking(&fleet, &workload_of("1.0.0")).await;
         assert_eq!(problems[0].0, "G112", "{problems:?}");
         assert!(problems[0].1.starts_with("Chart acme/web 1.0.0 can't be fetched: "), "{problems:?}");
@@ -154,7 +92,7 @@ async fn s1_10_a_chart_of_a_registry_is_pinned_fetched_once_and_published_withou
 #[tokio::test(flavor = "multi_thread")]
 async fn g112_content_that_a_registry_announces_otherwise_or_that_is_no_chart_is_refused_and_named() {
     with_timeout(Box::pin(async {
-        let registry = Registry::start().await;
+        let registry = start_registry().await;
         let fleet = fleet_with(&registry, "s3cret").await;
         // Another archive below the digest of the layer.
         let digest = Digest::compute(&chart("1.0.0", &[]));
@@ -165,7 +103,7 @@ async fn g112_content_that_a_registry_announces_otherwise_or_that_is_no_chart_is
             "config": {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": digest, "size": 2},
             "layers": [{"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": digest, "size": 2}],
         });
-        registry.insert("manifests/3.0.0".to_owned(), image.to_string().into_bytes());
+        registry.insert("manifests/3.0.0", image.to_string());
         for (version, expected) in [
             ("1.0.0", digest.as_str()),
             ("3.0.0", "is no chart: its manifest names no packed chart of Helm"),
@@ -184,7 +122,7 @@ async fn g112_content_that_a_registry_announces_otherwise_or_that_is_no_chart_is
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_rejects_the_credentials_is_named_and_right_ones_resume_without_another_draft() {
     with_timeout(Box::pin(async {
-        let registry = Registry::start().await;
+        let registry = start_registry().await;
         let fleet = fleet_with(&registry, "wrong-one").await;
         let unknown = fleet.client.list_chart_versions("acme", "web").await.unwrap_err().to_string();
         assert!(unknown.contains("The versions of acme/web are not known now"), "{unknown}");
@@ -195,8 +133,11 @@ async fn a_registry_that_rejects_the_credentials_is_named_and_right_ones_resume_
             fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap_err();
         assert!(!refused.to_string().contains("wrong-one"), "{refused}");
 
-        let put =
-            ChartRepositoryPut { url: registry.url(), plain_http: true, credentials: Some(login("s3cret")) };
+        let put = ChartRepositoryPut {
+            url: registry.url(CHARTS),
+            plain_http: true,
+            credentials: Some(login("s3cret")),
+        };
         fleet.client.put_chart_repository("acme", &put).await.unwrap();
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;

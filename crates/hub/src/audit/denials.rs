@@ -38,6 +38,8 @@ pub(crate) struct DueDenial<'a> {
     counts: &'a DenialCounts,
     kind: DenialKind,
     others: u64,
+    /// Until when others are only counted because of this one.
+    counted_until: Timestamp,
     retry_at: Timestamp,
     is_recorded: bool,
 }
@@ -54,11 +56,11 @@ impl DenialCounts {
             count.others += 1;
             return None;
         }
-        let count = DenialCount { counted_until: now.plus_millis(REPEAT_MILLIS), others: 0 };
-        let before = kinds.insert(kind.clone(), count);
+        let counted_until = now.plus_millis(REPEAT_MILLIS);
+        let before = kinds.insert(kind.clone(), DenialCount { counted_until, others: 0 });
         let others = before.map_or(0, |count| count.others);
         let retry_at = now.plus_millis(RETRY_MILLIS);
-        Some(DueDenial { counts: self, kind, others, retry_at, is_recorded: false })
+        Some(DueDenial { counts: self, kind, others, counted_until, retry_at, is_recorded: false })
     }
 }
 
@@ -82,7 +84,10 @@ impl Drop for DueDenial<'_> {
         let mut kinds = self.counts.0.lock();
         let forgotten = || DenialCount { counted_until: self.retry_at, others: 0 };
         let count = kinds.entry(self.kind.clone()).or_insert_with(forgotten);
-        count.counted_until = self.retry_at;
+        // A later one that was due begins a minute of its own, which this one does not end.
+        if count.counted_until == self.counted_until {
+            count.counted_until = self.retry_at;
+        }
         count.others += self.others + 1;
     }
 }
@@ -139,5 +144,17 @@ mod tests {
         assert_eq!(record(&counts, "eve", UserAction::Publish, 69), None, "the database is left alone");
         assert_eq!(record(&counts, "eve", UserAction::Publish, 70), Some(4));
         assert_eq!(record(&counts, "eve", UserAction::Publish, 71), None);
+    }
+
+    #[test]
+    fn a_denied_request_that_was_not_recorded_leaves_the_minute_of_a_later_one_that_was() {
+        let counts = DenialCounts::default();
+        let hanging = counts.count("eve", UserAction::Publish, at(0)).expect("it is the first one");
+        assert_eq!(record(&counts, "eve", UserAction::Publish, 60), Some(0));
+        drop(hanging);
+        for second in 66..120 {
+            assert_eq!(record(&counts, "eve", UserAction::Publish, second), None, "{second}");
+        }
+        assert_eq!(record(&counts, "eve", UserAction::Publish, 120), Some(1 + 54));
     }
 }

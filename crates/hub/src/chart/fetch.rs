@@ -13,6 +13,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use source::repository::{ChartRequest, RepositoryError, RepositoryErrorKind, RepositoryVersion};
+use source::request_context::RequestContext;
 use source::retained_memory::run_with_memory;
 use store::chart_repository::ChartRepositoryRow;
 
@@ -23,7 +24,7 @@ use crate::chart_repository::to_source;
 use crate::fetch_queues::{acquire, acquire_within, describe_ended, fetch_key, run_while_needed};
 use crate::hub::CommitEffects;
 use crate::manifests::RenderWait;
-use crate::requester::{current_turn, spawn_for_requester};
+use crate::requester::current_turn;
 use crate::{Actor, Error, Hub};
 
 /// How long a request waits for the versions of a chart in a registry, for its turn and for the response: less than what proxies allow.
@@ -131,7 +132,7 @@ impl Hub {
         }
         let (hub, row, task_key) = (self.clone(), repository.clone(), key.clone());
         // A task of its own: a fetch goes on when its requester is gone.
-        let task = spawn_for_requester(async move {
+        let task = RequestContext::current().spawn(async move {
             let fetched = fetch(&hub, &row, &task_key).await.unwrap_or_else(|error| {
                 let message = format!("The chart could not be stored: {error}");
                 Err(RenderingFailure::retried(message, "It is tried again."))

@@ -223,9 +223,7 @@ impl Hub {
         }
         Ok(rendering)
     }
-}
 
-impl Hub {
     /// What Helm needs of the stored chart of these inputs, or why there is nothing to render. The archive is in memory only while it is read,
     /// within the memory for archives.
     pub(super) async fn prepare_chart(

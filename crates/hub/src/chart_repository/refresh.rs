@@ -9,13 +9,14 @@ use domain::{Digest, Timestamp};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use source::repository::{CacheValidators, RepositoryIndex};
+use source::request_context::RequestContext;
 use store::chart_repository::ChartRepositoryRow;
 
 use super::{ReadFailure, to_public, to_source};
 use crate::blocking::run_blocking;
 use crate::fetch_queues::acquire_with_lock;
 use crate::hub::CommitEffects;
-use crate::requester::{current_turn, spawn_for_requester, start_for_requester};
+use crate::requester::{current_turn, start_for_requester};
 use crate::{Actor, Error, Hub};
 
 /// A refresh that runs; every requester awaits the same one. An error says why it had no turn: nothing was read, and the status stays.
@@ -110,7 +111,7 @@ impl Hub {
         let (hub, row, ended) = (self.clone(), row.clone(), key.clone());
         let requested_at = self.clock().now();
         // A task of its own: a refresh goes on when its requester is gone.
-        let task = spawn_for_requester(async move {
+        let task = RequestContext::current().spawn(async move {
             let refreshed = refresh(&hub, &row, requested_at).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, repository = ended.0, "the refresh of a chart repository could not be stored");
                 Ok(())

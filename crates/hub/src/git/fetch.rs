@@ -12,6 +12,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use source::git::{AllowedSigners, CommitDetails, FileTree, GitError, GitSnapshot, SnapshotContent};
 use source::kustomize::KustomizeFailed;
+use source::request_context::RequestContext;
 use store::git::GitPath;
 
 use super::{GitFetchKey, invalid_signers, not_read, rejected, to_failure, waiting};
@@ -20,7 +21,7 @@ use crate::chart::RenderingFailure;
 use crate::fair_queue::QueueKey;
 use crate::fetch_queues::{acquire, describe_ended, fetch_key, run_while_needed};
 use crate::manifests::RenderWait;
-use crate::requester::{current_turn, spawn_for_requester};
+use crate::requester::current_turn;
 use crate::{Error, Hub};
 
 /// What a commit or an artifact says about itself, and what is at each path; or why it can't be read at all.
@@ -93,7 +94,7 @@ impl Hub {
         }
         let (hub, task_key) = (self.clone(), key.clone());
         // A task of its own: a fetch goes on when its requester is gone.
-        let task = spawn_for_requester(async move {
+        let task = RequestContext::current().spawn(async move {
             let paths = std::slice::from_ref(&task_key.path);
             let is_awaited = || hub.is_fetch_awaited(&task_key);
             let fetched = hub.fetch_git_commit(&task_key.url, &task_key.commit, paths, is_awaited).await;

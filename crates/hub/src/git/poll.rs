@@ -7,6 +7,7 @@ use domain::Timestamp;
 use domain::git_status::{GitFailure, GitRefStatus};
 use domain::remote::PinnedCommit;
 use rand::Rng;
+use source::request_context::RequestContext;
 use store::Tx;
 use store::git::{DueRef, GitFollower, GitRefRow};
 use tokio::sync::OwnedMutexGuard;
@@ -17,7 +18,7 @@ use super::{RESOLVE_WAIT, RefKey, describe, identity};
 use crate::chart::RenderingFailure;
 use crate::fair_queue::QueuePlace;
 use crate::fetch_queues::{REFS, acquire_with_lock, url_host};
-use crate::requester::{run_for_requester, spawn_for_requester};
+use crate::requester::run_for_requester;
 use crate::{Error, Hub};
 
 /// Pause between two checks of a ref.
@@ -149,7 +150,8 @@ impl Hub {
 
     pub(super) async fn check_git_ref_within_request(&self, row: GitRefRow) -> Result<(), Error> {
         let hub = self.clone();
-        let check = spawn_for_requester(async move { hub.check_git_ref(row, CheckTrigger::User).await });
+        let check = async move { hub.check_git_ref(row, CheckTrigger::User).await };
+        let check = RequestContext::current().spawn(check);
         match tokio::time::timeout(REQUEST_WAIT, check).await {
             Ok(Ok(checked)) => checked,
             Ok(Err(error)) => Err(Error::Internal(Box::new(error))),
