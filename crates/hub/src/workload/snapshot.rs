@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use domain::authorization::{UserAction, authorize};
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, decide};
 use domain::plan::BlastRadius;
@@ -176,7 +177,7 @@ pub(crate) struct DraftSource<'a> {
     pub spec: WorkloadSpec,
     /// The role of the user who wrote it, and the least one that can have done that where the draft is stored. Templates and charts read
     /// values of clusters and locked values, and findings quote what is made of them: those of a user who may not write drafts read them
-    /// hidden, as the user does.
+    /// hidden, as the user does. A user who may not check sources starts no request to the repository or the registry of a draft.
     pub author: Role,
     /// The clusters that have the workload now.
     pub current: &'a [ClusterId],
@@ -266,7 +267,10 @@ impl Hub {
         drop(tx);
         hide_values(source.author, &mut targets, &mut groups, project.as_mut());
         let (hub, name, mut spec) = (self.clone(), source.name.to_owned(), source.spec);
-        let pinned = self.pin_for_check(&mut spec).await?;
+        let pinned = match authorize(source.author, UserAction::CheckSource) {
+            Ok(()) => self.pin_for_check(&mut spec).await?,
+            Err(refused) => self.pin_stored(&mut spec, &refused).await?,
+        };
         let names: Vec<String> = targets.iter().map(|cluster| cluster.name.clone()).collect();
         let query = ManifestsQuery {
             workload: &name,
