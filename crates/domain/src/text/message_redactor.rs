@@ -52,8 +52,12 @@ impl MessageRedactor {
     pub fn redact_violation(&self, pointer: &str, message: &str) -> String {
         let is_plain =
             self.values.pointer(pointer).is_some_and(|value| self.hidden.pointer(pointer) == Some(value));
-        let message = if is_plain { message.to_owned() } else { hide_violating_value(message) };
-        self.redact(&message)
+        if is_plain { self.redact(message) } else { self.redact_hidden_violation(message) }
+    }
+
+    /// The same for a value that counts as a secret, such as one that only the schema of a subchart, which the marks are not of, may mark.
+    pub fn redact_hidden_violation(&self, message: &str) -> String {
+        self.redact(&hide_violating_value(message))
     }
 }
 
@@ -173,6 +177,16 @@ mod tests {
         let cut = redactor.redact_violation("/login/key", "'x and the rest is cut");
         assert_eq!(cut, "(hidden) is not valid");
         assert_eq!(redactor.redact_violation("/login/key", "'not' failed"), "'not' failed");
+    }
+
+    #[test]
+    fn a_violation_of_the_schema_of_a_subchart_quotes_no_value_whatever_the_marks_are() {
+        let values = json!({"db": {"login": {"key": "hunter2"}}});
+        let redactor = redactor(&json!({"type": "object"}), &values);
+        let message = "'hunter2' does not match pattern '^a'";
+        assert_eq!(redactor.redact_violation("/db/login/key", message), message);
+        assert_eq!(redactor.redact_hidden_violation(message), "(hidden) does not match pattern '^a'");
+        assert_eq!(redactor.redact_hidden_violation("got string, want integer"), "got string, want integer");
     }
 
     #[test]

@@ -69,12 +69,17 @@ fn list_findings(failed: RenderFailed, redactor: &MessageRedactor) -> Vec<Findin
     if failed.violations.is_empty() {
         return vec![Finding::error(code, redactor.redact(&failed.message), hint)];
     }
-    let violations = failed.violations.into_iter().map(|ValuesViolation { chart, path, message }| {
+    let violations = failed.violations.into_iter().map(|violation| {
+        let ValuesViolation { chart, is_of_subchart, path, message } = violation;
         let subject = match &*path {
             "" => "The values violate".to_owned(),
             path => format!("The value {path} violates"),
         };
-        let message = redactor.redact_violation(&path, &message);
+        // The marks are those of the chart itself; the schemas of its subcharts may mark more.
+        let message = match is_of_subchart {
+            true => redactor.redact_hidden_violation(&message),
+            false => redactor.redact_violation(&path, &message),
+        };
         Finding::error(code, format!("{subject} the schema of chart {chart}: {message}."), hint)
             .with_path(format!("/source/values{path}"))
     });

@@ -36,6 +36,8 @@ pub enum FailureKind {
 pub struct ValuesViolation {
     /// Name of the chart with the schema: the chart itself, or a subchart.
     pub chart: String,
+    /// Whether it is a subchart.
+    pub is_of_subchart: bool,
     /// JSON pointer in the values; empty for all of them.
     pub path: String,
     /// What is wrong, such as `got string, want integer`.
@@ -154,8 +156,14 @@ fn read_violations(messages: &str, own: &str) -> Vec<ValuesViolation> {
         if found.len() < MAX_VIOLATIONS {
             let clean =
                 |text: &str| text.chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_CHARS).collect();
-            let path = if chart == own { path.to_owned() } else { format!("/{chart}{path}") };
-            found.push(ValuesViolation { chart: chart.clone(), path: clean(&path), message: clean(message) });
+            let is_of_subchart = chart != own;
+            let path = if is_of_subchart { format!("/{chart}{path}") } else { path.to_owned() };
+            found.push(ValuesViolation {
+                chart: chart.clone(),
+                is_of_subchart,
+                path: clean(&path),
+                message: clean(message),
+            });
         }
     }
     found
@@ -203,6 +211,8 @@ db:
 - at '/size': got string, want integer
 ";
         let found = read_violations(messages, "web");
+        let of_subcharts: Vec<bool> = found.iter().map(|one| one.is_of_subchart).collect();
+        assert_eq!(of_subcharts, [false, false, false, false, true]);
         let found: Vec<(&str, &str, &str)> =
             found.iter().map(|one| (&*one.chart, &*one.path, &*one.message)).collect();
         assert_eq!(
