@@ -24,6 +24,7 @@ use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::failure::explain_failure;
 use super::secret_marks::SecretMarksCache;
 use super::values_check::KnownValuesCache;
 use crate::blocking::run_blocking;
@@ -239,7 +240,8 @@ impl Hub {
         });
         match read.await? {
             Ok(Ok(chart)) => Ok(Ok(chart)),
-            Ok(Err(failed)) => Ok(Err(self.explain_failure(failed, inputs).await?)),
+            // It is no chart, so no schema tells which values are secrets.
+            Ok(Err(failed)) => Ok(Err(explain_failure(failed, inputs, String::new()).await?)),
             Err(found) => Ok(Err(archive_mismatch(&inputs.chart, &found))),
         }
     }
@@ -287,13 +289,14 @@ async fn render_and_store(
     digest: &Digest,
     inputs: ChartInputs,
 ) -> Result<Result<ChartRendering, RenderingFailure>, Error> {
-    let chart = match hub.prepare_chart(&inputs).await? {
+    let mut chart = match hub.prepare_chart(&inputs).await? {
         Ok(chart) => chart,
         Err(failure) => return Ok(Err(failure)),
     };
+    let schema = chart.take_values_schema();
     let rendered = match helm.render_prepared(chart, &inputs).await {
         Ok(rendered) => rendered,
-        Err(failed) => return Ok(Err(hub.explain_failure(failed, &inputs).await?)),
+        Err(failed) => return Ok(Err(explain_failure(failed, &inputs, schema).await?)),
     };
     let bounded = run_blocking(move || discard_unusable(rendered));
     let (rendered, findings) = bounded.await?;
