@@ -29,6 +29,7 @@ use super::secret_marks::SecretMarksCache;
 use super::values_check::KnownValuesCache;
 use crate::blocking::run_blocking;
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePosition};
+use crate::manifests::record_need;
 use crate::{Error, Hub};
 
 /// What a rendering results in.
@@ -301,21 +302,30 @@ async fn render_and_store(
     let bounded = run_blocking(move || discard_unusable(rendered));
     let (rendered, findings) = bounded.await?;
     let files = serde_json::to_vec(&rendered.files).map_err(|error| Error::Internal(Box::new(error)))?;
-    let files_digest = Digest::compute(&files);
     let rendering = ChartRendering {
         inputs: digest.clone(),
         chart: inputs.chart,
-        files: files_digest.clone(),
+        files: Digest::compute(&files),
         helm_version: helm.version().to_owned(),
         findings,
         generated: rendered.generated,
     };
+    Ok(accept_rendering(store_rendering(hub, &rendering, &files).await?))
+}
+
+/// Stores a rendering with its files, unless its inputs have one already. Returns the stored one.
+pub(crate) async fn store_rendering(
+    hub: &Hub,
+    rendering: &ChartRendering,
+    files: &[u8],
+) -> Result<ChartRendering, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
-    store::artifact::put(&mut tx, &files_digest, &files, now).await?;
-    let stored = store::chart::put_rendering(&mut tx, &rendering, now).await?;
+    store::artifact::put(&mut tx, &rendering.files, files, now).await?;
+    let stored = store::chart::put_rendering(&mut tx, rendering, now).await?;
     tx.commit().await?;
-    Ok(accept_rendering(stored))
+    record_need(&rendering.files, files);
+    Ok(stored)
 }
 
 /// The rendering with what a person should know about it. Of one that exceeds the limits of every workload only these errors remain:
