@@ -35,9 +35,8 @@ impl MessageRedactor {
         collect_secrets(&values, &hidden, &mut texts);
         let mut secrets: HashMap<[u8; MIN_SECRET_BYTES], Vec<String>> = HashMap::new();
         for text in texts {
-            if let Some(start) = text.as_bytes().first_chunk() {
-                secrets.entry(*start).or_default().push(text);
-            }
+            let Some(start) = text.as_bytes().first_chunk().copied() else { continue };
+            secrets.entry(start).or_default().push(text);
         }
         for texts in secrets.values_mut() {
             texts.sort_by_key(|text| std::cmp::Reverse(text.len()));

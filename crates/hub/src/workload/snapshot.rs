@@ -269,7 +269,7 @@ impl Hub {
         let (hub, name, mut spec) = (self.clone(), source.name.to_owned(), source.spec);
         let pinned = match authorize(source.author_role, UserAction::CheckSource) {
             Ok(()) => self.pin_for_check(&mut spec).await?,
-            Err(refused) => self.pin_stored(&mut spec, &refused).await?,
+            Err(refused) => Box::pin(self.pin_stored(&mut spec, &refused)).await?,
         };
         let names: Vec<String> = targets.iter().map(|cluster| cluster.name.clone()).collect();
         let query = ManifestsQuery {
