@@ -23,6 +23,8 @@ mod upload;
 mod values_check;
 
 pub(crate) use fetch::ChartFetcher;
+#[cfg(test)]
+pub(crate) use rendering::store_rendering;
 pub(crate) use rendering::{
     ChartRenderer, RenderingFailure, SharedRendering, accept_rendering, too_many_renderings,
 };

@@ -32,6 +32,7 @@ use memory::{ManifestsMemory, estimate_files};
 
 pub(crate) use chart::{RenderWait, unrendered};
 pub(crate) use memory::estimate_compared;
+pub(crate) use stored_files::record_need;
 
 /// The manifests of a spec, by cluster.
 #[derive(Debug, Clone, Default)]

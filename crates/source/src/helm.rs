@@ -184,6 +184,7 @@ pub struct PreparedChart {
     may_be_random: bool,
     revision_files: Vec<String>,
     lookup_files: Vec<String>,
+    values_schema: String,
 }
 
 impl PreparedChart {
@@ -204,7 +205,14 @@ impl PreparedChart {
             may_be_random: chart.may_be_random(&inputs.values),
             revision_files: chart.files_with_text(RELEASE_REVISION),
             lookup_files: chart.templates_with_function(LOOKUP),
+            values_schema: chart.values_schema().unwrap_or_default().to_owned(),
         })
+    }
+
+    /// The text of `values.schema.json`, empty without one. It tells which values are secrets, if the rendering fails; the rendering itself
+    /// reads the packed one.
+    pub fn take_values_schema(&mut self) -> String {
+        std::mem::take(&mut self.values_schema)
     }
 }
 

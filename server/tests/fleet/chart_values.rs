@@ -5,7 +5,9 @@ use domain::chart::ChartRef;
 use domain::values_form::FieldKind;
 use wire::ValidateRequest;
 
-use super::charts::{chart, chart_workload, cluster_named, corpus_chart, fleet_with_helm, override_for};
+use super::charts::{
+    chart, chart_workload, cluster_named, corpus_chart, fleet_with_helm, override_for, pack_files,
+};
 use super::*;
 
 const SCHEMA: &str =
@@ -177,6 +179,36 @@ async fn a_failed_rendering_shows_no_secret_of_the_values_that_it_is_about() {
                 assert!(messages.iter().any(|message| message.contains(shown)), "{version}: {messages:?}");
                 assert!(!messages.iter().any(|message| message.contains("canary")), "{messages:?}");
             }
+        }
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_violation_of_the_schema_of_a_subchart_shows_no_value() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_helm().await;
+        let key = json!({"properties": {"key": {"type": "string", "writeOnly": true, "pattern": "^a"}}});
+        let schema = json!({"properties": {"login": key}}).to_string();
+        let description = "apiVersion: v2\nname: db\nversion: 2.0.0\n";
+        let in_folder = [("charts/db/Chart.yaml", description), ("charts/db/values.schema.json", &*schema)];
+        fleet.client.upload_chart(chart("1.0.0", &in_folder)).await.unwrap();
+        let packed = pack_files(&[("db/Chart.yaml", description), ("db/values.schema.json", &*schema)]);
+        let of_web = "apiVersion: v2\nname: web\nversion: 1.1.0\n";
+        let with_packed = [("web/Chart.yaml", of_web.as_bytes()), ("web/charts/db-2.0.0.tgz", &*packed)];
+        fleet.client.upload_chart(pack_files(&with_packed)).await.unwrap();
+        for version in ["1.0.0", "1.1.0"] {
+            let new = chart_workload(version, "db: {login: {key: canary-hunter2}}\n");
+            let request = ValidateRequest { name: new.name, spec: new.spec };
+            let findings = fleet.client.validate_workload(&request).await.unwrap().findings;
+            let violation = findings.iter().find(|found| found.path == "/source/values/db/login/key");
+            let message = violation.map(|found| found.message.as_str()).unwrap_or_default();
+            assert!(
+                message.contains("chart db: (hidden) does not match pattern '^a'"),
+                "{version}: {findings:?}"
+            );
+            assert!(!format!("{findings:?}").contains("canary"), "{version}: {findings:?}");
         }
         fleet.stop().await;
     }))

@@ -43,13 +43,14 @@ pub(super) fn describe_chart(lines: &str, extra: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// An archive with these files.
-pub(super) fn pack_files(files: &[(impl AsRef<Path>, &str)]) -> Vec<u8> {
+pub(super) fn pack_files(files: &[(impl AsRef<Path>, impl AsRef<[u8]>)]) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for (path, text) in files {
+    for (path, content) in files {
+        let content = content.as_ref();
         let mut header = Header::new_gnu();
-        header.set_size(text.len() as u64);
+        header.set_size(content.len() as u64);
         header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
+        builder.append_data(&mut header, path, content).unwrap();
     }
     builder.into_inner().unwrap().finish().unwrap()
 }

@@ -37,6 +37,7 @@ mod deployment_names;
 mod deployment_outcomes;
 mod deployment_statuses;
 mod deployments;
+mod draft_sources;
 mod envelopes;
 mod evaluation_budgets;
 mod git_content;

@@ -7,6 +7,7 @@ use super::charts::{
     chart, chart_workload, cluster_named, fleet_with_helm, override_for, update_chart, values_of,
 };
 use super::deployments::fleet_of;
+use super::draft_sources::viewer_of;
 use super::*;
 
 fn lock(text: &str) -> ProjectPut {
@@ -136,11 +137,7 @@ async fn a_viewer_reads_no_locked_secret_in_the_check_of_a_draft_with_a_chart() 
         let named =
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.queue.password | quote }}}\n";
         fleet.client.upload_chart(chart("1.0.0", &[("templates/named.yaml", named)])).await.unwrap();
-        let user = fleet.hub.ensure_user("eve", "correct horse battery").await.unwrap();
-        let actor = Actor::new("eve", ActorKind::Session(user), Role::Admin);
-        let token = NewApiToken { role: Some(Role::Viewer), ..NewApiToken::new("reader", 1) };
-        let token = fleet.hub.create_token(&actor, &token).await.unwrap().secret;
-        let viewer = Client::new(&fleet.url, &token).unwrap();
+        let viewer = viewer_of(&fleet).await;
         let request = ValidateRequest { name: "web".into(), spec: chart_workload("1.0.0", "").spec };
         let invalid_names = async |client: &Client| {
             let findings = client.validate_workload(&request).await.unwrap().findings;

@@ -1,7 +1,7 @@
 //! Removes the secrets of a chart's values from the messages of the program that renders it: a template may put any value into a message, and
 //! a violated schema quotes the value.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -10,6 +10,8 @@ use crate::text::secret_values::SecretMarks;
 
 /// The least length of a secret that is searched for in messages: a shorter text stands in many words.
 const MIN_SECRET_BYTES: usize = 4;
+/// Most characters of a message that are shown. Messages are cut here only: a secret of which a part was cut before would not be found.
+const MAX_MESSAGE_CHARS: usize = 2_000;
 /// Rules of a schema whose violation names the number.
 const COMPARING_RULES: [&str; 5] =
     ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
@@ -19,8 +21,8 @@ pub struct MessageRedactor {
     values: Value,
     /// The same with [`HIDDEN_VALUE`] in place of the secrets.
     hidden: Value,
-    /// The texts of the secrets, longest first.
-    secrets: Vec<String>,
+    /// The texts of the secrets by their first bytes, longest first.
+    secrets: HashMap<[u8; MIN_SECRET_BYTES], Vec<String>>,
 }
 
 impl MessageRedactor {
@@ -31,17 +33,31 @@ impl MessageRedactor {
         marks.hide_in_value(&mut hidden);
         let mut texts = BTreeSet::new();
         collect_secrets(&values, &hidden, &mut texts);
-        let mut secrets: Vec<String> = texts.into_iter().collect();
-        secrets.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        let mut secrets: HashMap<[u8; MIN_SECRET_BYTES], Vec<String>> = HashMap::new();
+        for text in texts {
+            let Some(start) = text.as_bytes().first_chunk().copied() else { continue };
+            secrets.entry(start).or_default().push(text);
+        }
+        for texts in secrets.values_mut() {
+            texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        }
         Self { values, hidden, secrets }
     }
 
-    /// The message with [`HIDDEN_VALUE`] in place of each secret.
+    /// The first 2 000 characters of a complete message, with [`HIDDEN_VALUE`] in place of each secret that begins there.
     pub fn redact(&self, message: &str) -> String {
-        let mut shown = message.to_owned();
-        for secret in &self.secrets {
-            if shown.contains(secret.as_str()) {
-                shown = shown.replace(secret.as_str(), HIDDEN_VALUE);
+        let mut shown = String::new();
+        // Where the last secret ends. Others may begin in it.
+        let mut hidden_until = 0;
+        for (at, character) in message.char_indices().take(MAX_MESSAGE_CHARS) {
+            if let Some(length) = self.find_secret(&message[at..]) {
+                if at >= hidden_until {
+                    shown.push_str(HIDDEN_VALUE);
+                }
+                hidden_until = hidden_until.max(at + length);
+            }
+            if at >= hidden_until {
+                shown.push(character);
             }
         }
         shown
@@ -52,8 +68,18 @@ impl MessageRedactor {
     pub fn redact_violation(&self, pointer: &str, message: &str) -> String {
         let is_plain =
             self.values.pointer(pointer).is_some_and(|value| self.hidden.pointer(pointer) == Some(value));
-        let message = if is_plain { message.to_owned() } else { hide_violating_value(message) };
-        self.redact(&message)
+        if is_plain { self.redact(message) } else { self.redact_hidden_violation(message) }
+    }
+
+    /// The same for a value that counts as a secret, such as one that only the schema of a subchart, which the marks are not of, may mark.
+    pub fn redact_hidden_violation(&self, message: &str) -> String {
+        self.redact(&hide_violating_value(message))
+    }
+
+    /// The length of the longest secret that the text begins with, in bytes.
+    fn find_secret(&self, text: &str) -> Option<usize> {
+        let secrets = self.secrets.get(text.as_bytes().first_chunk::<MIN_SECRET_BYTES>()?)?;
+        secrets.iter().find(|secret| text.starts_with(secret.as_str())).map(String::len)
     }
 }
 
@@ -78,7 +104,9 @@ fn collect_secrets(value: &Value, hidden: &Value, texts: &mut BTreeSet<String>) 
                 // Many functions of templates quote a text.
                 let quoted = Value::from(line).to_string();
                 let quoted = quoted.get(1..quoted.len() - 1).unwrap_or_default();
-                texts.extend([line, quoted].into_iter().filter(is_searched).map(str::to_owned));
+                // A message has no control characters.
+                let printed: String = line.chars().filter(|character| !character.is_control()).collect();
+                texts.extend([line, quoted, &*printed].into_iter().filter(is_searched).map(str::to_owned));
             }
         }
         (Value::Number(number), _) => {
@@ -176,6 +204,16 @@ mod tests {
     }
 
     #[test]
+    fn a_violation_of_the_schema_of_a_subchart_quotes_no_value_whatever_the_marks_are() {
+        let values = json!({"db": {"login": {"key": "hunter2"}}});
+        let redactor = redactor(&json!({"type": "object"}), &values);
+        let message = "'hunter2' does not match pattern '^a'";
+        assert_eq!(redactor.redact_violation("/db/login/key", message), message);
+        assert_eq!(redactor.redact_hidden_violation(message), "(hidden) does not match pattern '^a'");
+        assert_eq!(redactor.redact_hidden_violation("got string, want integer"), "got string, want integer");
+    }
+
+    #[test]
     fn a_message_of_a_template_has_no_line_of_a_secret() {
         let values = json!({"auth": {"password": "hunter2", "pin": 123, "token": "say \"friend\""},
             "key": "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n", "replicas": 2000, "region": "europe"});
@@ -185,6 +223,35 @@ mod tests {
         assert_eq!(
             redactor.redact(message),
             r#"execution error: (hidden) is weak, "(hidden)" is long, (hidden), europe 2000 123"#
+        );
+    }
+
+    #[test]
+    fn a_message_is_cut_only_after_the_secrets_are_removed_from_it() {
+        let secret = "0123456789".repeat(4);
+        let values = json!({"auth": {"password": secret, "token": "a\tbcdef"}});
+        let redactor = MessageRedactor::new(&SecretMarks::Names, &values.to_string());
+        for before in [MAX_MESSAGE_CHARS - 10, MAX_MESSAGE_CHARS - 1] {
+            let padding = "ü".repeat(before);
+            let shown = redactor.redact(&format!("{padding}{secret} and the rest"));
+            assert_eq!(shown, format!("{padding}(hidden)"));
+        }
+        assert_eq!(redactor.redact(&"x".repeat(3_000)), "x".repeat(MAX_MESSAGE_CHARS));
+        let violation = format!("'{}{secret}' does not match pattern '^a'", "x".repeat(3_000));
+        let shown = redactor.redact_hidden_violation(&violation);
+        assert_eq!(shown, "(hidden) does not match pattern '^a'");
+        // Control characters are not in messages.
+        assert_eq!(redactor.redact("refused abcdef"), "refused (hidden)");
+        assert_eq!(redactor.redact("refused a\\tbcdef"), "refused (hidden)");
+    }
+
+    #[test]
+    fn secrets_that_overlap_are_hidden_completely() {
+        let values = json!({"password": "abcdef", "token": "defghi", "apiToken": "cdef"});
+        let redactor = MessageRedactor::new(&SecretMarks::Names, &values.to_string());
+        assert_eq!(
+            redactor.redact("of abcdefghi, cdefghi; abcdefabcdef"),
+            "of (hidden), (hidden); (hidden)(hidden)"
         );
     }
 

@@ -8,24 +8,26 @@ use domain::secret_values::SecretMarks;
 use source::helm::{FailureKind, RenderFailed, ValuesViolation};
 
 use super::RenderingFailure;
+use crate::Error;
 use crate::blocking::run_blocking;
-use crate::{Error, Hub};
 
-impl Hub {
-    /// What a person should know about a rendering with these inputs that failed. Everybody who reads the workload reads it: it names the
-    /// fields, and contains no secret among the values.
-    ///
-    /// # Errors
-    /// The work ended unexpectedly.
-    pub(super) async fn explain_failure(
-        &self,
-        failed: RenderFailed,
-        inputs: &ChartInputs,
-    ) -> Result<RenderingFailure, Error> {
-        let reason = match failed.kind {
-            FailureKind::Server | FailureKind::Sandbox => Reason::WaitingForArtifact,
-            _ => Reason::RenderFailed,
-        };
+/// What a person should know about a rendering with these inputs that failed; `schema` is the text of `values.schema.json` of the chart, empty
+/// without one. Everybody who reads the workload reads it: it names the fields, and contains no secret among the values. It depends on nothing
+/// else: another text of the same failure would be another reason of the stage on each cluster.
+///
+/// # Errors
+/// The work ended unexpectedly.
+pub(super) async fn explain_failure(
+    failed: RenderFailed,
+    inputs: &ChartInputs,
+    schema: String,
+) -> Result<RenderingFailure, Error> {
+    let reason = match failed.kind {
+        FailureKind::Server | FailureKind::Sandbox => Reason::WaitingForArtifact,
+        _ => Reason::RenderFailed,
+    };
+    let values = inputs.values.clone();
+    let explain = move || {
         let marks = match failed.kind {
             // Their messages are not those of Helm.
             FailureKind::Server | FailureKind::Sandbox | FailureKind::Archive | FailureKind::Limit => {
@@ -34,18 +36,11 @@ impl Hub {
             FailureKind::Schema
             | FailureKind::KubernetesVersion
             | FailureKind::Dependency
-            | FailureKind::Template => {
-                let loaded = self.load_archive_marks(&inputs.chart).await;
-                loaded.unwrap_or_else(|error| {
-                    tracing::warn!(%error, chart = %inputs.chart, "all values are hidden in the message of a failed rendering");
-                    SecretMarks::Unknown
-                })
-            }
+            | FailureKind::Template => SecretMarks::from_schema(&schema),
         };
-        let values = inputs.values.clone();
-        let explain = move || list_findings(failed, &MessageRedactor::new(&marks, &values));
-        Ok(RenderingFailure { findings: run_blocking(explain).await?, reason })
-    }
+        list_findings(failed, &MessageRedactor::new(&marks, &values))
+    };
+    Ok(RenderingFailure { findings: run_blocking(explain).await?, reason })
 }
 
 /// The findings of a failure; violations of a schema one by one, with their paths. Never empty.
@@ -69,14 +64,53 @@ fn list_findings(failed: RenderFailed, redactor: &MessageRedactor) -> Vec<Findin
     if failed.violations.is_empty() {
         return vec![Finding::error(code, redactor.redact(&failed.message), hint)];
     }
-    let violations = failed.violations.into_iter().map(|ValuesViolation { chart, path, message }| {
+    let violations = failed.violations.into_iter().map(|violation| {
+        let ValuesViolation { chart, is_of_subchart, path, message } = violation;
         let subject = match &*path {
             "" => "The values violate".to_owned(),
             path => format!("The value {path} violates"),
         };
-        let message = redactor.redact_violation(&path, &message);
+        // The marks are those of the chart itself; the schemas of its subcharts may mark more.
+        let message = match is_of_subchart {
+            true => redactor.redact_hidden_violation(&message),
+            false => redactor.redact_violation(&path, &message),
+        };
         Finding::error(code, format!("{subject} the schema of chart {chart}: {message}."), hint)
             .with_path(format!("/source/values{path}"))
     });
     violations.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Digest;
+
+    use super::*;
+
+    /// The messages about a failed rendering of a chart that is stored nowhere.
+    async fn explain(kind: FailureKind, schema: &str) -> Vec<String> {
+        let inputs = ChartInputs {
+            chart: Digest::compute(b"chart"),
+            release_name: "web".to_owned(),
+            namespace: "apps".to_owned(),
+            values: r#"{"login":{"key":"hunter2"},"tag":"1.29.3"}"#.to_owned(),
+            kubernetes_version: String::new(),
+            api_versions: Vec::new(),
+            is_upgrade: false,
+            skip_schema_validation: false,
+        };
+        let message = "refused hunter2 for 1.29.3".to_owned();
+        let failed = RenderFailed { kind, message, violations: Vec::new(), hint: None };
+        let failure = explain_failure(failed, &inputs, schema.to_owned()).await.unwrap();
+        failure.findings.into_iter().map(|found| found.message).collect()
+    }
+
+    #[tokio::test]
+    async fn the_text_of_a_failed_rendering_depends_on_the_schema_of_the_chart_and_not_on_what_is_stored() {
+        let schema = r#"{"properties":{"login":{"properties":{"key":{"writeOnly":true}}}}}"#;
+        assert_eq!(explain(FailureKind::Template, schema).await, ["refused (hidden) for 1.29.3"]);
+        assert_eq!(explain(FailureKind::Template, "").await, ["refused hunter2 for 1.29.3"]);
+        // Which values are secrets is not known.
+        assert_eq!(explain(FailureKind::Template, "{").await, ["refused (hidden) for (hidden)"]);
+    }
 }

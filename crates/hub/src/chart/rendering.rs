@@ -24,10 +24,12 @@ use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::failure::explain_failure;
 use super::secret_marks::SecretMarksCache;
 use super::values_check::KnownValuesCache;
 use crate::blocking::run_blocking;
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePosition};
+use crate::manifests::record_need;
 use crate::{Error, Hub};
 
 /// What a rendering results in.
@@ -237,7 +239,8 @@ impl Hub {
         });
         match read.await? {
             Ok(Ok(chart)) => Ok(Ok(chart)),
-            Ok(Err(failed)) => Ok(Err(self.explain_failure(failed, inputs).await?)),
+            // It is no chart, so no schema tells which values are secrets.
+            Ok(Err(failed)) => Ok(Err(explain_failure(failed, inputs, String::new()).await?)),
             Err(found) => Ok(Err(archive_mismatch(&inputs.chart, &found))),
         }
     }
@@ -285,32 +288,42 @@ async fn render_and_store(
     digest: &Digest,
     inputs: ChartInputs,
 ) -> Result<Result<ChartRendering, RenderingFailure>, Error> {
-    let chart = match hub.prepare_chart(&inputs).await? {
+    let mut chart = match hub.prepare_chart(&inputs).await? {
         Ok(chart) => chart,
         Err(failure) => return Ok(Err(failure)),
     };
+    let schema = chart.take_values_schema();
     let rendered = match helm.render_prepared(chart, &inputs).await {
         Ok(rendered) => rendered,
-        Err(failed) => return Ok(Err(hub.explain_failure(failed, &inputs).await?)),
+        Err(failed) => return Ok(Err(explain_failure(failed, &inputs, schema).await?)),
     };
     let bounded = run_blocking(move || discard_unusable(rendered));
     let (rendered, findings) = bounded.await?;
     let files = serde_json::to_vec(&rendered.files).map_err(|error| Error::Internal(Box::new(error)))?;
-    let files_digest = Digest::compute(&files);
     let rendering = ChartRendering {
         inputs: digest.clone(),
         chart: inputs.chart,
-        files: files_digest.clone(),
+        files: Digest::compute(&files),
         helm_version: helm.version().to_owned(),
         findings,
         generated: rendered.generated,
     };
+    Ok(accept_rendering(store_rendering(hub, &rendering, &files).await?))
+}
+
+/// Stores a rendering with its files, unless its inputs have one already. Returns the stored one.
+pub(crate) async fn store_rendering(
+    hub: &Hub,
+    rendering: &ChartRendering,
+    files: &[u8],
+) -> Result<ChartRendering, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
-    store::artifact::put(&mut tx, &files_digest, &files, now).await?;
-    let stored = store::chart::put_rendering(&mut tx, &rendering, now).await?;
+    store::artifact::put(&mut tx, &rendering.files, files, now).await?;
+    let stored = store::chart::put_rendering(&mut tx, rendering, now).await?;
     tx.commit().await?;
-    Ok(accept_rendering(stored))
+    record_need(&rendering.files, files);
+    Ok(stored)
 }
 
 /// The rendering with what a person should know about it. Of one that exceeds the limits of every workload only these errors remain:

@@ -82,7 +82,7 @@ impl Hub {
     ///
     /// # Errors
     /// Others use the memory for archives for longer than a request waits.
-    pub(super) async fn load_archive_marks(&self, digest: &Digest) -> Result<SecretMarks, Error> {
+    async fn load_archive_marks(&self, digest: &Digest) -> Result<SecretMarks, Error> {
         if !self.has_artifact(digest).await? {
             return Ok(SecretMarks::Unknown);
         }

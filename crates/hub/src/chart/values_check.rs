@@ -18,6 +18,7 @@ use source::archive::ChartArchive;
 use source::helm::FailureKind;
 use source::unknown_values::KnownValues;
 
+use super::failure::explain_failure;
 use super::rendering::{RenderingFailure, too_many_renderings};
 use super::upload::rejected_archive;
 use crate::manifests::RenderWait;
@@ -125,14 +126,15 @@ impl Hub {
                 let key = RenderWait::Request.queue_key(workload);
                 let place = self.chart_renderer().queue().acquire(&key).await;
                 let _place = place.map_err(too_many_renderings)?;
-                let chart = match self.prepare_chart(inputs).await? {
+                let mut chart = match self.prepare_chart(inputs).await? {
                     Ok(chart) => chart,
                     Err(failure) => return Ok(failure.findings),
                 };
+                let schema = chart.take_values_schema();
                 match helm.render_prepared(chart, inputs).await {
                     // The version of Kubernetes is a sample too, so whether the chart supports it says nothing.
                     Err(failed) if failed.kind != FailureKind::KubernetesVersion => {
-                        Ok(self.explain_failure(failed, inputs).await?.findings)
+                        Ok(explain_failure(failed, inputs, schema).await?.findings)
                     }
                     _ => Ok(Vec::new()),
                 }

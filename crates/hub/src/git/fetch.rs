@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 use domain::Finding;
 use domain::release::Reason;
-use domain::remote::PinnedCommit;
+use domain::remote::{GitContent, PinnedCommit};
 use domain::workload::SourceFile;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
@@ -20,7 +20,7 @@ use crate::blocking::run_blocking;
 use crate::chart::RenderingFailure;
 use crate::fair_queue::QueueKey;
 use crate::fetch_queues::{acquire, describe_ended, fetch_key, run_while_needed};
-use crate::manifests::RenderWait;
+use crate::manifests::{RenderWait, record_need};
 use crate::requester::current_turn;
 use crate::{Error, Hub};
 
@@ -263,7 +263,8 @@ impl Hub {
         })
     }
 
-    async fn store_git_snapshot(
+    /// Stores what was fetched of a commit at a path.
+    pub(crate) async fn store_git_snapshot(
         &self,
         url: &str,
         path: &str,
@@ -276,6 +277,9 @@ impl Hub {
         let at = GitPath { project: self.project(), url, path };
         store::git::put_snapshot(&mut tx, &at, &pinned, now).await?;
         tx.commit().await?;
+        if pinned.content != GitContent::Chart {
+            record_need(&pinned.digest, bytes);
+        }
         Ok(pinned)
     }
 }

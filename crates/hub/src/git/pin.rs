@@ -1,11 +1,12 @@
 //! Sets the commit of a Git source, so that what is saved always means the same content.
 
 use domain::Finding;
-use domain::authorization::UserAction;
+use domain::authorization::{RoleRequired, UserAction};
+use domain::release::Reason;
 use domain::remote::{PinnedCommit, RemoteSource};
 use domain::workload::{Source, WorkloadSpec};
 
-use super::unpinned;
+use super::{unpinned, waiting};
 use crate::chart::RenderingFailure;
 use crate::manifests::RenderWait;
 use crate::{Actor, Error, Hub};
@@ -56,9 +57,8 @@ impl Hub {
     async fn pin_commit(&self, source: &mut RemoteSource) -> Result<Result<(), RenderingFailure>, Error> {
         let named =
             source.pinned.take().map(|pinned| pinned.commit).filter(|commit| source.is_immutable(commit));
-        let findings: Vec<Finding> = source.check("").into_iter().filter(Finding::is_blocking).collect();
-        if source.repository.is_empty() || !findings.is_empty() {
-            return Ok(Err(RenderingFailure { findings, reason: domain::release::Reason::RenderFailed }));
+        if let Err(failure) = check_address(source) {
+            return Ok(Err(failure));
         }
         let commit = match named {
             _ if !source.can_move() => source.reference.clone(),
@@ -85,6 +85,43 @@ impl Hub {
         source.normalize();
         Box::pin(self.pin_commit(source)).await
     }
+
+    /// The same for the draft of a user who may not check sources: the commit that it names is used if it is stored, and no request is
+    /// sent. What else the draft says about the commit is not believed.
+    pub(crate) async fn pin_stored(
+        &self,
+        spec: &mut WorkloadSpec,
+        refused: &RoleRequired,
+    ) -> Result<Result<(), RenderingFailure>, Error> {
+        let Some(source) = spec.source.remote_mut() else { return Ok(Ok(())) };
+        source.normalize();
+        let named =
+            source.pinned.take().map(|pinned| pinned.commit).filter(|commit| source.is_immutable(commit));
+        if let Err(failure) = check_address(source) {
+            return Ok(Err(failure));
+        }
+        let commit = if source.can_move() { named } else { Some(source.reference.clone()) };
+        if let Some(commit) = commit {
+            source.pinned = self.find_git_snapshot(&source.repository, &source.path, &commit).await?;
+        }
+        if source.pinned.is_some() {
+            return Ok(Ok(()));
+        }
+        let message = format!(
+            "The {} of the source is not stored on this server, so the manifests are not checked.",
+            source.commit_noun()
+        );
+        Ok(Err(waiting(message, refused.to_string())))
+    }
+}
+
+/// Whether an address can be read at all; the failure has what is wrong with it.
+fn check_address(source: &RemoteSource) -> Result<(), RenderingFailure> {
+    let findings: Vec<Finding> = source.check("").into_iter().filter(Finding::is_blocking).collect();
+    if source.repository.is_empty() || !findings.is_empty() {
+        return Err(RenderingFailure { findings, reason: Reason::RenderFailed });
+    }
+    Ok(())
 }
 
 /// Keeps the commit of a draft in a form that has none: an edit of other fields moves no commit.

@@ -27,8 +27,8 @@ pub(super) struct StoredFiles {
 }
 
 impl Hub {
-    /// Loads the files with these digests, after memory for their manifests, and for so many other bytes, is reserved. Files that are new are
-    /// read once before, one after the other, to estimate what they need.
+    /// Loads the files with these digests, after memory for their manifests, and for so many other bytes, is reserved. Files of which
+    /// that is not known are read once before, one after the other.
     ///
     /// # Errors
     /// Others use the memory for longer than a request waits, or files are missing.
@@ -62,13 +62,19 @@ async fn estimate_stored(tx: &mut Tx, digest: &Digest) -> Result<u64, Error> {
         return Ok(needed);
     }
     let text = load_text(tx, digest).await?;
-    let needed = run_blocking_in_place(|| estimate_memory([text.as_slice()].into_iter()));
+    Ok(record_need(digest, &text))
+}
+
+/// Records what manifests of the files with this digest and text need at most, and returns it. Who has just stored files calls it, so that
+/// they are not read for that.
+pub(crate) fn record_need(digest: &Digest, text: &[u8]) -> u64 {
+    let needed = run_blocking_in_place(|| estimate_memory([text].into_iter()));
     let mut needs = NEEDS.lock();
     if needs.len() >= MAX_KNOWN {
         needs.clear();
     }
     needs.insert(digest.clone(), needed);
-    Ok(needed)
+    needed
 }
 
 async fn load_text(tx: &mut Tx, digest: &Digest) -> Result<Vec<u8>, Error> {
@@ -80,10 +86,14 @@ async fn load_text(tx: &mut Tx, digest: &Digest) -> Result<Vec<u8>, Error> {
 mod tests {
     use std::time::Duration;
 
+    use domain::generated_values::GeneratedFields;
+    use domain::remote::{GitContent, PinnedCommit};
     use source::client_shares::MANIFESTS_OF_USERS;
     use sqlx::{Connection as _, SqliteConnection};
+    use store::chart::ChartRendering;
 
     use super::*;
+    use crate::chart::store_rendering;
     use crate::{Clock, HubConfig, run_for_requester};
 
     #[tokio::test]
@@ -113,5 +123,45 @@ mod tests {
         let mut tx = hub.read().await.unwrap();
         let needed = estimate_stored(&mut tx, &digest).await.unwrap();
         assert_eq!(needed, estimate_memory([text.as_slice()].into_iter()));
+    }
+
+    #[tokio::test]
+    async fn what_was_just_rendered_or_fetched_is_not_read_to_estimate_what_it_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let is_known = |text: &[u8]| NEEDS.lock().contains_key(&Digest::compute(text));
+        let rendered = br#"[{"name":"just-rendered.yaml","text":"a: 1\n"}]"#.as_slice();
+        let rendering = ChartRendering {
+            inputs: Digest::compute(b"inputs of what was just rendered"),
+            chart: Digest::compute(b"chart"),
+            files: Digest::compute(rendered),
+            helm_version: "v4.2.4".to_owned(),
+            findings: Vec::new(),
+            generated: GeneratedFields::default(),
+        };
+        assert!(!is_known(rendered));
+        store_rendering(&hub, &rendering, rendered).await.unwrap();
+        assert!(is_known(rendered));
+        let fetch = async |content: GitContent, text: &[u8]| {
+            let pinned = PinnedCommit {
+                commit: "a".repeat(40),
+                tree: "b".repeat(40),
+                digest: Digest::compute(text),
+                content,
+                files: 1,
+                author: String::new(),
+                subject: String::new(),
+                committed_at: hub.clock().now(),
+            };
+            hub.store_git_snapshot("https://git.test/deploy.git", "", pinned, text).await.unwrap();
+        };
+        let fetched = br#"[{"name":"just-fetched.yaml","text":"a: 1\n"}]"#.as_slice();
+        fetch(GitContent::Manifests, fetched).await;
+        assert!(is_known(fetched));
+        // An archive has no manifests; they are rendered from it.
+        let archive = b"the archive of a chart that was just fetched".as_slice();
+        fetch(GitContent::Chart, archive).await;
+        assert!(!is_known(archive));
     }
 }

@@ -115,7 +115,7 @@ impl Hub {
         mut tx: Tx,
         workload: Option<WorkloadId>,
         (name, spec): (&str, &WorkloadSpec),
-        author: Role,
+        author_role: Role,
     ) -> Result<CheckResult, Error> {
         let (releases, revision) = match workload {
             Some(id) => (
@@ -130,7 +130,7 @@ impl Hub {
             name,
             revision,
             spec: spec.clone(),
-            author,
+            author_role,
             current: &current,
             installed,
             recorded_facts: BTreeMap::new(),

@@ -45,7 +45,7 @@ impl Hub {
             name,
             revision: number,
             spec,
-            author: draft_secrets_role(),
+            author_role: draft_secrets_role(),
             current: &current,
             installed,
             recorded_facts,

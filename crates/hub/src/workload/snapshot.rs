@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use domain::authorization::{UserAction, authorize};
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, decide};
 use domain::plan::BlastRadius;
@@ -176,8 +177,8 @@ pub(crate) struct DraftSource<'a> {
     pub spec: WorkloadSpec,
     /// The role of the user who wrote it, and the least one that can have done that where the draft is stored. Templates and charts read
     /// values of clusters and locked values, and findings quote what is made of them: those of a user who may not write drafts read them
-    /// hidden, as the user does.
-    pub author: Role,
+    /// hidden, as the user does. A user who may not check sources starts no request to the repository or the registry of a draft.
+    pub author_role: Role,
     /// The clusters that have the workload now.
     pub current: &'a [ClusterId],
     /// What the clusters have of the workload.
@@ -231,7 +232,7 @@ impl Hub {
             name: &stored.workload.name,
             revision,
             spec,
-            author: draft_secrets_role(),
+            author_role: draft_secrets_role(),
             current: &current,
             installed,
             recorded_facts: BTreeMap::new(),
@@ -264,9 +265,12 @@ impl Hub {
         }
         let schemas = self.load_schemas(&mut tx, &selected).await?;
         drop(tx);
-        hide_values(source.author, &mut targets, &mut groups, project.as_mut());
+        hide_values(source.author_role, &mut targets, &mut groups, project.as_mut());
         let (hub, name, mut spec) = (self.clone(), source.name.to_owned(), source.spec);
-        let pinned = self.pin_for_check(&mut spec).await?;
+        let pinned = match authorize(source.author_role, UserAction::CheckSource) {
+            Ok(()) => self.pin_for_check(&mut spec).await?,
+            Err(refused) => Box::pin(self.pin_stored(&mut spec, &refused)).await?,
+        };
         let names: Vec<String> = targets.iter().map(|cluster| cluster.name.clone()).collect();
         let query = ManifestsQuery {
             workload: &name,
@@ -305,19 +309,19 @@ impl Hub {
 /// Hides the values that a user of this role may not read and could make findings of. Those who may write drafts can read them, because
 /// their templates and charts do.
 pub(crate) fn hide_values(
-    author: Role,
+    role: Role,
     clusters: &mut [Cluster],
     groups: &mut [ClusterGroup],
     project: Option<&mut Project>,
 ) {
-    if author >= draft_secrets_role() {
+    if role >= draft_secrets_role() {
         return;
     }
     let marks = ChartMarks::default();
-    clusters.iter_mut().for_each(|cluster| cluster.hide_secrets(author, &marks));
-    groups.iter_mut().for_each(|group| group.hide_secrets(author, &marks));
+    clusters.iter_mut().for_each(|cluster| cluster.hide_secrets(role, &marks));
+    groups.iter_mut().for_each(|group| group.hide_secrets(role, &marks));
     if let Some(project) = project {
-        project.hide_secrets(author, &marks);
+        project.hide_secrets(role, &marks);
     }
 }
 

@@ -7,8 +7,8 @@ use std::process::ExitStatus;
 use crate::messages::redact;
 use crate::sandbox::{GO_CRASHED, SETUP_FAILED, SandboxNotClosed};
 
-/// Most characters of a message.
-const MAX_MESSAGE_CHARS: usize = 2_000;
+/// Most characters of the path of a value.
+const MAX_PATH_CHARS: usize = 2_000;
 
 /// What kind of failure it is, which decides what a user can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub enum FailureKind {
 pub struct ValuesViolation {
     /// Name of the chart with the schema: the chart itself, or a subchart.
     pub chart: String,
+    /// Whether it is a subchart.
+    pub is_of_subchart: bool,
     /// JSON pointer in the values; empty for all of them.
     pub path: String,
     /// What is wrong, such as `got string, want integer`.
@@ -48,7 +50,7 @@ pub struct ValuesViolation {
 pub struct RenderFailed {
     /// Its kind.
     pub kind: FailureKind,
-    /// What failed and where, as sentences without paths of the server.
+    /// What failed and where, as sentences without paths of the server. Complete, so that whoever shows it finds the secrets in it.
     pub message: String,
     /// The values that violate a schema, in the order of Helm; empty for any other kind.
     pub violations: Vec<ValuesViolation>,
@@ -152,10 +154,14 @@ fn read_violations(messages: &str, own: &str) -> Vec<ValuesViolation> {
         }
         let message = if is_choice { "matches none of the alternatives" } else { message };
         if found.len() < MAX_VIOLATIONS {
-            let clean =
-                |text: &str| text.chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_CHARS).collect();
-            let path = if chart == own { path.to_owned() } else { format!("/{chart}{path}") };
-            found.push(ValuesViolation { chart: chart.clone(), path: clean(&path), message: clean(message) });
+            let is_of_subchart = chart != own;
+            let path = if is_of_subchart { format!("/{chart}{path}") } else { path.to_owned() };
+            found.push(ValuesViolation {
+                chart: chart.clone(),
+                is_of_subchart,
+                path: without_controls(&path).take(MAX_PATH_CHARS).collect(),
+                message: without_controls(message).collect(),
+            });
         }
     }
     found
@@ -166,13 +172,27 @@ fn clean(messages: &str, chart: &str) -> String {
     let start = messages.find("Error: ").map_or(0, |at| at + "Error: ".len());
     let text = messages[start..].split("\n\nUse --debug").next().unwrap_or_default();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let text: String = lines.join(" ").chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_CHARS).collect();
+    let text: String = without_controls(&lines.join(" ")).collect();
     if text.is_empty() { format!("Helm could not render {chart}.") } else { text }
+}
+
+fn without_controls(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|character| !character.is_control())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_of_helm_is_complete_so_that_a_secret_in_it_is_not_cut() {
+        let end = format!("{}hunter2", "x".repeat(5_000));
+        let status = ExitStatus::from_raw(1 << 8);
+        let failed = RenderFailed::from_helm(status, &format!("Error: {end}"), Path::new("/run/1"), "web");
+        assert_eq!(failed.message, end);
+        let found = read_violations(&format!("web:\n- at '/key': '{end}' is not valid"), "web");
+        assert_eq!(found[0].message, format!("'{end}' is not valid"));
+    }
 
     #[test]
     fn g111_a_crash_of_helm_is_a_limit_and_its_stack_is_not_shown() {
@@ -203,6 +223,8 @@ db:
 - at '/size': got string, want integer
 ";
         let found = read_violations(messages, "web");
+        let of_subcharts: Vec<bool> = found.iter().map(|one| one.is_of_subchart).collect();
+        assert_eq!(of_subcharts, [false, false, false, false, true]);
         let found: Vec<(&str, &str, &str)> =
             found.iter().map(|one| (&*one.chart, &*one.path, &*one.message)).collect();
         assert_eq!(

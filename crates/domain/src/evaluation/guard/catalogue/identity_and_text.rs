@@ -161,7 +161,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G122",
         title: "Commit not fetched yet",
         severities: &[(Fleet, &[Error])],
-        finds: "The commit of a Git source is not known or not fetched yet: the repository can't be read now, or the fetch still runs.",
+        finds: "The commit of a Git source is not known or not fetched yet: the repository can't be read now, the fetch still runs, or a draft is checked for a user who may not read repositories.",
         fix: "Try again in a moment; if the repository can't be read, correct its address or credentials.",
     },
     GuardRail {
