@@ -62,7 +62,8 @@ pub fn Matrix(
                 role="region"
                 aria-label="Matrix"
                 on:focusin=move |ev| {
-                    state.set_focus(true);
+                    // A click beside the cells focuses the matrix itself, long after which nothing in it may be in use.
+                    state.set_focus(live::page::is_link_event(&ev));
                     describe_cell(live::page::cell_release(&ev));
                 }
                 on:focusout=move |_| {

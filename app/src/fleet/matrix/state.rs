@@ -36,7 +36,7 @@ impl MatrixState {
         let _ = self.has_pointer.try_update_value(|value| *value = inside);
     }
 
-    /// Records whether the keyboard focus is in the matrix.
+    /// Records whether the keyboard focus is on a link in the matrix.
     pub fn set_focus(self, inside: bool) {
         let _ = self.has_focus.try_update_value(|value| *value = inside);
     }
