@@ -48,8 +48,10 @@ pub fn Matrix(
             state.cell.set(release);
         }
     };
+    let palette = use_palette();
     // Between two of its cells, the focus is nowhere.
-    let release = move || live::page::before_next_frame(move || state.release_attention_height());
+    let release =
+        move || live::page::before_next_frame(move || state.release_attention_height(palette.is_open()));
     view! {
         <section class="stack-sm" aria-labelledby="matrix">
             <h2 class="section" id="matrix">
