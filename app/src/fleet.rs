@@ -64,6 +64,13 @@ pub fn FleetPage() -> impl IntoView {
     let data = create_resource(move || (active.get(), version.get()), |(group, _)| fleet_read(group));
     // Live updates do not move a row away from the pointer or the focus.
     let matrix = MatrixState::new();
+    let palette = use_palette();
+    Effect::new(move |_| {
+        if palette.request().is_none() {
+            // The cell that opened it has the focus again by then.
+            live::page::before_next_frame(move || matrix.release_attention_height(palette.is_open()));
+        }
+    });
     view! {
         <Title text="Fleet" />
         {render_resource(data, move |data| show_fleet(data, &active.get(), matrix))}
@@ -94,8 +101,9 @@ fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
     let is_empty = fleet.workloads_total == 0 && active.is_empty();
     let show_attention = !is_empty || !fleet.attention.is_empty();
     // Behind the palette, the cell that opened it stays in its place.
-    let rows = matrix.arrange(fleet.rows, use_palette().is_open());
-    matrix.fix_attention_height(|| live::page::measure_height(attention::LIST));
+    let is_fixed = use_palette().is_open();
+    let rows = matrix.arrange(fleet.rows, is_fixed);
+    matrix.fix_attention_height(is_fixed, || live::page::measure_height(attention::LIST));
     view! {
         <div class="stack">
             <div class="stack-md">

@@ -155,6 +155,7 @@ pub fn PeoplePage() -> impl IntoView {
             <SettingsTabs current=PEOPLE_TAB />
             {issued_link_banner(actions.invite.value())}
             {issued_link_banner(actions.reset.value())}
+            {action_error(actions.reset.value())}
             {set_role_result(actions.set_role.value())}
             {action_error(actions.enable.value())}
             {render_resource(data, move |list| show_page(list, actions))}
@@ -176,26 +177,25 @@ fn show_page(list: PeopleList, actions: PeopleActions) -> AnyView {
     .into_any()
 }
 
-/// The link of a successful action, or its error.
+/// The link of a successful action.
 fn issued_link_banner(value: MappedSignal<Option<AppResult<IssuedLink>>>) -> impl IntoView {
-    move || match value.get() {
-        Some(Ok(link)) => view! {
-            <Banner look=StatusStyle { icon: "token", hue: "hue-healthy", emphasis: "state-quiet" }>
-                <div class="stack-sm">
-                    <p>
-                        <b>{format!("Send this link to {} now.", link.name)}</b>
-                        {format!(
-                            " It sets a password, works once and for {}. It can't be shown again.",
-                            domain::time::format_duration(link.expires_at.millis_since(link.at))
-                        )}
-                    </p>
-                    <CopyLine line=link.url />
-                </div>
-            </Banner>
-        }
-        .into_any(),
-        Some(Err(error)) => view! { <crate::components::ErrorBanner error=error /> }.into_any(),
-        None => ().into_any(),
+    move || value.get().and_then(Result::ok).map(show_issued_link)
+}
+
+fn show_issued_link(link: IssuedLink) -> impl IntoView {
+    view! {
+        <Banner look=StatusStyle { icon: "token", hue: "hue-healthy", emphasis: "state-quiet" }>
+            <div class="stack-sm">
+                <p>
+                    <b>{format!("Send this link to {} now.", link.name)}</b>
+                    {format!(
+                        " It sets a password, works once and for {}. It can't be shown again.",
+                        domain::time::format_duration(link.expires_at.millis_since(link.at))
+                    )}
+                </p>
+                <CopyLine line=link.url />
+            </div>
+        </Banner>
     }
 }
 
@@ -216,20 +216,23 @@ fn InviteForm(action: ServerAction<UserInvite>) -> impl IntoView {
     view! {
         <section class="stack-sm" aria-labelledby="invite">
             <h2 class="section" id="invite">"Invite a person"</h2>
-            <ActionForm action=action node_ref=form attr:class="flex flex-wrap items-end gap-4">
-                <Permission action=UserAction::ManageUsers>
-                    <div class="field">
-                        <label class="field-label" for="user-name">"Name"</label>
-                        <input class="input" id="user-name" name="name" maxlength="63" required=true autocomplete="off" autocapitalize="off" />
-                    </div>
-                    <div class="field">
-                        <label class="field-label" for="user-role">"Role"</label>
-                        <select class="select" id="user-role" name="role">
-                            {role_options(Role::Viewer)}
-                        </select>
-                    </div>
-                    <button class="btn btn-primary" type="submit">"Create link"</button>
-                </Permission>
+            <ActionForm action=action node_ref=form attr:class="stack-md" attr:data-guarded="">
+                {action_error(action.value())}
+                <div class="flex flex-wrap items-end gap-4">
+                    <Permission action=UserAction::ManageUsers>
+                        <div class="field">
+                            <label class="field-label" for="user-name">"Name"</label>
+                            <input class="input" id="user-name" name="name" maxlength="63" required=true autocomplete="off" autocapitalize="off" />
+                        </div>
+                        <div class="field">
+                            <label class="field-label" for="user-role">"Role"</label>
+                            <select class="select" id="user-role" name="role">
+                                {role_options(Role::Viewer)}
+                            </select>
+                        </div>
+                        <button class="btn btn-primary" type="submit">"Create link"</button>
+                    </Permission>
+                </div>
             </ActionForm>
             <noscript>
                 <p class="meta">"Without script the link can't be shown; use "<code class="mono">"flotilla user invite"</code>"."</p>

@@ -137,12 +137,14 @@ mod tests {
     #[test]
     #[should_panic(expected = "A resource is created in what is shown of another one")]
     fn a_resource_is_not_created_in_what_is_shown_of_another_one() {
-        render_html(|| {
-            let show = || {
-                let _inner = create_resource(|| (), |()| async { Ok::<u32, AppError>(1) });
-                "shown"
-            };
-            view! { <Transition>{show()}</Transition> }
+        let show = || {
+            let _inner = create_resource(|| (), |()| async { Ok::<u32, AppError>(1) });
+            "shown"
+        };
+        // A plain rendering shows the fallback only.
+        Owner::new().with(|| {
+            let page = view! { <Transition>{move || show()}</Transition> };
+            page.to_html_stream_in_order();
         });
     }
 

@@ -1,6 +1,6 @@
 // A form that is saved only by its button asks before the page is left with input.
 
-import { expect, open, test } from "./kit.js";
+import { expect, open, row, test } from "./kit.js";
 
 test("a form that only its button saves asks before its input is lost, and not once it is saved", async ({ page, faults }) => {
   faults.expect(/422/);
@@ -93,4 +93,57 @@ test("a form whose submission fails after that of another form has ended asks be
   await page.getByRole("link", { name: "Remove guarded-git" }).click();
   await page.getByRole("button", { name: "Remove Git repository" }).click();
   await expect(page.getByRole("rowheader", { name: "guarded-git" })).toHaveCount(0);
+});
+
+test("what is typed while a submission is on its way is in the form after its success, and asked about", async ({ page }) => {
+  await open(page, "/settings");
+  const asked: string[] = [];
+  page.on("dialog", (dialog) => {
+    asked.push(dialog.type());
+    void dialog.dismiss();
+  });
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route("**/api/fn/token_create*", async (route) => {
+    await released;
+    await route.continue();
+  });
+  const name = page.getByLabel("Name");
+  const sent = page.waitForRequest(/\/api\/fn\/token_create/);
+  await name.fill("typed-first");
+  await page.getByRole("button", { name: "Create token" }).click();
+  await sent;
+  await name.fill("typed-second");
+  release();
+  await expect(page.getByText("Copy the token now.")).toBeVisible();
+  await expect(row(page, "typed-first")).toBeVisible();
+  await expect(name, "it belongs to the next token").toHaveValue("typed-second");
+  await page.getByRole("link", { name: "Flotilla" }).first().click();
+  await expect.poll(() => asked).toEqual(["confirm"]);
+  await expect(page).toHaveURL(/\/settings/);
+
+  await name.fill("");
+  await page.getByRole("link", { name: /^Revoke… typed-first$/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(row(page, "typed-first")).toHaveCount(0);
+});
+
+test("a form for a join token asks before input is lost whose submission failed", async ({ page, faults }) => {
+  faults.expect(/422/);
+  await open(page, "/join");
+  const asked: string[] = [];
+  page.on("dialog", (dialog) => {
+    asked.push(dialog.type());
+    void dialog.dismiss();
+  });
+  const tokens = page.getByRole("region", { name: "Join tokens" });
+  await tokens.getByText("Create a token").click();
+  await tokens.getByLabel("Only for the cluster").fill("edge-8");
+  // A token for one cluster can be used once.
+  await tokens.getByLabel("Uses", { exact: true }).fill("2");
+  await tokens.getByRole("button", { name: "Create token" }).click();
+  await expect(tokens.locator("form").getByRole("alert"), "the error is in the form").toContainText("can be used only once");
+  await page.getByRole("link", { name: "Flotilla" }).first().click();
+  await expect.poll(() => asked).toEqual(["confirm"]);
+  await expect(page).toHaveURL(/\/join/);
 });

@@ -12,7 +12,7 @@ use super::labels::label_chips;
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
 use crate::components::{
-    Age, Banner, ConfirmDialog, CopyLine, Empty, ErrorBanner, StatusStyle, clear_after_success, pluralize,
+    Age, Banner, ConfirmDialog, CopyLine, Empty, StatusStyle, clear_after_success, pluralize,
     render_resource_part,
 };
 use crate::errors::AppResult;
@@ -133,11 +133,7 @@ pub fn JoinTokens(
                     "An agent that you install in another way, such as with your own chart, registers with a token. The manifests above contain one."
                 </p>
             </div>
-            {move || match create.value().get() {
-                Some(Ok(created)) => show_created(created).into_any(),
-                Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
-                None => ().into_any(),
-            }}
+            {move || create.value().get().and_then(Result::ok).map(show_created)}
             {create_form(create)}
             {render_resource_part(tokens, show_tokens)}
         </section>
@@ -177,8 +173,9 @@ fn create_form(action: ServerAction<JoinTokenCreate>) -> impl IntoView {
     view! {
         <details class="fold">
             <summary>"Create a token"</summary>
-            <ActionForm action=action node_ref=form attr:class="stack-md pt-3">
+            <ActionForm action=action node_ref=form attr:class="stack-md pt-3" attr:data-guarded="">
                 <Permission action=UserAction::JoinCluster>
+                    {action_error(action.value())}
                     <div class="grid gap-5 md:grid-cols-2">
                         {field("cluster_name", "Only for the cluster", "any name")}
                         {field("max_uses", "Uses", "1")}

@@ -6,7 +6,8 @@ use leptos::prelude::*;
 use crate::errors::AppResult;
 use crate::live;
 
-/// The element of a form that is empty again after each success of its action. After a failure, what was typed stays.
+/// The element of a form that is empty again after each success of its action. After a failure, what was typed stays. If the form has the
+/// attribute `data-guarded`, what was typed since the submission stays too: the next entry may be begun before the result is there.
 pub fn clear_after_success<T>(value: MappedSignal<Option<AppResult<T>>>) -> NodeRef<Form>
 where
     T: Clone + Send + Sync + 'static,

@@ -79,17 +79,7 @@ where
     T: Clone + Send + Sync + 'static,
     S: Clone + PartialEq + Send + Sync + 'static,
 {
-    let read = hold_result(resource);
-    let last = StoredValue::new(None::<S>);
-    let count_changes = move |count: u32| {
-        let selected = read().and_then(Result::ok).map(select);
-        if last.with_value(|last| *last == selected) {
-            return count;
-        }
-        last.set_value(selected);
-        count + 1
-    };
-    render_when_changed(Box::new(count_changes), Box::new(move || last.get_value().map(&show)))
+    render_on_change(resource, select, |last: &S, now: &S| last == now, show)
 }
 
 /// Renders a part of a page from the whole result, and again only when its `key` changes: what was typed into the part stays meanwhile. Without
@@ -101,27 +91,37 @@ pub fn render_by_key<T, K>(
 ) -> impl IntoView
 where
     T: Clone + Send + Sync + 'static,
-    K: PartialEq + Send + Sync + 'static,
+    K: PartialEq + 'static,
+{
+    render_on_change(resource, |data: T| data, move |last: &T, now: &T| key(last) == key(now), show)
+}
+
+/// Renders what `select` takes of the result, and again when that is not the same any more, or there is none.
+fn render_on_change<T, S>(
+    resource: PageResource<T>,
+    select: impl Fn(T) -> S + Send + Sync + 'static,
+    is_same: impl Fn(&S, &S) -> bool + Send + Sync + 'static,
+    show: impl Fn(S) -> AnyView + Send + Sync + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+    S: Clone + Send + Sync + 'static,
 {
     let read = hold_result(resource);
-    let last = StoredValue::new(None::<(K, T)>);
+    let last = StoredValue::new(None::<S>);
     let count_changes = move |count: u32| {
-        let found = read().and_then(Result::ok).map(|data| (key(&data), data));
-        let is_same = last.with_value(|last| match (last, &found) {
-            (Some((last, _)), Some((found, _))) => last == found,
-            (last, found) => last.is_none() && found.is_none(),
+        let now = read().and_then(Result::ok).map(&select);
+        let is_unchanged = last.with_value(|last| match (last, &now) {
+            (Some(last), Some(now)) => is_same(last, now),
+            (last, now) => last.is_none() && now.is_none(),
         });
-        if is_same {
+        if is_unchanged {
             return count;
         }
-        last.set_value(found);
+        last.set_value(now);
         count + 1
     };
-    let render = move || {
-        let data = last.with_value(|last| last.as_ref().map(|(_, data)| data.clone()));
-        data.map(&show)
-    };
-    render_when_changed(Box::new(count_changes), Box::new(render))
+    render_when_changed(Box::new(count_changes), Box::new(move || last.get_value().map(&show)))
 }
 
 /// Shows what `render` returns, and again when the number that `count_changes` is given and returns has changed. It is compiled once,

@@ -1,7 +1,7 @@
 //! What needs attention: one cause on one workload, over all its clusters.
 
 use domain::Timestamp;
-use domain::fleet::AttentionItem;
+use domain::fleet::{AttentionItem, MAX_ATTENTION};
 use leptos::prelude::*;
 
 use crate::components::{Age, StatusStyle, icon_sized, pluralize};
@@ -19,7 +19,7 @@ pub fn NeedsAttention(
     height: RwSignal<Option<i32>>,
 ) -> impl IntoView {
     // With a fixed height, not all of them may be in view.
-    let number = Some(attention.len()).filter(|number| *number > 0);
+    let number = (!attention.is_empty()).then(|| format_number(&attention));
     let none = attention.is_empty().then(|| {
         view! {
             <p class="list-row text-2">
@@ -52,6 +52,16 @@ pub fn NeedsAttention(
     .into_any()
 }
 
+/// The number of rows, as `20+` if the server may have left out more releases or more rollouts.
+fn format_number(attention: &[AttentionItem]) -> String {
+    let limit = MAX_ATTENTION as usize;
+    // Only a row of a rollout names no cluster.
+    let rollouts = attention.iter().filter(|one| one.clusters.is_empty()).count();
+    let releases = attention.len() - rollouts;
+    let more = if rollouts >= limit || releases >= limit { "+" } else { "" };
+    format!("{}{more}", attention.len())
+}
+
 fn attention_row(one: AttentionItem, at: Timestamp) -> impl IntoView {
     let look = StatusStyle::from_state(one.state);
     let href = match one.clusters.as_slice() {
@@ -78,5 +88,36 @@ fn attention_row(one: AttentionItem, at: Timestamp) -> impl IntoView {
                 <Age since=one.since at=at />
             </span>
         </a>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::WorkloadId;
+    use domain::release::ReleaseState;
+
+    use super::*;
+
+    fn number(rollouts: usize, releases: usize) -> String {
+        let row = |clusters: &[&str]| AttentionItem {
+            workload: WorkloadId::from_parts(1, 1),
+            workload_name: "web".to_owned(),
+            state: ReleaseState::Blocked,
+            message: String::new(),
+            clusters: clusters.iter().map(|name| (*name).to_owned()).collect(),
+            count: 1,
+            since: Timestamp::from_millis(0),
+        };
+        let mut rows = vec![row(&[]); rollouts];
+        rows.extend(std::iter::repeat_n(row(&["eu-1"]), releases));
+        format_number(&rows)
+    }
+
+    #[test]
+    fn the_number_of_rows_is_open_once_releases_or_rollouts_reach_the_limit_of_the_server() {
+        assert_eq!(number(0, 1), "1");
+        assert_eq!(number(19, 19), "38");
+        assert_eq!(number(0, 20), "20+");
+        assert_eq!(number(20, 3), "23+");
     }
 }

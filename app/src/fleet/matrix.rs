@@ -48,8 +48,10 @@ pub fn Matrix(
             state.cell.set(release);
         }
     };
+    let palette = use_palette();
     // Between two of its cells, the focus is nowhere.
-    let release = move || live::page::before_next_frame(move || state.release_attention_height());
+    let release =
+        move || live::page::before_next_frame(move || state.release_attention_height(palette.is_open()));
     view! {
         <section class="stack-sm" aria-labelledby="matrix">
             <h2 class="section" id="matrix">
@@ -62,7 +64,8 @@ pub fn Matrix(
                 role="region"
                 aria-label="Matrix"
                 on:focusin=move |ev| {
-                    state.set_focus(true);
+                    // A click beside the cells focuses the matrix itself, long after which nothing in it may be in use.
+                    state.set_focus(live::page::is_link_event(&ev));
                     describe_cell(live::page::cell_release(&ev));
                 }
                 on:focusout=move |_| {

@@ -62,6 +62,10 @@ mod server {
     pub fn is_field_event(_event: &FocusEvent) -> bool {
         false
     }
+    /// Whether an event came from a link.
+    pub fn is_link_event(_event: &FocusEvent) -> bool {
+        false
+    }
     /// Whether an event came from the editor.
     pub fn is_editor_event(_event: &Event) -> bool {
         false
@@ -426,6 +430,11 @@ mod browser {
     /// Whether an event came from a field, or from the editor.
     pub fn is_field_event(event: &FocusEvent) -> bool {
         is_from(event, "input, select, textarea, flotilla-editor")
+    }
+
+    /// Whether an event came from a link.
+    pub fn is_link_event(event: &FocusEvent) -> bool {
+        is_from(event, "a")
     }
 
     /// Whether an event came from the editor, which hands its text to the field that it covers.

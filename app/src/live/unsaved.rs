@@ -90,6 +90,11 @@ mod browser {
         }
     }
 
+    /// Whether a guarded form has input since it was rendered or submitted.
+    pub fn has_new_input(form: &HtmlFormElement) -> bool {
+        form.has_attribute(CHANGED)
+    }
+
     /// Whether the page may be left for this address of the console: nothing would be lost, or the person says so.
     pub fn confirm_leave(address: &str) -> bool {
         let Some(window) = web_sys::window() else { return true };

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
 use crate::components::{
-    Age, Banner, ConfirmDialog, CopyLine, Empty, ErrorBanner, StatusStyle, clear_after_success,
-    render_resource, render_resource_part,
+    Age, Banner, ConfirmDialog, CopyLine, Empty, StatusStyle, clear_after_success, render_resource,
+    render_resource_part,
 };
 use crate::errors::AppResult;
 use crate::paths;
@@ -97,11 +97,7 @@ pub fn TokensSection(delete: ServerAction<TokenDelete>) -> impl IntoView {
             <p class="text-2">
                 "An API token acts as you, with your role or a lower one: for the command line and for CI. Agents register with a join token instead."
             </p>
-            {move || match create.value().get() {
-                Some(Ok(secret)) => show_secret(secret).into_any(),
-                Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
-                None => ().into_any(),
-            }}
+            {move || create.value().get().and_then(Result::ok).map(show_secret)}
             <section class="stack-sm" aria-labelledby="tokens">
                 <h2 class="section" id="tokens">
                     "API tokens"
@@ -136,32 +132,35 @@ fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
             <h2 class="section" id="new-token">
                 "New token"
             </h2>
-            <ActionForm action=action node_ref=form attr:class="flex flex-wrap items-end gap-4">
-                <div class="field">
-                    <label class="field-label" for="token-name">
-                        "Name"
+            <ActionForm action=action node_ref=form attr:class="stack-md" attr:data-guarded="">
+                {action_error(action.value())}
+                <div class="flex flex-wrap items-end gap-4">
+                    <div class="field">
+                        <label class="field-label" for="token-name">
+                            "Name"
+                        </label>
+                        <input class="input" id="token-name" name="name" placeholder="ci" maxlength="63" required=true autocomplete="off" />
+                    </div>
+                    {role_field()}
+                    <div class="field">
+                        <label class="field-label" for="token-days">
+                            "Expires after"
+                        </label>
+                        <select class="select" id="token-days" name="days">
+                            <option value="7">"7 days"</option>
+                            <option value="30" selected=true>"30 days"</option>
+                            <option value="90">"90 days"</option>
+                            <option value="365">"a year"</option>
+                        </select>
+                    </div>
+                    <label class="choice">
+                        <input type="checkbox" class="checkbox" name="can_mint" value="true" />
+                        "May create tokens"
                     </label>
-                    <input class="input" id="token-name" name="name" placeholder="ci" maxlength="63" required=true autocomplete="off" />
+                    <button class="btn btn-primary" type="submit">
+                        "Create token"
+                    </button>
                 </div>
-                {role_field()}
-                <div class="field">
-                    <label class="field-label" for="token-days">
-                        "Expires after"
-                    </label>
-                    <select class="select" id="token-days" name="days">
-                        <option value="7">"7 days"</option>
-                        <option value="30" selected=true>"30 days"</option>
-                        <option value="90">"90 days"</option>
-                        <option value="365">"a year"</option>
-                    </select>
-                </div>
-                <label class="choice">
-                    <input type="checkbox" class="checkbox" name="can_mint" value="true" />
-                    "May create tokens"
-                </label>
-                <button class="btn btn-primary" type="submit">
-                    "Create token"
-                </button>
             </ActionForm>
             <noscript>
                 <p class="meta">"Without script the secret can't be shown; use "<code class="mono">"flotilla token create"</code>"."</p>

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use domain::event::{Event, EventKind};
-use domain::fleet::{AttentionItem, FleetColumn, FleetOverview, FleetRow, FleetStatus};
+use domain::fleet::{AttentionItem, FleetColumn, FleetOverview, FleetRow, FleetStatus, MAX_ATTENTION};
 use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::request::EventQuery;
@@ -17,8 +17,6 @@ use crate::{Error, Hub};
 const DEFAULT_ROWS: u32 = 50;
 /// Columns shown.
 const MAX_COLUMNS: u32 = 60;
-/// Failures listed, and rollouts listed.
-const MAX_ATTENTION: u32 = 20;
 /// Clusters that do not report, listed with their releases.
 const MAX_NOT_REPORTING: u32 = 20;
 /// Rollouts that wait for a person, read to list the oldest of them.

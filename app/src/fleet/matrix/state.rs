@@ -36,7 +36,7 @@ impl MatrixState {
         let _ = self.has_pointer.try_update_value(|value| *value = inside);
     }
 
-    /// Records whether the keyboard focus is in the matrix.
+    /// Records whether the keyboard focus is on a link in the matrix.
     pub fn set_focus(self, inside: bool) {
         let _ = self.has_focus.try_update_value(|value| *value = inside);
     }
@@ -46,18 +46,19 @@ impl MatrixState {
         self.has_pointer.try_get_value().unwrap_or(false) || self.has_focus.try_get_value().unwrap_or(false)
     }
 
-    /// Fixes the height of the list above the matrix, before an update renders it again. `measure` returns its present height.
-    pub fn fix_attention_height(self, measure: impl FnOnce() -> Option<i32>) {
+    /// Fixes the height of the list above the matrix, before an update renders it again, while the pointer or the focus is in the matrix, or
+    /// with `is_fixed`. `measure` returns its present height.
+    pub fn fix_attention_height(self, is_fixed: bool, measure: impl FnOnce() -> Option<i32>) {
         let fixed = self.attention_height.get_untracked();
-        let height = if self.is_occupied() { fixed.or_else(measure) } else { None };
+        let height = if is_fixed || self.is_occupied() { fixed.or_else(measure) } else { None };
         if height != fixed {
             self.attention_height.set(height);
         }
     }
 
-    /// Shows the whole list above the matrix again, once the pointer and the focus have left the matrix.
-    pub fn release_attention_height(self) {
-        if !self.is_occupied() && self.attention_height.try_get_untracked().flatten().is_some() {
+    /// Shows the whole list above the matrix again, once the pointer and the focus have left the matrix, and not with `is_fixed`.
+    pub fn release_attention_height(self, is_fixed: bool) {
+        if !is_fixed && !self.is_occupied() && self.attention_height.try_get_untracked().flatten().is_some() {
             self.attention_height.set(None);
         }
     }
@@ -126,7 +127,7 @@ mod tests {
         Owner::new().with(|| {
             let state = MatrixState::new();
             let update = |height: i32| {
-                state.fix_attention_height(|| Some(height));
+                state.fix_attention_height(false, || Some(height));
                 state.attention_height.get_untracked()
             };
             assert_eq!(update(40), None);
@@ -135,15 +136,36 @@ mod tests {
             assert_eq!(update(80), Some(40), "that of the first update");
             state.set_focus(true);
             state.set_pointer(false);
-            state.release_attention_height();
+            state.release_attention_height(false);
             assert_eq!(update(80), Some(40), "the focus is still there");
             state.set_focus(false);
-            state.release_attention_height();
+            state.release_attention_height(false);
             assert_eq!(state.attention_height.get_untracked(), None);
             state.set_pointer(true);
             assert_eq!(update(80), Some(80));
             state.set_pointer(false);
             assert_eq!(update(120), None);
+        });
+    }
+
+    #[test]
+    fn the_list_above_the_matrix_has_a_fixed_height_behind_an_open_palette() {
+        Owner::new().with(|| {
+            let state = MatrixState::new();
+            let update = |is_open: bool, height: i32| {
+                state.fix_attention_height(is_open, || Some(height));
+                state.attention_height.get_untracked()
+            };
+            state.set_focus(true);
+            assert_eq!(update(false, 40), Some(40));
+            // The field of the palette takes the focus.
+            state.set_focus(false);
+            state.release_attention_height(true);
+            assert_eq!(update(true, 80), Some(40));
+            state.release_attention_height(false);
+            assert_eq!(state.attention_height.get_untracked(), None, "it was closed");
+            assert_eq!(update(true, 80), Some(80), "it was opened from elsewhere");
+            assert_eq!(update(false, 120), None);
         });
     }
 

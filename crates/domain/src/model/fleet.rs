@@ -9,6 +9,9 @@ use crate::model::event::Event;
 use crate::model::release::ReleaseState;
 use crate::model::rollup::ReleaseCounts;
 
+/// How many causes of failing releases are listed as what needs attention, and how many waiting rollouts. With as many, there may be more.
+pub const MAX_ATTENTION: u32 = 20;
+
 /// One page of the overview. The server limits rows and columns; the counts cover everything.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
