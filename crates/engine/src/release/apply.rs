@@ -283,12 +283,16 @@ fn block_target(pass: &mut Reconciliation<'_>, at: usize, failure: &RetryState) 
 fn update_applied(pass: &mut Reconciliation<'_>, at: usize) {
     let object = &pass.targets[at].desired.object;
     let entry = pass.inventory_entry(object);
-    let takes_fields_back = pass.object_policy(object).takes_fields_back(entry);
+    // Its hash may be that of a revision with a scaler, whose number has to be replaced.
+    let takes_back = {
+        let policy = pass.object_policy(object);
+        policy.takes_fields_back(entry) || pass.targets[at].desired.drops_scaler(&policy)
+    };
     let uid = entry.map(|entry| entry.uid.clone()).unwrap_or_default();
     let release = pass.release();
     let target = &mut pass.targets[at];
     let live = target.live_object();
-    target.applied = !takes_fields_back
+    target.applied = !takes_back
         && live.is_some_and(|live| live.hash == target.desired.hash && live.is_applied_by(release, &uid));
 }
 

@@ -102,7 +102,19 @@ pub(crate) fn decide_action(
         object_state.last_equal = Some((live.version.clone(), hash.into_owned()));
         return ObjectAction::InSync;
     }
+    if desired.drops_scaler(rule) && changes.iter().any(|change| is_number_of_scaler(change, &live_value)) {
+        // A person has published the end of the scaler: that is an update and no drift, also if nothing else has changed.
+        return ObjectAction::Update;
+    }
     ObjectAction::Drifted(changes)
+}
+
+/// Whether a change is that of a number that a scaler or an autoscaler wrote, and not a person.
+fn is_number_of_scaler(change: &FieldChange, live: &Value) -> bool {
+    let manager = || managed_fields::changing_manager(live, std::slice::from_ref(&change.path));
+    let is_replicas = change.path == REPLICAS && !managed_fields::is_person(&manager());
+    is_replicas
+        || managed_fields::scaled_fields(live).iter().any(|field| field.path.to_string() == change.path)
 }
 
 /// The action for an object that does not exist, or that the release has not applied.
