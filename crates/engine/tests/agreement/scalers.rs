@@ -153,3 +153,25 @@ pub async fn p13_an_unchanged_number_is_no_drift_of_the_revision_that_drops_its_
     })
     .await;
 }
+
+pub async fn p13_a_number_that_a_dropped_scaler_still_owns_is_a_conflict_of_every_later_revision(
+    env: TestEnv,
+) {
+    let scaler = ("owned.example.com/v1", "Scaler");
+    let kind = apply_scaled(&env, scaler, 3).await;
+    // The number of the manifest is that of the scaler: both own it.
+    env.set_present(vec![kind.clone(), web("nginx:1", 3)], Policies::default());
+    env.until_applied().await;
+    env.wait_until("dropped", async || env.get(scaler, "web").await.is_none()).await;
+    let later = || vec![kind.clone(), web("nginx:1", 5)];
+    let plan = env.dry_run(later(), Policies::default()).await;
+    let planned = plan.objects.iter().find(|planned| planned.object.kind == "Deployment").unwrap();
+    let PlannedAction::Rejected { finding } = &planned.action else { panic!("{plan:#?}") };
+    assert!(finding.code == "G409" && finding.message.contains("scaler"), "{finding:#?}");
+    env.set_present(later(), Policies::default());
+    let (_, message) = env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
+    assert!(message.contains("scaler"), "{message}");
+    assert_eq!(replicas(&env).await, 3);
+    env.set_present(later(), Policies { conflict: ConflictPolicy::Force, ..Policies::default() });
+    env.wait_until("taken back", async || replicas(&env).await == 5).await;
+}
