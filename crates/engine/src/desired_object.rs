@@ -109,8 +109,8 @@ impl DesiredObject {
     }
 
     /// The body to apply over `live`. Replicas controlled by an autoscaler keep their live value: omitting them would
-    /// give up ownership and reset them to one. What a scaler owns is omitted: it stays, also if it changes meanwhile. Fields ignored by
-    /// policy keep their values too; `heal` marks an apply without new content.
+    /// give up ownership and reset them to one. What a scaler owns is omitted, also that of the own bundle: it stays, also if it changes
+    /// meanwhile. Fields ignored by policy keep their values too; `heal` marks an apply without new content.
     pub(crate) fn apply_body(&self, live: Option<&Value>, rule: &ObjectPolicy<'_>, heal: bool) -> Vec<u8> {
         let scaled = live.map(|live| self.left_to_scalers(rule, live)).unwrap_or_default();
         let Some(live) = live.filter(|_| self.needs_live(rule) || !scaled.is_empty()) else {
@@ -121,7 +121,8 @@ impl DesiredObject {
         if self.is_enlarged(&value, live) {
             remove_key(&mut value, "/spec/resources/requests", "storage");
         }
-        let replicas = live.pointer(REPLICAS).filter(|_| self.is_autoscaled(rule));
+        let has_owner = scaled.iter().any(|field| field.path.to_string() == REPLICAS);
+        let replicas = live.pointer(REPLICAS).filter(|_| self.is_autoscaled(rule) && !has_owner);
         if let (Some(replicas), Some(spec)) = (replicas, value.get_mut("spec").and_then(Value::as_object_mut))
         {
             spec.insert("replicas".to_owned(), replicas.clone());

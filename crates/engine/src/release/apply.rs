@@ -378,7 +378,9 @@ async fn apply_object(
         return release_former_fields(api, &path, applied, true).await;
     }
     let mut result = api.apply(&path, body, job.force, false).await;
-    if job.action == ObjectAction::Create && matches!(result, Err(Error::ApplyConflict { .. })) {
+    if matches!(job.action, ObjectAction::Create | ObjectAction::Update)
+        && matches!(result, Err(Error::ApplyConflict { .. }))
+    {
         result = apply_beside_scaler(api, &path, input, job.force, result).await;
     }
     if job.action == ObjectAction::Create
@@ -405,7 +407,8 @@ async fn apply_object(
     api.apply(&path, desired.apply_body(Some(&existing), rule, true), ForceConflicts::Yes, false).await
 }
 
-/// Repeats the first apply of an object that exists and whose scaler owns the replicas. Other conflicts stay.
+/// Repeats the apply of an object that exists and whose scaler owns the replicas: at the first apply it is not observed yet, and
+/// later the scaler may have written after it was observed. Other conflicts stay.
 async fn apply_beside_scaler(
     api: &ApiClient,
     path: &str,
