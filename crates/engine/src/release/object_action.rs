@@ -288,6 +288,21 @@ mod tests {
     }
 
     #[test]
+    fn p13_what_a_dropped_scaler_wrote_is_no_drift_and_what_a_person_wrote_is() {
+        let is_number = |path: &str, manager: &str| {
+            let live = json!({"spec": {"replicas": 7, "crew": {"size": 7}}, "metadata": {"managedFields": [
+                {"manager": manager, "operation": "Update", "subresource": "scale",
+                    "fieldsV1": {"f:spec": {"f:replicas": {}, "f:crew": {"f:size": {}}}}}]}});
+            let change = FieldChange { path: path.to_owned(), desired: Some(json!(4)), live: Some(json!(7)) };
+            is_number_of_scaler(&change, &live)
+        };
+        assert!(is_number(REPLICAS, "scaler") && is_number("/spec/crew/size", "scaler"));
+        assert!(is_number(REPLICAS, "kube-controller-manager"), "the autoscaler of a ScaledObject");
+        assert!(!is_number(REPLICAS, "kubectl") && !is_number("/spec/crew/size", "kubectl"));
+        assert!(!is_number("/metadata/labels/tier", "scaler"));
+    }
+
+    #[test]
     fn read_only_objects_are_awaited_and_create_only_objects_are_never_updated() {
         let (old, new) = (prepare("1"), prepare("2"));
         let (old, new) = (&old.objects[0], &new.objects[0]);
