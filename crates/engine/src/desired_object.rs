@@ -100,12 +100,17 @@ impl DesiredObject {
     /// The fields of the live object that scalers of others set through the scale subresource. What a scaler of the own bundle wrote
     /// is none of them once a revision drops it: like the number of a dropped autoscaler, it is a conflict that needs force.
     pub(crate) fn left_to_scalers(&self, rule: &ObjectPolicy<'_>, live: &Value) -> Vec<ScaledField> {
-        if rule.was_scaled && !self.autoscaled { Vec::new() } else { scaled_fields(live) }
+        if self.drops_scaler(rule) { Vec::new() } else { scaled_fields(live) }
+    }
+
+    /// Whether a scaler of the bundle that was applied last set its replicas, and this bundle has none for it.
+    pub(crate) fn drops_scaler(&self, rule: &ObjectPolicy<'_>) -> bool {
+        rule.was_scaled && !self.autoscaled
     }
 
     /// The body to apply over `live`. Replicas controlled by an autoscaler keep their live value: omitting them would
-    /// give up ownership and reset them to one. What a scaler owns is omitted: it stays, also if it changes meanwhile. Fields ignored by
-    /// policy keep their values too; `heal` marks an apply without new content.
+    /// give up ownership and reset them to one. What a scaler owns is omitted, also that of the own bundle: it stays, also if it changes
+    /// meanwhile. Fields ignored by policy keep their values too; `heal` marks an apply without new content.
     pub(crate) fn apply_body(&self, live: Option<&Value>, rule: &ObjectPolicy<'_>, heal: bool) -> Vec<u8> {
         let scaled = live.map(|live| self.left_to_scalers(rule, live)).unwrap_or_default();
         let Some(live) = live.filter(|_| self.needs_live(rule) || !scaled.is_empty()) else {
@@ -116,7 +121,8 @@ impl DesiredObject {
         if self.is_enlarged(&value, live) {
             remove_key(&mut value, "/spec/resources/requests", "storage");
         }
-        let replicas = live.pointer(REPLICAS).filter(|_| self.is_autoscaled(rule));
+        let has_owner = scaled.iter().any(|field| field.path.to_string() == REPLICAS);
+        let replicas = live.pointer(REPLICAS).filter(|_| self.is_autoscaled(rule) && !has_owner);
         if let (Some(replicas), Some(spec)) = (replicas, value.get_mut("spec").and_then(Value::as_object_mut))
         {
             spec.insert("replicas".to_owned(), replicas.clone());
@@ -187,7 +193,8 @@ pub(crate) struct PreparedBundle {
 impl PreparedBundle {
     /// Prepares `bundle` for the release of `desired_release`. Of duplicate objects the first counts.
     pub(crate) fn new(desired_release: &DesiredRelease, digest: Digest, bundle: &Bundle) -> Self {
-        let scaled = autoscaled_targets(bundle);
+        let scaled = scale_targets(bundle.objects.iter());
+        let autoscaled = scale_targets(bundle.objects.iter().filter(|object| is_autoscaler(object)));
         let mut unique = HashSet::new();
         let mut objects = Vec::with_capacity(bundle.objects.len());
         for (ordinal, object) in bundle.objects.iter().enumerate() {
@@ -198,20 +205,26 @@ impl PreparedBundle {
                 name.namespace.clone(),
                 name.name.clone(),
             )) {
-                let autoscaled =
-                    scaled.contains(&(name.namespace.clone(), name.kind.clone(), name.name.clone()));
+                let target = (name.namespace.clone(), name.kind.clone(), name.name.clone());
+                let scaler = if autoscaled.contains(&target) {
+                    BundleScaler::Autoscaler
+                } else if scaled.contains(&target) {
+                    BundleScaler::Custom
+                } else {
+                    BundleScaler::None
+                };
                 objects.push(Arc::new(prepare_object(
                     desired_release,
                     u32::try_from(ordinal).unwrap_or(u32::MAX),
                     object,
-                    autoscaled,
+                    scaler,
                 )));
             }
         }
         objects.sort_by_key(|desired| desired.apply_order());
         let first = u32::try_from(bundle.objects.len()).unwrap_or(u32::MAX);
         let hooks = (first..).zip(&bundle.hooks).map(|(ordinal, object)| {
-            let desired = prepare_object(desired_release, ordinal, object, false);
+            let desired = prepare_object(desired_release, ordinal, object, BundleScaler::None);
             let hook = ChartHook::from_object(object);
             let removal_hook = hook.is_for_removal().then(|| object.clone());
             Arc::new(DesiredHook { desired, hook, removal_hook })
@@ -235,19 +248,27 @@ impl PreparedBundle {
     }
 }
 
+/// What in the bundle sets the replicas of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BundleScaler {
+    None,
+    /// A HorizontalPodAutoscaler.
+    Autoscaler,
+    /// A scaler of another kind.
+    Custom,
+}
+
 fn prepare_object(
     desired_release: &DesiredRelease,
     ordinal: u32,
     object: &Value,
-    autoscaled: bool,
+    scaler: BundleScaler,
 ) -> DesiredObject {
     let name = object_ref(object);
     let mut body = to_applied_form(object);
     remove_server_fields(&mut body);
-    let hash = Bundle { objects: vec![hash_input(&body, autoscaled)], ..Bundle::default() }
-        .digest()
-        .as_str()
-        .to_owned();
+    let hash =
+        Bundle { objects: vec![hash_input(&body, scaler)], ..Bundle::default() }.digest().as_str().to_owned();
     let metadata = child_map(&mut body, "metadata");
     child_map_of(metadata, "labels")
         .insert(RELEASE_LABEL.to_owned(), desired_release.release.to_string().into());
@@ -261,14 +282,18 @@ fn prepare_object(
         rank,
         hash,
         is_chart_crd: is_chart_crd(&body),
-        autoscaled,
+        autoscaled: scaler != BundleScaler::None,
         body: body.to_string().into_boxed_str(),
     }
 }
 
-fn hash_input(body: &Value, autoscaled: bool) -> Value {
+/// The object without the replicas that a HorizontalPodAutoscaler of the bundle sets. Those that scalers of other kinds set are hashed:
+/// agents of earlier versions know no such scalers, and another hash would write every target of one without a revision.
+fn hash_input(body: &Value, scaler: BundleScaler) -> Value {
     let mut hashed = body.clone();
-    if autoscaled && let Some(spec) = hashed.get_mut("spec").and_then(Value::as_object_mut) {
+    if scaler == BundleScaler::Autoscaler
+        && let Some(spec) = hashed.get_mut("spec").and_then(Value::as_object_mut)
+    {
         spec.remove("replicas");
     }
     hashed
@@ -313,15 +338,17 @@ fn child_map_of<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<S
     }
 }
 
-/// Namespace, kind and name of what the scalers in the bundle scale: objects of any kind with a `scaleTargetRef`, such as a
+fn is_autoscaler(object: &Value) -> bool {
+    object["kind"] == "HorizontalPodAutoscaler"
+}
+
+/// Namespace, kind and name of what the scalers among these objects scale: objects of any kind with a `scaleTargetRef`, such as a
 /// HorizontalPodAutoscaler or a ScaledObject of KEDA. Without a kind it is a Deployment, as KEDA reads it.
-fn autoscaled_targets(bundle: &Bundle) -> HashSet<(String, String, String)> {
+fn scale_targets<'a>(objects: impl Iterator<Item = &'a Value>) -> HashSet<(String, String, String)> {
     let text = |value: &Value, pointer: &str| {
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    bundle
-        .objects
-        .iter()
+    objects
         .filter(|object| object.pointer("/spec/scaleTargetRef/name").is_some())
         .map(|object| {
             let kind = text(object, "/spec/scaleTargetRef/kind");

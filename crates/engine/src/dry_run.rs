@@ -324,13 +324,14 @@ impl DryRunContext<'_> {
         Ok((plan_field_changes(after, live), is_current))
     }
 
-    /// Whether the release applied this content before, under policies that left the same fields to others. What differs on the
-    /// cluster is drift then, and no change of the revision: it is reverted with force, or left.
+    /// Whether the release applied this content before, without a scaler that this bundle drops, and under policies that left the same
+    /// fields to others. What differs on the cluster is drift then, and no change of the revision: it is reverted with force, or left.
     fn is_unchanged(self, desired: &DesiredObject, rule: &ObjectPolicy<'_>, live: &LiveObject) -> bool {
         let entry = self.find_entry(&desired.object);
         let is_recorded = entry.is_some_and(|entry| entry.hash == desired.hash && entry.uid == live.uid);
         let is_known = self.record.is_some_and(|record| record.left_fields_recorded);
-        is_known && !rule.takes_fields_back(entry) && (live.hash == desired.hash || is_recorded)
+        let takes_back = rule.takes_fields_back(entry) || desired.drops_scaler(rule);
+        is_known && !takes_back && (live.hash == desired.hash || is_recorded)
     }
 
     /// A replacement of the object if the reconciliation would replace it, otherwise the error with all immutable fields.

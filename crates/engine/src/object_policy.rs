@@ -36,7 +36,7 @@ pub(crate) struct ObjectPolicies {
     revision: u32,
     /// The uids of the recorded objects that this bundle drops: an autoscaler among them scales nothing any more.
     dropped: HashSet<String>,
-    /// The recorded objects whose replicas a scaler of the applied bundle sets.
+    /// The recorded objects whose replicas a scaler of the applied bundle sets, without their API versions, which change nothing.
     scaled: HashSet<ObjectRef>,
 }
 
@@ -86,7 +86,7 @@ impl ObjectPolicies {
         record: Option<&AppliedRelease>,
     ) -> Self {
         let entries = record.map(|record| record.resources.as_slice()).unwrap_or_default();
-        let scaled = entries.iter().filter(|entry| entry.scaled).map(|entry| entry.object.clone());
+        let scaled = entries.iter().filter(|entry| entry.scaled).map(|entry| without_version(&entry.object));
         Self { dropped: dropped_uids(policies, prepared, record), scaled: scaled.collect(), ..self }
     }
 
@@ -102,7 +102,7 @@ impl ObjectPolicies {
             on_presence: picks(IgnoreWhen::OnPresence),
             on_change: picks(IgnoreWhen::OnChange),
             autoscaled: self.cluster.resources.is_autoscaled(object, &self.dropped),
-            was_scaled: self.scaled.iter().any(|scaled| scaled.is_same_object(object)),
+            was_scaled: !self.scaled.is_empty() && self.scaled.contains(&without_version(object)),
             left_fields: self.left_fields(policies, object),
         }
     }
@@ -192,6 +192,11 @@ fn identity(object: &ObjectRef) -> (&str, &str, &str, &str) {
     (&object.group, &object.kind, &object.namespace, &object.name)
 }
 
+/// A reference that is equal for the same object in every API version.
+fn without_version(object: &ObjectRef) -> ObjectRef {
+    ObjectRef { version: String::new(), ..object.clone() }
+}
+
 /// Removes a map entry. A list item stays, because its removal would shift the indexes of the others.
 pub(crate) fn remove_field(value: &mut Value, path: &FieldPath) {
     let Some((PathSegment::Key(last), above)) = path.0.split_last() else { return };
@@ -253,6 +258,7 @@ fn matching_live_item<'a>(item: &Value, live: &'a Value, at: usize) -> Option<&'
 
 #[cfg(test)]
 mod tests {
+    use domain::ReleaseId;
     use domain::policy::IgnoreRule;
     use serde_json::json;
 
@@ -334,6 +340,33 @@ mod tests {
         assert_eq!(left_fields(&Policies::default(), 1), "");
         let changed = with(vec![rule("/data/a", IgnoreWhen::OnChange)]);
         assert_ne!(left_fields(&changed, 1), left_fields(&changed, 2), "a new revision writes it again");
+    }
+
+    #[test]
+    fn p13_a_scaled_object_is_found_in_the_record_whatever_its_api_version() {
+        let object = |version: &str, name: &str| ObjectRef {
+            group: "apps".into(),
+            version: version.into(),
+            kind: "Deployment".into(),
+            namespace: "shop".into(),
+            name: name.into(),
+        };
+        let entry = |name: &str, scaled: bool| InventoryEntry {
+            object: object("v1beta1", name),
+            scaled,
+            ..InventoryEntry::default()
+        };
+        let resources = vec![entry("web", true), entry("api", false)];
+        let record =
+            AppliedRelease { resources, ..AppliedRelease::new(ReleaseId::from_parts(1, 1), "shop", "hub") };
+        let policies = Policies::default();
+        let digest = Digest::compute(b"");
+        let prepared = PreparedBundle { digest, objects: Vec::new(), hooks: Vec::new(), helm_release: None };
+        let rules =
+            ObjectPolicies::new(&policies, &Arc::default()).with_dropped(&policies, &prepared, Some(&record));
+        let was_scaled = |name: &str| rules.for_object(&policies, &object("v1", name)).was_scaled;
+        assert!(was_scaled("web"));
+        assert!(!was_scaled("api") && !was_scaled("other"));
     }
 
     #[test]

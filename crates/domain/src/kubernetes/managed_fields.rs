@@ -19,9 +19,9 @@ pub const FIELD_MANAGER: &str = "flotilla";
 pub const UNKNOWN_MANAGER: &str = "unknown";
 /// The subresource through which scalers set the number of replicas.
 const SCALE_SUBRESOURCE: &str = "scale";
-/// Managers of people who scale by hand, also through that subresource: `kubectl scale`, k9s, and consoles in a browser. What they wrote
-/// is drift like every other edit.
-const SCALED_BY_HAND: [&str; 3] = ["kubectl", "k9s", "Mozilla"];
+/// Managers of people who scale by hand, also through that subresource: `kubectl scale`, `oc scale` of OpenShift, k9s, and consoles in a
+/// browser. What they wrote is drift like every other edit.
+const SCALED_BY_HAND: [&str; 4] = ["kubectl", "oc", "k9s", "Mozilla"];
 /// The controllers of Kubernetes, with the names that they have in distributions of a single program. They scale what a
 /// HorizontalPodAutoscaler names, and those are read as objects: one that is gone scales nothing, although its last write is still recorded.
 const KUBERNETES_CONTROLLERS: [&str; 3] = ["kube-controller-manager", "k3s", "kubelite"];
@@ -127,12 +127,18 @@ pub fn scaled_fields(live: &Value) -> Vec<ScaledField> {
 }
 
 fn is_scaler(manager: &str) -> bool {
-    // Other commands of kubectl have names such as `kubectl-edit`.
-    let is_person = SCALED_BY_HAND.contains(&manager) || manager.starts_with("kubectl-");
     !manager.is_empty()
         && manager != FIELD_MANAGER
-        && !is_person
+        && !is_person(manager)
         && !KUBERNETES_CONTROLLERS.contains(&manager)
+}
+
+/// Whether a manager is a tool with which people scale by hand (`SCALED_BY_HAND`).
+pub fn is_person(manager: &str) -> bool {
+    // The name is that of the program, with its extension on Windows.
+    let manager = manager.strip_suffix(".exe").unwrap_or(manager);
+    // Other commands of kubectl have names such as `kubectl-edit`.
+    SCALED_BY_HAND.contains(&manager) || manager.starts_with("kubectl-")
 }
 
 /// The paths of the named fields of a part of `fieldsV1` that have nothing below them.
@@ -281,7 +287,9 @@ mod tests {
         assert_eq!(found, ["/spec/crew/size keda", "/spec/replicas keda"], "numbers only");
         assert_eq!(scaled_by("keda", ""), [""; 0], "it wrote the object itself");
         assert_eq!(scaled_by("keda", "status"), [""; 0]);
-        for manager in ["kubectl", "kubectl-scale", "k9s", "Mozilla", FIELD_MANAGER, ""] {
+        for manager in
+            ["kubectl", "kubectl.exe", "kubectl-scale", "oc", "oc.exe", "k9s", "Mozilla", FIELD_MANAGER, ""]
+        {
             assert_eq!(scaled_by(manager, "scale"), [""; 0], "{manager} is no controller");
         }
         for manager in KUBERNETES_CONTROLLERS {

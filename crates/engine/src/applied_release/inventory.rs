@@ -28,7 +28,7 @@ pub(crate) struct InventoryEntry {
     /// in records of earlier versions ([`super::AppliedRelease::left_fields_recorded`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub left_fields: String,
-    /// A scaler of the bundle that was applied last sets its replicas.
+    /// A scaler of the bundle that was applied last sets its replicas, or one of an earlier bundle still owns them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scaled: bool,
     /// The object was missing when the record was written, and may have been created again since: one that the release applied is

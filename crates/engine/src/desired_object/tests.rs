@@ -76,6 +76,20 @@ fn p13_a_scaler_of_any_kind_in_the_bundle_sets_the_replicas_of_its_target() {
 }
 
 #[test]
+fn p13_a_scaler_of_a_custom_kind_does_not_change_the_hash_of_its_target() {
+    let scaler = json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+        "metadata": {"name": "web", "namespace": "shop"}, "spec": {"scaleTargetRef": {"name": "web"}}});
+    let hash = |objects: Vec<Value>| {
+        let prepared = prepare(objects);
+        let target = prepared.objects.iter().find(|desired| desired.object.kind == "Deployment");
+        target.unwrap().hash.clone()
+    };
+    // Agents of earlier versions hash it like an object that nothing scales.
+    assert_eq!(hash(vec![deployment(2), scaler.clone()]), hash(vec![deployment(2)]));
+    assert_ne!(hash(vec![deployment(3), scaler]), hash(vec![deployment(2)]));
+}
+
+#[test]
 fn p13_replicas_that_a_scaler_owns_are_neither_applied_nor_compared() {
     let prepared = prepare(vec![deployment(2)]);
     let mut live = deployment(7);
@@ -90,6 +104,18 @@ fn p13_replicas_that_a_scaler_owns_are_neither_applied_nor_compared() {
     let dropped = ObjectPolicy { was_scaled: true, ..ObjectPolicy::default() };
     let taken_back = json!({"replicas": 2});
     assert_eq!(spec(&dropped), (taken_back.clone(), taken_back), "the revision drops its scaler");
+    // The number that is read here may have changed until it is applied.
+    let autoscaled = ObjectPolicy { autoscaled: true, ..ObjectPolicy::default() };
+    assert_eq!(spec(&autoscaled), (json!({}), json!({})), "what sets them owns them");
+    let scaler = json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
+        "metadata": {"name": "web", "namespace": "shop"}, "spec": {"scaleTargetRef": {"name": "web"}}});
+    let prepared = prepare(vec![deployment(2), scaler]);
+    let target = prepared.objects.iter().find(|desired| desired.object.kind == "Deployment").unwrap();
+    for heal in [true, false] {
+        let body = target.apply_body(Some(&live), &ObjectPolicy::default(), heal);
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["spec"], json!({}), "a scaler of the bundle owns them");
+    }
 }
 
 #[test]

@@ -283,12 +283,16 @@ fn block_target(pass: &mut Reconciliation<'_>, at: usize, failure: &RetryState) 
 fn update_applied(pass: &mut Reconciliation<'_>, at: usize) {
     let object = &pass.targets[at].desired.object;
     let entry = pass.inventory_entry(object);
-    let takes_fields_back = pass.object_policy(object).takes_fields_back(entry);
+    // Its hash may be that of a revision with a scaler, whose number has to be replaced.
+    let takes_back = {
+        let policy = pass.object_policy(object);
+        policy.takes_fields_back(entry) || pass.targets[at].desired.drops_scaler(&policy)
+    };
     let uid = entry.map(|entry| entry.uid.clone()).unwrap_or_default();
     let release = pass.release();
     let target = &mut pass.targets[at];
     let live = target.live_object();
-    target.applied = !takes_fields_back
+    target.applied = !takes_back
         && live.is_some_and(|live| live.hash == target.desired.hash && live.is_applied_by(release, &uid));
 }
 
@@ -374,7 +378,9 @@ async fn apply_object(
         return release_former_fields(api, &path, applied, true).await;
     }
     let mut result = api.apply(&path, body, job.force, false).await;
-    if job.action == ObjectAction::Create && matches!(result, Err(Error::ApplyConflict { .. })) {
+    if matches!(job.action, ObjectAction::Create | ObjectAction::Update)
+        && matches!(result, Err(Error::ApplyConflict { .. }))
+    {
         result = apply_beside_scaler(api, &path, input, job.force, result).await;
     }
     if job.action == ObjectAction::Create
@@ -401,7 +407,8 @@ async fn apply_object(
     api.apply(&path, desired.apply_body(Some(&existing), rule, true), ForceConflicts::Yes, false).await
 }
 
-/// Repeats the first apply of an object that exists and whose scaler owns the replicas. Other conflicts stay.
+/// Repeats the apply of an object that exists and whose scaler owns the replicas: at the first apply it is not observed yet, and
+/// later the scaler may have written after it was observed. Other conflicts stay.
 async fn apply_beside_scaler(
     api: &ApiClient,
     path: &str,

@@ -102,7 +102,19 @@ pub(crate) fn decide_action(
         object_state.last_equal = Some((live.version.clone(), hash.into_owned()));
         return ObjectAction::InSync;
     }
+    if desired.drops_scaler(rule) && changes.iter().any(|change| is_number_of_scaler(change, &live_value)) {
+        // A person has published the end of the scaler: that is an update and no drift, also if nothing else has changed.
+        return ObjectAction::Update;
+    }
     ObjectAction::Drifted(changes)
+}
+
+/// Whether a change is that of a number that a scaler or an autoscaler wrote, and not a person.
+fn is_number_of_scaler(change: &FieldChange, live: &Value) -> bool {
+    let manager = || managed_fields::changing_manager(live, std::slice::from_ref(&change.path));
+    let is_replicas = change.path == REPLICAS && !managed_fields::is_person(&manager());
+    is_replicas
+        || managed_fields::scaled_fields(live).iter().any(|field| field.path.to_string() == change.path)
 }
 
 /// The action for an object that does not exist, or that the release has not applied.
@@ -273,6 +285,21 @@ mod tests {
         let changes = drifted_fields(&desired, &live, &[]);
         assert_eq!(changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(), [REPLICAS]);
         assert!(drifted_fields(&desired, &live, &changes).is_empty(), "what a webhook sets on every apply");
+    }
+
+    #[test]
+    fn p13_what_a_dropped_scaler_wrote_is_no_drift_and_what_a_person_wrote_is() {
+        let is_number = |path: &str, manager: &str| {
+            let live = json!({"spec": {"replicas": 7, "crew": {"size": 7}}, "metadata": {"managedFields": [
+                {"manager": manager, "operation": "Update", "subresource": "scale",
+                    "fieldsV1": {"f:spec": {"f:replicas": {}, "f:crew": {"f:size": {}}}}}]}});
+            let change = FieldChange { path: path.to_owned(), desired: Some(json!(4)), live: Some(json!(7)) };
+            is_number_of_scaler(&change, &live)
+        };
+        assert!(is_number(REPLICAS, "scaler") && is_number("/spec/crew/size", "scaler"));
+        assert!(is_number(REPLICAS, "kube-controller-manager"), "the autoscaler of a ScaledObject");
+        assert!(!is_number(REPLICAS, "kubectl") && !is_number("/spec/crew/size", "kubectl"));
+        assert!(!is_number("/metadata/labels/tier", "scaler"));
     }
 
     #[test]

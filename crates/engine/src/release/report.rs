@@ -303,6 +303,8 @@ fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
     let old = pass.inventory_entry(&desired.object).cloned().unwrap_or_default();
     let old_hash = old.hash.clone();
     let live = target.live_object().filter(|live| live.is_applied_by(pass.worker.id, &old.uid));
+    // A scaler that wrote the number of the manifest stays an owner of it, and no conflict shows that it is gone.
+    let is_owned_by_scaler = live.as_ref().is_some_and(|live| !live.scaler.is_empty());
     // An existing object that is only created keeps its content: another policy may write it later.
     let is_written =
         target.applied && pass.policies.update_strategy(&desired.object) == UpdateStrategy::ServerSideApply;
@@ -315,8 +317,12 @@ fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
         hash: live.map_or(old.hash, |live| if is_written { desired.hash.clone() } else { live.hash.clone() }),
         // An object that could not be applied has still to take back what former policies left to others.
         left_fields: if target.applied { policy.left_fields } else { old.left_fields },
-        // As long as the revision that drops its scaler is not applied, the number of that is a conflict.
-        scaled: if target.applied { desired.autoscaled } else { old.scaled },
+        // As long as the revision that drops its scaler is not applied, or the scaler still owns the number, that is a conflict.
+        scaled: if target.applied {
+            desired.autoscaled || old.scaled && is_owned_by_scaler
+        } else {
+            old.scaled
+        },
         shared: old.shared || target.shared,
         // Dependencies of a completed object were cleaned up with it and are not re-created either.
         missing,

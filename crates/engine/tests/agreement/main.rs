@@ -175,7 +175,9 @@ scenarios! {
     scalers:
         p13_replicas_are_left_to_a_scaler_without_an_autoscaler_and_not_to_a_person,
         p13_an_adopted_object_has_the_replicas_that_its_scaler_set,
-        p13_replicas_are_taken_back_from_a_scaler_of_any_kind_that_a_revision_drops;
+        p13_replicas_are_taken_back_from_a_scaler_of_any_kind_that_a_revision_drops,
+        p13_an_unchanged_number_is_no_drift_of_the_revision_that_drops_its_scaler,
+        p13_a_number_that_a_dropped_scaler_still_owns_is_a_conflict_of_every_later_revision;
     terminating:
         s3_12_a_terminating_namespace_names_the_finalizer_and_kind_that_block_it,
         a_deleted_definition_is_restored_and_its_objects_wait_for_it;

@@ -85,15 +85,17 @@ pub async fn p13_an_adopted_object_has_the_replicas_that_its_scaler_set(env: Tes
     assert_eq!(replicas(&env).await, 7);
 }
 
-pub async fn p13_replicas_are_taken_back_from_a_scaler_of_any_kind_that_a_revision_drops(env: TestEnv) {
-    let mut kind = definition("scaled.example.com", SCALER.1);
+/// Applies the Deployment with 4 replicas and a scaler of a custom kind, which then sets them to `scaled`. Returns the definition of
+/// the kind.
+async fn apply_scaled(env: &TestEnv, scaler: KindName, scaled: u32) -> Value {
+    let mut kind = definition(scaler.0.trim_end_matches("/v1"), scaler.1);
     let schema = &mut kind["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     schema["x-kubernetes-preserve-unknown-fields"] = true.into();
-    let scaler = json!({"apiVersion": SCALER.0, "kind": SCALER.1, "metadata": {"name": "web"},
+    let object = json!({"apiVersion": scaler.0, "kind": scaler.1, "metadata": {"name": "web"},
         "spec": {"scaleTargetRef": {"name": "web"}}});
-    env.set_present(vec![kind.clone(), scaler, web("nginx:1", 4)], Policies::default());
+    env.set_present(vec![kind.clone(), object, web("nginx:1", 4)], Policies::default());
     env.until_applied().await;
-    assert_eq!(replicas(&env).await, 4);
+    assert_eq!(replicas(env).await, 4);
     let is_recorded = async || {
         env.record().await.is_some_and(|record| {
             let entries = record["spec"]["resources"].as_array().unwrap();
@@ -102,9 +104,14 @@ pub async fn p13_replicas_are_taken_back_from_a_scaler_of_any_kind_that_a_revisi
         })
     };
     env.wait_until("recorded", is_recorded).await;
-    env.scale(DEPLOYMENT, "web", 7, "scaler").await;
-    change_label(&env).await;
-    assert_eq!(replicas(&env).await, 7);
+    env.scale(DEPLOYMENT, "web", scaled, "scaler").await;
+    change_label(env).await;
+    assert_eq!(replicas(env).await, scaled);
+    kind
+}
+
+pub async fn p13_replicas_are_taken_back_from_a_scaler_of_any_kind_that_a_revision_drops(env: TestEnv) {
+    let kind = apply_scaled(&env, SCALER, 7).await;
     env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
     let drift = env.agent.drift();
     assert!(drift.iter().all(|note| note.fields == ["/metadata/labels/tier"]), "{drift:#?}");
@@ -125,4 +132,46 @@ pub async fn p13_replicas_are_taken_back_from_a_scaler_of_any_kind_that_a_revisi
         replicas(&env).await == 3 && env.get(SCALER, "web").await.is_none()
     })
     .await;
+}
+
+pub async fn p13_an_unchanged_number_is_no_drift_of_the_revision_that_drops_its_scaler(env: TestEnv) {
+    let scaler = ("unchanged.example.com/v1", "Scaler");
+    let kind = apply_scaled(&env, scaler, 7).await;
+    let dropped = || vec![kind.clone(), web("nginx:1", 4)];
+    let plan = env.dry_run(dropped(), Policies::default()).await;
+    let planned = plan.objects.iter().find(|planned| planned.object.kind == "Deployment").unwrap();
+    let PlannedAction::Rejected { finding } = &planned.action else { panic!("{plan:#?}") };
+    assert!(finding.code == "G409" && finding.message.contains("scaler"), "{finding:#?}");
+    env.set_present(dropped(), Policies::default());
+    let (_, message) = env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
+    assert!(message.contains("scaler"), "{message}");
+    assert_eq!(replicas(&env).await, 7, "a publish without force takes nothing");
+    assert!(replica_reports(&env).is_empty(), "{:#?}", env.agent.drift());
+    env.set_present(dropped(), Policies { conflict: ConflictPolicy::Force, ..Policies::default() });
+    env.wait_until("taken back", async || {
+        replicas(&env).await == 4 && env.get(scaler, "web").await.is_none()
+    })
+    .await;
+}
+
+pub async fn p13_a_number_that_a_dropped_scaler_still_owns_is_a_conflict_of_every_later_revision(
+    env: TestEnv,
+) {
+    let scaler = ("owned.example.com/v1", "Scaler");
+    let kind = apply_scaled(&env, scaler, 3).await;
+    // The number of the manifest is that of the scaler: both own it.
+    env.set_present(vec![kind.clone(), web("nginx:1", 3)], Policies::default());
+    env.until_applied().await;
+    env.wait_until("dropped", async || env.get(scaler, "web").await.is_none()).await;
+    let later = || vec![kind.clone(), web("nginx:1", 5)];
+    let plan = env.dry_run(later(), Policies::default()).await;
+    let planned = plan.objects.iter().find(|planned| planned.object.kind == "Deployment").unwrap();
+    let PlannedAction::Rejected { finding } = &planned.action else { panic!("{plan:#?}") };
+    assert!(finding.code == "G409" && finding.message.contains("scaler"), "{finding:#?}");
+    env.set_present(later(), Policies::default());
+    let (_, message) = env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
+    assert!(message.contains("scaler"), "{message}");
+    assert_eq!(replicas(&env).await, 3);
+    env.set_present(later(), Policies { conflict: ConflictPolicy::Force, ..Policies::default() });
+    env.wait_until("taken back", async || replicas(&env).await == 5).await;
 }

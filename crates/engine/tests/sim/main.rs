@@ -14,4 +14,5 @@ mod preflight;
 mod records;
 mod remove;
 mod restart;
+mod scalers;
 mod superseded_hooks;

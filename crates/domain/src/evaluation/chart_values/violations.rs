@@ -17,33 +17,90 @@ const MAX_CLUSTERS: usize = 4;
 
 impl ChartRelease<'_> {
     /// Adds the origin to violations by values that are not among the common ones. Those have a path there, which leads to the field
-    /// of the form.
+    /// of the form, and retain it if not all clusters of a violation are read: the others may have the common value.
     pub fn name_origins(&self, findings: &mut [Finding], clusters: &[Cluster]) {
         let mut layers: BTreeMap<&str, Vec<LayerValues>> = BTreeMap::new();
         let violations = findings.iter_mut().filter(|finding| finding.code == SCHEMA_VIOLATION);
         for finding in violations.take(MAX_FINDINGS) {
             let Some(pointer) = finding.path.strip_prefix(COMMON_VALUES) else { continue };
             let named = clusters.iter().filter(|cluster| finding.clusters.contains(&cluster.name));
-            let mut origins = named.take(MAX_CLUSTERS).map(|cluster| {
+            let named: Vec<&Cluster> = named.take(MAX_CLUSTERS).collect();
+            let mut origins = named.iter().copied().map(|cluster| {
                 let own = layers.entry(&cluster.name).or_insert_with(|| self.written_layers(cluster));
                 find_origin(own, pointer)
             });
             let Some(Some(origin)) = origins.next() else { continue };
-            if origins.all(|other| other.as_ref() == Some(&origin)) {
-                finding.message = format!("{} {origin}", finding.message);
+            if !origins.all(|other| other.as_ref() == Some(&origin)) {
+                continue;
+            }
+            if named.len() == finding.clusters.len() {
+                finding.message = format!("{} {origin}.", finding.message);
                 finding.path.clear();
+            } else {
+                let names: Vec<&str> = named.iter().map(|cluster| cluster.name.as_str()).collect();
+                finding.message = format!("{} {origin} on {}.", finding.message, names.join(", "));
             }
         }
     }
 }
 
-/// The override or the lock that sets a single value, as a sentence; `None` for one of the common values or of the chart.
+/// The override or the lock that sets a single value, as a sentence without its end; `None` for one of the common values or of the chart.
 fn find_origin(layers: &[LayerValues], pointer: &str) -> Option<String> {
     let mut strongest_first = layers.iter().rev();
     let (layer, value) = strongest_first.find_map(|one| Some((&one.layer, one.values.pointer(pointer)?)))?;
     match layer {
         _ if value.is_object() => None,
-        ValuesLayer::Override { name, .. } => Some(format!("Override {name} sets it.")),
-        layer => layer.lock_owner().map(|owner| format!("{owner} locks it.")),
+        ValuesLayer::Override { name, .. } => Some(format!("Override {name} sets it")),
+        layer => layer.lock_owner().map(|owner| format!("{owner} locks it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kubernetes::id::ClusterId;
+    use crate::kubernetes::time::Timestamp;
+    use crate::model::chart::ChartSource;
+    use crate::model::cluster::ClusterKind;
+    use crate::model::placement::ClusterGroup;
+    use crate::model::workload::WorkloadSpec;
+
+    #[test]
+    fn g113_an_origin_that_is_not_read_of_all_clusters_names_those_that_are_read() {
+        let group = ClusterGroup {
+            name: "prod".to_owned(),
+            members: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+            locked_values: "tag: 2\n".to_owned(),
+            ..ClusterGroup::default()
+        };
+        let source = ChartSource { values: "tag: 1\n".to_owned(), ..ChartSource::default() };
+        let release = ChartRelease {
+            workload: "web",
+            revision: 1,
+            spec: &WorkloadSpec::default(),
+            source: &source,
+            groups: std::slice::from_ref(&group),
+            project: None,
+            targets: &[],
+            installed: &BTreeMap::new(),
+        };
+        let clusters = ["a", "b", "c", "d", "e"].map(|name| {
+            let id = ClusterId::from_parts(1, 1);
+            Cluster::new(id, name.to_owned(), ClusterKind::Agent, Timestamp::from_millis(0))
+        });
+        let named = |on: &[&str]| {
+            let finding = Finding::error("G113", "It violates the schema.", "")
+                .with_path("/source/values/tag".to_owned())
+                .with_clusters(on.iter().map(|&name| name.to_owned()).collect());
+            let mut found = [finding];
+            release.name_origins(&mut found, &clusters);
+            let [Finding { path, message, .. }] = found;
+            (path, message)
+        };
+        let all = (String::new(), "It violates the schema. Group prod locks it.".to_owned());
+        assert_eq!(named(&["a", "b", "c", "d"]), all);
+        let (path, message) = named(&["a", "b", "c", "d", "e"]);
+        assert_eq!(message, "It violates the schema. Group prod locks it on a, b, c, d.");
+        assert_eq!(path, "/source/values/tag", "the field of the common value, which e has");
     }
 }
