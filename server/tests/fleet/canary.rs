@@ -73,7 +73,7 @@ impl CanaryFleet {
             if condition(&rollout) {
                 return rollout;
             }
-            watch.next().await.unwrap();
+            await_event(&mut watch).await;
         }
     }
 

@@ -355,7 +355,7 @@ async fn repositories_and_charts_that_workloads_name_are_not_deleted() {
         fleet.client.delete_workload("web", &RemovalOptions::default()).await.unwrap();
         let mut watch = fleet.client.watch(None);
         while fleet.client.get_workload("web").await.is_ok() {
-            watch.next().await.unwrap();
+            await_event(&mut watch).await;
         }
         fleet.client.remove_chart_repository("acme").await.unwrap();
         assert!(fleet.client.get_chart_repository("acme").await.unwrap_err().is_not_found());

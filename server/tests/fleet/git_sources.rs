@@ -216,7 +216,7 @@ async fn with_the_policy_first_wave_a_commit_waits_for_an_approval_after_the_fir
             if rollout.state.is_awaiting_action() {
                 break;
             }
-            watch.next().await.unwrap();
+            await_event(&mut watch).await;
         }
         assert_eq!((count(&fleet, 3), count(&fleet, 2)), (1, 2));
         let current = fleet.client.get_workload("web").await.unwrap().workload;

@@ -23,7 +23,9 @@ use source::scratch::ScratchFolder;
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
+use wire::{
+    Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WatchStream, WorkloadPut, WorkloadStatus,
+};
 
 mod canary;
 mod chart_addons;
@@ -257,7 +259,7 @@ impl TestFleet {
             if condition(&status) {
                 return status;
             }
-            watch.next().await.unwrap();
+            await_event(&mut watch).await;
         }
     }
 
@@ -287,6 +289,14 @@ fn web_workload() -> NewWorkload {
             ..WorkloadSpec::default()
         },
         ..NewWorkload::default()
+    }
+}
+
+/// Waits for the next event, but not for long: not everything that a test waits for has an event of its own, as the reason of a
+/// health, and what happens before the stream is open has none in it.
+async fn await_event(watch: &mut WatchStream) {
+    if let Ok(event) = tokio::time::timeout(Duration::from_millis(250), watch.next()).await {
+        event.unwrap();
     }
 }
 
@@ -331,7 +341,7 @@ async fn wait_for_self_heal(fleet: &TestFleet) {
             assert!(event.message.contains("kubectl-edit"), "{}", event.message);
             return;
         }
-        watch.next().await.unwrap();
+        await_event(&mut watch).await;
     }
 }
 
@@ -460,7 +470,7 @@ async fn p18_pending_deletes_of_fifty_offline_clusters_block_no_new_work() {
         for name in pending {
             let mut watch = client.watch(None);
             while client.get_workload(name).await.is_ok() {
-                watch.next().await.unwrap();
+                await_event(&mut watch).await;
             }
         }
         for cluster in &fleet.clusters[..50] {

@@ -57,7 +57,7 @@ impl TestFleet {
             if cluster.connectivity == connectivity && cluster.facts.is_reported() {
                 return;
             }
-            watch.next().await.unwrap();
+            await_event(&mut watch).await;
         }
     }
 
@@ -87,7 +87,7 @@ impl TestFleet {
     pub(super) async fn wait_until(&self, condition: impl AsyncFn() -> bool) {
         let mut watch = self.client.watch(None);
         while !condition().await {
-            watch.next().await.unwrap();
+            await_event(&mut watch).await;
         }
     }
 

@@ -62,7 +62,7 @@ impl TestFleet {
                     return rollout;
                 }
             }
-            watch.next().await.unwrap();
+            await_event(&mut watch).await;
         }
     }
 
