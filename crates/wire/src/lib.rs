@@ -23,6 +23,7 @@ pub mod workload;
 
 pub use client::{
     AgentClient, AgentError, CatalogQuery, Client, RenderQuery, RevisionQuery, SearchRequest, ValuesQuery,
+    WatchStream,
 };
 pub use cluster::{ClusterFault, ClusterPatch, ClusterPreview, FaultRequest};
 pub use error::Error;
