@@ -20,7 +20,7 @@ where
             return;
         }
         if let Some(form) = form.get_untracked() {
-            live::form::clear_form(&form);
+            live::unsaved::clear_form(&form);
         }
     });
     form

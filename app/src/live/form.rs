@@ -12,9 +12,6 @@ mod server {
     /// Enters values in the fields of a form, by name.
     pub fn enter_fields(_form: &HtmlFormElement, _fields: &[(String, String)]) {}
 
-    /// Gives the fields of a form the values with which it was rendered, unless something was entered since its submission.
-    pub fn clear_form(_form: &HtmlFormElement) {}
-
     /// Whether the page has the form with this id.
     pub fn has_form(_id: &str) -> bool {
         false
@@ -39,18 +36,9 @@ mod browser {
     use wasm_bindgen::JsCast;
     use web_sys::{Document, Element, Event, EventInit, HtmlInputElement, HtmlTextAreaElement, NodeList};
 
-    use crate::live::unsaved::has_new_input;
-
     /// The fields of a form as a submission would send them; `None` if they can't be decoded.
     pub fn read_form<S: DeserializeOwned>(form: &HtmlFormElement) -> Option<S> {
         S::from_form_data(&FormData::new_with_form(form).ok()?).ok()
-    }
-
-    /// Gives the fields of a form the values with which it was rendered, unless something was entered since its submission.
-    pub fn clear_form(form: &HtmlFormElement) {
-        if !has_new_input(form) {
-            form.reset();
-        }
     }
 
     /// Whether the page has the form with this id.

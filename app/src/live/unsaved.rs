@@ -6,6 +6,10 @@
 
 #[cfg(not(feature = "hydrate"))]
 mod server {
+    use leptos::web_sys::HtmlFormElement;
+
+    /// Gives the fields of a form the values with which it was rendered, unless something was entered since its submission.
+    pub fn clear_form(_form: &HtmlFormElement) {}
     /// Notes input and submissions of guarded forms, and asks before it is lost.
     pub fn watch_forms() {}
     /// Whether the page may be left for this address of the console.
@@ -90,9 +94,11 @@ mod browser {
         }
     }
 
-    /// Whether a guarded form has input since it was rendered or submitted.
-    pub fn has_new_input(form: &HtmlFormElement) -> bool {
-        form.has_attribute(CHANGED)
+    /// Gives the fields of a form the values with which it was rendered, unless something was entered since its submission.
+    pub fn clear_form(form: &HtmlFormElement) {
+        if !form.has_attribute(CHANGED) {
+            form.reset();
+        }
     }
 
     /// Whether the page may be left for this address of the console: nothing would be lost, or the person says so.
