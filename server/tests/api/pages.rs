@@ -47,7 +47,7 @@ const PAGES: [&str; 48] = [
     "/groups/edge",
     "/new-group",
     "/join",
-    "/join?cluster=eu-2",
+    "/join?cluster=eu-1",
     "/charts",
     "/incidents",
     "/events",
