@@ -28,7 +28,7 @@ mod git;
 mod memory;
 mod stored_files;
 
-use memory::{ManifestsMemory, estimate_files};
+use memory::{ManifestsMemory, MemoryNeed, estimate_files, estimate_patches};
 
 pub(crate) use chart::{RenderWait, unrendered};
 pub(crate) use memory::estimate_compared;
@@ -83,7 +83,7 @@ impl SourceManifests {
     /// # Errors
     /// Others use the memory for longer than a request waits.
     pub async fn reserve_replaced(self, replaced: Option<&Source>, wait: RenderWait) -> Result<Self, Error> {
-        let needed = replaced.map_or(0, estimate_files);
+        let needed = replaced.map_or(0, |source| estimate_files(source).parsed);
         if needed == 0 || self.memory.is_reserved() {
             return Ok(self);
         }
@@ -191,9 +191,12 @@ pub(crate) struct ManifestsQuery<'a> {
 }
 
 impl ManifestsQuery<'_> {
-    /// What the manifests of the replaced source need, in bytes.
-    fn replaced_bytes(&self) -> u64 {
-        self.replaced.map_or(0, estimate_files)
+    /// What is needed beside the manifests of the source: for those of the replaced one, and for what the overrides add.
+    fn other_need(&self) -> MemoryNeed {
+        let replaced = self.replaced.map(estimate_files).unwrap_or_default();
+        // They are compared as they are written.
+        let replaced = MemoryNeed { filled: 0, ..replaced };
+        replaced.and(estimate_patches(&self.spec.overrides))
     }
 }
 
@@ -215,8 +218,8 @@ impl Hub {
     ) -> Result<SourceManifests, Error> {
         match &query.spec.source {
             source @ Source::Yaml { .. } => {
-                let needed = estimate_files(source) + query.replaced_bytes();
-                let memory = ManifestsMemory::reserve(needed, wait).await?;
+                let needed = estimate_files(source).and(query.other_need());
+                let memory = ManifestsMemory::reserve(needed.bytes(), wait).await?;
                 let source = source.clone();
                 run_blocking(move || SourceManifests { memory, ..SourceManifests::parse_files(&source) })
                     .await

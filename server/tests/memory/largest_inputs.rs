@@ -1,9 +1,10 @@
-//! The largest plan and the largest report that are accepted need a bounded amount of memory (P19).
+//! The largest plan, check and report that are accepted need a bounded amount of memory (P19).
 
 use domain::report::limits::{MAX_RELEASES, MAX_RESOURCES, MAX_TEXT_BYTES};
 use domain::report::{DesiredPhase, ReleaseReport, ReportBatch};
 use domain::workload::NewWorkload;
 use serde_json::{Value, json};
+use wire::ValidateRequest;
 use wire::agent::SessionRequest;
 
 use crate::server_process::{ServerProcess, workload_spec};
@@ -35,6 +36,23 @@ async fn p19_the_largest_plan_for_many_clusters_needs_a_bounded_amount_of_memory
     let plan = server.client.plan_workload("web", 0).await.unwrap();
     assert_eq!(plan.targets.len(), CLUSTERS);
     assert!(plan.targets.iter().all(|target| target.bundle.is_some()), "{:?}", plan.targets[0]);
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_PLAN_GROWTH, "the peak grew by {growth} KiB");
+}
+
+#[tokio::test]
+async fn p19_a_templated_draft_needs_one_copy_of_its_objects_however_many_clusters_it_has() {
+    let server = ServerProcess::start(CLUSTERS).await;
+    let labelled = |number: usize| {
+        let map = config_map(&format!("m{number}"), 900_000);
+        map.replace("data: {", "data: {cluster: \"${{ cluster.name }}\", ")
+    };
+    let text: String = (0..4).map(labelled).collect();
+    let request = ValidateRequest { name: "web".to_owned(), spec: workload_spec(text, &[]) };
+    let before = server.memory_kib("VmHWM");
+    let checked = server.client.validate_workload(&request).await.unwrap();
+    assert_eq!(checked.decision.selected().count(), CLUSTERS);
+    assert!(checked.findings.iter().all(|finding| finding.code != "G115"), "{:?}", checked.findings);
     let growth = server.memory_kib("VmHWM") - before;
     assert!(growth < MAX_PLAN_GROWTH, "the peak grew by {growth} KiB");
 }

@@ -14,7 +14,8 @@ mod fix;
 
 pub use fix::{Fix, TextEdit};
 
-/// Most bytes of the path of a finding; a longer one ends with `…`. The keys of a path are text that a user wrote.
+/// Most bytes of the path and of the object of a finding; what is longer ends with `…`. The keys of a path and the names of objects are
+/// text that a user wrote, or that a template made.
 const MAX_PATH_BYTES: usize = 1 << 10;
 /// Most bytes of a message and of a hint; a longer one ends with `…`.
 const MAX_TEXT_BYTES: usize = 16 << 10;
@@ -134,7 +135,7 @@ impl Finding {
     /// The same finding, about this object.
     #[must_use]
     pub fn with_object(mut self, object: impl Into<String>) -> Self {
-        self.object = object.into();
+        self.object = shorten(object.into(), MAX_PATH_BYTES);
         self
     }
 
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn p19_paths_and_texts_of_findings_are_cut_with_a_mark() {
+    fn p19_paths_objects_and_texts_of_findings_are_cut_with_a_mark() {
         let long = "ä".repeat(100_000);
         let finding = Finding::error("G115", long.clone(), long.clone()).with_path(format!("/x{long}"));
         for (text, max) in [
@@ -338,6 +339,8 @@ mod tests {
             assert!(text.ends_with('…') && text.len() <= max + '…'.len_utf8(), "{}", text.len());
         }
         assert_eq!(Finding::error("G115", "m", "h").with_path("/spec").path, "/spec");
+        let object = Finding::error("G115", "m", "h").with_object("x".repeat(100_000)).object;
+        assert!(object.ends_with('…') && object.len() <= MAX_PATH_BYTES + '…'.len_utf8(), "{}", object.len());
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod fill;
 mod finding;
 mod variable;
 
-pub use budget::TemplateBudget;
+pub use budget::{MAX_EXPANSION_BYTES, MAX_VALUES_BYTES, TemplateBudget, estimate_expansion};
 pub use expression::InvalidExpression;
 pub use fill::{TemplateError, fill, is_templated};
 pub(crate) use finding::{missing_finding, static_finding, values_finding};

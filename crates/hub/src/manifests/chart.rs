@@ -258,7 +258,7 @@ impl Hub {
             }
         }
         let (digests, rendered): (Vec<Digest>, Vec<RenderedFiles>) = rendered.into_iter().unzip();
-        let loaded = self.load_stored_files(&digests, query.replaced_bytes(), wait).await?;
+        let loaded = self.load_stored_files(&digests, query.other_need(), wait).await?;
         let (StoredFiles { texts, memory }, policies) = (loaded, query.spec.policies.clone());
         let parse = move || {
             rendered.into_iter().zip(texts).map(|(files, text)| files.parse(&text, &policies)).collect()

@@ -51,7 +51,7 @@ impl Hub {
     ) -> Result<SourceManifests, Error> {
         let digests = std::slice::from_ref(digest);
         let StoredFiles { texts, memory } =
-            self.load_stored_files(digests, query.replaced_bytes(), wait).await?;
+            self.load_stored_files(digests, query.other_need(), wait).await?;
         let policies = query.spec.policies.clone();
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
             let text = texts.first().map(Vec::as_slice).unwrap_or_default();

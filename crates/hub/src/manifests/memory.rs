@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use domain::overrides::{Override, PatchOp};
+use domain::template;
 use domain::workload::Source;
 use source::client_shares::{ClientReservation, MANIFESTS_OF_USERS};
 
@@ -41,32 +43,70 @@ impl ManifestsMemory {
     }
 }
 
-/// What manifests of these texts need at most, in bytes. A value of YAML has a line, or a part of a list or a map in one line; in a text
-/// within JSON the end of a line is escaped.
-pub(super) fn estimate_memory<'a>(texts: impl Iterator<Item = &'a [u8]>) -> u64 {
+/// What manifests need in memory, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct MemoryNeed {
+    /// For the texts and their values.
+    pub parsed: u64,
+    /// For the objects of one cluster with its values in place of template expressions. Those of one cluster after the other are in memory.
+    pub filled: u64,
+}
+
+impl MemoryNeed {
+    /// What these manifests need together with others.
+    pub fn and(self, other: Self) -> Self {
+        Self { parsed: self.parsed.saturating_add(other.parsed), filled: self.filled.max(other.filled) }
+    }
+
+    /// The bytes in all.
+    pub fn bytes(self) -> u64 {
+        self.parsed.saturating_add(self.filled)
+    }
+}
+
+/// What manifests of these texts need at most. A value of YAML has a line, or a part of a list or a map in one line; in a text within JSON the
+/// end of a line is escaped.
+pub(super) fn estimate_memory<'a>(texts: impl Iterator<Item = &'a [u8]>) -> MemoryNeed {
     let is_value = |byte: &&u8| matches!(byte, b'\n' | b'\\' | b',' | b'{' | b'[');
-    let of_text = |text: &[u8]| {
+    let (mut parsed, mut expansion) = (0, 0);
+    for text in texts {
         let values = text.iter().filter(is_value).count() as u64;
-        VALUE_BYTES * values + TEXT_COPIES * text.len() as u64
-    };
-    texts.map(of_text).sum()
+        parsed += VALUE_BYTES * values + TEXT_COPIES * text.len() as u64;
+        expansion = expansion.max(template::estimate_expansion(text));
+    }
+    // A copy of the objects is filled in.
+    let filled = if expansion > 0 { expansion + parsed / 2 } else { 0 };
+    MemoryNeed { parsed, filled }
 }
 
 /// What the manifests of files need at most; nothing for those of a chart or a commit, which are not in the source.
-pub(super) fn estimate_files(source: &Source) -> u64 {
+pub(super) fn estimate_files(source: &Source) -> MemoryNeed {
     estimate_memory(source.files().iter().map(|file| file.text.as_bytes()))
+}
+
+/// What the expressions in patches add to the objects of one cluster.
+pub(super) fn estimate_patches(overrides: &[Override]) -> MemoryNeed {
+    let is_templated = |op: &PatchOp| match op {
+        PatchOp::Merge { value } | PatchOp::Set { value, .. } => template::is_templated(value),
+        PatchOp::Remove { .. } => false,
+    };
+    let has_expressions =
+        overrides.iter().flat_map(|item| &item.patches).any(|patch| is_templated(&patch.op));
+    MemoryNeed { parsed: 0, filled: if has_expressions { template::MAX_EXPANSION_BYTES } else { 0 } }
 }
 
 /// What the objects of a source need while they are compared with others, about: what a chart or a commit has is not known before.
 pub(crate) fn estimate_compared(source: &Source) -> u64 {
     match source {
-        Source::Yaml { .. } => estimate_files(source),
+        Source::Yaml { .. } => estimate_files(source).bytes(),
         Source::Chart(_) | Source::Git(_) | Source::Oci(_) => COMPARED_BYTES,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::OverrideId;
+    use domain::overrides::{ClusterSelector, ObjectSelector, Patch};
     use domain::workload::{NewWorkload, Revision, SourceFile, WorkloadSpec};
 
     use super::*;
@@ -76,14 +116,45 @@ mod tests {
 
     #[test]
     fn p19_what_manifests_need_follows_from_their_values_and_not_only_from_their_size() {
-        let estimate = |text: &str| estimate_memory([text.as_bytes()].into_iter());
+        let estimate = |text: &str| estimate_memory([text.as_bytes()].into_iter()).bytes();
         let comment = format!("# {}\n", "a".repeat(10_000));
         assert!(estimate(&comment) < 7 * comment.len() as u64);
         let items = "- a\n".repeat(1_000);
         assert!(estimate(&items) > 60 * items.len() as u64);
         let escaped = serde_json::to_string(&items).unwrap();
         assert!(estimate(&escaped) > 50 * escaped.len() as u64);
-        assert_eq!(estimate_memory(["a".as_bytes(), b"b"].into_iter()), 2 * TEXT_COPIES);
+        assert_eq!(estimate_memory(["a".as_bytes(), b"b"].into_iter()).bytes(), 2 * TEXT_COPIES);
+    }
+
+    #[test]
+    fn p19_the_objects_of_one_cluster_are_filled_in_at_a_time_whatever_the_number_of_texts_and_clusters() {
+        let templated = "name: ${{ cluster.name }}\n".as_bytes();
+        let one = estimate_memory([templated].into_iter());
+        let two = estimate_memory([templated, templated].into_iter());
+        let plain = estimate_memory(["name: web\n".as_bytes()].into_iter());
+        assert_eq!(plain.filled, 0);
+        assert!(one.filled > template::MAX_EXPANSION_BYTES);
+        assert!(two.filled < one.filled + one.parsed, "{two:?}");
+        assert_eq!(one.and(one), MemoryNeed { parsed: 2 * one.parsed, filled: one.filled });
+        assert_eq!(one.and(plain).bytes(), one.parsed + plain.parsed + one.filled);
+    }
+
+    #[test]
+    fn p19_expressions_in_a_patch_are_filled_in_as_those_of_the_files_are() {
+        let with_patch = |value: &str| {
+            let value = serde_json::json!({"data": {"a": value}});
+            [Override {
+                id: OverrideId::from_parts(1, 0),
+                name: "all".to_owned(),
+                target: ClusterSelector::default(),
+                priority: 0,
+                values: String::new(),
+                patches: vec![Patch { object: ObjectSelector::default(), op: PatchOp::Merge { value } }],
+            }]
+        };
+        assert_eq!(estimate_patches(&with_patch("plain")), MemoryNeed::default());
+        let need = estimate_patches(&with_patch("${{ cluster.name }}"));
+        assert_eq!(need.bytes(), template::MAX_EXPANSION_BYTES);
     }
 
     #[tokio::test]
@@ -129,7 +200,10 @@ mod tests {
         let published = Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] };
         let compared = load("mallory", Some(&published)).await.unwrap();
         let beside_both = count_free().await;
-        assert!(beside_both + estimate_files(&published) <= beside_loaded, "{beside_both} {beside_loaded}");
+        assert!(
+            beside_both + estimate_files(&published).bytes() <= beside_loaded,
+            "{beside_both} {beside_loaded}"
+        );
         drop(compared);
         let nothing_rendered = SourceManifests::default();
         let compared =
@@ -170,7 +244,7 @@ mod tests {
         let before = free("olga").await;
         let plan = Box::pin(hub.load_publish_snapshot(tx, candidate));
         let snapshot = run_for_requester("olga".to_owned(), plan).await.unwrap();
-        assert!(before - free("olga").await > estimate_files(&yaml(2_000)));
+        assert!(before - free("olga").await > estimate_files(&yaml(2_000)).bytes());
         drop(snapshot);
         assert_eq!(free("olga").await, before);
     }

@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 use store::{Tx, run_blocking_in_place};
 
 use super::RenderWait;
-use super::memory::{ManifestsMemory, estimate_memory};
+use super::memory::{ManifestsMemory, MemoryNeed, estimate_memory};
 use crate::{Error, Hub};
 
 /// Most files whose needs are known without reading them, some hundred bytes for each.
 const MAX_KNOWN: usize = 10_000;
 
 /// What the manifests of stored files need, by the digest of the files: the content of a digest does not change.
-static NEEDS: LazyLock<Mutex<HashMap<Digest, u64>>> = LazyLock::new(Mutex::default);
+static NEEDS: LazyLock<Mutex<HashMap<Digest, MemoryNeed>>> = LazyLock::new(Mutex::default);
 
 /// Stored files with the memory for their manifests.
 pub(super) struct StoredFiles {
@@ -27,7 +27,7 @@ pub(super) struct StoredFiles {
 }
 
 impl Hub {
-    /// Loads the files with these digests, after memory for their manifests, and for so many other bytes, is reserved. Files of which
+    /// Loads the files with these digests, after memory for their manifests, and for another need, is reserved. Files of which
     /// that is not known are read once before, one after the other.
     ///
     /// # Errors
@@ -35,17 +35,17 @@ impl Hub {
     pub(super) async fn load_stored_files(
         &self,
         digests: &[Digest],
-        other_bytes: u64,
+        other: MemoryNeed,
         wait: RenderWait,
     ) -> Result<StoredFiles, Error> {
-        let mut needed = other_bytes;
+        let mut needed = other;
         let mut tx = self.read().await?;
         for digest in digests {
-            needed += estimate_stored(&mut tx, digest).await?;
+            needed = needed.and(estimate_stored(&mut tx, digest).await?);
         }
         // No connection of the database waits for memory.
         drop(tx);
-        let memory = ManifestsMemory::reserve(needed, wait).await?;
+        let memory = ManifestsMemory::reserve(needed.bytes(), wait).await?;
         let mut tx = self.read().await?;
         let mut texts = Vec::with_capacity(digests.len());
         for digest in digests {
@@ -55,19 +55,23 @@ impl Hub {
     }
 }
 
-/// What manifests of the files with this digest need at most, in bytes.
-async fn estimate_stored(tx: &mut Tx, digest: &Digest) -> Result<u64, Error> {
+/// What manifests of the files with this digest need at most.
+async fn estimate_stored(tx: &mut Tx, digest: &Digest) -> Result<MemoryNeed, Error> {
     let known = NEEDS.lock().get(digest).copied();
     if let Some(needed) = known {
         return Ok(needed);
     }
     let text = load_text(tx, digest).await?;
-    Ok(record_need(digest, &text))
+    Ok(estimate_and_record(digest, &text))
 }
 
-/// Records what manifests of the files with this digest and text need at most, and returns it. Who has just stored files calls it, so that
-/// they are not read for that.
-pub(crate) fn record_need(digest: &Digest, text: &[u8]) -> u64 {
+/// Records what manifests of the files with this digest and text need at most. Who has just stored files calls it, so that they are not read
+/// for that.
+pub(crate) fn record_need(digest: &Digest, text: &[u8]) {
+    estimate_and_record(digest, text);
+}
+
+fn estimate_and_record(digest: &Digest, text: &[u8]) -> MemoryNeed {
     let needed = run_blocking_in_place(|| estimate_memory([text].into_iter()));
     let mut needs = NEEDS.lock();
     if needs.len() >= MAX_KNOWN {
@@ -108,7 +112,9 @@ mod tests {
         tx.commit().await.unwrap();
         let in_use = MANIFESTS_OF_USERS.reserve("user bertha".to_owned(), u64::MAX).await.unwrap();
         let (server, digests) = (hub.clone(), vec![digest.clone()]);
-        let load = async move { server.load_stored_files(&digests, 0, RenderWait::Request).await };
+        let load = async move {
+            server.load_stored_files(&digests, MemoryNeed::default(), RenderWait::Request).await
+        };
         let loading = tokio::spawn(run_for_requester("bertha".to_owned(), load));
         while !NEEDS.lock().contains_key(&digest) {
             tokio::time::sleep(Duration::from_millis(1)).await;

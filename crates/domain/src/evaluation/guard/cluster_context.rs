@@ -3,6 +3,8 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::pod_security::{self, PodSecurityLevel, PodSecurityViolation};
 use super::rule_context::RuleContext;
 use crate::evaluation::render::BundleRenderer;
@@ -57,46 +59,55 @@ pub(super) struct EffectiveObjects<'a> {
 }
 
 /// The objects of the selected clusters, grouped by clusters that receive the same: those with the same overrides, or
-/// single clusters if there are templates.
+/// single clusters if there are templates. Each is made when it is taken, so that one copy of the objects is in memory however many
+/// clusters there are.
 pub(super) fn effective_objects<'a>(
     rendering: &BundleRenderer<'_>,
     selected: &[&'a Cluster],
-) -> Vec<EffectiveObjects<'a>> {
-    let (overrides, groups) = (&rendering.spec.overrides, rendering.groups);
+) -> impl Iterator<Item = EffectiveObjects<'a>> {
     let templated = super::template::has_templates(rendering);
-    let mut by_overrides: BTreeMap<(Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>> = BTreeMap::new();
-    for cluster in selected {
+    let mut by_overrides: BTreeMap<(Vec<OverrideId>, Option<&'a str>), Vec<&'a Cluster>> = BTreeMap::new();
+    for &cluster in selected {
         let own = templated.then_some(cluster.name.as_str());
-        by_overrides
-            .entry((overrides::list_applicable_ids(overrides, cluster, groups), own))
-            .or_default()
-            .push(cluster);
+        let order = overrides::list_applicable_ids(&rendering.spec.overrides, cluster, rendering.groups);
+        by_overrides.entry((order, own)).or_default().push(cluster);
     }
     let objects = rendering.parsed.objects();
-    let view = |((order, own), clusters): ((Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>)| {
-        let (mut parsed, mut wrong) = (rendering.parsed.clone(), Vec::new());
+    by_overrides.into_iter().map(move |((order, own), clusters)| {
         if order.is_empty() && own.is_none() {
-            return EffectiveObjects { parsed, findings: wrong, clusters };
+            return EffectiveObjects { parsed: rendering.parsed.clone(), findings: Vec::new(), clusters };
         }
-        let cluster = clusters[0];
-        let effective = overrides::apply_overrides(&objects, overrides, cluster, groups);
-        // All clusters of the group have the same overrides, so the findings apply to all of them.
-        let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
-        wrong.extend(effective.findings.into_iter().map(|finding| finding.with_clusters(names.clone())));
-        let mut budget = TemplateBudget::default();
-        for (manifest, mut object) in parsed.manifests.iter_mut().zip(effective.objects) {
-            let filled = (&mut object, &mut budget);
-            wrong.extend(super::template::fill_object(rendering, cluster, manifest, filled));
-            if object_ref(&object).kind == manifest.object_ref().kind {
-                manifest.object = object;
-            }
+        apply_and_fill(rendering, &objects, clusters)
+    })
+}
+
+/// What these clusters receive: the objects with their overrides, which are the same for all of them, and the values of the first one.
+fn apply_and_fill<'a>(
+    rendering: &BundleRenderer<'_>,
+    objects: &[Value],
+    clusters: Vec<&'a Cluster>,
+) -> EffectiveObjects<'a> {
+    let cluster = clusters[0];
+    let effective = overrides::apply_overrides(objects, &rendering.spec.overrides, cluster, rendering.groups);
+    // All clusters of the group have the same overrides, so the findings apply to all of them.
+    let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+    let on_clusters = |finding: Finding| finding.with_clusters(names.clone());
+    let mut findings: Vec<Finding> = effective.findings.into_iter().map(on_clusters).collect();
+    let mut budget = TemplateBudget::default();
+    let mut manifests = Vec::with_capacity(rendering.parsed.manifests.len());
+    for (manifest, mut object) in rendering.parsed.manifests.iter().zip(effective.objects) {
+        let filled = (&mut object, &mut budget);
+        findings.extend(super::template::fill_object(rendering, cluster, manifest, filled));
+        let mut own = manifest.clone();
+        if object_ref(&object).kind == own.object_ref().kind {
+            own.object = object;
         }
-        // What the source has by itself is a finding of the source.
-        let is_valid = !parsed.findings.iter().any(Finding::is_blocking);
-        let rendered = parsed.manifests.iter().filter(|_| is_valid).map(|manifest| &manifest.object);
-        wrong
-            .extend(check_rendered(rendered).into_iter().map(|finding| finding.with_clusters(names.clone())));
-        EffectiveObjects { parsed, findings: wrong, clusters }
-    };
-    by_overrides.into_iter().map(view).collect()
+        manifests.push(own);
+    }
+    let parsed = ParsedManifests { manifests, findings: rendering.parsed.findings.clone() };
+    // What the source has by itself is a finding of the source.
+    let is_valid = !parsed.findings.iter().any(Finding::is_blocking);
+    let rendered = parsed.manifests.iter().filter(|_| is_valid).map(|manifest| &manifest.object);
+    findings.extend(check_rendered(rendered).into_iter().map(on_clusters));
+    EffectiveObjects { parsed, findings, clusters }
 }

@@ -11,11 +11,13 @@ use crate::evaluation::render::BundleRenderer;
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::ClusterId;
 use crate::model::cluster::Cluster;
-use crate::text::finding::{Finding, Severity, SourceLocation};
+use crate::text::finding::{Finding, Severity, SourceLocation, shorten};
 use crate::text::name_list::join_first;
 
 /// Clusters named in a message; the finding lists all.
 const MAX_NAMED_CLUSTERS: usize = 3;
+/// Most bytes of a host, a path or a name of an object that are retained for messages. A host has at most 253.
+const MAX_SHOWN_BYTES: usize = 512;
 
 /// What a workload would expose on each cluster, with the source locations.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,7 +37,7 @@ struct ExposedCluster {
     default_class: String,
 }
 
-/// One exposure and the field that declares it.
+/// One exposure with shortened texts, its key, and the field that declares it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct DeclaredExposure {
     exposure: Exposure,
@@ -77,7 +79,7 @@ impl Exposures {
             };
             ExposureGroup { exposures, clusters: clusters.iter().map(cluster).collect() }
         };
-        let groups = cluster_context::effective_objects(rendering, selected).into_iter().map(group);
+        let groups = cluster_context::effective_objects(rendering, selected).map(group);
         Self(groups.filter(|group| !group.exposures.is_empty()).collect())
     }
 
@@ -123,12 +125,25 @@ impl Exposures {
 fn declared_exposures(object: &RuleObject<'_>) -> Vec<DeclaredExposure> {
     let declared = |(path, exposure): (String, Exposure)| DeclaredExposure {
         key: exposure.conflict_key(),
-        exposure,
-        object: object.display_name.clone(),
+        exposure: shorten_texts(exposure),
+        object: shorten(object.display_name.clone(), MAX_SHOWN_BYTES),
         place: object.manifest.location_of(&path),
         path,
     };
     object_exposures(&object.manifest.object).into_iter().map(declared).collect()
+}
+
+/// The exposure as messages show it: those of all clusters are in memory at once, and a template can make a host of each.
+fn shorten_texts(exposure: Exposure) -> Exposure {
+    let point = match exposure.point {
+        ExposurePoint::Route { host, path, path_type } => ExposurePoint::Route {
+            host: shorten(host, MAX_SHOWN_BYTES),
+            path: shorten(path, MAX_SHOWN_BYTES),
+            path_type: shorten(path_type, MAX_SHOWN_BYTES),
+        },
+        port @ ExposurePoint::NodePort(_) => port,
+    };
+    Exposure { point, ..exposure }
 }
 
 fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<String>) -> Finding {

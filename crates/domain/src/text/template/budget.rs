@@ -2,6 +2,7 @@
 //! could produce more than a machine holds. Each result is charged before it is written.
 
 use super::expression::InvalidExpression;
+use super::fill::OPEN;
 
 /// Most bytes that one expression produces, the results of all its filters together. The names of 10 000 clusters, mapped and
 /// joined, take about 1 MiB.
@@ -10,8 +11,18 @@ const MAX_EXPRESSION_BYTES: usize = 2 << 20;
 const MAX_OBJECT_BYTES: usize = 4 << 20;
 /// Most bytes that the expressions of one bundle produce; the bundle itself has a lower limit (G111).
 const MAX_BUNDLE_BYTES: usize = 16 << 20;
+/// The same, for who reserves memory for them.
+pub const MAX_EXPANSION_BYTES: u64 = MAX_BUNDLE_BYTES as u64;
+/// Most bytes that expressions make of the values of a chart for one cluster, in all layers together; the values themselves have a lower
+/// limit (G111).
+pub const MAX_VALUES_BYTES: usize = 4 << 20;
 /// What every item of a list costs beside its text, so that many empty items are not free.
 const ITEM_COST: usize = 16;
+
+/// How YAML and JSON write `$` and `{` by their numbers, after a backslash.
+const ESCAPED_MARKS: [&str; 6] = ["x24", "u0024", "U00000024", "x7b", "u007b", "U0000007b"];
+/// The end of a line after a backslash, in a text and in one within JSON.
+const LINE_ENDS: [&[u8]; 4] = [b"\n", b"\r", b"\\\\n", b"\\\\r"];
 
 /// Most errors of one kind that are listed for one object, and for one bundle.
 const MAX_OBJECT_ERRORS: usize = 50;
@@ -29,6 +40,8 @@ pub(super) enum ErrorKind {
 #[derive(Debug)]
 pub struct TemplateBudget {
     bundle: usize,
+    /// What the bundle had at first.
+    max_bundle: usize,
     object: usize,
     expression: usize,
     is_exceeded: bool,
@@ -40,8 +53,20 @@ pub struct TemplateBudget {
 impl Default for TemplateBudget {
     /// The budget of a whole bundle.
     fn default() -> Self {
+        Self::new(MAX_BUNDLE_BYTES)
+    }
+}
+
+impl TemplateBudget {
+    /// The budget of all layers of the values of a chart.
+    pub(crate) fn of_values() -> Self {
+        Self::new(MAX_VALUES_BYTES)
+    }
+
+    fn new(max_bundle: usize) -> Self {
         Self {
-            bundle: MAX_BUNDLE_BYTES,
+            bundle: max_bundle,
+            max_bundle,
             object: MAX_OBJECT_BYTES,
             expression: MAX_EXPRESSION_BYTES,
             is_exceeded: false,
@@ -49,9 +74,7 @@ impl Default for TemplateBudget {
             bundle_errors: [0; 3],
         }
     }
-}
 
-impl TemplateBudget {
     /// Begins the next object.
     pub(super) fn begin_object(&mut self) {
         self.object = MAX_OBJECT_BYTES;
@@ -86,15 +109,16 @@ impl TemplateBudget {
     /// Charges a result of `items` texts with `bytes` in sum, before it is written.
     pub(super) fn charge(&mut self, items: usize, bytes: usize) -> Result<(), InvalidExpression> {
         let cost = items.saturating_mul(ITEM_COST).saturating_add(bytes);
+        let max_bundle = self.max_bundle;
         let levels = [
-            (&mut self.expression, "The expression", MAX_EXPRESSION_BYTES),
-            (&mut self.object, "The expressions of this object", MAX_OBJECT_BYTES),
-            (&mut self.bundle, "The expressions of the workload", MAX_BUNDLE_BYTES),
+            (&mut self.expression, "The expression", MAX_EXPRESSION_BYTES, false),
+            (&mut self.object, "The expressions of this object", MAX_OBJECT_BYTES, false),
+            (&mut self.bundle, "The expressions of the workload", max_bundle, true),
         ];
-        for (left, subject, limit) in levels {
+        for (left, subject, limit, is_last) in levels {
             let Some(rest) = left.checked_sub(cost) else {
                 *left = 0;
-                self.is_exceeded |= limit == MAX_BUNDLE_BYTES;
+                self.is_exceeded |= is_last;
                 return Err(InvalidExpression {
                     message: format!("{subject} would produce more than {} MiB.", limit >> 20),
                     hint: "Use fewer filters map(…), or a shorter text in them.".to_owned(),
@@ -104,4 +128,25 @@ impl TemplateBudget {
         }
         Ok(())
     }
+}
+
+/// What the expressions in a text of manifests produce at most on one cluster, in bytes: nothing without expressions. The text may be a part
+/// of JSON. YAML can write the marks of an expression with escapes; those count as an expression that produces as much as is allowed.
+pub fn estimate_expansion(text: &[u8]) -> u64 {
+    let is_mark = |at: usize| text[at..].starts_with(OPEN.as_bytes()) || is_escaped_mark(text, at);
+    let may_have_expression = (0..text.len()).any(|at| matches!(text[at], b'$' | b'\\') && is_mark(at));
+    if may_have_expression { MAX_EXPANSION_BYTES } else { 0 }
+}
+
+/// Whether the backslash here writes a `$` or a `{` by its number, or continues the line between two marks.
+fn is_escaped_mark(text: &[u8], at: usize) -> bool {
+    let Some((b'\\', rest)) = text[at..].split_first() else { return false };
+    let is_number = |number: &&str| {
+        rest.get(..number.len()).is_some_and(|found| found.eq_ignore_ascii_case(number.as_bytes()))
+    };
+    if ESCAPED_MARKS.iter().any(is_number) {
+        return true;
+    }
+    let is_after_mark = at > 0 && matches!(text[at - 1], b'$' | b'{');
+    is_after_mark && LINE_ENDS.iter().any(|end| rest.starts_with(end))
 }

@@ -236,3 +236,44 @@ fn p19_errors_of_expressions_are_bounded_in_number_and_in_the_length_of_their_po
     }
     assert_eq!(listed, 200);
 }
+
+#[test]
+fn p19_a_text_with_an_expression_however_it_is_written_may_produce_as_much_as_a_bundle_may() {
+    let largest = 16 << 20;
+    let with_expression = [
+        "a: ${{ cluster.name }}",
+        "a: \"\\x24{{ cluster.name }}\"",
+        "a: \"$\\u007B{ cluster.name }}\"",
+        "a: \"\\U00000024{{ cluster.name }}\"",
+        "a: \"$\\\n  {{ cluster.name }}\"",
+    ];
+    for text in with_expression {
+        assert_eq!(estimate_expansion(text.as_bytes()), largest, "{text}");
+        let within_json = serde_json::to_string(text).unwrap();
+        assert_eq!(estimate_expansion(within_json.as_bytes()), largest, "{within_json}");
+    }
+    for text in
+        ["", "a: $HOME", "a: '{{ .Values.a }}'", "run: |\n  a \\\n  b\n", "a: \"{\\n}\\u00e4\"", "$", "\\"]
+    {
+        assert_eq!(estimate_expansion(text.as_bytes()), 0, "{text}");
+        let within_json = serde_json::to_string(text).unwrap();
+        assert_eq!(estimate_expansion(within_json.as_bytes()), 0, "{within_json}");
+    }
+}
+
+#[test]
+fn p19_the_expressions_in_the_values_of_a_chart_have_a_smaller_budget() {
+    let fields: Vec<String> = vec![doubling(17); 4];
+    let cluster = cluster();
+    let values =
+        TemplateValues { cluster: &cluster, workload: "shop", namespace: "web", revision: 7, targets: &[] };
+    let mut budget = TemplateBudget::of_values();
+    let (mut bytes, mut refused) = (0, 0);
+    for _ in 0..8 {
+        let mut layer = json!({"data": fields});
+        refused += fill(&mut layer, &values, &mut budget).len();
+        bytes += layer.to_string().len();
+    }
+    assert!(bytes < MAX_VALUES_BYTES, "{bytes}");
+    assert!(refused > 0);
+}

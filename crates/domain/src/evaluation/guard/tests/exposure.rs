@@ -150,3 +150,17 @@ fn g303_a_node_port_of_another_workload_is_an_error() {
 }
 
 const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+
+#[test]
+fn p19_a_long_host_that_a_template_makes_is_compared_as_a_whole_and_retained_in_part() {
+    let clusters = [cluster(1, ""), cluster(2, "")];
+    let long = "a".repeat(100_000);
+    let own = ingress("", &format!("host: '${{{{ cluster.name }}}}.{long}'"));
+    let exposures = exposures_of(&own, &clusters);
+    let size = format!("{exposures:?}").len();
+    assert!(size < 10_000, "{size} bytes");
+    let found = find_conflicts(&own, &ingress("", &format!("host: eu-2.{long}")), &clusters);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].clusters, ["eu-2"]);
+    assert_eq!(find_conflicts(&own, &ingress("", &format!("host: eu-2.{long}b")), &clusters), []);
+}
