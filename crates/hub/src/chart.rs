@@ -26,7 +26,7 @@ pub(crate) use fetch::ChartFetcher;
 #[cfg(test)]
 pub(crate) use rendering::store_rendering;
 pub(crate) use rendering::{
-    ChartRenderer, RenderingFailure, SharedRendering, accept_rendering, too_many_renderings,
+    ChartRenderer, RenderingFailure, ReservedInputs, SharedRendering, accept_rendering, too_many_renderings,
 };
 pub(crate) use upload::{read_chart, rejected_archive};
 

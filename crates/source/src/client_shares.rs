@@ -8,8 +8,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::memory_budget::{
-    AGENT_MESSAGES, AGENT_RESPONSES, ARCHIVES, ARRIVING_BODIES, CHART_INDEXES, GIT_PACKS, MemoryBudget,
-    MemoryExhausted, MemoryReservation, PARSED_MANIFESTS, PUBLIC_BODIES, RECEIVED_FILES,
+    AGENT_MESSAGES, AGENT_RESPONSES, ARCHIVES, ARRIVING_BODIES, CHART_INDEXES, CHART_VALUES, GIT_PACKS,
+    MemoryBudget, MemoryExhausted, MemoryReservation, PARSED_MANIFESTS, PUBLIC_BODIES, RECEIVED_FILES,
     RENDERED_PUBLIC_PAGES, REQUEST_BODIES, REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES, USUAL_BODIES,
 };
 
@@ -57,6 +57,10 @@ pub static INDEXES_OF_USERS: ClientShares =
 /// Packs that are indexed and read for each user.
 pub static PACKS_OF_USERS: ClientShares =
     ClientShares::new(&GIT_PACKS, "packs of Git repositories that your requests read");
+
+/// Values of charts that are merged and rendered for each user, and for the placer.
+pub static CHART_VALUES_OF_USERS: ClientShares =
+    ClientShares::new(&CHART_VALUES, "values of charts that your requests render");
 
 /// Manifests that are evaluated for each user, and by the placer.
 pub static MANIFESTS_OF_USERS: ClientShares =

@@ -8,8 +8,8 @@
 //! earlier, instead of being killed. Each is given in parts of 32 of that memory. A budget is created here only, so that none is left out.
 //!
 //! What has a reservation waits for another one only in this order: for the public page, the body of the request while it arrives, the
-//! complete body, the response, the values of the body, what is received of another server, what is parsed of it, the manifests of a
-//! workload; for each in the share of the client first, then in the budget of all. Two that extended reservations of the same budget would
+//! complete body, the response, the values of the body, the values of a chart, what is received of another server, what is parsed of it, the
+//! manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended reservations of the same budget would
 //! wait for each other.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
@@ -60,6 +60,9 @@ pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
 /// Manifests of workloads that are parsed and evaluated.
 pub static PARSED_MANIFESTS: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("manifests that are evaluated", 512 << 20, 2));
+/// Values of charts while they are merged, and those whose rendering waits or runs.
+pub static CHART_VALUES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("values of charts that are rendered", 256 << 20, 1));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 3));
@@ -297,6 +300,7 @@ mod tests {
             &AGENT_MESSAGES,
             &AGENT_RESPONSES,
             &PARSED_MANIFESTS,
+            &CHART_VALUES,
             &ARCHIVES,
             &RECEIVED_FILES,
             &CHART_INDEXES,

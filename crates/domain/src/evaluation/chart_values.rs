@@ -15,14 +15,17 @@ use crate::model::helm_release::{HelmChart, HelmRelease};
 use crate::model::overrides::list_applicable;
 use crate::model::placement::ClusterGroup;
 use crate::model::project::Project;
-use crate::model::values::{LayerValues, ValuesLayer, merge_layers};
+use crate::model::values::{LayerValues, ValuesLayer};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::yaml_value;
 use crate::text::template::{self, SampleValues, TemplateBudget, TemplateError, VariableSource};
 
 mod locks;
+mod size;
 mod violations;
+
+use size::LayersSize;
 
 /// One revision of a workload with a chart.
 #[derive(Debug, Clone, Copy)]
@@ -79,11 +82,13 @@ impl ChartRelease<'_> {
         Err(if waits { RenderError::Waiting(findings) } else { RenderError::Rejected(findings) })
     }
 
-    /// The values for `cluster` by layer as they are written: templates are not filled in, and a layer that can't be read, which
-    /// the checks report, is empty.
+    /// The values for `cluster` by layer as they are written: templates are not filled in, and a layer that can't be read or is too
+    /// large, which the checks report, is empty.
     pub fn written_layers(&self, cluster: &Cluster) -> Vec<LayerValues> {
         let texts = self.layer_texts(cluster).into_iter().chain(self.lock_texts(cluster));
-        texts.map(|(layer, text)| LayerValues { layer, values: read_map(text).unwrap_or_default() }).collect()
+        let mut size = LayersSize::default();
+        let mut read = |text: &str| read_map(text).and_then(|values| size.take(values)).unwrap_or_default();
+        texts.map(|(layer, text)| LayerValues { layer, values: read(text) }).collect()
     }
 
     /// The common values and those of the overrides for `cluster`, lowest precedence first.
@@ -99,7 +104,7 @@ impl ChartRelease<'_> {
     /// The inputs of the rendering for `cluster`.
     ///
     /// # Errors
-    /// As [`Self::layers`]; the cluster has not reported its version and APIs yet.
+    /// As [`Self::layers`]; the values are too large; the cluster has not reported its version and APIs yet.
     pub fn inputs(&self, chart: &ChartVersion, cluster: &Cluster) -> Result<ChartInputs, RenderError> {
         if !cluster.facts.is_reported() {
             let message = format!(
@@ -109,7 +114,7 @@ impl ChartRelease<'_> {
             let finding = Finding::warning("G115", message, "The chart is rendered once its agent has.");
             return Err(RenderError::Waiting(vec![finding.with_clusters(vec![cluster.name.clone()])]));
         }
-        let values = merge_layers(&self.layers(cluster)?);
+        let values = self.merge_values(&self.layers(cluster)?, Some(cluster))?;
         let inputs = self.build_inputs(chart, &values, &cluster.facts.kubernetes_version);
         // A chart may evaluate values as templates (`tpl`). Whether it does is not known here; if not, it has some inputs more
         // than it uses.
@@ -125,7 +130,7 @@ impl ChartRelease<'_> {
     /// clusters.
     ///
     /// # Errors
-    /// The values or a template in them are invalid.
+    /// The values or a template in them are invalid, or too large.
     pub fn sample_inputs(&self, chart: &ChartVersion) -> Result<ChartInputs, RenderError> {
         let mut filler = LayerFiller::new(&SampleValues);
         let mut layers = vec![filler.read_layer(ValuesLayer::Common, &self.source.values)];
@@ -135,13 +140,14 @@ impl ChartRelease<'_> {
         if filler.rejected.iter().any(Finding::is_blocking) {
             return Err(RenderError::Rejected(filler.rejected));
         }
-        Ok(self.build_inputs(chart, &merge_layers(&layers), SAMPLE_KUBERNETES_VERSION))
+        let values = self.merge_values(&layers, None)?;
+        Ok(self.build_inputs(chart, &values, SAMPLE_KUBERNETES_VERSION))
     }
 
     /// What Helm's record says of the release on `cluster`.
     ///
     /// # Errors
-    /// As [`Self::layers`].
+    /// As [`Self::layers`]; the values are too large.
     pub fn helm_release(&self, chart: &ChartVersion, cluster: &Cluster) -> Result<HelmRelease, RenderError> {
         let chart = HelmChart {
             name: chart.name.clone(),
@@ -153,7 +159,7 @@ impl ChartRelease<'_> {
             name: self.source.release_name_or(self.workload).to_owned(),
             namespace: self.spec.namespace.clone(),
             chart,
-            values: merge_layers(&self.layers(cluster)?),
+            values: self.merge_values(&self.layers(cluster)?, Some(cluster))?,
         })
     }
 
@@ -198,6 +204,7 @@ fn list_api_versions(facts: &ClusterFacts) -> Vec<String> {
 struct LayerFiller<'a, V> {
     values: &'a V,
     budget: TemplateBudget,
+    size: LayersSize,
     rejected: Vec<Finding>,
     /// Values that are not known, with their layers.
     missing: Vec<(ValuesLayer, TemplateError)>,
@@ -205,11 +212,13 @@ struct LayerFiller<'a, V> {
 
 impl<'a, V: VariableSource> LayerFiller<'a, V> {
     fn new(values: &'a V) -> Self {
-        Self { values, budget: TemplateBudget::default(), rejected: Vec::new(), missing: Vec::new() }
+        let (budget, size) = (TemplateBudget::of_values(), LayersSize::default());
+        Self { values, budget, size, rejected: Vec::new(), missing: Vec::new() }
     }
 
     fn read_layer(&mut self, layer: ValuesLayer, text: &str) -> LayerValues {
-        let mut values = read_map(text).unwrap_or_else(|finding| {
+        let read = read_map(text).and_then(|values| self.size.take(values));
+        let mut values = read.unwrap_or_else(|finding| {
             self.rejected.push(finding);
             Value::Object(Map::new())
         });
@@ -256,6 +265,7 @@ mod tests {
     use crate::kubernetes::time::Timestamp;
     use crate::model::cluster::{ApiResource, ClusterKind};
     use crate::model::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
+    use crate::model::values::merge_layers;
 
     fn chart(uses_capabilities: bool) -> ChartVersion {
         ChartVersion {

@@ -4,9 +4,9 @@
 //! any more leaves the queue, and its process is killed.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 
 use domain::chart::ChartInputs;
 use domain::generated_values::GeneratedFields;
@@ -18,6 +18,7 @@ use domain::{Digest, Finding};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
+use source::client_shares::ClientReservation;
 use source::helm::{Helm, PreparedChart, RenderedChart};
 use source::request_context::RequestContext;
 use source::sandbox::{Sandbox, max_processes};
@@ -141,6 +142,14 @@ impl ChartRenderer {
     }
 }
 
+/// Inputs of a rendering, and what is reserved for them and for others of the same request, until the last of these renderings has ended.
+pub(crate) struct ReservedInputs {
+    /// The inputs.
+    pub inputs: ChartInputs,
+    /// The memory.
+    pub memory: Arc<ClientReservation>,
+}
+
 /// A rendering that somebody awaits. Only those who do keep it alive.
 struct RequestedRendering {
     id: u64,
@@ -207,7 +216,7 @@ impl Hub {
     pub(crate) fn request_rendering(
         &self,
         digest: &Digest,
-        inputs: &ChartInputs,
+        inputs: ReservedInputs,
         key: &QueueKey,
     ) -> Result<SharedRendering, QueueFull> {
         let renderer = self.chart_renderer();
@@ -218,7 +227,7 @@ impl Hub {
         let position = renderer.queue.enqueue(key)?;
         let id = renderer.last_id.fetch_add(1, Relaxed);
         let entry = RequestedEntry { hub: self.clone(), inputs: digest.clone(), id };
-        let rendering = render_in_turn(entry, inputs.clone(), position, RequestContext::current());
+        let rendering = render_in_turn(entry, inputs, position, RequestContext::current());
         let rendering = rendering.boxed().shared();
         if let Some(weak) = rendering.downgrade() {
             requested.insert(digest.clone(), RequestedRendering { id, rendering: weak });
@@ -250,14 +259,16 @@ impl Hub {
 /// `context` is that of the first of them: the chart is read in the share of its user.
 async fn render_in_turn(
     entry: RequestedEntry,
-    inputs: ChartInputs,
+    ReservedInputs { inputs, memory }: ReservedInputs,
     position: QueuePosition,
     context: RequestContext,
 ) -> Result<ChartRendering, RenderingFailure> {
     let rendering = Box::pin(async move {
         let _place = position.wait().await;
         entry.hub.chart_renderer().started.fetch_add(1, Relaxed);
-        render(&entry.hub, &entry.inputs, inputs).await
+        let rendered = render(&entry.hub, &entry.inputs, inputs).await;
+        drop(memory);
+        rendered
     });
     let task = AbortOnDropHandle::new(context.spawn(rendering));
     task.await.unwrap_or_else(|error| {

@@ -15,6 +15,7 @@ use domain::{ClusterId, Digest, Finding};
 use parking_lot::Mutex;
 use serde_json::Value;
 use source::archive::ChartArchive;
+use source::client_shares::CHART_VALUES_OF_USERS;
 use source::helm::FailureKind;
 use source::unknown_values::KnownValues;
 
@@ -23,6 +24,7 @@ use super::rendering::{RenderingFailure, too_many_renderings};
 use super::upload::rejected_archive;
 use crate::manifests::RenderWait;
 use crate::placement::{PlacementInputs, load_placement_inputs};
+use crate::requester::current_turn;
 use crate::workload::hide_values;
 use crate::{Actor, Error, Hub};
 
@@ -86,6 +88,8 @@ impl Hub {
         let targets: Vec<&Cluster> = targets.iter().collect();
         let mut findings = release.find_sample_lock_violations(&targets);
         findings.extend(self.find_unknown_values(&release, &chart).await?);
+        // Until they are rendered.
+        let _memory = CHART_VALUES_OF_USERS.reserve(current_turn(), release.estimate_values()).await?;
         // Not with values that can't be read, which the static checks report, or that the project locks, which are reported above.
         if let Ok(inputs) = release.sample_inputs(&chart) {
             findings.extend(self.render_sample(workload, &inputs).await?);

@@ -1,9 +1,9 @@
 //! Manifests of charts: the inputs per cluster, the stored renderings, and the runs of Helm that are missing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
-use domain::chart::{ChartInputs, ChartVersion};
 use domain::chart_hooks::{check_hooks, leave_out_parts};
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
@@ -21,22 +21,27 @@ use super::generated::ParsedRendering;
 use super::stored_files::StoredFiles;
 use super::{ClusterManifests, ManifestsQuery, SourceManifests};
 use crate::blocking::run_blocking;
-use crate::chart::{RenderingFailure, SharedRendering, StoredChart, accept_rendering, too_many_renderings};
+use crate::chart::{
+    RenderingFailure, ReservedInputs, SharedRendering, StoredChart, accept_rendering, too_many_renderings,
+};
 use crate::fair_queue::QueueKey;
-use crate::render::{findings_reason, to_outcome};
+use crate::render::findings_reason;
 use crate::requester::current_turn;
 use crate::{Error, Hub};
 
-/// Most distinct renderings of one publish: each is a run of Helm, and all are in memory at once.
-const MAX_RENDERINGS: usize = 1_000;
-/// Findings of clusters that are merged before those of the next cluster are added.
-const MERGED_AT_ONCE: usize = 20_000;
+mod inputs;
+
+use inputs::{BuiltInputs, InputsByCluster, build_inputs, collect_inputs};
+
 /// How long a request waits for renderings: less than what proxies allow.
 const REQUEST_WAIT: Duration = Duration::from_secs(25);
 /// How long the placer waits for renderings before it goes on with other workloads.
 const PLACER_WAIT: Duration = Duration::from_secs(2);
 /// When a workload is placed again whose renderings were not accepted, because too many waited.
 const PLACER_RETRY: Duration = Duration::from_secs(30);
+
+/// The stored renderings by the digest of their inputs, or why there is none.
+type Renderings = BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>;
 
 /// Who waits for renderings that are not there yet.
 #[derive(Debug, Clone, Copy)]
@@ -70,16 +75,6 @@ impl RenderWait {
     }
 }
 
-/// The inputs of all clusters.
-#[derive(Default)]
-struct InputsByCluster {
-    /// The distinct inputs by digest, with the clusters that have them.
-    distinct: BTreeMap<Digest, (ChartInputs, Vec<ClusterId>)>,
-    /// The clusters without inputs, and why.
-    missing: HashMap<ClusterId, ClusterManifests>,
-    findings: Vec<Finding>,
-}
-
 impl Hub {
     /// The manifests of a chart for the clusters of a query; without clusters, the one set of its common values.
     pub(super) async fn load_chart_manifests(
@@ -105,17 +100,12 @@ impl Hub {
     ) -> Result<SourceManifests, Error> {
         let StoredChart { version: chart, lost } = stored;
         let clusters = query.clusters;
-        let inputs = run_blocking_in_place(|| collect_inputs(release, chart, clusters));
-        if inputs.distinct.len() > MAX_RENDERINGS {
-            let message = format!(
-                "The values differ on so many clusters that the chart has to be rendered {} times; at most {MAX_RENDERINGS} are allowed.",
-                inputs.distinct.len()
-            );
-            let hint = "Use fewer values that differ per cluster, or split the workload.";
-            let findings = vec![Finding::error("G111", message, hint)];
-            return Ok(unrendered(clusters, RenderingFailure { findings, reason: Reason::RenderFailed }));
+        let mut inputs = collect_inputs(release, chart, clusters, wait).await?;
+        if let Some(exceeded) = inputs.exceeded.take() {
+            let failure = RenderingFailure { findings: vec![exceeded], reason: Reason::RenderFailed };
+            return Ok(unrendered(clusters, failure));
         }
-        let renderings = self.load_renderings(release.workload, &inputs, lost.as_ref(), wait).await?;
+        let renderings = self.load_renderings(release, stored, (clusters, &inputs), wait).await?;
         // The placer decides by the renderings alone. The archive is read before the manifests have their memory, which comes after that of
         // archives (`source::memory_budget`).
         let unknown = match (wait, lost) {
@@ -135,12 +125,12 @@ impl Hub {
     /// and longer if it takes longer than the wait. Nothing is rendered from a chart whose archive is lost.
     async fn load_renderings(
         &self,
-        workload: &str,
-        inputs: &InputsByCluster,
-        lost: Option<&RenderingFailure>,
+        release: &ChartRelease<'_>,
+        stored: &StoredChart,
+        (clusters, inputs): (&[Cluster], &InputsByCluster),
         wait: RenderWait,
-    ) -> Result<BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>, Error> {
-        let mut found = BTreeMap::new();
+    ) -> Result<Renderings, Error> {
+        let mut found = Renderings::new();
         let mut tx = self.read().await?;
         for digest in inputs.distinct.keys() {
             if let Some(rendering) = store::chart::get_rendering(&mut tx, digest).await? {
@@ -148,26 +138,17 @@ impl Hub {
             }
         }
         drop(tx);
-        let key = wait.queue_key(workload);
-        let mut requested: Vec<(Digest, SharedRendering)> = Vec::new();
-        let mut is_refused = false;
-        for (digest, (inputs, _)) in &inputs.distinct {
-            if found.contains_key(digest) {
-                continue;
-            }
-            if let Some(lost) = lost {
-                found.insert(digest.clone(), Err(lost.clone()));
-                continue;
-            }
-            match (self.request_rendering(digest, inputs, &key), wait) {
-                (Ok(rendering), _) => requested.push((digest.clone(), rendering)),
-                (Err(full), RenderWait::Request) => return Err(too_many_renderings(full)),
-                (Err(full), RenderWait::Placer(_)) => {
-                    is_refused = true;
-                    found.insert(digest.clone(), Err(RenderingFailure::not_accepted(full)));
-                }
-            }
+        let open: Vec<Digest> =
+            inputs.distinct.keys().filter(|digest| !found.contains_key(*digest)).cloned().collect();
+        if let Some(lost) = &stored.lost {
+            found.extend(open.into_iter().map(|digest| (digest, Err(lost.clone()))));
+            return Ok(found);
         }
+        if open.is_empty() {
+            return Ok(found);
+        }
+        let built = build_inputs(release, &stored.version, (clusters, inputs), open, wait).await?;
+        let (requested, is_refused) = self.request_renderings(release.workload, built, &mut found, wait)?;
         if requested.is_empty() && !is_refused {
             return Ok(found);
         }
@@ -187,6 +168,40 @@ impl Hub {
             RenderWait::Request => {}
         }
         Ok(found)
+    }
+
+    /// Requests the renderings of these inputs; also whether too many wait, so that some are not accepted for the placer. Inputs without a
+    /// rendering are added to `found`.
+    fn request_renderings(
+        &self,
+        workload: &str,
+        BuiltInputs { inputs, memory }: BuiltInputs,
+        found: &mut Renderings,
+        wait: RenderWait,
+    ) -> Result<(Vec<(Digest, SharedRendering)>, bool), Error> {
+        let key = wait.queue_key(workload);
+        let memory = Arc::new(memory);
+        let (mut requested, mut is_refused) = (Vec::new(), false);
+        for (digest, inputs) in inputs {
+            let inputs = match inputs {
+                Ok(inputs) => ReservedInputs { inputs, memory: memory.clone() },
+                Err(error) => {
+                    let failure =
+                        RenderingFailure { findings: error.into_findings(), reason: Reason::RenderFailed };
+                    found.insert(digest, Err(failure));
+                    continue;
+                }
+            };
+            match (self.request_rendering(&digest, inputs, &key), wait) {
+                (Ok(rendering), _) => requested.push((digest, rendering)),
+                (Err(full), RenderWait::Request) => return Err(too_many_renderings(full)),
+                (Err(full), RenderWait::Placer(_)) => {
+                    is_refused = true;
+                    found.insert(digest, Err(RenderingFailure::not_accepted(full)));
+                }
+            }
+        }
+        Ok((requested, is_refused))
     }
 
     /// Marks the workload dirty once all renderings have ended and this time has passed.
@@ -225,16 +240,16 @@ impl Hub {
         &self,
         query: ManifestsQuery<'_>,
         inputs: InputsByCluster,
-        renderings: BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>,
+        renderings: Renderings,
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
-        let InputsByCluster { mut distinct, missing, mut findings } = inputs;
+        let InputsByCluster { mut distinct, missing, mut findings, .. } = inputs;
         let names: HashMap<ClusterId, &str> =
             query.clusters.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
         let mut by_cluster = missing;
         let (mut rendered, mut helm_versions) = (Vec::new(), BTreeSet::new());
         for (digest, rendering) in renderings {
-            let clusters = distinct.remove(&digest).map(|(_, clusters)| clusters).unwrap_or_default();
+            let clusters = distinct.remove(&digest).map(|one| one.clusters).unwrap_or_default();
             let named: Vec<String> =
                 clusters.iter().filter_map(|id| names.get(id)).map(|name| (*name).to_owned()).collect();
             let on_clusters = |finding: Finding| match named.is_empty() {
@@ -326,39 +341,6 @@ impl RenderedFiles {
         }
         Ok(ParsedRendering { inputs, parsed, generated, clusters, names, findings })
     }
-}
-
-/// The inputs of every cluster; without clusters, those of the common values.
-fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[Cluster]) -> InputsByCluster {
-    let mut all = InputsByCluster::default();
-    if clusters.is_empty() {
-        match release.sample_inputs(chart) {
-            Ok(inputs) => {
-                all.distinct.insert(inputs.digest(), (inputs, Vec::new()));
-            }
-            Err(error) => all.findings.extend(error.into_findings()),
-        }
-    }
-    for cluster in clusters {
-        match release.inputs(chart, cluster) {
-            Ok(inputs) => {
-                all.distinct
-                    .entry(inputs.digest())
-                    .or_insert_with(|| (inputs, Vec::new()))
-                    .1
-                    .push(cluster.id);
-            }
-            Err(error) => {
-                all.missing.insert(cluster.id, ClusterManifests::Missing(to_outcome(error.clone())));
-                all.findings.extend(error.into_findings());
-            }
-        }
-        if all.findings.len() > MERGED_AT_ONCE {
-            all.findings = limit_findings(merge_clusters(all.findings));
-        }
-    }
-    all.findings = limit_findings(merge_clusters(all.findings));
-    all
 }
 
 /// No cluster has manifests, for one reason.

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use domain::chart_values::ChartRelease;
 use domain::placement::decide;
-use domain::values::{EffectiveValues, LayerValues, ValuesLayer, merge_layers, trace_values};
+use domain::render::RenderError;
+use domain::values::{EffectiveValues, LayerValues, ValuesLayer, trace_values};
 use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, Finding};
+use source::client_shares::CHART_VALUES_OF_USERS;
 use store::Tx;
 
 use super::snapshot::load_present_releases;
 use crate::manifests::RenderWait;
 use crate::render::restore_facts;
+use crate::requester::current_turn;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -69,8 +72,10 @@ impl Hub {
             targets: &targets,
             installed: &installed,
         };
-        let own = release.layers(&target).map_err(|error| Error::Invalid(error.into_findings()))?;
-        let values = merge_layers(&own);
+        let _memory = CHART_VALUES_OF_USERS.reserve(current_turn(), release.estimate_values()).await?;
+        let invalid = |error: RenderError| Error::Invalid(error.into_findings());
+        let own = release.layers(&target).map_err(invalid)?;
+        let values = release.merge_values(&own, Some(&target)).map_err(invalid)?;
         let mut layers: Vec<LayerValues> =
             self.load_chart_defaults(&spec.source).await?.into_iter().collect();
         layers.extend(own);
