@@ -260,7 +260,7 @@ async fn read_answer(mut stream: impl AsyncRead + Unpin) -> String {
 }
 
 /// A chart whose upload needs no reservation for its body.
-fn small_chart() -> Vec<u8> {
+pub fn small_chart() -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let text = "apiVersion: v2\nname: small\nversion: 1.0.0\n";
     let mut header = Header::new_gnu();

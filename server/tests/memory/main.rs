@@ -1,6 +1,7 @@
 //! Memory, file descriptors and rows of a server process: under the largest inputs and many of them at once (P19) and over many requests (P30).
 
 mod budgets;
+mod chart_values;
 mod largest_inputs;
 mod responses;
 mod server_process;
