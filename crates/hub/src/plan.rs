@@ -17,6 +17,7 @@ use store::plan::TargetWithRequest;
 
 use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
+use crate::render::RetainedBundles;
 use crate::workload::{PublishOptions, PublishSnapshot, trim_passed_filters};
 use crate::{Actor, Error, Hub};
 
@@ -194,7 +195,7 @@ struct ComputedPlan {
 impl ComputedPlan {
     /// Renders and compares for every cluster: call it off the async threads.
     fn compute(head: PlanHead, snapshot: PublishSnapshot, released: ReleasedBundles) -> Self {
-        let mut inputs = PlanInputs::render(&snapshot);
+        let mut inputs = PlanInputs::render(&snapshot, RetainedBundles::Bytes);
         let (targets, expected) = plan_targets(head.id, &snapshot, &inputs, released);
         let blast_radius = snapshot.blast_radius();
         let mut findings = head.findings;

@@ -38,7 +38,8 @@ pub(crate) struct ReleaseTarget {
     pub wave: Option<u32>,
     pub policies: Policies,
     pub rendered: RenderOutcome,
-    /// The bundle's bytes, to be stored under its digest. Targets with equal bundles share them.
+    /// The bundle's bytes, to be stored under its digest. Targets with equal bundles share them. `None` without a bundle, and if only
+    /// digests are retained.
     pub bytes: Option<(Digest, Arc<[u8]>)>,
     /// The bundle's exposures, sorted; `None` without a bundle.
     pub exposures: Option<Vec<store::exposure::ExposureRow>>,
@@ -131,6 +132,7 @@ impl RevisionRendering {
         manifests: &SourceManifests,
         clusters: &[Cluster],
         reported: &HashMap<ClusterId, ClusterFacts>,
+        retained: RetainedBundles,
     ) -> Vec<ReleaseTarget> {
         let rendering = BundleRenderer {
             workload: &self.workload,
@@ -141,7 +143,7 @@ impl RevisionRendering {
             targets: &self.names,
         };
         let ordered = in_decision_order(&self.selected, clusters);
-        render_clusters(&rendering, manifests, &ordered, (&self.waves, reported))
+        render_clusters(&rendering, manifests, &ordered, (&self.waves, reported), retained)
     }
 }
 
@@ -175,7 +177,8 @@ pub(crate) async fn render_targets(
     let chart_inputs = manifests.inputs().cloned().collect();
     let helm_versions = manifests.helm_versions().clone();
     let (render, of) = (rendering.clone(), clusters.clone());
-    let mut targets = run_blocking(move || render.render(&manifests, &of.clusters, &of.reported)).await?;
+    let render_all = move || render.render(&manifests, &of.clusters, &of.reported, RetainedBundles::Bytes);
+    let mut targets = run_blocking(render_all).await?;
     clusters.record(&mut targets, &recorded);
     let open = clusters.to_compare(&targets, &recorded);
     if !open.is_empty() {
@@ -201,7 +204,9 @@ async fn render_outcomes(
     clusters: Vec<Cluster>,
 ) -> Result<HashMap<ClusterId, RenderOutcome>, Error> {
     let manifests = rendering.load_manifests(hub, &clusters).await?;
-    let targets = run_blocking(move || rendering.render(&manifests, &clusters, &HashMap::new())).await?;
+    let none = HashMap::new();
+    let render_all = move || rendering.render(&manifests, &clusters, &none, RetainedBundles::Digests);
+    let targets = run_blocking(render_all).await?;
     Ok(targets.into_iter().map(|target| (target.cluster, target.rendered)).collect())
 }
 
@@ -212,9 +217,10 @@ pub(crate) fn render_clusters(
     manifests: &SourceManifests,
     clusters: &[&Cluster],
     (assigned, reported): (&HashMap<ClusterId, u32>, &HashMap<ClusterId, ClusterFacts>),
+    retained: RetainedBundles,
 ) -> Vec<ReleaseTarget> {
     let waves = assign_waves(&rendering.spec.rollout, clusters, rendering.groups, assigned);
-    let mut bundles = SharedBundles::default();
+    let mut bundles = SharedBundles { retained, by_digest: HashMap::new() };
     let render = |(cluster, wave): (&&Cluster, Option<u32>)| {
         let rendered = manifests
             .get(cluster.id)
@@ -228,14 +234,26 @@ pub(crate) fn render_clusters(
     clusters.iter().zip(waves).map(render).collect()
 }
 
+/// What of rendered bundles is in memory until all clusters are rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetainedBundles {
+    /// The bytes of every distinct bundle, to be stored.
+    Bytes,
+    /// Nothing but digests, of which one bundle after the other is rendered.
+    Digests,
+}
+
 /// The bytes of the bundles rendered so far: a bundle of 4 MiB that is the same on thousands of clusters is in memory once.
-#[derive(Default)]
-struct SharedBundles(HashMap<Digest, Arc<[u8]>>);
+struct SharedBundles {
+    retained: RetainedBundles,
+    by_digest: HashMap<Digest, Arc<[u8]>>,
+}
 
 /// A rendered bundle, as it is stored.
 struct StoredBundle {
     digest: Digest,
-    bytes: Arc<[u8]>,
+    /// `None` if only digests are retained.
+    bytes: Option<Arc<[u8]>>,
     exposures: Vec<store::exposure::ExposureRow>,
 }
 
@@ -243,7 +261,12 @@ impl SharedBundles {
     fn insert(&mut self, bundle: &Bundle) -> StoredBundle {
         let bytes = bundle.to_bytes();
         let digest = Digest::compute(&bytes);
-        let bytes = self.0.entry(digest.clone()).or_insert_with(|| bytes.into()).clone();
+        let bytes = match self.retained {
+            RetainedBundles::Bytes => {
+                Some(self.by_digest.entry(digest.clone()).or_insert_with(|| bytes.into()).clone())
+            }
+            RetainedBundles::Digests => None,
+        };
         StoredBundle { digest, bytes, exposures: bundle_exposures(bundle) }
     }
 }
@@ -271,7 +294,7 @@ fn to_target(
 ) -> ReleaseTarget {
     let (rendered, bytes, exposures) = match rendered {
         Ok(StoredBundle { digest, bytes, exposures }) => {
-            (RenderOutcome::Bundle(digest.clone()), Some((digest, bytes)), Some(exposures))
+            (RenderOutcome::Bundle(digest.clone()), bytes.map(|bytes| (digest, bytes)), Some(exposures))
         }
         Err(not_rendered) => (not_rendered, None, None),
     };

@@ -8,7 +8,7 @@ use domain::release::RenderOutcome;
 use domain::{ClusterId, Digest};
 
 use crate::overrides::OverrideChange;
-use crate::render::{ReleaseTarget, render_clusters};
+use crate::render::{ReleaseTarget, RetainedBundles, render_clusters};
 use crate::workload::PublishSnapshot;
 
 /// The releases that a publish of a snapshot would write and remove.
@@ -23,13 +23,14 @@ pub(crate) struct PlanInputs {
 
 impl PlanInputs {
     /// Renders the spec for every selected cluster: call it off the async threads.
-    pub fn render(snapshot: &PublishSnapshot) -> Self {
+    pub fn render(snapshot: &PublishSnapshot, retained: RetainedBundles) -> Self {
         let PublishSnapshot { stored, draft } = snapshot;
         let revision = stored.latest_revision + 1;
         let names = draft.target_names();
         let renderer = draft.renderer(revision, &names);
         let none = (&HashMap::new(), &HashMap::new());
-        let targets = render_clusters(&renderer, &draft.manifests, &draft.targets_in_decision_order(), none);
+        let clusters = draft.targets_in_decision_order();
+        let targets = render_clusters(&renderer, &draft.manifests, &clusters, none, retained);
         let lost =
             draft.decision.rejected().filter(|evaluation| stored.releases.contains_key(&evaluation.cluster));
         let mut removals: Vec<(String, ClusterId)> =
@@ -47,7 +48,7 @@ impl PlanInputs {
         }
         // An unreadable bundle is reported on its target.
         let parsed = bytes.into_iter().filter_map(|(d, b)| Some((d.clone(), Bundle::from_bytes(b).ok()?)));
-        PlanVariants::compare(&parsed.collect())
+        PlanVariants::compare(parsed)
     }
 
     /// The hash of a plan with these inputs.

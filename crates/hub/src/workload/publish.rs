@@ -31,6 +31,7 @@ use crate::hub::CommitEffects;
 use crate::idempotency::IN_PROGRESS;
 use crate::operation::OperationRequest;
 use crate::plan::{PlanInputs, check_findings, parse_forced_codes};
+use crate::render::RetainedBundles;
 use crate::{Actor, Error, Hub};
 
 /// The checked draft of a publish.
@@ -248,7 +249,7 @@ impl Hub {
         let mut validation = PublishValidation::NotPlanned;
         if review.needs_inputs() {
             let (rendered, current) = run_blocking(move || {
-                let current = PlanInputs::render(&snapshot).hash(&snapshot);
+                let current = PlanInputs::render(&snapshot, RetainedBundles::Digests).hash(&snapshot);
                 (snapshot, current)
             })
             .await?;

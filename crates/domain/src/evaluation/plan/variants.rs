@@ -77,25 +77,26 @@ pub struct Distinction {
 }
 
 impl PlanVariants {
-    /// Compares the bundles of a plan.
-    pub fn compare(bundles: &BTreeMap<Digest, Bundle>) -> Self {
-        let mut rendered: BTreeMap<ObjectRef, Vec<(&Digest, &Value)>> = BTreeMap::new();
+    /// Compares the bundles of a plan. One of them is in memory at a time, and the first variants of each object as text.
+    pub fn compare(bundles: impl IntoIterator<Item = (Digest, Bundle)>) -> Self {
+        let mut digests = Vec::new();
+        let mut rendered: BTreeMap<ObjectRef, ObjectContents> = BTreeMap::new();
         for (digest, bundle) in bundles {
             for object in &bundle.objects {
-                rendered.entry(object_ref(object)).or_default().push((digest, object));
+                rendered.entry(object_ref(object)).or_default().add(digests.len(), object);
             }
+            digests.push(digest);
         }
         let mut compared = Self::default();
         for (object, contents) in rendered {
-            let (distinct, numbers) = number_contents(&contents);
-            let variants = compare_contents(&distinct);
+            let variants = compare_contents(&contents.read_listed());
             if variants.iter().all(Vec::is_empty) {
                 continue;
             }
             let at = compared.objects.len();
             compared.objects.push(VariedObject { object, variants });
-            for (digest, number) in numbers {
-                let column = compared.bundles.entry(digest.clone()).or_default();
+            for (bundle, number) in contents.numbers {
+                let column = compared.bundles.entry(digests[bundle].clone()).or_default();
                 column.resize(at + 1, None);
                 column[at] = Some(number);
             }
@@ -136,26 +137,39 @@ impl PlanVariants {
     }
 }
 
-/// The distinct contents in their order, and the number of the content of each bundle.
-fn number_contents<'a>(contents: &[(&'a Digest, &'a Value)]) -> (Vec<&'a Value>, Vec<(&'a Digest, u32)>) {
-    let mut known: HashMap<String, u32> = HashMap::new();
-    let mut distinct = Vec::new();
-    let mut numbers = Vec::with_capacity(contents.len());
-    for (digest, content) in contents {
-        let next = u32::try_from(distinct.len()).unwrap_or(u32::MAX);
-        let number = *known.entry(content.to_string()).or_insert(next);
-        if number == next {
-            distinct.push(*content);
+/// The contents that an object has in the bundles of a plan.
+#[derive(Default)]
+struct ObjectContents {
+    /// The number of each distinct content.
+    known: HashMap<Digest, u32>,
+    /// The first distinct contents in their order, as JSON: that needs less memory than their values.
+    listed: Vec<String>,
+    /// The position of each bundle that has the object, and the number of the content there.
+    numbers: Vec<(usize, u32)>,
+}
+
+impl ObjectContents {
+    /// Adds the content in the bundle at this position.
+    fn add(&mut self, bundle: usize, content: &Value) {
+        let text = content.to_string();
+        let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        let number = *self.known.entry(Digest::compute(text.as_bytes())).or_insert(next);
+        if number == next && self.listed.len() < MAX_VARIANTS {
+            self.listed.push(text);
         }
-        numbers.push((*digest, number));
+        self.numbers.push((bundle, number));
     }
-    (distinct, numbers)
+
+    fn read_listed(&self) -> Vec<Value> {
+        // What was written as JSON can be read.
+        self.listed.iter().filter_map(|text| serde_json::from_str(text).ok()).collect()
+    }
 }
 
 /// The values of each content at the fields in which the first ones differ; none if they are equal.
-fn compare_contents(distinct: &[&Value]) -> Vec<Vec<FieldValue>> {
+fn compare_contents(distinct: &[Value]) -> Vec<Vec<FieldValue>> {
     // A comparison takes one side as stored, and both are here.
-    let listed: Vec<_> = distinct.iter().take(MAX_VARIANTS).map(|object| with_stored_data(object)).collect();
+    let listed: Vec<_> = distinct.iter().map(with_stored_data).collect();
     let mut values: BTreeMap<String, Vec<Option<Value>>> = BTreeMap::new();
     let Some((first, others)) = listed.split_first() else { return Vec::new() };
     for (at, other) in others.iter().enumerate() {
@@ -193,10 +207,9 @@ mod tests {
     fn compare(bundles: Vec<Vec<Value>>) -> (PlanVariants, Vec<Digest>) {
         let bundles: Vec<Bundle> = bundles.into_iter().map(Bundle::new).collect();
         let digests = bundles.iter().map(Bundle::digest).collect();
-        (
-            PlanVariants::compare(&bundles.into_iter().map(|bundle| (bundle.digest(), bundle)).collect()),
-            digests,
-        )
+        let by_digest: BTreeMap<Digest, Bundle> =
+            bundles.into_iter().map(|bundle| (bundle.digest(), bundle)).collect();
+        (PlanVariants::compare(by_digest), digests)
     }
 
     fn created(object: &Value) -> ClusterPlan {
@@ -254,5 +267,16 @@ mod tests {
         let numbers: HashSet<u32> =
             digests.iter().map(|digest| compared.created_variants(digest, &new)[0].variant).collect();
         assert_eq!(numbers.len(), 50);
+    }
+
+    #[test]
+    fn p19_the_contents_of_an_object_are_retained_for_the_first_variants_only() {
+        let mut contents = ObjectContents::default();
+        for bundle in 0..1_000 {
+            contents.add(bundle, &deployment(json!({"replicas": bundle / 2})));
+        }
+        assert_eq!((contents.known.len(), contents.listed.len()), (500, MAX_VARIANTS));
+        assert_eq!(contents.numbers[998..], [(998, 499), (999, 499)]);
+        assert_eq!(contents.read_listed()[3], deployment(json!({"replicas": 3})));
     }
 }
