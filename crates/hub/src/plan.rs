@@ -12,12 +12,13 @@ use domain::finding::{self, Finding};
 use domain::plan::{ClusterPlan, DryRunState, Plan};
 use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp};
+use source::client_shares::ClientReservation;
 use store::Tx;
 use store::plan::TargetWithRequest;
 
 use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
-use crate::render::RetainedBundles;
+use crate::render::{BundlesMemory, RetainedBundles};
 use crate::workload::{PublishOptions, PublishSnapshot, trim_passed_filters};
 use crate::{Actor, Error, Hub};
 
@@ -68,8 +69,10 @@ impl Hub {
             created_at: self.clock().now(),
             findings: checked.findings,
         };
-        let computed = run_blocking(move || ComputedPlan::compute(head, snapshot, released)).await?;
-        let ComputedPlan { mut plan, bundles, targets, expected } = computed;
+        let memory = BundlesMemory::reserve().await?;
+        let compute = move || ComputedPlan::compute(head, snapshot, released, memory);
+        let ComputedPlan { mut plan, bundles, targets, expected, memory: _memory } =
+            run_blocking(compute).await??;
         let mut tx = self.write().await?;
         for (digest, bytes) in &bundles {
             store::artifact::put(&mut tx, digest, bytes, plan.created_at).await?;
@@ -190,12 +193,24 @@ struct ComputedPlan {
     targets: Vec<TargetWithRequest>,
     /// The expected changes by digest.
     expected: BTreeMap<Digest, ClusterPlan>,
+    /// What is reserved for the bundles, until they are stored.
+    memory: ClientReservation,
 }
 
 impl ComputedPlan {
     /// Renders and compares for every cluster: call it off the async threads.
-    fn compute(head: PlanHead, snapshot: PublishSnapshot, released: ReleasedBundles) -> Self {
-        let mut inputs = PlanInputs::render(&snapshot, RetainedBundles::Bytes);
+    ///
+    /// # Errors
+    /// There is not enough memory for the bundles that differ on the clusters.
+    fn compute(
+        head: PlanHead,
+        snapshot: PublishSnapshot,
+        released: ReleasedBundles,
+        mut memory: BundlesMemory,
+    ) -> Result<Self, Error> {
+        memory.extend(released.values().flatten().map(Vec::len).sum());
+        let mut inputs = PlanInputs::render(&snapshot, RetainedBundles::BytesWithin(&mut memory));
+        let memory = memory.finish()?;
         let (targets, expected) = plan_targets(head.id, &snapshot, &inputs, released);
         let blast_radius = snapshot.blast_radius();
         let mut findings = head.findings;
@@ -222,7 +237,7 @@ impl ComputedPlan {
             decision: trim_passed_filters(snapshot.draft.decision),
         };
         let bundles = inputs.targets.iter_mut().filter_map(|target| target.bytes.take()).collect();
-        Self { plan, bundles, targets, expected }
+        Ok(Self { plan, bundles, targets, expected, memory })
     }
 }
 

@@ -23,9 +23,11 @@ use crate::workload::{InstalledReleases, in_decision_order};
 use crate::{Actor, Error, Hub};
 
 mod facts;
+mod memory;
 
 use facts::TargetClusters;
 pub(crate) use facts::{FactsArtifact, RecordedRendering, recorded_facts, restore_facts};
+pub(crate) use memory::BundlesMemory;
 
 /// The release of one selected cluster.
 #[derive(Debug, Clone)]
@@ -38,8 +40,8 @@ pub(crate) struct ReleaseTarget {
     pub wave: Option<u32>,
     pub policies: Policies,
     pub rendered: RenderOutcome,
-    /// The bundle's bytes, to be stored under its digest. Targets with equal bundles share them. `None` without a bundle, and if only
-    /// digests are retained.
+    /// The bundle's bytes, to be stored under its digest. Targets with equal bundles share them. `None` without a bundle, and if they
+    /// are not retained.
     pub bytes: Option<(Digest, Arc<[u8]>)>,
     /// The bundle's exposures, sorted; `None` without a bundle.
     pub exposures: Option<Vec<store::exposure::ExposureRow>>,
@@ -132,7 +134,7 @@ impl RevisionRendering {
         manifests: &SourceManifests,
         clusters: &[Cluster],
         reported: &HashMap<ClusterId, ClusterFacts>,
-        retained: RetainedBundles,
+        retained: RetainedBundles<'_>,
     ) -> Vec<ReleaseTarget> {
         let rendering = BundleRenderer {
             workload: &self.workload,
@@ -217,7 +219,7 @@ pub(crate) fn render_clusters(
     manifests: &SourceManifests,
     clusters: &[&Cluster],
     (assigned, reported): (&HashMap<ClusterId, u32>, &HashMap<ClusterId, ClusterFacts>),
-    retained: RetainedBundles,
+    retained: RetainedBundles<'_>,
 ) -> Vec<ReleaseTarget> {
     let waves = assign_waves(&rendering.spec.rollout, clusters, rendering.groups, assigned);
     let mut bundles = SharedBundles { retained, by_digest: HashMap::new() };
@@ -235,38 +237,41 @@ pub(crate) fn render_clusters(
 }
 
 /// What of rendered bundles is in memory until all clusters are rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RetainedBundles {
+pub(crate) enum RetainedBundles<'a> {
     /// The bytes of every distinct bundle, to be stored.
     Bytes,
+    /// The same as far as there is memory for them: who has it asks whether it was refused.
+    BytesWithin(&'a mut BundlesMemory),
     /// Nothing but digests, of which one bundle after the other is rendered.
     Digests,
 }
 
 /// The bytes of the bundles rendered so far: a bundle of 4 MiB that is the same on thousands of clusters is in memory once.
-struct SharedBundles {
-    retained: RetainedBundles,
+struct SharedBundles<'a> {
+    retained: RetainedBundles<'a>,
     by_digest: HashMap<Digest, Arc<[u8]>>,
 }
 
 /// A rendered bundle, as it is stored.
 struct StoredBundle {
     digest: Digest,
-    /// `None` if only digests are retained.
+    /// `None` if they are not retained.
     bytes: Option<Arc<[u8]>>,
     exposures: Vec<store::exposure::ExposureRow>,
 }
 
-impl SharedBundles {
+impl SharedBundles<'_> {
     fn insert(&mut self, bundle: &Bundle) -> StoredBundle {
         let bytes = bundle.to_bytes();
         let digest = Digest::compute(&bytes);
-        let bytes = match self.retained {
-            RetainedBundles::Bytes => {
-                Some(self.by_digest.entry(digest.clone()).or_insert_with(|| bytes.into()).clone())
-            }
-            RetainedBundles::Digests => None,
-        };
+        let is_retained = self.by_digest.contains_key(&digest)
+            || match &mut self.retained {
+                RetainedBundles::Bytes => true,
+                RetainedBundles::BytesWithin(memory) => memory.extend(bytes.len()),
+                RetainedBundles::Digests => false,
+            };
+        let bytes =
+            is_retained.then(|| self.by_digest.entry(digest.clone()).or_insert_with(|| bytes.into()).clone());
         StoredBundle { digest, bytes, exposures: bundle_exposures(bundle) }
     }
 }

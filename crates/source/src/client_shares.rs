@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use crate::memory_budget::{
     AGENT_MESSAGES, AGENT_RESPONSES, ARCHIVES, ARRIVING_BODIES, CHART_INDEXES, CHART_VALUES, GIT_PACKS,
     MemoryBudget, MemoryExhausted, MemoryReservation, PARSED_MANIFESTS, PUBLIC_BODIES, RECEIVED_FILES,
-    RENDERED_PUBLIC_PAGES, REQUEST_BODIES, REQUEST_VALUES, RESPONSES, UNKNOWN_RESPONSES, USUAL_BODIES,
+    RENDERED_PUBLIC_PAGES, REQUEST_BODIES, REQUEST_VALUES, RESERVE_WAIT, RESPONSES, UNKNOWN_RESPONSES,
+    USUAL_BODIES,
 };
 
 /// Clients whose shares exist although they use nothing now.
@@ -158,8 +159,16 @@ impl ClientReservation {
     /// # Errors
     /// They were not free within [`crate::memory_budget::RESERVE_WAIT`].
     pub async fn extend_in_full(&mut self, bytes: u64) -> Result<(), MemoryExhausted> {
-        self.share.extend(&mut self.of_share, bytes).await?;
-        self.all.extend(&mut self.of_all, bytes).await
+        self.extend_in_full_within(bytes, RESERVE_WAIT).await
+    }
+
+    /// The same with another wait.
+    ///
+    /// # Errors
+    /// They were not free within the wait.
+    pub async fn extend_in_full_within(&mut self, bytes: u64, wait: Duration) -> Result<(), MemoryExhausted> {
+        self.share.extend_within(&mut self.of_share, bytes, wait).await?;
+        self.all.extend_within(&mut self.of_all, bytes, wait).await
     }
 
     /// Releases what exceeds this many bytes.

@@ -23,7 +23,7 @@ pub(crate) struct PlanInputs {
 
 impl PlanInputs {
     /// Renders the spec for every selected cluster: call it off the async threads.
-    pub fn render(snapshot: &PublishSnapshot, retained: RetainedBundles) -> Self {
+    pub fn render(snapshot: &PublishSnapshot, retained: RetainedBundles<'_>) -> Self {
         let PublishSnapshot { stored, draft } = snapshot;
         let revision = stored.latest_revision + 1;
         let names = draft.target_names();

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use domain::bundle::Bundle;
 use domain::cluster::Connectivity;
@@ -53,10 +54,8 @@ pub(super) fn plan_targets(
         workload: stored.workload.name.clone(),
         policies: snapshot.draft.spec.policies.clone(),
         revision: inputs.revision,
-        released_bundles: released
-            .into_iter()
-            .map(|(digest, bytes)| (digest, parse_released(bytes)))
-            .collect(),
+        released,
+        last_released: None,
         expected_plans: BTreeMap::new(),
         expected_by_bundles: HashMap::new(),
     };
@@ -70,20 +69,16 @@ pub(super) fn plan_targets(
     (targets, planner.expected_plans)
 }
 
-/// The released bundle of these stored bytes, or why it can't be read.
-fn parse_released(bytes: Option<Vec<u8>>) -> Result<Bundle, String> {
-    let bytes = bytes.ok_or("its bytes are not stored")?;
-    Bundle::from_bytes(&bytes).map_err(|error| error.to_string())
-}
-
 /// Builds the targets of one plan.
 struct TargetPlanner {
     plan: PlanId,
     workload: String,
     policies: Policies,
     revision: u32,
-    /// The released bundles by digest, or why one can't be read.
-    released_bundles: HashMap<Digest, Result<Bundle, String>>,
+    /// The bytes of the released bundles.
+    released: ReleasedBundles,
+    /// The released bundle that was read last: those of many clusters may all differ, and are several times their bytes.
+    last_released: Option<(Digest, Arc<Bundle>)>,
     /// The expected changes, each once however many clusters share them.
     expected_plans: BTreeMap<Digest, ClusterPlan>,
     /// The expected changes from one bundle to another, computed once per pair.
@@ -136,7 +131,7 @@ impl TargetPlanner {
         };
         match self.released_bundle(release.released()) {
             Ok(before) => {
-                let effect = before.map(|before| {
+                let effect = before.as_deref().map(|before| {
                     ClusterPlan::estimate_removal(before, deletion, release.policies(), EXPECTED_NOTE)
                 });
                 planned.cluster_plan = effect.map(|effect| self.insert_expected(effect));
@@ -161,22 +156,31 @@ impl TargetPlanner {
         let before = self.released_bundle(key.0.as_ref())?;
         let new = Bundle::from_bytes(bytes.unwrap_or_default())
             .map_err(|why| format!("the rendered bundle {} can't be read: {why}", digest.short()))?;
-        let effect = ClusterPlan::estimate(before, &new, &self.policies, EXPECTED_NOTE);
+        let effect = ClusterPlan::estimate(before.as_deref(), &new, &self.policies, EXPECTED_NOTE);
         let effect = self.insert_expected(effect);
         self.expected_by_bundles.insert(key, effect.clone());
         Ok(effect)
     }
 
     /// The bundle that a cluster received last; `None` if it received none.
-    fn released_bundle(&self, digest: Option<&Digest>) -> Result<Option<&Bundle>, String> {
+    fn released_bundle(&mut self, digest: Option<&Digest>) -> Result<Option<Arc<Bundle>>, String> {
         let Some(digest) = digest else { return Ok(None) };
+        if let Some((last, bundle)) = &self.last_released
+            && last == digest
+        {
+            return Ok(Some(bundle.clone()));
+        }
         let unreadable =
             |why: &str| format!("the bundle {} that it received last can't be read: {why}", digest.short());
-        match self.released_bundles.get(digest) {
-            Some(Ok(bundle)) => Ok(Some(bundle)),
-            Some(Err(why)) => Err(unreadable(why)),
-            None => Err(unreadable("it was not loaded")),
-        }
+        let bytes = match self.released.get(digest) {
+            Some(Some(bytes)) => bytes,
+            Some(None) => return Err(unreadable("its bytes are not stored")),
+            None => return Err(unreadable("it was not loaded")),
+        };
+        let bundle = Bundle::from_bytes(bytes).map_err(|error| unreadable(&error.to_string()))?;
+        let bundle = Arc::new(bundle);
+        self.last_released = Some((digest.clone(), bundle.clone()));
+        Ok(Some(bundle))
     }
 
     fn insert_expected(&mut self, effect: ClusterPlan) -> Digest {
