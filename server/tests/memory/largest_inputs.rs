@@ -1,5 +1,7 @@
 //! The largest plan, check and report that are accepted need a bounded amount of memory (P19).
 
+use std::collections::BTreeSet;
+
 use domain::report::limits::{MAX_RELEASES, MAX_RESOURCES, MAX_TEXT_BYTES};
 use domain::report::{DesiredPhase, ReleaseReport, ReportBatch};
 use domain::workload::NewWorkload;
@@ -17,6 +19,10 @@ const CLUSTERS: usize = 150;
 const MAX_PLAN_GROWTH: u64 = 400 * MIB;
 /// The same for a report of 16 MiB.
 const MAX_REPORT_GROWTH: u64 = 300 * MIB;
+/// Clusters of a plan whose bundles of 1.8 MiB all differ, and how much the peak may grow by it, in KiB. The bytes of the bundles have
+/// 180 MiB; each was in memory three times while they were compared.
+const DIFFERING_CLUSTERS: usize = 100;
+const MAX_DIFFERING_GROWTH: u64 = 450 * MIB;
 
 fn config_map(name: &str, bytes: usize) -> String {
     let value = "x".repeat(bytes);
@@ -40,21 +46,46 @@ async fn p19_the_largest_plan_for_many_clusters_needs_a_bounded_amount_of_memory
     assert!(growth < MAX_PLAN_GROWTH, "the peak grew by {growth} KiB");
 }
 
+/// Maps of this many bytes with a value of each cluster.
+fn templated_maps(count: usize, bytes: usize) -> String {
+    let templated = |number: usize| {
+        let map = config_map(&format!("m{number}"), bytes);
+        map.replace("data: {", "data: {cluster: \"${{ cluster.name }}\", ")
+    };
+    (0..count).map(templated).collect()
+}
+
 #[tokio::test]
 async fn p19_a_templated_draft_needs_one_copy_of_its_objects_however_many_clusters_it_has() {
     let server = ServerProcess::start(CLUSTERS).await;
-    let labelled = |number: usize| {
-        let map = config_map(&format!("m{number}"), 900_000);
-        map.replace("data: {", "data: {cluster: \"${{ cluster.name }}\", ")
-    };
-    let text: String = (0..4).map(labelled).collect();
-    let request = ValidateRequest { name: "web".to_owned(), spec: workload_spec(text, &[]) };
+    let spec = workload_spec(templated_maps(4, 900_000), &[]);
+    let request = ValidateRequest { name: "web".to_owned(), spec };
     let before = server.memory_kib("VmHWM");
     let checked = server.client.validate_workload(&request).await.unwrap();
     assert_eq!(checked.decision.selected().count(), CLUSTERS);
     assert!(checked.findings.iter().all(|finding| finding.code != "G115"), "{:?}", checked.findings);
     let growth = server.memory_kib("VmHWM") - before;
     assert!(growth < MAX_PLAN_GROWTH, "the peak grew by {growth} KiB");
+}
+
+#[tokio::test]
+async fn p19_a_plan_whose_bundles_all_differ_needs_the_memory_of_their_bytes() {
+    let server = ServerProcess::start(DIFFERING_CLUSTERS).await;
+    let spec = workload_spec(templated_maps(2, 900_000), &[]);
+    let new = NewWorkload { name: "web".to_owned(), spec, ..NewWorkload::default() };
+    server.client.create_workload(&new).await.unwrap();
+    let before = server.memory_kib("VmHWM");
+    match server.client.plan_workload("web", 0).await {
+        Ok(plan) => {
+            let bundles: BTreeSet<_> =
+                plan.targets.iter().filter_map(|target| target.bundle.as_ref()).collect();
+            assert_eq!(bundles.len(), DIFFERING_CLUSTERS);
+        }
+        // Where the server has less memory, that is more than a plan may have.
+        Err(refused) => assert!(refused.to_string().contains("plan at once"), "{refused}"),
+    }
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_DIFFERING_GROWTH, "the peak grew by {growth} KiB");
 }
 
 #[tokio::test]
