@@ -4,11 +4,14 @@
 //! Checks, plans and the placer use the same manifests. A rendering that is not there yet is not an error: the release waits
 //! with the reason `WaitingForArtifact` (S4-9), and the placer runs again when it is.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use domain::chart::ChartVersion;
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
+use domain::generated_values::{GeneratedFields, GeneratedValues};
 use domain::manifest::{self, ParsedManifests};
 use domain::placement::ClusterGroup;
 use domain::project::Project;
@@ -56,9 +59,35 @@ pub(crate) struct SourceManifests {
 /// Manifests that some clusters have in common.
 #[derive(Debug, Clone, Default)]
 struct ManifestSet {
-    parsed: ParsedManifests,
+    /// As they are written or rendered. Sets of one rendering share them.
+    parsed: Arc<ParsedManifests>,
+    /// The generated values that the clusters have, in place of those of the rendering.
+    retained: Option<RetainedValues>,
     /// Digest of the inputs of the rendering; `None` for files.
     inputs: Option<Digest>,
+}
+
+/// Generated values of some clusters, and the fields that they are for.
+#[derive(Debug, Clone)]
+struct RetainedValues {
+    values: GeneratedValues,
+    fields: Arc<GeneratedFields>,
+}
+
+impl ManifestSet {
+    fn new(parsed: ParsedManifests, inputs: Option<Digest>) -> Self {
+        Self { parsed: Arc::new(parsed), retained: None, inputs }
+    }
+
+    /// The manifests with the values that the clusters have. Those of many clusters differ: one copy after the other is in memory.
+    fn read(&self) -> Cow<'_, ParsedManifests> {
+        let Some(RetainedValues { values, fields }) = &self.retained else {
+            return Cow::Borrowed(&*self.parsed);
+        };
+        let mut parsed = ParsedManifests::clone(&self.parsed);
+        values.apply(fields, &mut parsed);
+        Cow::Owned(parsed)
+    }
 }
 
 /// The manifests of one cluster.
@@ -73,7 +102,7 @@ enum ClusterManifests {
 impl SourceManifests {
     /// The manifests of files. It parses: call it off the async threads.
     pub fn parse_files(source: &Source) -> Self {
-        let set = ManifestSet { parsed: manifest::parse(source.files()), inputs: None };
+        let set = ManifestSet::new(manifest::parse(source.files()), None);
         Self { sets: vec![set], ..Self::default() }
     }
 
@@ -90,16 +119,17 @@ impl SourceManifests {
         Ok(Self { memory: ManifestsMemory::reserve(needed, wait).await?, ..self })
     }
 
-    /// The set that pages count and locate: that of the first cluster; empty if nothing is rendered.
+    /// The set that pages count and locate: that of the first cluster, with the generated values of the rendering; empty if nothing is
+    /// rendered.
     pub fn sample(&self) -> &ParsedManifests {
         static EMPTY: ParsedManifests = ParsedManifests { manifests: Vec::new(), findings: Vec::new() };
-        self.sets.first().map_or(&EMPTY, |set| &set.parsed)
+        self.sets.first().map_or(&EMPTY, |set| &*set.parsed)
     }
 
-    /// Every distinct set; one empty set if nothing is rendered.
-    pub fn sets_or_empty(&self) -> impl Iterator<Item = &ParsedManifests> {
-        let none = self.sets.is_empty().then(|| self.sample());
-        self.sets.iter().map(|set| &set.parsed).chain(none)
+    /// Every distinct set, read when it is taken; one empty set if nothing is rendered.
+    pub fn sets_or_empty(&self) -> impl Iterator<Item = Cow<'_, ParsedManifests>> {
+        let none = self.sets.is_empty().then(|| Cow::Borrowed(self.sample()));
+        self.sets.iter().map(ManifestSet::read).chain(none)
     }
 
     /// Digests of the inputs of all renderings.
@@ -128,10 +158,10 @@ impl SourceManifests {
     }
 
     /// The manifests of a cluster, or why there are none now.
-    pub fn get(&self, cluster: ClusterId) -> Result<&ParsedManifests, RenderOutcome> {
-        let Some(by_cluster) = &self.by_cluster else { return Ok(self.sample()) };
+    pub fn get(&self, cluster: ClusterId) -> Result<Cow<'_, ParsedManifests>, RenderOutcome> {
+        let Some(by_cluster) = &self.by_cluster else { return Ok(Cow::Borrowed(self.sample())) };
         match by_cluster.get(&cluster) {
-            Some(ClusterManifests::Set(at)) => Ok(&self.sets[*at].parsed),
+            Some(ClusterManifests::Set(at)) => Ok(self.sets[*at].read()),
             Some(ClusterManifests::Missing(why)) => Err(why.clone()),
             None => Err(RenderOutcome::Waiting(StageReason::new(
                 Reason::WaitingForArtifact,
@@ -140,17 +170,28 @@ impl SourceManifests {
         }
     }
 
-    /// The clusters by their set; without those that have none.
-    pub fn group<'c>(&self, clusters: &[&'c Cluster]) -> Vec<(&ParsedManifests, Vec<&'c Cluster>)> {
-        let Some(by_cluster) = &self.by_cluster else { return vec![(self.sample(), clusters.to_vec())] };
-        let mut groups: Vec<Vec<&Cluster>> = vec![Vec::new(); self.sets.len()];
-        for cluster in clusters {
-            if let Some(ClusterManifests::Set(at)) = by_cluster.get(&cluster.id) {
-                groups[*at].push(cluster);
+    /// The clusters by their set, which is read when it is taken; without those that have none.
+    pub fn group<'s, 'c>(
+        &'s self,
+        clusters: &[&'c Cluster],
+    ) -> impl Iterator<Item = (Cow<'s, ParsedManifests>, Vec<&'c Cluster>)> {
+        let groups: Vec<(Option<&'s ManifestSet>, Vec<&'c Cluster>)> = match &self.by_cluster {
+            None => vec![(self.sets.first(), clusters.to_vec())],
+            Some(by_cluster) => {
+                let mut groups: Vec<Vec<&'c Cluster>> = vec![Vec::new(); self.sets.len()];
+                for &cluster in clusters {
+                    if let Some(ClusterManifests::Set(at)) = by_cluster.get(&cluster.id) {
+                        groups[*at].push(cluster);
+                    }
+                }
+                let sets = self.sets.iter().map(Some).zip(groups);
+                sets.filter(|(_, clusters)| !clusters.is_empty()).collect()
             }
-        }
-        let sets = self.sets.iter().map(|set| &set.parsed);
-        sets.zip(groups).filter(|(_, clusters)| !clusters.is_empty()).collect()
+        };
+        groups.into_iter().map(move |(set, clusters)| {
+            let parsed = set.map_or_else(|| Cow::Borrowed(self.sample()), ManifestSet::read);
+            (parsed, clusters)
+        })
     }
 }
 
@@ -241,5 +282,61 @@ impl Hub {
                 Box::pin(self.load_git_manifests(source, query, wait)).await
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Timestamp;
+    use domain::bundle::Bundle;
+    use domain::cluster::ClusterKind;
+    use domain::generated_values::{find_generated_fields, retain_generated_values};
+    use domain::workload::SourceFile;
+
+    use super::*;
+
+    fn parse_secret(password: &str) -> ParsedManifests {
+        let text = format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: db, namespace: shop}}\nstringData: {{password: {password}}}\n"
+        );
+        manifest::parse(&[SourceFile { name: "secret.yaml".to_owned(), text }])
+    }
+
+    fn read_password(parsed: &ParsedManifests) -> &str {
+        parsed.manifests[0].object["stringData"]["password"].as_str().unwrap()
+    }
+
+    #[test]
+    fn p19_clusters_with_generated_values_of_their_own_share_the_manifests_of_the_rendering() {
+        let (rendered, again) = (parse_secret("abcdefgh"), parse_secret("ijklmnop"));
+        let fields = Arc::new(find_generated_fields(&rendered, &again));
+        let rendered = Arc::new(rendered);
+        let cluster = |at: u128| {
+            let (id, now) = (ClusterId::from_parts(1, at), Timestamp::from_millis(0));
+            Cluster::new(id, format!("c{at}"), ClusterKind::Agent, now)
+        };
+        let clusters = [cluster(0), cluster(1)];
+        let passwords = ["qrstuvwx", "yzabqrst"];
+        let set = |password: &str| {
+            let bundle = Bundle::new(parse_secret(password).objects());
+            let values = retain_generated_values(&fields, &rendered, "shop", &bundle);
+            let retained = Some(RetainedValues { values, fields: fields.clone() });
+            ManifestSet { parsed: rendered.clone(), retained, inputs: None }
+        };
+        let by_cluster: HashMap<ClusterId, ClusterManifests> =
+            clusters.iter().enumerate().map(|(at, one)| (one.id, ClusterManifests::Set(at))).collect();
+        let sets: Vec<ManifestSet> = passwords.iter().map(|password| set(password)).collect();
+        let manifests = SourceManifests { sets, by_cluster: Some(by_cluster), ..SourceManifests::default() };
+        let shared = manifests.sets.iter().all(|set| Arc::ptr_eq(&set.parsed, &rendered));
+        assert!(shared, "no cluster has a copy");
+        for (cluster, password) in clusters.iter().zip(passwords) {
+            assert_eq!(read_password(&manifests.get(cluster.id).unwrap()), password);
+        }
+        let selected: Vec<&Cluster> = clusters.iter().collect();
+        let groups = manifests.group(&selected);
+        let found: Vec<(String, usize)> =
+            groups.map(|(parsed, clusters)| (read_password(&parsed).to_owned(), clusters.len())).collect();
+        assert_eq!(found, passwords.map(|password| (password.to_owned(), 1)));
+        assert_eq!(read_password(manifests.sample()), "abcdefgh", "that of the rendering");
     }
 }

@@ -228,7 +228,7 @@ pub(crate) fn render_clusters(
             .get(cluster.id)
             .and_then(|parsed| {
                 let reported = reported.get(&cluster.id).unwrap_or(&cluster.facts);
-                render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster, reported)
+                render_bundle(&BundleRenderer { parsed: &parsed, ..*rendering }, cluster, reported)
             })
             .and_then(|bundle| add_helm_release(bundle, rendering, manifests, cluster));
         to_target(rendering, cluster, wave, rendered.map(|bundle| bundles.insert(&bundle)))

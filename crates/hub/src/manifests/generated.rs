@@ -11,7 +11,7 @@ use domain::release::stage::StageReason;
 use domain::release::{Reason, RenderOutcome};
 use domain::{ClusterId, Digest, Finding};
 
-use super::{ManifestSet, ManifestsQuery};
+use super::{ManifestSet, ManifestsQuery, RetainedValues};
 use crate::blocking::run_blocking;
 use crate::{Error, Hub};
 
@@ -51,7 +51,7 @@ impl Hub {
     ) -> Result<RenderingSets, Error> {
         let ParsedRendering { inputs, parsed, generated, clusters, names, .. } = rendering;
         if generated.fields.is_empty() || spec.policies.renew_generated_values {
-            let set = ManifestSet { parsed, inputs: Some(inputs) };
+            let set = ManifestSet::new(parsed, Some(inputs));
             return Ok(RenderingSets { sets: vec![(set, clusters)], ..RenderingSets::default() });
         }
         let names: HashMap<ClusterId, String> = clusters.iter().copied().zip(names).collect();
@@ -91,9 +91,7 @@ impl Hub {
         let mut by_values: Vec<(Option<GeneratedValues>, Vec<ClusterId>)> = by_values.into_iter().collect();
         by_values.sort_by(|(_, clusters), (_, others)| clusters.cmp(others));
         for (values, mut clusters) in by_values {
-            let mut parsed = ParsedManifests::clone(&rendered);
             if let Some(values) = &values {
-                values.apply(&generated, &mut parsed);
                 let replaced = describe_replaced(values, &generated);
                 let is_rejected =
                     |id: &ClusterId| replaced.is_some() && installed.is_of_revision(*id, revision);
@@ -109,7 +107,9 @@ impl Hub {
                 }
                 clusters = others;
             }
-            result.sets.push((ManifestSet { parsed, inputs: Some(inputs.clone()) }, clusters));
+            let (parsed, inputs) = (rendered.clone(), Some(inputs.clone()));
+            let retained = values.map(|values| RetainedValues { values, fields: generated.clone() });
+            result.sets.push((ManifestSet { parsed, retained, inputs }, clusters));
         }
         Ok(result)
     }

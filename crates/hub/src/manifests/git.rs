@@ -50,8 +50,7 @@ impl Hub {
         wait: RenderWait,
     ) -> Result<SourceManifests, Error> {
         let digests = std::slice::from_ref(digest);
-        let StoredFiles { texts, memory } =
-            self.load_stored_files(digests, query.other_need(), wait).await?;
+        let StoredFiles { texts, memory } = self.load_stored_files(digests, query.other_need(), wait).await?;
         let policies = query.spec.policies.clone();
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(move || {
             let text = texts.first().map(Vec::as_slice).unwrap_or_default();
@@ -68,7 +67,7 @@ impl Hub {
             });
             // Files over the limits are not searched.
             let ignored = if is_explained { None } else { manifest_work::check_fetched(&files, &policies) };
-            let set = ManifestSet { parsed, inputs: None };
+            let set = ManifestSet::new(parsed, None);
             Ok(SourceManifests {
                 sets: vec![set],
                 findings: empty.into_iter().chain(left_out).chain(ignored).collect(),

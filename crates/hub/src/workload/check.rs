@@ -205,7 +205,7 @@ impl DraftSnapshot {
         let known = ClusterSchemas::for_clusters(kubernetes_schema(), &self.targets, &self.schemas);
         let mut findings = self.manifests.findings().to_vec();
         for parsed in self.manifests.sets_or_empty() {
-            let found = guard::check_static_with(&known, &self.name, &self.spec, parsed);
+            let found = guard::check_static_with(&known, &self.name, &self.spec, &parsed);
             findings
                 .extend(found.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
             // Each set is compared with all before it.
@@ -227,7 +227,7 @@ impl DraftSnapshot {
         }
         let (mut exposures, mut on_clusters) = (Exposures::default(), Vec::new());
         for (parsed, clusters) in self.manifests.group(&clusters) {
-            let renderer = BundleRenderer { parsed, ..renderer };
+            let renderer = BundleRenderer { parsed: &parsed, ..renderer };
             on_clusters.extend(guard::check_overridden_objects(&known, &renderer, &clusters));
             on_clusters.extend(guard::check_fleet(&renderer, &clusters));
             if on_clusters.len() > MERGED_AT_ONCE {
@@ -251,9 +251,9 @@ impl DraftSnapshot {
         if !check_limits(overrides).is_empty() {
             return (false, None);
         }
-        let sets = self.manifests.group(clusters);
-        let excess = sets
-            .into_iter()
+        let excess = self
+            .manifests
+            .group(clusters)
             .find_map(|(parsed, clusters)| check_work(&parsed.objects(), overrides, &clusters, &self.groups));
         (excess.is_none(), excess)
     }

@@ -72,7 +72,7 @@ impl Hub {
                 Err(outcome) => return Err(Error::Invalid(explain(outcome, found))),
             };
             let names = snapshot.target_names();
-            let renderer = BundleRenderer { parsed, ..snapshot.renderer(number, &names) };
+            let renderer = BundleRenderer { parsed: &parsed, ..snapshot.renderer(number, &names) };
             let bundle = renderer.render_bundle(target).map_err(RenderError::into_findings);
             let bundle = bundle.map_err(Error::Invalid)?;
             Ok(RenderedManifests::new(&target.name, revision, &bundle))

@@ -195,7 +195,7 @@ impl Hub {
             workload: &pair.workload,
             revision: revision.number,
             spec: &revision.spec,
-            parsed,
+            parsed: &parsed,
             groups: &pair.groups,
             targets: &targets,
         };
