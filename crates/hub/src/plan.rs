@@ -57,7 +57,6 @@ impl Hub {
         let mut tx = self.read().await?;
         let candidate = self.load_publishable(&mut tx, name, options).await?;
         let workload = candidate.stored.workload.id;
-        let released = load_released_bundles(&mut tx, &candidate.stored).await?;
         let snapshot = self.load_publish_snapshot(tx, candidate).await?;
         let (snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
         if !checked.can_render {
@@ -69,6 +68,10 @@ impl Hub {
             created_at: self.clock().now(),
             findings: checked.findings,
         };
+        // Not before the manifests have their memory, for which the request may wait. What a digest names does not change.
+        let mut tx = self.read().await?;
+        let released = load_released_bundles(&mut tx, &snapshot.stored).await?;
+        drop(tx);
         let memory = BundlesMemory::reserve().await?;
         let compute = move || ComputedPlan::compute(head, snapshot, released, memory);
         let ComputedPlan { mut plan, bundles, targets, expected, memory: _memory } =
