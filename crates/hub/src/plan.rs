@@ -46,7 +46,8 @@ impl Hub {
     ///
     /// # Errors
     /// There is no such workload, its draft is not the one of the options, or its state does not allow the publish; its
-    /// overrides need too much work on the selected clusters (G111).
+    /// overrides need too much work on the selected clusters, or the bundles that differ there too much memory (G111); others use the
+    /// memory.
     pub async fn create_plan(
         &self,
         actor: &Actor,
