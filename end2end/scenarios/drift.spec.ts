@@ -132,7 +132,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(folded).toBeHidden();
   // An update of the page can fold it again.
   await expect(async () => {
-    if (!(await folded.isVisible())) await page.getByText("Message of the cluster").click({ timeout: 3_000 });
+    if (!(await folded.isVisible())) await page.getByText("Reported by the cluster").click({ timeout: 3_000 });
     await expect(folded).toBeVisible({ timeout: 1_000 });
   }).toPass({ timeout: PATIENCE });
   await expect(folded).toContainText(`${LONG_IMAGE}: not found`);
