@@ -91,6 +91,20 @@ impl StatusStyle {
         Self { icon, hue: UNKNOWN, emphasis: "state-last" }
     }
 
+    /// The style of the last known health, while the cluster does not report.
+    pub const fn from_last_known_health(status: HealthStatus) -> Self {
+        let icon = match status {
+            HealthStatus::Healthy => "healthy-last",
+            HealthStatus::NotAssessed => "not-assessed-last",
+            HealthStatus::Suspended => "suspended-last",
+            HealthStatus::Progressing => "progressing-last",
+            HealthStatus::Missing => "missing-last",
+            HealthStatus::Degraded => "degraded-last",
+            HealthStatus::Unknown => "unknown-last",
+        };
+        Self { icon, hue: UNKNOWN, emphasis: "state-last" }
+    }
+
     /// The style of the first axis.
     pub const fn from_sync(sync: SyncStatus) -> Self {
         match sync {
@@ -170,17 +184,26 @@ pub fn StateLabel(
 ) -> impl IntoView {
     match (state, last_known) {
         (ReleaseState::Unknown, Some(last)) => {
-            let now = live::server_now(at);
-            let word = move || match reported_at {
-                Some(then) => format!("{}, {} ago", last.label(), then.format_age(now.get())),
-                None => format!("{}, last known", last.label()),
-            };
-            let look = StatusStyle::from_last_known(last);
-            view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
-                .into_any()
+            last_known_label(StatusStyle::from_last_known(last), last.label(), reported_at, at)
         }
         (state, _) => StatusStyle::from_state(state).with_label(state.label()).into_any(),
     }
+}
+
+/// A last known value with its age.
+fn last_known_label(
+    look: StatusStyle,
+    label: &'static str,
+    reported_at: Option<Timestamp>,
+    at: Timestamp,
+) -> AnyView {
+    let now = live::server_now(at);
+    let word = move || match reported_at {
+        Some(then) => format!("{label}, {} ago", then.format_age(now.get())),
+        None => format!("{label}, last known"),
+    };
+    view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
+        .into_any()
 }
 
 /// The first axis.
@@ -191,6 +214,15 @@ pub fn sync_label(sync: SyncStatus) -> impl IntoView {
 /// The second axis.
 pub fn health_label(status: HealthStatus) -> impl IntoView {
     StatusStyle::from_health(status).with_label(status.label())
+}
+
+/// The second axis while the cluster does not report: the last known health with its age.
+pub fn last_known_health_label(
+    status: HealthStatus,
+    reported_at: Option<Timestamp>,
+    at: Timestamp,
+) -> AnyView {
+    last_known_label(StatusStyle::from_last_known_health(status), status.label(), reported_at, at)
 }
 
 /// Whether a cluster reports, and whether its API server responds to its agent.

@@ -160,13 +160,13 @@ impl WorkloadPageHead {
         self.healthy_revision.filter(|_| is_failing)
     }
 
-    /// The phase, unless the states of the releases tell it.
+    /// The phase, unless the states of the releases show it.
     fn phase_label(&self) -> Option<&'static str> {
-        let is_told = matches!(
+        let is_shown = matches!(
             self.phase,
             WorkloadPhase::Unpublishing | WorkloadPhase::Unpublished | WorkloadPhase::Deleting
         );
-        is_told.then(|| self.phase.label())
+        is_shown.then(|| self.phase.label())
     }
 
     /// How the draft differs from what runs.
@@ -274,7 +274,7 @@ fn show_revision(head: WorkloadPageHead) -> AnyView {
     .into_any()
 }
 
-/// Namespace, source, placement, how the draft differs, and the phase where the releases do not tell it. On a phone one line until it
+/// Namespace, source, placement, how the draft differs, and the phase where the releases do not show it. On a phone one line until it
 /// is opened.
 #[component]
 pub fn WorkloadFacts(head: WorkloadPageHead) -> impl IntoView {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_facts_do_not_repeat_in_a_word_what_the_releases_tell() {
+    fn the_facts_have_no_phase_that_the_releases_show() {
         let facts = |phase| {
             let head = head(phase, false);
             render_html(move || view! { <WorkloadFacts head=head /> })
