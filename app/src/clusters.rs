@@ -4,6 +4,7 @@ use domain::Timestamp;
 use domain::authorization::UserAction;
 #[cfg(feature = "ssr")]
 use domain::cluster::ClusterSummary;
+use domain::fleet::ClusterOutages;
 use domain::join::Registration;
 use domain::labels::Labels;
 use domain::page::Page;
@@ -15,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
 use crate::components::{
-    ClusterReachability, FilterForm, Pager, StateStrip, cluster_label, labels_field, pluralize,
-    render_resource, search_field,
+    Age, ClusterReachability, FilterForm, Pager, StateStrip, cluster_label, labels_field, render_resource,
+    search_field,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -51,6 +52,7 @@ mod releases;
 mod scheduling;
 mod stages;
 mod tabs;
+mod title;
 mod values;
 
 use registrations::{ClusterAccept, PendingRegistrations, RegistrationActions, RegistrationDialog};
@@ -58,6 +60,7 @@ use registrations::{ClusterAccept, PendingRegistrations, RegistrationActions, Re
 pub use groups::{GroupPage, GroupsPage, NewGroupPage};
 pub use join::JoinPage;
 pub use page::ClusterPage;
+use title::show_title;
 
 /// A cluster as a row. Without its other facts: they name every kind and namespace of the cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,12 +96,12 @@ impl From<ClusterSummary> for ClusterRow {
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClusterList {
-    /// The clusters, by name.
+    /// The clusters, worst first.
     pub page: Page<ClusterRow>,
     /// Agents that wait for approval, oldest first.
     pub pending: Vec<Registration>,
-    /// Number of all clusters that are not online.
-    pub not_online: u32,
+    /// Those of all clusters that are not online.
+    pub outages: ClusterOutages,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -115,13 +118,13 @@ pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) ->
         cursor,
         ..ListQuery::default()
     };
-    let page = host::into_app_result(hub.list_clusters(&query).await)?;
+    let page = host::into_app_result(hub.list_clusters_worst_first(&query).await)?;
     let page = page.map(ClusterRow::from);
-    let not_online = host::into_app_result(hub.count_clusters_not_online().await)?;
+    let outages = host::into_app_result(hub.get_cluster_outages().await)?;
     Ok(ClusterList {
         page,
         pending: registrations::list_pending(&hub).await?,
-        not_online,
+        outages,
         at: hub.clock().now(),
     })
 }
@@ -143,11 +146,15 @@ pub fn ClustersPage() -> impl IntoView {
             // First: without script, the open dialog is where it is in the page.
             <RegistrationDialog action=actions.reject back=Signal::stored(paths::CLUSTERS.to_owned()) />
             <div class="head">
-                <h1 class="title">"Clusters"</h1>
+                <h1 class="title">
+                    <Transition fallback=|| "Clusters">
+                        {move || data.get().map(|list| match list {
+                            Ok(list) => show_title(list.outages, list.at),
+                            Err(_) => "Clusters".into_any(),
+                        })}
+                    </Transition>
+                </h1>
                 <div class="head-actions">
-                    <a class="btn" href=paths::GROUPS>
-                        "Groups"
-                    </a>
                     <PermittedLink action=UserAction::JoinCluster class="btn btn-primary" href=paths::JOIN label="Join a cluster" />
                 </div>
             </div>
@@ -182,8 +189,6 @@ fn show_list(
         }
         .into_any();
     }
-    let is_unfiltered = q.is_empty() && labels.is_empty();
-    let summary = is_unfiltered.then(|| describe_connectivity(page.total, list.not_online));
     let here = [("q", q), ("labels", labels)];
     let first = later.then(|| paths::query(paths::CLUSTERS, &here));
     let next = page
@@ -193,12 +198,12 @@ fn show_list(
     let shown = page.items.len();
     view! {
         {pending}
-        {summary.map(|summary| view! { <p class="text-2">{summary}</p> })}
         <table class="table">
             <thead>
                 <tr>
                     <th scope="col">"Cluster"</th>
                     <th scope="col">"Connectivity"</th>
+                    <th scope="col">"Last seen"</th>
                     <th scope="col">"Region"</th>
                     <th scope="col">"Kubernetes"</th>
                     <th scope="col">"Releases"</th>
@@ -213,16 +218,6 @@ fn show_list(
     .into_any()
 }
 
-/// How many clusters report, in one sentence.
-fn describe_connectivity(total: u32, not_online: u32) -> String {
-    match (total, not_online) {
-        (1, 0) => "The one cluster is online.".to_owned(),
-        (total, 0) => format!("All {total} clusters are online."),
-        (total, 1) => format!("1 of {} is not online.", pluralize(total, "cluster")),
-        (total, some) => format!("{some} of {} are not online.", pluralize(total, "cluster")),
-    }
-}
-
 fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
     let ClusterRow { name, reachability, region, kubernetes_version, counts, labels } = cluster;
     let targeted = counts.targeted();
@@ -232,13 +227,18 @@ fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
         0 => view! { <span class="text-3">"none"</span> }.into_any(),
         _ => view! { <StateStrip counts=counts class="strip strip-row" /> }.into_any(),
     };
-    let labels = labels::label_chips(&labels);
+    let labels = labels::first_label_chips(&labels);
+    let last_seen = match reachability.last_seen {
+        Some(seen) => view! { <Age since=seen at=at suffix=" ago" /> }.into_any(),
+        None => "never".into_any(),
+    };
     view! {
         <tr>
             <th scope="row" class="cell-name name">
                 <a href=paths::cluster(&name)>{name.clone()}</a>
             </th>
             <td class="cell-state">{cluster_label(reachability, at)}</td>
+            <td data-label="Last seen">{last_seen}</td>
             <td data-label="Region">{region}</td>
             <td class="mono" data-label="Kubernetes">
                 {kubernetes_version}

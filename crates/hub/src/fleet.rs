@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use domain::event::{Event, EventKind};
-use domain::fleet::{AttentionItem, FleetColumn, FleetOverview, FleetRow, FleetStatus, MAX_ATTENTION};
+use domain::fleet::{
+    AttentionItem, ClusterOutages, FleetColumn, FleetOverview, FleetRow, FleetStatus, MAX_ATTENTION,
+};
 use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::request::EventQuery;
@@ -53,10 +55,15 @@ impl Hub {
         Ok((workloads, store::cluster::list(&mut tx, &first).await?.total))
     }
 
-    /// The number of clusters that are not online.
-    pub async fn count_clusters_not_online(&self) -> Result<u32, Error> {
+    /// How many clusters are not online, with the longest outage.
+    pub async fn get_cluster_outages(&self) -> Result<ClusterOutages, Error> {
         let mut tx = self.read().await?;
-        Ok(store::cluster::count_not_online(&mut tx).await?)
+        let first = ListQuery { limit: Some(1), ..ListQuery::default() };
+        Ok(ClusterOutages {
+            clusters_total: store::cluster::list(&mut tx, &first).await?.total,
+            not_online: store::cluster::count_not_online(&mut tx).await?,
+            longest: store::cluster::list_not_reporting(&mut tx, 1).await?.pop(),
+        })
     }
 
     /// The state of the fleet, see [`Self::get_fleet_status`], and recent events without the progress of releases.

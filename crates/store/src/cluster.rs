@@ -220,6 +220,34 @@ pub async fn list(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
 }
 
+/// The order of [`list_worst_first`]: offline, without an API server, late; then the number of failing releases.
+const SEVERITY: &str = "(CASE WHEN h.connectivity = 'Offline' THEN 3 WHEN h.connectivity = 'Late' THEN 1 \
+     WHEN h.api_server_outage_since IS NOT NULL THEN 2 ELSE 0 END * CAST(1000000 AS BIGINT) \
+     + (SELECT COUNT(*) FROM release x WHERE x.cluster_id = c.id AND x.state_rank >= 16))";
+
+/// As [`list`], the worst clusters first, equally bad ones by name.
+pub async fn list_worst_first(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error> {
+    const CURSOR: &str = "cluster_worst";
+    let after = cursor::decode(CURSOR, 2, query.cursor.as_deref())?;
+    let total = push_filters(sql("SELECT COUNT(*)"), query)?.fetch_number(tx).await?;
+    let mut page = push_filters(select().push(", ").push(SEVERITY).push(" AS severity"), query)?;
+    if let Some(after) = after {
+        let severity = cursor::parse_number(&after[0])?;
+        page = page.push(" AND (").push(SEVERITY).push(" < ").push_bind(severity);
+        page = page.push(" OR (").push(SEVERITY).push(" = ").push_bind(severity);
+        page = page.push(" AND c.name > ").push_bind(after[1].clone()).push("))");
+    }
+    let limit = query.limit();
+    let page = page.push(" ORDER BY severity DESC, c.name LIMIT ").push_bind(i64::from(limit) + 1);
+    let place = |row: &RowReader<'_>| Ok((row.int("severity")?, row.text("name")?));
+    let mut placed = decode_page(&page.fetch_all(tx).await?, "cluster", place, read_row);
+    let next = cursor::truncate_page(&mut placed, limit, |((severity, name), _)| {
+        cursor::encode(CURSOR, &[&severity.to_string(), name])
+    });
+    let items = placed.into_iter().filter_map(|(_, cluster)| cluster).collect();
+    Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
 /// Those of these clusters that exist and can be read, by name; without the lists of kinds and namespaces.
 pub async fn list_by_names(tx: &mut Tx, names: &[String]) -> Result<Vec<Cluster>, Error> {
     let mut clusters = Vec::with_capacity(names.len());
