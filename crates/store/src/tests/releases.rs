@@ -246,6 +246,11 @@ async fn failing_releases_are_listed_once_per_cause() {
             ]
         );
         assert_eq!(release::list_attention(&mut tx, 1).await.unwrap().len(), 1);
+        let some = [workload_id(1), workload_id(2), workload_id(9)];
+        let mut messages = release::list_worst_messages(&mut tx, &some).await.unwrap();
+        messages.sort();
+        let message = |n, text: &str| (workload_id(n), text.to_owned());
+        assert_eq!(messages, [message(1, "web crashes"), message(2, "no such bundle")]);
     })
     .await;
 }
