@@ -37,8 +37,7 @@ pub use resource_view::{
     render_value,
 };
 pub use status::{
-    ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label,
-    last_known_health_label, sync_label,
+    ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label,
 };
 pub use tabs::PageTabs;
 pub use text::{

@@ -41,7 +41,7 @@ test.describe("with touch", () => {
   test("the bottom bar navigates and marks the current section", async ({ page }) => {
     await open(page, "/");
     const bar = page.getByRole("navigation", { name: "Main, bottom bar" });
-    for (const [section, heading] of [["Workloads", /workloads? is (not )?failing/], ["Clusters", /clusters (is|are) (not )?online/], ["Events", /^Events/], ["Settings", /^Settings/], ["Fleet", /healthy/]] as const) {
+    for (const [section, heading] of [["Workloads", "Workloads"], ["Clusters", "Clusters"], ["Events", /^Events/], ["Settings", /^Settings/], ["Fleet", /healthy/]] as const) {
       await bar.getByRole("link", { name: section }).tap();
       await expect(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
       await expect(bar.getByRole("link", { name: section })).toHaveAttribute("aria-current", "page");

@@ -154,6 +154,22 @@ impl StatusStyle {
         view! { <span class=format!("state {} {}", self.emphasis, self.hue)>{icon(self.icon)} {word.into()}</span> }
     }
 
+    /// Icon and word of a last known value, with its age.
+    pub fn with_last_known(
+        self,
+        word: &'static str,
+        reported_at: Option<Timestamp>,
+        at: Timestamp,
+    ) -> AnyView {
+        let now = live::server_now(at);
+        let word = move || match reported_at {
+            Some(then) => format!("{word}, {} ago", then.format_age(now.get())),
+            None => format!("{word}, last known"),
+        };
+        view! { <span class=format!("state {} {}", self.emphasis, self.hue)>{icon(self.icon)} <span>{word}</span></span> }
+            .into_any()
+    }
+
     /// The icon alone, in its hue, 16 px: for lists where the words follow.
     pub fn icon_view(self) -> impl IntoView {
         view! { <span class=self.hue>{icon_sized(self.icon, "icon icon-16")}</span> }
@@ -184,26 +200,10 @@ pub fn StateLabel(
 ) -> impl IntoView {
     match (state, last_known) {
         (ReleaseState::Unknown, Some(last)) => {
-            last_known_label(StatusStyle::from_last_known(last), last.label(), reported_at, at)
+            StatusStyle::from_last_known(last).with_last_known(last.label(), reported_at, at)
         }
         (state, _) => StatusStyle::from_state(state).with_label(state.label()).into_any(),
     }
-}
-
-/// A last known value with its age.
-fn last_known_label(
-    look: StatusStyle,
-    label: &'static str,
-    reported_at: Option<Timestamp>,
-    at: Timestamp,
-) -> AnyView {
-    let now = live::server_now(at);
-    let word = move || match reported_at {
-        Some(then) => format!("{label}, {} ago", then.format_age(now.get())),
-        None => format!("{label}, last known"),
-    };
-    view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
-        .into_any()
 }
 
 /// The first axis.
@@ -214,15 +214,6 @@ pub fn sync_label(sync: SyncStatus) -> impl IntoView {
 /// The second axis.
 pub fn health_label(status: HealthStatus) -> impl IntoView {
     StatusStyle::from_health(status).with_label(status.label())
-}
-
-/// The second axis while the cluster does not report: the last known health with its age.
-pub fn last_known_health_label(
-    status: HealthStatus,
-    reported_at: Option<Timestamp>,
-    at: Timestamp,
-) -> AnyView {
-    last_known_label(StatusStyle::from_last_known_health(status), status.label(), reported_at, at)
 }
 
 /// Whether a cluster reports, and whether its API server responds to its agent.

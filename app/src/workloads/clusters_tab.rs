@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::release::ReleaseDetail;
 use crate::address::use_tab_query;
 use crate::components::{
-    Age, Empty, Pager, StateLabel, StatusStyle, health_label, icon, last_known_health_label, pluralize,
-    render_resource_part, sync_label, unbroken,
+    Age, Empty, Pager, StateLabel, StatusStyle, health_label, icon, pluralize, render_resource_part,
+    sync_label, unbroken,
 };
 use crate::errors::AppResult;
 use crate::paths;
@@ -159,7 +159,9 @@ fn release_rows(
     let (status, reported_at) = (release.health().status, release.reported_at());
     let health = match row.last_known_state {
         None => health_label(status).into_any(),
-        Some(_) => last_known_health_label(status, reported_at, at),
+        Some(_) => {
+            StatusStyle::from_last_known_health(status).with_last_known(status.label(), reported_at, at)
+        }
     };
     let other_state = (!is_shown_by_axes(&row)).then(|| {
         let state = StatusStyle::from_state(row.state).with_label(row.state.label());
