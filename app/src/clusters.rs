@@ -4,6 +4,7 @@ use domain::Timestamp;
 use domain::authorization::UserAction;
 #[cfg(feature = "ssr")]
 use domain::cluster::ClusterSummary;
+use domain::cluster::Connectivity;
 use domain::fleet::ClusterOutages;
 use domain::join::Registration;
 use domain::labels::Labels;
@@ -12,6 +13,7 @@ use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
@@ -106,9 +108,48 @@ pub struct ClusterList {
     pub at: Timestamp,
 }
 
-/// The page's one query.
+/// The filter and the page of the list, as in the address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ClusterFilter {
+    q: String,
+    labels: String,
+    connectivity: String,
+    cursor: Option<String>,
+}
+
+impl ClusterFilter {
+    fn from_query(query: &ParamsMap) -> Self {
+        let part = |name| query.get(name).unwrap_or_default();
+        Self {
+            q: part("q"),
+            labels: part("labels"),
+            connectivity: part("connectivity"),
+            cursor: query.get("cursor"),
+        }
+    }
+
+    /// Whether every cluster matches.
+    fn is_empty(&self) -> bool {
+        [&self.q, &self.labels, &self.connectivity].iter().all(|part| part.is_empty())
+    }
+
+    /// The address of the page of this list that begins after `cursor`.
+    fn address(&self, cursor: &str) -> String {
+        let Self { q, labels, connectivity, .. } = self;
+        let parts =
+            [("q", q.as_str()), ("labels", labels), ("connectivity", connectivity), ("cursor", cursor)];
+        paths::query(paths::CLUSTERS, &parts)
+    }
+}
+
+/// The page's one query. `connectivity` is the name of one, anything else is all.
 #[server(prefix = "/api/fn", endpoint = "clusters_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) -> AppResult<ClusterList> {
+pub async fn clusters_read(
+    q: String,
+    labels: String,
+    connectivity: String,
+    cursor: Option<String>,
+) -> AppResult<ClusterList> {
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
@@ -118,7 +159,8 @@ pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) ->
         cursor,
         ..ListQuery::default()
     };
-    let page = host::into_app_result(hub.list_clusters_worst_first(&query).await)?;
+    let connectivity = Connectivity::parse(&connectivity);
+    let page = host::into_app_result(hub.list_clusters_worst_first(&query, connectivity).await)?;
     let page = page.map(ClusterRow::from);
     let outages = host::into_app_result(hub.get_cluster_outages().await)?;
     Ok(ClusterList {
@@ -136,9 +178,12 @@ pub fn ClustersPage() -> impl IntoView {
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
     let version = live::watch_version(|| Some(Topic::Fleet));
     let actions = RegistrationActions::new();
+    let filter = Memo::new(move |_| query.with(ClusterFilter::from_query));
     let data = create_resource(
-        move || (part("q"), part("labels"), query.read().get("cursor"), version.get(), actions.version()),
-        |(q, labels, cursor, ..)| clusters_read(q, labels, cursor),
+        move || (filter.get(), version.get(), actions.version()),
+        |(ClusterFilter { q, labels, connectivity, cursor }, ..)| {
+            clusters_read(q, labels, connectivity, cursor)
+        },
     );
     view! {
         <Title text="Clusters" />
@@ -162,39 +207,49 @@ pub fn ClustersPage() -> impl IntoView {
                 <div class="filter-bar">
                     {move || search_field("q", "Name", part("q"))}
                     {move || labels_field(part("labels"), "Labels, env=prod")}
+                    {move || connectivity_links(&filter.get())}
+                    {move || {
+                        let connectivity = part("connectivity");
+                        (!connectivity.is_empty())
+                            .then(|| view! { <input type="hidden" name="connectivity" value=connectivity /> })
+                    }}
                     <button class="btn" type="submit">
                         "Filter"
                     </button>
                 </div>
             </FilterForm>
-            {render_resource(data, move |list| show_list(list, actions.accept, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
+            {render_resource(data, move |list| show_list(list, actions.accept, &filter.get()))}
         </div>
     }
     .into_any()
 }
 
-fn show_list(
-    list: ClusterList,
-    accept: ServerAction<ClusterAccept>,
-    q: &str,
-    labels: &str,
-    later: bool,
-) -> AnyView {
+/// Links to the other connectivities of the same list.
+fn connectivity_links(filter: &ClusterFilter) -> AnyView {
+    let choices = [None, Some(Connectivity::Online), Some(Connectivity::Late), Some(Connectivity::Offline)];
+    let current = Connectivity::parse(&filter.connectivity);
+    let link = |choice: Option<Connectivity>| {
+        let word = choice.map(Connectivity::as_str);
+        let href = ClusterFilter { connectivity: word.unwrap_or_default().to_owned(), ..filter.clone() };
+        let is_current = (choice == current).then_some("page");
+        view! { <a href=href.address("") aria-current=is_current>{word.unwrap_or("All")}</a> }
+    };
+    view! { <nav class="segmented" aria-label="Connectivity">{choices.map(link).collect_view()}</nav> }
+        .into_any()
+}
+
+fn show_list(list: ClusterList, accept: ServerAction<ClusterAccept>, filter: &ClusterFilter) -> AnyView {
     let (page, at) = (list.page, list.at);
     let pending = view! { <PendingRegistrations waiting=list.pending accept=accept at=at /> };
     if page.items.is_empty() {
         return view! {
             {pending}
-            {show_empty(q.is_empty() && labels.is_empty())}
+            {show_empty(filter.is_empty())}
         }
         .into_any();
     }
-    let here = [("q", q), ("labels", labels)];
-    let first = later.then(|| paths::query(paths::CLUSTERS, &here));
-    let next = page
-        .next
-        .as_ref()
-        .map(|cursor| paths::query(paths::CLUSTERS, &[("q", q), ("labels", labels), ("cursor", cursor)]));
+    let first = filter.cursor.is_some().then(|| filter.address(""));
+    let next = page.next.as_ref().map(|cursor| filter.address(cursor));
     let shown = page.items.len();
     view! {
         {pending}
@@ -260,7 +315,7 @@ fn show_empty(is_unfiltered: bool) -> impl IntoView {
         return view! {
             <section class="empty">
                 <h2>"No cluster matches"</h2>
-                <p>"No name contains this text with these labels."</p>
+                <p>"No name contains this text with these labels and this connectivity."</p>
                 <div class="empty-actions">
                     <a class="btn" href=paths::CLUSTERS>
                         "Show all"
@@ -286,4 +341,21 @@ fn show_empty(is_unfiltered: bool) -> impl IntoView {
         </section>
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::render_tests::{query, render_html};
+
+    #[test]
+    fn the_links_to_a_connectivity_retain_the_filter_and_not_the_page() {
+        let address = query(&[("q", "eu"), ("connectivity", "Late"), ("cursor", "0a")]);
+        let filter = ClusterFilter::from_query(&address);
+        assert!(!filter.is_empty() && ClusterFilter::default().is_empty());
+        let page = render_html(move || connectivity_links(&filter));
+        assert!(page.contains("q=eu") && !page.contains("cursor"), "{page}");
+        assert!(page.contains("connectivity=Offline"), "{page}");
+        assert_eq!(page.matches("aria-current").count(), 1, "{page}");
+    }
 }

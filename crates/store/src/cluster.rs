@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, NamespaceFacts};
+use domain::cluster::{
+    ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, Connectivity, NamespaceFacts,
+};
 use domain::page::{ListQuery, Page};
 use domain::placement::FleetLabel;
 use domain::{ClusterId, Timestamp};
@@ -225,12 +227,25 @@ const SEVERITY: &str = "(CASE WHEN h.connectivity = 'Offline' THEN 3 WHEN h.conn
      WHEN h.api_server_outage_since IS NOT NULL THEN 2 ELSE 0 END * CAST(1000000 AS BIGINT) \
      + (SELECT COUNT(*) FROM release x WHERE x.cluster_id = c.id AND x.state_rank >= 16))";
 
-/// As [`list`], the worst clusters first, equally bad ones by name.
-pub async fn list_worst_first(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error> {
+/// As [`list`], the worst clusters first, equally bad ones by name; only those with this connectivity, if one is given.
+pub async fn list_worst_first(
+    tx: &mut Tx,
+    query: &ListQuery,
+    connectivity: Option<Connectivity>,
+) -> Result<Page<Cluster>, Error> {
     const CURSOR: &str = "cluster_worst";
+    let push_filters = |head: Sql| {
+        let statement = push_filters(head, query)?;
+        Ok::<Sql, Error>(match connectivity {
+            Some(connectivity) => {
+                statement.push(" AND h.connectivity = ").push_bind(connectivity.as_str().to_owned())
+            }
+            None => statement,
+        })
+    };
     let after = cursor::decode(CURSOR, 2, query.cursor.as_deref())?;
-    let total = push_filters(sql("SELECT COUNT(*)"), query)?.fetch_number(tx).await?;
-    let mut page = push_filters(select().push(", ").push(SEVERITY).push(" AS severity"), query)?;
+    let total = push_filters(sql("SELECT COUNT(*)"))?.fetch_number(tx).await?;
+    let mut page = push_filters(select().push(", ").push(SEVERITY).push(" AS severity"))?;
     if let Some(after) = after {
         let severity = cursor::parse_number(&after[0])?;
         page = page.push(" AND (").push(SEVERITY).push(" < ").push_bind(severity);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::cluster::{Cluster, ClusterSummary};
+use domain::cluster::{Cluster, ClusterSummary, Connectivity};
 use domain::join;
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
@@ -24,10 +24,15 @@ impl Hub {
         load_summaries(&mut tx, page).await
     }
 
-    /// One page of clusters: those that do not report first, then those with failing releases, then by name.
-    pub async fn list_clusters_worst_first(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
+    /// One page of clusters: those that do not report first, then those with failing releases, then by name. Only those with this
+    /// connectivity, if one is given.
+    pub async fn list_clusters_worst_first(
+        &self,
+        query: &ListQuery,
+        connectivity: Option<Connectivity>,
+    ) -> Result<Page<ClusterSummary>, Error> {
         let mut tx = self.read().await?;
-        let page = store::cluster::list_worst_first(&mut tx, query).await?;
+        let page = store::cluster::list_worst_first(&mut tx, query, connectivity).await?;
         load_summaries(&mut tx, page).await
     }
 

@@ -91,11 +91,20 @@ async fn clusters_are_paged_worst_first_and_then_by_name() {
         tx.commit().await.unwrap();
         let page = |query: ListQuery| {
             let store = store.clone();
-            async move { cluster::list_worst_first(&mut store.read().await.unwrap(), &query).await.unwrap() }
+            async move { cluster::list_worst_first(&mut store.read().await.unwrap(), &query, None).await.unwrap() }
         };
         let names: Vec<String> =
             collect_pages(page, |_| async {}).await.into_iter().map(|cluster| cluster.name).collect();
         assert_eq!(names, ["c-007", "c-006", "c-002", "c-003", "c-005", "c-001", "c-004"]);
+        let mut tx = store.read().await.unwrap();
+        for (connectivity, total, first) in [
+            (Connectivity::Online, 5, "c-006"),
+            (Connectivity::Late, 1, "c-002"),
+            (Connectivity::Offline, 1, "c-007"),
+        ] {
+            let page = cluster::list_worst_first(&mut tx, &page_of(1, None), Some(connectivity)).await.unwrap();
+            assert_eq!((page.total, page.items[0].name.as_str()), (total, first), "{connectivity:?}");
+        }
     })
     .await;
 }
