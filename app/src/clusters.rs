@@ -119,7 +119,7 @@ struct ClusterFilter {
 
 impl ClusterFilter {
     fn from_query(query: &ParamsMap) -> Self {
-        let part = |name| query.get(name).unwrap_or_default();
+        let part = |name: &str| query.get(name).unwrap_or_default();
         Self {
             q: part("q"),
             labels: part("labels"),
@@ -135,9 +135,8 @@ impl ClusterFilter {
 
     /// The address of the page of this list that begins after `cursor`.
     fn address(&self, cursor: &str) -> String {
-        let Self { q, labels, connectivity, .. } = self;
-        let parts =
-            [("q", q.as_str()), ("labels", labels), ("connectivity", connectivity), ("cursor", cursor)];
+        let (q, labels, connectivity) = (self.q.as_str(), self.labels.as_str(), self.connectivity.as_str());
+        let parts = [("q", q), ("labels", labels), ("connectivity", connectivity), ("cursor", cursor)];
         paths::query(paths::CLUSTERS, &parts)
     }
 }
@@ -230,9 +229,9 @@ fn connectivity_links(filter: &ClusterFilter) -> AnyView {
     let current = Connectivity::parse(&filter.connectivity);
     let link = |choice: Option<Connectivity>| {
         let word = choice.map(Connectivity::as_str);
-        let href = ClusterFilter { connectivity: word.unwrap_or_default().to_owned(), ..filter.clone() };
+        let other = ClusterFilter { connectivity: word.unwrap_or_default().to_owned(), ..filter.clone() };
         let is_current = (choice == current).then_some("page");
-        view! { <a href=href.address("") aria-current=is_current>{word.unwrap_or("All")}</a> }
+        view! { <a href=other.address("") aria-current=is_current>{word.unwrap_or("All")}</a> }
     };
     view! { <nav class="segmented" aria-label="Connectivity">{choices.map(link).collect_view()}</nav> }
         .into_any()
