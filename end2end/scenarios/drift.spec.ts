@@ -45,6 +45,7 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await expect(page.getByText("replicas were changed from 2 to 5 by hand")).toBeVisible();
   await open(page, "/workloads/tide?open=eu-west-3");
   await expect(row(page, "eu-west-3")).toContainText("Drifted");
+  await expect(row(page, "eu-west-3").getByRole("cell", { name: "1 field", exact: true })).toBeVisible();
   await open(page, "/");
   await expect(page.getByRole("region", { name: "Needs attention" }).getByRole("link", { name: /tide on eu-west-3/ })).toBeVisible();
   await open(page, "/workloads/tide?open=eu-west-3");
