@@ -186,7 +186,7 @@ fn release_rows(
             <td class="max-lg:hidden">{drift_label(release.sync(), fields)}</td>
             <td class="max-sm:hidden">{StatusStyle::from_connectivity(release.connectivity()).with_label(release.connectivity().as_str())}</td>
             <td class="max-xl:hidden whitespace-nowrap">{reported}</td>
-            <td class="min-w-48" title=row.message.clone()>
+            <td class="min-w-40" title=row.message.clone()>
                 {other_state}
                 {(!row.message.is_empty()).then(|| view! { <span class="line-clamp-2">{unbroken(&row.message)}</span> })}
                 {(!facts_notice.is_empty()).then(|| view! { <span class="line-clamp-2 text-3">{unbroken(&facts_notice)}</span> })}

@@ -44,7 +44,7 @@ pub fn show_list(list: WorkloadList, filter: &ListAddress, selection: RowSelecti
                     {filter.column("Revision", WorkloadOrder::Revision, "descending", "")}
                     {filter.column("Namespace", WorkloadOrder::Namespace, "ascending", "")}
                     {filter.column("Changed", WorkloadOrder::Newest, "descending", "")}
-                    <th scope="col">"Message"</th>
+                    <th scope="col" class="sm:max-xl:hidden">"Message"</th>
                 </tr>
             </thead>
             <tbody>{rows}</tbody>
@@ -98,7 +98,7 @@ fn workload_row(
                 <Age since=one.updated_at at=at suffix=" ago" />
                 {format!(" by {}", one.updated_by)}
             </td>
-            <td class="min-w-48" title=message.clone()>
+            <td class="min-w-48 sm:max-xl:hidden" title=message.clone()>
                 {(!message.is_empty()).then(|| view! { <span class="line-clamp-1">{message}</span> })}
             </td>
         </tr>
