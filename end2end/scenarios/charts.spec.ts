@@ -98,7 +98,7 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await open(page, "/workloads/beacon/publish");
   await publish(page, "beacon");
   await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible();
-  await expect(page.getByText("chart local/beacon 1.0.0")).toBeVisible();
+  await expect(page.locator("dd", { hasText: "chart local/beacon 1.0.0" })).toBeVisible();
   await open(page, "/workloads/beacon?tab=history");
   await expect(row(page, "r1")).toContainText(/Helm v\d/);
 

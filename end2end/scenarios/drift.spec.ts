@@ -36,14 +36,16 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await expect(page.getByText("image: nginx:1.29").first()).toBeVisible();
   await publish(page, "tide");
   await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible();
-  // Nothing is to publish, so the review is not the main action.
-  await expect(page.getByRole("link", { name: "Review r2" })).not.toHaveClass(/btn-primary/);
+  // Nothing is to publish, so the head has no review.
+  await expect(page.getByRole("main").getByRole("link", { name: "Edit", exact: true })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Review r2" })).toHaveCount(0);
 
   await open(page, "/clusters/eu-west-3");
   await injectFault(page, "Change replicas by hand");
   await expect(page.getByText("replicas were changed from 2 to 5 by hand")).toBeVisible();
   await open(page, "/workloads/tide?open=eu-west-3");
   await expect(row(page, "eu-west-3")).toContainText("Drifted");
+  await expect(row(page, "eu-west-3").getByRole("cell", { name: "1 field", exact: true })).toBeVisible();
   await open(page, "/");
   await expect(page.getByRole("region", { name: "Needs attention" }).getByRole("link", { name: /tide on eu-west-3/ })).toBeVisible();
   await open(page, "/workloads/tide?open=eu-west-3");
@@ -106,7 +108,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(page.getByText(/^tide-/).first()).toBeVisible();
   const raw = page.getByText(/failed to resolve reference/);
   await expect(raw, "a short text is shown at once").toBeVisible();
-  await expect(page.getByText("Published with failures", { exact: true })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Roll back to r1…", exact: true }), "the main action of a failing workload").toHaveClass(/btn-primary/);
 
   // The image is edited in its field. The text of the cluster about a longer one is folded, and whole when it is opened.
   await page.getByRole("link", { name: "Edit the image" }).click();
@@ -132,7 +134,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(folded).toBeHidden();
   // An update of the page can fold it again.
   await expect(async () => {
-    if (!(await folded.isVisible())) await page.getByText("Message of the cluster").click({ timeout: 3_000 });
+    if (!(await folded.isVisible())) await page.getByText("Reported by the cluster").click({ timeout: 3_000 });
     await expect(folded).toBeVisible({ timeout: 1_000 });
   }).toPass({ timeout: PATIENCE });
   await expect(folded).toContainText(`${LONG_IMAGE}: not found`);

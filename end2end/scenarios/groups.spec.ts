@@ -9,7 +9,7 @@ const pick = (page: Page, cluster: string) => page.getByRole("checkbox", { name:
 test("a group is created, changed only from its current revision, and deleted when no workload uses it", async ({ page, context, faults }) => {
   faults.expect(/412|409|422/);
   await open(page, "/clusters");
-  await page.getByRole("main").getByRole("link", { name: "Groups" }).click();
+  await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Groups" }).click();
   await expect(page.getByRole("heading", { name: "No groups yet" })).toBeVisible();
   await page.getByRole("link", { name: "New group" }).click();
 

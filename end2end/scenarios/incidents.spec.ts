@@ -22,9 +22,11 @@ test("a bad image opens one incident that a user acknowledges, that leads to the
 
   // The list was opened before the incident and is not reloaded.
   await open(page, "/incidents?workload=gull");
-  const entry = page.getByRole("main").getByRole("link", { name: /gull on eu-west-1/ });
-  await expect(entry).toBeVisible();
-  await entry.click();
+  const entry = row(page, "gull");
+  await expect(entry).toContainText("eu-west-1");
+  await expect(entry).toContainText("by nobody");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(/incidents? (is|are) open, .*acknowledged/);
+  await entry.getByRole("link", { name: "gull" }).click();
   await alive(page);
   await expect(page.getByRole("heading", { level: 1, name: "gull fails on 1 cluster" })).toBeVisible();
   await expect(page.getByText(/cannot pull image/).first()).toBeVisible();
@@ -43,7 +45,7 @@ test("a bad image opens one incident that a user acknowledges, that leads to the
   await open(page, "/incidents?workload=gull");
   await expect(page.getByRole("heading", { name: "No open incident of gull" })).toBeVisible();
   await page.getByRole("link", { name: "Closed" }).click();
-  await expect(page.getByRole("main").getByRole("link", { name: /gull on eu-west-1/ })).toBeVisible();
+  await expect(row(page, "gull")).toContainText("eu-west-1");
   await remove(page, "gull");
 });
 

@@ -153,6 +153,9 @@ test("a release with a missing image shows where and why it does not run", async
   await page.getByRole("rowheader", { name: "eu-west-1" }).getByRole("link").click();
   await expect(todo).toBeHidden();
 
+  await open(page, "/workloads");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(/1 of \d+ workloads is failing/);
+  await expect(row(page, "no-image"), "the list says why").toContainText("registry.invalid/does-not-exist:1.0");
   await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("1 release failing");
   await expect(page.getByRole("region", { name: "Needs attention" })).toContainText("no-image on eu-west-1");

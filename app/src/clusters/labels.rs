@@ -52,6 +52,17 @@ pub fn label_chips(labels: &Labels) -> impl IntoView + use<> {
     view! { <span class="flex flex-wrap gap-1">{labels.iter().map(chip).collect_view()}</span> }
 }
 
+/// The first two labels and the number of the others, which the title lists: a row of a list has one line.
+pub fn first_label_chips(labels: &Labels) -> impl IntoView + use<> {
+    const SHOWN: usize = 2;
+    let all: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let more = all.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| view! { <span class="meta">{format!("+{more}")}</span> });
+    let title = all.join("\n");
+    let chips = all.into_iter().take(SHOWN).map(|label| view! { <span class="chip mono">{label}</span> });
+    view! { <span class="flex flex-wrap items-center gap-1" title=title>{chips.collect_view()} {more}</span> }
+}
+
 /// Editable labels: each can be removed, one can be added. Plain form posts.
 #[component]
 pub fn LabelEditor(
