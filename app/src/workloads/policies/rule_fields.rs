@@ -80,7 +80,7 @@ pub(super) fn rule_fields(list: RuleList, rules: &[RuleRow]) -> AnyView {
                 children=move |(at, row)| rule_row((list, at), row, rows, spare)
             />
             <div>
-                <button class="btn btn-sm btn-quiet noscript:hidden" type="button" on:click=add>
+                <button class="btn btn-sm btn-quiet btn-add noscript:hidden" type="button" on:click=add>
                     {icon("plus")}
                     {format!("Add {}", list.noun())}
                 </button>
