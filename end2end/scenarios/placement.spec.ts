@@ -143,7 +143,7 @@ test("a cluster gets other replicas with the form, and the value shows its prove
   await addTarget(page, "kubernetesVersion>=1.0");
   await expect(targetPart(page, "fact kubernetesVersion>=1.0")).toBeVisible();
   await field.fill("7");
-  await expect(page.getByText("7 from typo ← 2 base")).toBeVisible();
+  await expect(page.getByText("7 from facts kubernetesVersion>=1.0 (typo) ← 2 base")).toBeVisible();
   await accessible(page, "a filled editor");
 
   await page.getByRole("button", { name: "Remove override eu-west-1" }).click();

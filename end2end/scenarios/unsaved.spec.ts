@@ -145,7 +145,7 @@ test("the tabs Config, Policies and Overrides, the rollout and the policies are 
   // Another cluster is opened after what was typed for this one is saved.
   const clusters = page.getByRole("navigation", { name: "Target clusters" });
   await clusters.getByRole("link", { name: "eu-west-2" }).click();
-  await expect(page.getByRole("heading", { name: "Override for eu-west-2" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "eu-west-2", exact: true })).toBeVisible();
   await page.getByLabel("Deployment web replicas").fill("6");
   await expect(page.getByText(/^Not saved yet/)).toBeVisible();
   await clusters.getByRole("link", { name: "eu-west-1" }).click();
