@@ -62,7 +62,7 @@ test("three of five clusters are selected by name, then by label, and every othe
   await expect(page.getByRole("heading", { name: /^3 of 5 clusters selected/ })).toBeVisible();
   await requireLabel(page, "region", "eu-west");
   await expect(page.getByText("All of the 3 clusters that match.")).toBeVisible();
-  await page.getByText("Minimum of clusters").click();
+  await page.getByText("Minimum number of clusters").click();
   await expect(page.getByText("Without a number: 3 of the 3 clusters selected.")).toBeVisible();
   await page.getByRole("link", { name: "3 of 5 selected" }).click();
   await expect(page).toHaveURL(/#placement-result$/);

@@ -120,7 +120,7 @@ fn limit_fields(context: PlacementFieldContext) -> AnyView {
     };
     view! {
         <details class="fold" open=has_limits>
-            <summary>"Minimum of clusters "</summary>
+            <summary>"Minimum number of clusters "</summary>
             <div class="fields pt-2 pb-4">
                 {context.text_field(
                     count_props("minimum", "Reject a publish below", "any number", "With fewer selected clusters, a publish is rejected."),
