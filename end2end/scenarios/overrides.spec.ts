@@ -11,6 +11,8 @@ test.describe.configure({ mode: "serial" });
 async function fill(page: Page, cluster: string, replicas: string): Promise<void> {
   await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: cluster }).click();
   await expect(page.getByRole("heading", { name: cluster, exact: true })).toBeVisible();
+  // The form of a new override.
+  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("");
   await page.getByLabel("Deployment web replicas").fill(replicas);
   await expect(page.getByRole("heading", { name: `Override for ${cluster}` })).toBeVisible();
 }

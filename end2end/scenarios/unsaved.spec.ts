@@ -146,6 +146,7 @@ test("the tabs Config, Policies and Overrides, the rollout and the policies are 
   const clusters = page.getByRole("navigation", { name: "Target clusters" });
   await clusters.getByRole("link", { name: "eu-west-2" }).click();
   await expect(page.getByRole("heading", { name: "eu-west-2", exact: true })).toBeVisible();
+  await expect(page.getByLabel("Deployment web replicas"), "another form").toHaveValue("");
   await page.getByLabel("Deployment web replicas").fill("6");
   await expect(page.getByText(/^Not saved yet/)).toBeVisible();
   await clusters.getByRole("link", { name: "eu-west-1" }).click();
