@@ -134,15 +134,15 @@ fn rules_fold(rules: String, is_open: bool) -> AnyView {
 fn chart_fold(policies: &Policies, is_open: bool) -> AnyView {
     view! {
         <details class="fold" open=is_open>
-        <summary><span>"Helm chart " <span class="text-3">"hooks, custom resource definitions, schema, record"</span></span></summary>
-        <div class="policy-section">
-            {tick("upgrade_crds", "Upgrade CRDs", "Custom resource definitions in the crds folder are changed too, not only created.", policies.upgrade_crds)}
-            {tick("skip_crds", "Skip CRDs", "The crds folder is left out.", policies.skip_crds)}
-            {tick("skip_hooks", "Skip hooks", "Hooks are left out.", policies.skip_hooks)}
-            {tick("skip_schema_validation", "Skip schema validation", "Values are not checked against values.schema.json.", policies.skip_schema_validation)}
-            {tick("renew_generated_values", "Renew generated values", "Passwords, certificates and dates that the chart generates are replaced whenever it is rendered with other values. Otherwise every cluster retains its values.", policies.renew_generated_values)}
-            {select_field("helm_release", "Helm release", "Whether Helm lists the release on the clusters.", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
-        </div>
+            <summary><span>"Helm chart " <span class="text-3">"hooks, custom resource definitions, schema, record"</span></span></summary>
+            <div class="policy-section">
+                {tick("upgrade_crds", "Upgrade CRDs", "Custom resource definitions in the crds folder are changed too, not only created.", policies.upgrade_crds)}
+                {tick("skip_crds", "Skip CRDs", "The crds folder is left out.", policies.skip_crds)}
+                {tick("skip_hooks", "Skip hooks", "Hooks are left out.", policies.skip_hooks)}
+                {tick("skip_schema_validation", "Skip schema validation", "Values are not checked against values.schema.json.", policies.skip_schema_validation)}
+                {tick("renew_generated_values", "Renew generated values", "Passwords, certificates and dates that the chart generates are replaced whenever it is rendered with other values. Otherwise every cluster retains its values.", policies.renew_generated_values)}
+                {select_field("helm_release", "Helm release", "Whether Helm lists the release on the clusters.", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
+            </div>
         </details>
     }
     .into_any()
@@ -287,6 +287,7 @@ mod tests {
             "name=\"form[policies][update][0][kind]\" value=\"Secret\"",
             "name=\"form[policies][orphan][0][kind]\"",
             "<option value=\"readOnly\" selected",
+            "self-heal, 1 rule for ignored fields and others as YAML",
         ] {
             assert!(page.contains(part), "{part} is missing in {page}");
         }

@@ -37,7 +37,7 @@ pub(super) fn describe_apply(form: &PolicyForm) -> String {
     if form.allow_system_namespaces {
         parts.push("system namespaces allowed".to_owned());
     }
-    parts.extend(count_rules(RuleList::Update, &form.update, "update strategy", "update strategies"));
+    parts.extend(count_rules(form, RuleList::Update, "update strategy", "update strategies"));
     let executor = form.executor.trim();
     if !executor.is_empty() {
         parts.push(format!("as {executor}"));
@@ -51,8 +51,7 @@ pub(super) fn describe_drift(form: &PolicyForm) -> String {
         DriftPolicy::Revert => "self-heal",
         DriftPolicy::Notify => "notify only",
     };
-    let ignored =
-        count_rules(RuleList::Ignore, &form.ignore, "rule for ignored fields", "rules for ignored fields");
+    let ignored = count_rules(form, RuleList::Ignore, "rule for ignored fields", "rules for ignored fields");
     join_parts(drift, ignored)
 }
 
@@ -80,8 +79,8 @@ pub(super) fn describe_deletion(form: &PolicyForm) -> String {
     let ttl = form.ttl.trim();
     let mut parts = vec![prune.to_owned(), deletion.to_owned()];
     parts.extend(count_rules(
+        form,
         RuleList::Orphan,
-        &form.orphan,
         "rule for orphaned objects",
         "rules for orphaned objects",
     ));
@@ -91,12 +90,23 @@ pub(super) fn describe_deletion(form: &PolicyForm) -> String {
     parts.join(", ")
 }
 
-/// The number of rules in rows; `None` without any.
-fn count_rules(list: RuleList, rows: &[RuleRow], one: &str, several: &str) -> Option<String> {
-    match rows.iter().filter(|row| !row.is_blank(list)).count() {
+/// The number of rules in rows, and whether there are others as YAML; `None` without any.
+fn count_rules(form: &PolicyForm, list: RuleList, one: &str, several: &str) -> Option<String> {
+    let rows: &[RuleRow] = match list {
+        RuleList::Ignore => &form.ignore,
+        RuleList::Update => &form.update,
+        RuleList::Orphan => &form.orphan,
+    };
+    let counted = match rows.iter().filter(|row| !row.is_blank(list)).count() {
         0 => None,
         1 => Some(format!("1 {one}")),
         n => Some(format!("{n} {several}")),
+    };
+    let has_others = form.rules.contains(list.slug());
+    match counted {
+        counted if !has_others => counted,
+        Some(counted) => Some(format!("{counted} and others as YAML")),
+        None => Some(format!("{several} as YAML")),
     }
 }
 
@@ -132,15 +142,17 @@ mod tests {
             ignore: vec![row("Secret"), RuleRow { option: "onPresence".into(), ..row("") }],
             orphan: vec![row("Secret"), row("ConfigMap")],
             executor: "deployer/flotilla".into(),
+            rules: "orphan:\n- {}\nupdate:\n- strategy: readOnly\n".into(),
             ttl: "60".into(),
             ..PolicyForm::default()
         };
         assert_eq!(describe_owners(&form), "notify ops");
         assert_eq!(describe_drift(&form), "notify only, 1 rule for ignored fields");
-        assert!(describe_apply(&form).ends_with(", as deployer/flotilla"), "{}", describe_apply(&form));
+        let apply = describe_apply(&form);
+        assert!(apply.ends_with(", update strategies as YAML, as deployer/flotilla"), "{apply}");
         assert_eq!(
             describe_deletion(&form),
-            "no prune, delete on removal, 2 rules for orphaned objects, TTL 60 s"
+            "no prune, delete on removal, 2 rules for orphaned objects and others as YAML, TTL 60 s"
         );
     }
 }
