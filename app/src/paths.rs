@@ -2,8 +2,10 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+mod anchors;
 mod cluster_page;
 
+pub use anchors::editor_anchor;
 pub use cluster_page::{
     ClusterTab, adoption_dialog, below_cluster_dialog, cluster, cluster_dialog, cluster_labels,
     cluster_scheduling, cluster_tab,
@@ -355,12 +357,6 @@ pub fn query(path: &str, pairs: &[(&str, &str)]) -> String {
 
 fn percent_encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
-}
-
-/// The id of the editor of a file.
-pub fn editor_anchor(file: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("file-{}", file.chars().map(safe).collect::<String>())
 }
 
 #[cfg(test)]
