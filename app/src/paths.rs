@@ -2,8 +2,10 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+mod anchors;
 mod cluster_page;
 
+pub use anchors::editor_anchor;
 pub use cluster_page::{
     ClusterTab, adoption_dialog, below_cluster_dialog, cluster, cluster_dialog, cluster_labels,
     cluster_scheduling, cluster_tab,
@@ -51,12 +53,14 @@ pub enum WorkloadTab {
     /// Its releases.
     #[default]
     Clusters,
-    /// Its manifests and policies.
+    /// Its manifests, namespace and labels.
     Config,
     /// Its placement.
     Placement,
     /// Its overrides.
     Overrides,
+    /// Its policies and owners.
+    Policies,
     /// Its revisions.
     History,
     /// Its events.
@@ -65,8 +69,15 @@ pub enum WorkloadTab {
 
 impl WorkloadTab {
     /// All of them, in the order shown.
-    pub const ALL: [Self; 6] =
-        [Self::Clusters, Self::Config, Self::Placement, Self::Overrides, Self::History, Self::Events];
+    pub const ALL: [Self; 7] = [
+        Self::Clusters,
+        Self::Config,
+        Self::Placement,
+        Self::Overrides,
+        Self::Policies,
+        Self::History,
+        Self::Events,
+    ];
 
     /// Its name in addresses.
     pub const fn slug(self) -> &'static str {
@@ -75,6 +86,7 @@ impl WorkloadTab {
             Self::Config => "config",
             Self::Placement => "placement",
             Self::Overrides => "overrides",
+            Self::Policies => "policies",
             Self::History => "history",
             Self::Events => "events",
         }
@@ -87,6 +99,7 @@ impl WorkloadTab {
             Self::Config => "Config",
             Self::Placement => "Placement",
             Self::Overrides => "Overrides",
+            Self::Policies => "Policies",
             Self::History => "History",
             Self::Events => "Events",
         }
@@ -346,12 +359,6 @@ fn percent_encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// The id of the editor of a file.
-pub fn editor_anchor(file: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("file-{}", file.chars().map(safe).collect::<String>())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,6 +373,7 @@ mod tests {
             workload_tab("web", WorkloadTab::Config),
             workload_tab("web", WorkloadTab::Placement),
             workload_tab("web", WorkloadTab::Overrides),
+            workload_tab("web", WorkloadTab::Policies),
             workload_tab("web", WorkloadTab::History),
             workload_tab("web", WorkloadTab::Events),
             release("web", "edge-1"),
@@ -382,6 +390,7 @@ mod tests {
         /workloads/web?tab=config
         /workloads/web?tab=placement
         /workloads/web?tab=overrides
+        /workloads/web?tab=policies
         /workloads/web?tab=history
         /workloads/web?tab=events
         /workloads/web?open=edge-1

@@ -54,7 +54,7 @@ pub use new::NewPage;
 pub use overrides::{OverridesPage, OverridesTab};
 pub use page::WorkloadPage;
 pub use placement::{PlacementPage, PlacementTab};
-pub use policies::PoliciesPage;
+pub use policies::{PoliciesPage, PoliciesTab};
 pub use publish::PublishPage;
 pub use revision::RevisionPage;
 pub use rollout::RolloutPage;

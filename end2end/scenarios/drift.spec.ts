@@ -1,6 +1,6 @@
 // Drift with the policy "notify only": what was changed, by whom, and the actions that end it. Drift that is reverted is reported.
 
-import { accessible, describe, expect, injectFault, open, PATIENCE, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, describe, expect, injectFault, open, openPolicies, PATIENCE, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
 
 /** A tag that can't exist, with which the text of the cluster has more than three lines. */
 const LONG_IMAGE = `nginx:9.9-${"release-candidate-".repeat(6)}x`;
@@ -28,6 +28,7 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
   await toStep(page, "Policies");
   await step(page, "Policies");
+  await openPolicies(page, "Drift");
   await page.getByLabel("On drift").selectOption("notify");
   await toStep(page, "Review");
   // A new object shows its manifest on demand.

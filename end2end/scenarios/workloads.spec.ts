@@ -57,7 +57,7 @@ test("labels of a workload are saved with its draft, and the list is filtered by
 });
 
 test("a form that is saved automatically leaves the main action to the review", async ({ page }) => {
-  for (const [tab, label] of [["config", "Save draft"], ["placement", "Save placement"], ["overrides", "Save override"]] as const) {
+  for (const [tab, label] of [["config", "Save draft"], ["placement", "Save placement"], ["overrides", "Save override"], ["policies", "Save policies"]] as const) {
     await open(page, `/workloads/lighthouse?tab=${tab}`);
     const save = page.getByRole("button", { name: label });
     await expect(save).toBeVisible();

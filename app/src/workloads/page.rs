@@ -45,7 +45,7 @@ pub fn WorkloadPage(
             {render_resource(data, move |head| show_workload(head, tab, group))}
             {move || match shown_tab.get() {
                 WorkloadTab::Clusters => view! { <ClustersTab name=name version=version /> }.into_any(),
-                tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides) => editor(tab, name),
+                tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides | WorkloadTab::Policies) => editor(tab, name),
                 WorkloadTab::History => view! { <HistoryTab name=name version=version /> }.into_any(),
                 WorkloadTab::Events => view! { <EventsTab scope=EventScope::Workload name=name version=version /> }.into_any(),
             }}

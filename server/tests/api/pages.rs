@@ -12,7 +12,7 @@ use crate::test_server::{TestResponse, TestServer, WORKLOADS, options_with_agent
 
 /// The pages without a dialog, in each of their tabs. The workloads `web`, `chart` and `git` have their files in the draft, in a chart and in a
 /// Git repository.
-const PAGES: [&str; 48] = [
+const PAGES: [&str; 49] = [
     "/",
     "/workloads",
     "/workloads/new",
@@ -21,6 +21,7 @@ const PAGES: [&str; 48] = [
     "/workloads/web?tab=config",
     "/workloads/web?tab=placement",
     "/workloads/web?tab=overrides",
+    "/workloads/web?tab=policies",
     "/workloads/web?tab=history",
     "/workloads/web?tab=events",
     "/workloads/web/edit",
