@@ -39,7 +39,7 @@ pub use resource_view::{
 pub use status::{
     ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label,
 };
-pub use tabs::PageTabs;
+pub use tabs::{PageTabs, UnknownTab};
 pub use text::{
     escape_html, join_names, pluralize, split_words, textarea_html, unbroken, unbroken_durations,
 };

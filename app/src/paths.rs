@@ -92,9 +92,12 @@ impl WorkloadTab {
         }
     }
 
-    /// The tab with this slug; the first for anything else.
-    pub fn from_slug(slug: &str) -> Self {
-        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    /// The tab with this slug; the first without a slug, none for a name that is not that of a tab.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        match slug {
+            "" => Some(Self::default()),
+            slug => Self::ALL.into_iter().find(|tab| tab.slug() == slug),
+        }
     }
 }
 
@@ -215,9 +218,12 @@ impl SettingsTab {
         }
     }
 
-    /// The section with this slug; the first for anything else.
-    pub fn from_slug(slug: &str) -> Self {
-        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    /// The section with this slug; the first without a slug, none for a name that is not that of a section.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        match slug {
+            "" => Some(Self::default()),
+            slug => Self::ALL.into_iter().find(|tab| tab.slug() == slug),
+        }
     }
 }
 
@@ -464,8 +470,13 @@ mod tests {
     #[test]
     fn a_tab_is_parsed_from_its_slug() {
         for tab in WorkloadTab::ALL {
-            assert_eq!(WorkloadTab::from_slug(tab.slug()), tab);
+            assert_eq!(WorkloadTab::from_slug(tab.slug()), Some(tab));
         }
-        assert_eq!(WorkloadTab::from_slug("nonsense"), WorkloadTab::Clusters);
+        for tab in SettingsTab::ALL {
+            assert_eq!(SettingsTab::from_slug(tab.slug()), Some(tab));
+        }
+        assert_eq!(WorkloadTab::from_slug(""), Some(WorkloadTab::Clusters));
+        assert_eq!(WorkloadTab::from_slug("nonsense"), None);
+        assert_eq!(SettingsTab::from_slug("people"), None);
     }
 }

@@ -169,6 +169,18 @@ async fn each_page_reads_each_of_its_queries_once_and_is_complete() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tab_that_a_page_does_not_have_is_404_and_is_named() {
+    let test = PageTest::start().await;
+    for path in ["/workloads/web", "/clusters/eu-1", "/settings"] {
+        let page = test.read(&format!("{path}?tab=nonsense")).await;
+        assert_eq!(page.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(page.text.contains("There is no tab") && page.text.contains("nonsense"), "{path}");
+        assert!(page.text.contains(&format!("href=\"{path}\"")), "{path}: a link leads to the first tab");
+        assert_eq!(test.read(&format!("{path}?tab=")).await.status, StatusCode::OK, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_with_a_dialog_creates_no_resource_in_what_is_shown_of_another() {
     let test = PageTest::start().await;
     for path in DIALOGS {
