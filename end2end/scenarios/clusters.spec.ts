@@ -8,7 +8,7 @@ const TABS = [
   ["Workloads", "workloads", "Helm releases"],
   ["Resources", "resources", "API and classes"],
   ["Config", "config", "Annotations"],
-  ["Access", "access", "What its agent may write"],
+  ["Access", "access", "What the server may write"],
 ] as const;
 
 test("s0_3 every tab of a cluster has an address, and Back returns to the former one", async ({ page }) => {
@@ -43,7 +43,7 @@ test("s0_3 every tab of a cluster has an address, and Back returns to the former
 
   // A part of the first tab is in sight also when the link is followed on another tab.
   await tabs.getByRole("link", { name: "Access" }).click();
-  await expect(page.getByRole("region", { name: "What its agent may write" })).toBeVisible();
+  await expect(page.getByRole("region", { name: "What the server may write" })).toContainText(/All \d+ kinds of the cluster, in every namespace\./);
   await page.setViewportSize({ width: 1280, height: 420 });
   await chooseAction(page, "Edit labels");
   await expect(page).toHaveURL(/\/clusters\/eu-west-1#labels$/);
