@@ -19,6 +19,10 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   faults.expect(/4(09|12|22)/);
   await open(page, "/charts");
   await expect(page.getByRole("heading", { name: "No charts yet" })).toBeVisible();
+  await expect(page.getByPlaceholder("Name or description"), "there is nothing to search").toHaveCount(0);
+  await expect(page.locator("#repository-name")).toBeHidden();
+  await page.getByRole("main").getByRole("link", { name: "Add chart repository" }).click();
+  await expect(page.locator("#repository-name"), "the way forward opens the form").toBeVisible();
   const picker = page.locator("input[type=file]");
   await picker.setInputFiles({ name: "no.tgz", mimeType: "application/gzip", buffer: gzipSync("nothing") });
   await expect(page.getByRole("alert")).toContainText("is no readable .tgz file");

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::plan::{
-    ChangeCounts, ClusterPlan, ClusterPlanGroup, CreatedManifest, Distinction, DryRunState, FieldChange, FieldValue,
-    HIDDEN_VALUE, PlannedAction, PlannedChange, TargetChange,
+    ChangeCounts, ClusterPlan, ClusterPlanGroup, CreatedManifest, Distinction, DryRunState, FieldChange,
+    FieldValue, HIDDEN_VALUE, PlannedAction, PlannedChange, TargetChange,
 };
 use leptos::prelude::*;
 use leptos::web_sys::{Element, Event};
