@@ -111,7 +111,8 @@ fn usage_list(rows: Vec<UsageRow>) -> AnyView {
 /// What the nodes offer.
 fn node_rows(facts: &ClusterFacts) -> Vec<UsageRow> {
     // Without a bar: one that is full because every node is schedulable would read as exhausted.
-    let row = |name: &str, text: String| UsageRow { name: name.to_owned(), is_name: false, percent: None, text };
+    let row =
+        |name: &str, text: String| UsageRow { name: name.to_owned(), is_name: false, percent: None, text };
     let unknown = |why: &str| vec![row("Nodes", why.to_owned())];
     if !facts.is_reported() {
         return unknown("unknown: its agent has not reported yet");

@@ -143,9 +143,11 @@ pub fn GroupPage() -> impl IntoView {
                     <h2 class="section" id="members">"Members"</h2>
                     <MemberPicker name=name address=address saves=member_saves />
                 </section>
-                <ChangeEffect name=name address=address save=save_members saves=member_saves version=version />
+                <div class="stack">
+                    <ChangeEffect name=name address=address save=save_members saves=member_saves version=version />
+                    {render_resource_part(head, |(_, view)| show_users(&view).into_any())}
+                </div>
             </div>
-            {render_resource_part(head, |(_, view)| show_users(&view).into_any())}
             <Features name=name actions=features version=version />
             // Not rendered again by events: what was typed into the form stays.
             <Transition>
