@@ -290,6 +290,11 @@ pub fn group_feature_dialog(name: &str, feature: &str) -> String {
     query(&group(name), &[("disable", feature)])
 }
 
+/// A cluster group with the question whether it is deleted.
+pub fn group_deletion(name: &str) -> String {
+    query(&group(name), &[("dialog", "delete")])
+}
+
 /// A cluster group.
 pub fn group(name: &str) -> String {
     format!("{GROUPS}/{}", percent_encode(name))
@@ -410,6 +415,7 @@ mod tests {
             GROUPS.to_owned(),
             GROUP_NEW.to_owned(),
             group("edge"),
+            group_deletion("edge"),
             CHARTS.to_owned(),
             chart("local/web", "1.0.0"),
             chart_deletion("local/web", "1.0.0+a"),
@@ -440,6 +446,7 @@ mod tests {
         /groups
         /new-group
         /groups/edge
+        /groups/edge?dialog=delete
         /charts
         /charts/local/web?version=1.0.0
         /charts/local/web?version=1.0.0%2Ba&dialog=delete

@@ -64,7 +64,7 @@ const PAGES: [&str; 48] = [
 ];
 
 /// Pages with a dialog, which reads the facts that it states itself.
-const DIALOGS: [&str; 17] = [
+const DIALOGS: [&str; 18] = [
     "/workloads?dialog=sync&w=web",
     "/workloads?dialog=unpublish&w=web",
     "/workloads?done=sync&w=web",
@@ -76,6 +76,7 @@ const DIALOGS: [&str; 17] = [
     "/clusters/eu-1?dialog=delete",
     "/clusters/eu-1?tab=access&dialog=revoke",
     "/groups/edge?disable=deployment",
+    "/groups/edge?dialog=delete",
     "/join?revoke=x",
     "/people?disable=ada",
     "/settings?revoke=x",

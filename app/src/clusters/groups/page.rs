@@ -13,11 +13,12 @@ use super::describe_members;
 use super::effect::{ChangeEffect, GroupMembersSave};
 use super::members::MemberPicker;
 use crate::clusters::group_features::{FeatureActions, FeatureDialog, Features};
+use crate::components::dialog::dialog_buttons;
 use crate::components::editor::TextArea;
 use crate::components::error::action_error;
 use crate::components::{
-    Banner, DisabledButton, ErrorBanner, FindingList, StatusStyle, join_names, render_by_key,
-    render_resource, render_resource_part,
+    Banner, ConfirmDialog, FindingList, StatusStyle, icon, join_names, render_by_key, render_resource,
+    render_resource_part, render_selected,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -137,7 +138,11 @@ pub fn GroupPage() -> impl IntoView {
         <div class="stack">
             // First: without script, the open dialog is where it is in the page.
             <FeatureDialog name=name actions=features />
-            {render_resource(head, |(_, view)| show_head(view))}
+            <DeleteDialog name=name delete=delete />
+            <div class="head">
+                {render_resource(head, |(_, view)| show_head(view))}
+                <Transition>{render_selected(head, |(_, view)| view.group.name, show_menu)}</Transition>
+            </div>
             <div class="split split-344">
                 <section class="stack-sm" aria-labelledby="members">
                     <h2 class="section" id="members">"Members"</h2>
@@ -157,7 +162,6 @@ pub fn GroupPage() -> impl IntoView {
                     move |(_, view)| show_settings(view.group, save),
                 )}
             </Transition>
-            {render_resource_part(head, move |(_, view)| show_deletion(&view, delete))}
         </div>
     }
     .into_any()
@@ -256,27 +260,67 @@ fn show_settings(group: ClusterGroup, save: ServerAction<GroupSave>) -> AnyView 
     .into_any()
 }
 
+/// The menu of the page. Rendered once, so that an update of the page does not close it.
+fn show_menu(name: String) -> AnyView {
+    view! {
+        <div class="head-actions">
+            <button class="btn btn-icon" type="button" popovertarget="group-menu" aria-label="More actions">
+                {icon("more")}
+            </button>
+            <div class="popover" id="group-menu" popover="auto">
+                <a class="menu-item" href=paths::group_deletion(&name)>"Delete group…"</a>
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+/// The question whether the group is deleted, if the address asks it.
+#[component]
+fn DeleteDialog(name: Memo<String>, delete: ServerAction<GroupDelete>) -> impl IntoView {
+    let query = use_query_map();
+    let is_asked = Memo::new(move |_| query.read().get("dialog").is_some_and(|dialog| dialog == "delete"));
+    move || {
+        is_asked.get().then(|| {
+            let data = create_resource(move || name.get(), group_read);
+            render_resource_part(data, move |view| deletion_dialog(&view, delete))
+        })
+    }
+}
+
 /// The deletion, or the workloads that prevent it.
-fn show_deletion(view: &GroupPageView, delete: ServerAction<GroupDelete>) -> AnyView {
+fn deletion_dialog(view: &GroupPageView, delete: ServerAction<GroupDelete>) -> AnyView {
     let name = view.group.name.clone();
+    let back = paths::group(&name);
+    let title = format!("Delete {name}?");
     match domain::actions::check_delete_group(&name, &view.used_by) {
         Err(why) => {
-            view! { <DisabledButton verb="Delete group".to_owned() why=why.to_string() id="why-delete" /> }.into_any()
+            let why = why.to_string();
+            view! {
+                <ConfirmDialog title=title back=back.clone()>
+                    <div class="dialog-body">
+                        <p>{why}</p>
+                    </div>
+                    <div class="dialog-actions">
+                        <a class="btn" href=back>"Close"</a>
+                    </div>
+                </ConfirmDialog>
+            }
+            .into_any()
         }
         Ok(()) => view! {
-            <details class="fold max-w-180">
-                <summary>"Delete group"</summary>
-                <ActionForm action=delete attr:class="stack-sm pt-3">
+            <ConfirmDialog title=title back=back.clone()>
+                <ActionForm action=delete>
                     <Permission action=UserAction::ChangeGroups>
-                        {move || delete.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-                        <p class="text-2">"Its clusters do not change. No workload uses this group."</p>
                         <input type="hidden" name="name" value=name />
-                        <div>
-                            <button class="btn btn-danger" type="submit">"Delete"</button>
+                        <div class="dialog-body">
+                            {action_error(delete.value())}
+                            <p>"Its clusters do not change. No workload uses this group."</p>
                         </div>
+                        {dialog_buttons(back, "Delete", "btn btn-danger-solid")}
                     </Permission>
                 </ActionForm>
-            </details>
+            </ConfirmDialog>
         }
         .into_any(),
     }
