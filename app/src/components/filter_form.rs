@@ -17,7 +17,7 @@ use crate::paths;
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// A form with the method GET. In the browser empty fields are left out of the address, and a change is applied without the button: that of
-/// the search field while a person types, that of another field once it is left, because what is typed until then may not be valid.
+/// the field `q` while a person types, that of another field once it is left, because what is typed until then may not be valid.
 #[component]
 pub fn FilterForm(
     /// The path of the page.

@@ -7,7 +7,7 @@ mod server {
     /// Submits the form of the field that an event came from, unless the page was left meanwhile.
     pub fn submit_form_of(_event: &Event) {}
 
-    /// Whether an event came from the search field of a list.
+    /// Whether an event came from the search field of a list, whose text may be a part of a name.
     pub fn is_search_event(_event: &Event) -> bool {
         false
     }
@@ -59,10 +59,12 @@ mod browser {
         }
     }
 
-    /// Whether an event came from the search field of a list.
+    /// Whether an event came from the search field of a list, whose text may be a part of a name: a whole name is no search.
     pub fn is_search_event(event: &Event) -> bool {
         let field = event.target().and_then(|target| target.dyn_into::<Element>().ok());
-        field.is_some_and(|field| field.has_attribute("data-search"))
+        field.is_some_and(|field| {
+            field.has_attribute("data-search") && field.get_attribute("name").is_some_and(|name| name == "q")
+        })
     }
 
     /// Whether the page has the form with this id.
