@@ -89,8 +89,8 @@ impl Review {
         let workload = &self.view.workload;
         let plan = self.plan.as_ref().filter(|plan| plan.no_op_message.is_some())?;
         let is_certain = plan.dry_runs.pending + plan.dry_runs.not_requested == 0;
-        let is_recorded = self.content.is_draft() && !workload.draft_changed && self.settings.is_empty();
-        let published = workload.published.filter(|_| is_certain && is_recorded)?;
+        let is_as_published = self.content.is_draft() && !workload.draft_changed && self.settings.is_empty();
+        let published = workload.published.filter(|_| is_certain && is_as_published)?;
         let count = plan.groups.iter().map(|group| group.count).sum::<usize>();
         let clusters = pluralize(u32::try_from(count).unwrap_or(u32::MAX), "cluster");
         let run = if count == 1 { "runs" } else { "run" };
