@@ -3,6 +3,7 @@
 use domain::Finding;
 use domain::authorization::UserAction;
 use domain::placement::{ClusterGroup, check_membership_change};
+use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::{use_params_map, use_query_map};
@@ -13,12 +14,13 @@ use super::describe_members;
 use super::effect::{ChangeEffect, GroupMembersSave};
 use super::members::MemberPicker;
 use crate::clusters::group_features::{FeatureActions, FeatureDialog, Features};
+use crate::components::counts::describe_counts;
 use crate::components::dialog::dialog_buttons;
 use crate::components::editor::TextArea;
 use crate::components::error::action_error;
 use crate::components::{
-    Banner, ConfirmDialog, FindingList, StatusStyle, icon, join_names, render_by_key, render_resource,
-    render_resource_part, render_selected,
+    Banner, ConfirmDialog, FindingList, StateStrip, StatusStyle, icon, join_names, render_by_key,
+    render_resource, render_resource_part, render_selected,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -56,6 +58,8 @@ pub struct GroupPageView {
     pub missing: Vec<String>,
     /// How many names no cluster has.
     pub missing_total: usize,
+    /// The releases on its clusters, by state.
+    pub counts: ReleaseCounts,
     /// The workloads that refer to it.
     pub used_by: Vec<String>,
     /// Its clusters that are in another group although one of both is exclusive.
@@ -73,6 +77,7 @@ pub async fn group_read(name: String) -> AppResult<GroupPageView> {
         host::into_app_result(hub.hide_secrets(&actor, view).await)?;
     let unchanged = domain::placement::GroupMembersChange::default();
     let members = host::into_app_result(hub.preview_group_members(&name, &unchanged).await)?.members;
+    let counts = host::into_app_result(hub.count_group_releases(&name).await)?;
     let missing_total = missing.len();
     let named = u32::try_from(group.members.len() - missing_total).unwrap_or(u32::MAX);
     missing.truncate(MISSING_SHOWN);
@@ -82,6 +87,7 @@ pub async fn group_read(name: String) -> AppResult<GroupPageView> {
         by_label: members.saturating_sub(named),
         missing,
         missing_total,
+        counts,
         used_by,
         findings,
     })
@@ -168,7 +174,8 @@ pub fn GroupPage() -> impl IntoView {
 }
 
 fn show_head(view: GroupPageView) -> AnyView {
-    let GroupPageView { group, named, by_label, missing, missing_total, findings, .. } = view;
+    let GroupPageView { group, named, by_label, missing, missing_total, counts, findings, .. } = view;
+    let releases = if counts.total() > 0 { describe_counts(&counts) } else { "none".to_owned() };
     let conflicts = (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> });
     let selector = group.selector.as_ref().map(ToString::to_string).unwrap_or_default();
     let selector = (!selector.is_empty()).then(|| {
@@ -191,15 +198,17 @@ fn show_head(view: GroupPageView) -> AnyView {
         }
     });
     view! {
-        <div class="stack-sm">
+        <div class="stack-sm min-w-0 flex-1">
             <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
                 <h1 class="title-mono">{group.name}</h1>
                 {exclusive}
             </div>
             <dl class="facts">
                 <div><dt>"Members"</dt><dd>{describe_members(named, by_label)}</dd></div>
+                <div><dt>"Releases"</dt><dd>{releases}</dd></div>
                 {selector}
             </dl>
+            {(counts.targeted() > 0).then(|| view! { <StateStrip counts=counts /> })}
             {missing}
             {conflicts}
             {veto}
