@@ -20,7 +20,7 @@ pub mod text;
 pub mod timeline;
 
 pub use age::Age;
-pub use copy::{CopyBlock, CopyLine, CopySecretLine};
+pub use copy::{CopyBlock, CopyButton, CopyLine, CopySecretLine};
 pub use counts::{StateCounts, StateGroup, StateStrip};
 pub use create_form::clear_after_success;
 pub use dialog::ConfirmDialog;

@@ -9,7 +9,7 @@ use super::actions::{PlanCreate, WorkloadPublish};
 use super::review::{PlanView, Review};
 use crate::components::findings::worst_style;
 use crate::components::{
-    Age, CopyLine, DisabledReason, ErrorBanner, StatusStyle, icon, join_names, pluralize,
+    Age, CopyButton, CopyLine, DisabledReason, ErrorBanner, StatusStyle, icon, join_names, pluralize,
 };
 use crate::permission::Permission;
 use crate::workloads::rollout::panel::WaveList;
@@ -68,7 +68,10 @@ fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<Plan
             {again}
             <dl class="pairs">
                 <dt>"Hash"</dt>
-                <dd class="mono" title=plan.hash.to_string()>{plan.hash.short().to_owned()}</dd>
+                <dd class="flex items-center gap-1">
+                    <span class="mono" title=plan.hash.to_string()>{plan.hash.short().to_owned()}</span>
+                    <CopyButton text=plan.hash.to_string() label="Copy the hash" />
+                </dd>
                 <dt>"Created"</dt>
                 <dd><Age since=plan.created_at at=review.read_at suffix=" ago" /></dd>
                 <dt>"Expires"</dt>
