@@ -204,7 +204,7 @@ fn matrix_row(row: &FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> 
     view! {
         <tr>
             <th class="name" scope="row">
-                <a href=paths::workload(&row.name)>{row.name.clone()}</a>
+                <a href=paths::workload(&row.name) title=row.name.clone()>{row.name.clone()}</a>
             </th>
             {cells}
         </tr>
