@@ -105,9 +105,12 @@ impl WorkloadTab {
         }
     }
 
-    /// The tab with this slug; the first for anything else.
-    pub fn from_slug(slug: &str) -> Self {
-        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    /// The tab with this slug; the first without a slug, none for a name that is not that of a tab.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        match slug {
+            "" => Some(Self::default()),
+            slug => Self::ALL.into_iter().find(|tab| tab.slug() == slug),
+        }
     }
 }
 
@@ -228,9 +231,12 @@ impl SettingsTab {
         }
     }
 
-    /// The section with this slug; the first for anything else.
-    pub fn from_slug(slug: &str) -> Self {
-        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    /// The section with this slug; the first without a slug, none for a name that is not that of a section.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        match slug {
+            "" => Some(Self::default()),
+            slug => Self::ALL.into_iter().find(|tab| tab.slug() == slug),
+        }
     }
 }
 
@@ -295,6 +301,11 @@ pub fn install_manifests(cluster: &str) -> String {
 /// A cluster group with the question whether to disable this feature.
 pub fn group_feature_dialog(name: &str, feature: &str) -> String {
     query(&group(name), &[("disable", feature)])
+}
+
+/// A cluster group with the question whether it is deleted.
+pub fn group_deletion(name: &str) -> String {
+    query(&group(name), &[("dialog", "delete")])
 }
 
 /// A cluster group.
@@ -413,6 +424,7 @@ mod tests {
             GROUPS.to_owned(),
             GROUP_NEW.to_owned(),
             group("edge"),
+            group_deletion("edge"),
             CHARTS.to_owned(),
             chart("local/web", "1.0.0"),
             chart_deletion("local/web", "1.0.0+a"),
@@ -443,6 +455,7 @@ mod tests {
         /groups
         /new-group
         /groups/edge
+        /groups/edge?dialog=delete
         /charts
         /charts/local/web?version=1.0.0
         /charts/local/web?version=1.0.0%2Ba&dialog=delete
@@ -473,8 +486,13 @@ mod tests {
     #[test]
     fn a_tab_is_parsed_from_its_slug() {
         for tab in WorkloadTab::ALL {
-            assert_eq!(WorkloadTab::from_slug(tab.slug()), tab);
+            assert_eq!(WorkloadTab::from_slug(tab.slug()), Some(tab));
         }
-        assert_eq!(WorkloadTab::from_slug("nonsense"), WorkloadTab::Clusters);
+        for tab in SettingsTab::ALL {
+            assert_eq!(SettingsTab::from_slug(tab.slug()), Some(tab));
+        }
+        assert_eq!(WorkloadTab::from_slug(""), Some(WorkloadTab::Clusters));
+        assert_eq!(WorkloadTab::from_slug("nonsense"), None);
+        assert_eq!(SettingsTab::from_slug("people"), None);
     }
 }

@@ -53,7 +53,8 @@ test("a channel is created, its test names why it fails, and a subscription uses
   // The receiver of the test does not exist.
   faults.expect(/channel_test|status 4\d\d|Failed to load resource/);
   await open(page, "/settings?tab=notifications");
-  await page.locator("summary", { hasText: "Create channel" }).click();
+  await expect(page.getByText("Create a channel first: a subscription sends incidents to a channel.")).toBeVisible();
+  await page.getByRole("main").getByRole("link", { name: "Create channel" }).click();
   await page.getByLabel("Name", { exact: true }).fill("pager");
   await page.getByLabel("Address").fill("http://127.0.0.1:9/hook");
   await page.getByRole("button", { name: "Create channel" }).click();

@@ -248,6 +248,7 @@ test("the first override of a draft can be for a group, which is selected like a
 
   await remove(page, NAME);
   await open(page, "/groups/pair");
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);

@@ -102,7 +102,10 @@ pub fn LabelEditor(
                     {labels.into_iter().map(chip).collect_view()}
                 </Permission>
             </ActionForm>
-            <ActionForm action=action attr:class="flex gap-2">
+            // Without the attribute "open": a live update would reset it to this value, and close what the user opened.
+            <details class="fold">
+                <summary>"Add a label"</summary>
+            <ActionForm action=action attr:class="flex gap-2 pt-2">
                 <Permission action=UserAction::EditCluster>
                     {hidden(name)}
                     <input
@@ -121,7 +124,8 @@ pub fn LabelEditor(
                     </button>
                 </Permission>
             </ActionForm>
-            <p class="meta">"Placements select clusters by label. Workloads that no longer match leave this cluster after a notice; workloads that now match are deployed with their next publish."</p>
+                <p class="meta pt-3 pb-4">"Placements select clusters by label. Workloads that no longer match leave this cluster after a notice; workloads that now match are deployed with their next publish."</p>
+            </details>
         </section>
     }
     .into_any()
