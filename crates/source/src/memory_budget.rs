@@ -54,6 +54,9 @@ pub static UNKNOWN_RESPONSES: LazyLock<MemoryBudget> =
 /// Messages of agents that are larger than usual ones, until the response.
 pub static AGENT_MESSAGES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 2));
+/// Messages of agents of the usual size that are more than a few KiB, until the response. They do not wait for large ones.
+pub static USUAL_AGENT_MESSAGES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("messages of agents of the usual size", 128 << 20, 1));
 /// Responses to agents that are larger than usual ones, until they are sent.
 pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 1));
@@ -295,6 +298,7 @@ mod tests {
             &RESPONSES,
             &UNKNOWN_RESPONSES,
             &AGENT_MESSAGES,
+            &USUAL_AGENT_MESSAGES,
             &AGENT_RESPONSES,
             &PARSED_MANIFESTS,
             &ARCHIVES,
