@@ -1,10 +1,10 @@
 //! Queries on placement: previews and decisions with their reasons (E-3).
 
 use domain::cluster::Cluster;
-use domain::placement::{self, ClusterGroup, Decision, Placement, decide};
+use domain::placement::{self, ClusterGroup, Decision, Placement};
 use domain::workload::Workload;
 use domain::{ClusterId, WorkloadId};
-use store::Tx;
+use store::{Tx, run_blocking_in_place};
 
 use crate::workload::load_present_releases;
 use crate::{Error, Hub};
@@ -27,6 +27,7 @@ impl Hub {
         let found = store::workload::get_by_name(&mut tx, self.project(), workload).await?;
         check_limits(found.as_ref().map(|found| &found.draft.placement), placement)?;
         let inputs = load_placement_inputs(&mut tx, found.map(|found| found.id)).await?;
+        drop(tx);
         let PlacementInputs { clusters, groups, current } = inputs;
         Ok(decide(placement, &clusters, &groups, &current))
     }
@@ -56,7 +57,17 @@ impl Hub {
     }
 }
 
-/// Rejects a changed policy with too many entries (G502). An unchanged one is accepted: a draft of an earlier version can be edited, and its
+/// [`placement::decide`] beside the tasks that serve other requests: it evaluates the policy for every cluster.
+pub(crate) fn decide(
+    placement: &Placement,
+    clusters: &[Cluster],
+    groups: &[ClusterGroup],
+    current: &[ClusterId],
+) -> Decision {
+    run_blocking_in_place(|| placement::decide(placement, clusters, groups, current))
+}
+
+/// Rejects a changed policy with too many entries or values (G502). An unchanged one is accepted: a draft of an earlier version can be edited, and its
 /// workload stays where it is.
 pub(crate) fn check_limits(before: Option<&Placement>, after: &Placement) -> Result<(), Error> {
     let findings = if before == Some(after) { Vec::new() } else { placement::check_limits(after) };
