@@ -4,6 +4,7 @@ use domain::actions;
 use domain::authorization::UserAction;
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
+use domain::labels::Labels;
 use domain::manifest_work;
 use domain::owner::{check_owners, normalize_owners};
 use domain::workload::Workload;
@@ -13,6 +14,9 @@ use super::{WorkloadEdit, authorize_policies, check_if_match};
 use crate::hub::CommitEffects;
 use crate::overrides::check_limits;
 use crate::{Actor, Error, Hub, placement};
+
+/// How often an edit without a precondition begins again because the workload was changed meanwhile.
+const EDIT_ATTEMPTS: u32 = 5;
 
 impl Hub {
     /// Edits the draft. `if_match` is the revision that the edit is based on. An edit without changes is not stored.
@@ -30,6 +34,9 @@ impl Hub {
             return Err(Error::Invalid(findings));
         }
         let mut edit = edit;
+        if edit.spec.is_none() {
+            return Box::pin(self.edit_metadata(actor, name, &edit, if_match)).await;
+        }
         if let Some(spec) = &mut edit.spec {
             let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
             // One that can't be read has no commit to keep, and is replaced below.
@@ -48,17 +55,55 @@ impl Hub {
         }
         check_limits(&before.draft.overrides, &workload.draft.overrides)?;
         placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
-        if let Some(labels) = edit.labels {
-            workload.labels = labels;
-        }
-        if let Some(owners) = edit.owners {
-            workload.owners = normalize_owners(&owners, &workload.created_by);
-        }
+        apply_metadata(&mut workload, edit.labels.as_ref(), edit.owners.as_deref());
         if workload == before && !is_mended {
             return Ok(workload);
         }
         let event = edited_event(actor, &workload);
         self.store_edit(tx, actor, workload, event).await
+    }
+
+    /// Edits labels and owners. The draft is decoded, and the response encoded, before the transaction: a large draft would occupy the only
+    /// writer of `SQLite` for the label of one workload.
+    async fn edit_metadata(
+        &self,
+        actor: &Actor,
+        name: &str,
+        edit: &WorkloadEdit,
+        if_match: Option<i64>,
+    ) -> Result<Workload, Error> {
+        let mut current = 0;
+        for _ in 0..EDIT_ATTEMPTS {
+            let before = self.read_workload(name).await?;
+            check_if_match(before.revision, if_match)?;
+            actions::check_edit(&before)?;
+            let mut workload = before.clone();
+            apply_metadata(&mut workload, edit.labels.as_ref(), edit.owners.as_deref());
+            if workload == before {
+                return Ok(workload);
+            }
+            current = before.revision;
+            workload.revision += 1;
+            workload.updated_at = self.clock().now();
+            let effects = CommitEffects::with_event(edited_event(actor, &workload));
+            let effects = effects.with_response(actor, 200, &workload).with_etag(workload.revision);
+            let mut tx = self.write_as(actor, UserAction::Edit).await?;
+            if store::workload::update_metadata(&mut tx, &workload, current, &actor.name).await? {
+                self.commit(tx, effects).await?;
+                return Ok(workload);
+            }
+        }
+        Err(Error::RevisionConflict { current: current + 1 })
+    }
+
+    /// The workload with this name, or [`Error::NotFound`]. It is decoded when the connection is returned.
+    async fn read_workload(&self, name: &str) -> Result<Workload, Error> {
+        let unreadable = |error: store::Error| Error::from(error).with_unreadable_workload(name);
+        let mut tx = self.read().await?;
+        let found = store::workload::find_stored(&mut tx, self.project(), name).await.map_err(unreadable)?;
+        drop(tx);
+        let found = found.ok_or_else(|| Error::not_found("workload", name))?;
+        found.decode().map_err(unreadable)
     }
 
     /// Replaces a draft that can't be read by that of the edit, so that the workload is mended without a deletion; returns
@@ -103,6 +148,16 @@ impl Hub {
         };
         let published = store::revision::get(tx, workload.id, number).await?;
         Ok(published.is_none_or(|revision| revision.spec != workload.draft))
+    }
+}
+
+/// Replaces the labels and owners that are given.
+fn apply_metadata(workload: &mut Workload, labels: Option<&Labels>, owners: Option<&[String]>) {
+    if let Some(labels) = labels {
+        workload.labels.clone_from(labels);
+    }
+    if let Some(owners) = owners {
+        workload.owners = normalize_owners(owners, &workload.created_by);
     }
 }
 
