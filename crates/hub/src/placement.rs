@@ -2,7 +2,7 @@
 
 use domain::cluster::Cluster;
 use domain::placement::{self, ClusterGroup, Decision, Placement};
-use domain::workload::Workload;
+use domain::workload::{Intent, Workload};
 use domain::{ClusterId, WorkloadId};
 use store::{Tx, run_blocking_in_place};
 
@@ -20,7 +20,32 @@ pub struct PlacementInputs {
     pub current: Vec<ClusterId>,
 }
 
+/// The published placement of a workload, and the clusters that run it.
+pub(crate) struct PublishedPlacement {
+    /// The placement.
+    pub placement: Placement,
+    /// The clusters.
+    pub current: Vec<ClusterId>,
+}
+
 impl Hub {
+    /// The published placement of a workload; `None` if nothing of it should run. Each workload is read in a transaction of its own, and
+    /// its revision is decoded when the connection is returned: many large ones would occupy the connection for seconds.
+    pub(crate) async fn read_published_placement(
+        &self,
+        workload: WorkloadId,
+    ) -> Result<Option<PublishedPlacement>, Error> {
+        let mut tx = self.read().await?;
+        let head = store::workload::get_head_by_id(&mut tx, workload).await?;
+        let published = head.filter(|head| head.intent == Intent::Published).and_then(|head| head.published);
+        let Some(number) = published else { return Ok(None) };
+        let revision = store::revision::get_existing_stored(&mut tx, workload, number).await?;
+        let current = load_present_releases(&mut tx, workload).await?.into_keys().collect();
+        drop(tx);
+        let placement = revision.decode()?.spec.placement;
+        Ok(Some(PublishedPlacement { placement, current }))
+    }
+
     /// The decision of this placement now. `workload` is the workload whose current clusters are preferred; may be empty.
     pub async fn preview_placement(&self, workload: &str, placement: &Placement) -> Result<Decision, Error> {
         let mut tx = self.read().await?;
