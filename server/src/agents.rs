@@ -24,6 +24,7 @@ use crate::body_rate::require_body_rate;
 use crate::compression;
 use crate::problem::ApiError;
 use crate::public_body_memory::reserve_registration;
+use crate::request_deadline::share_memory_wait;
 use crate::response_memory::reserve_agent_response;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
@@ -159,6 +160,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .layer(from_fn(reserve_agent_response))
         .layer(from_fn_with_state(agents.clone(), authenticate::require_certificate))
         .layer(from_fn(refuse_body_of_read))
+        .layer(from_fn(share_memory_wait))
         .layer(RequestBodyLimitLayer::new(MAX_REPORT_BYTES))
         .layer(MapRequestLayer::new(require_body_rate))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))

@@ -24,6 +24,9 @@ use tokio::time::Instant;
 use crate::memory_limit::process_memory;
 
 mod queue;
+mod shared_wait;
+
+pub use shared_wait::SharedWait;
 
 use queue::{MemoryQueue, QueuedMemory};
 
@@ -141,7 +144,8 @@ impl MemoryBudget {
         Self::new(purpose, share_of(process_memory(), most, parts))
     }
 
-    /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone.
+    /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone. A request waits for all of
+    /// its reservations together no longer than for one ([`SharedWait`]).
     ///
     /// # Errors
     /// It was not free within [`RESERVE_WAIT`].
@@ -162,6 +166,13 @@ impl MemoryBudget {
         if self.free_bytes() < bytes_of_budget {
             self.note_lack();
         }
+        let (wait, _waiting) = match SharedWait::current() {
+            Some(shared) => {
+                let (wait, waiting) = shared.begin(wait);
+                (wait, Some(waiting))
+            }
+            None => (wait, None),
+        };
         match tokio::time::timeout(wait, self.queue.acquire(bytes_of_budget)).await {
             Ok(memory) => Ok(MemoryReservation { memory }),
             Err(_) => {
