@@ -34,53 +34,43 @@ impl Hub {
             return Err(Error::Invalid(findings));
         }
         let mut edit = edit;
-        if edit.spec.is_none() {
-            return Box::pin(self.edit_metadata(actor, name, &edit, if_match)).await;
-        }
         if let Some(spec) = &mut edit.spec {
             let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
             // One that can't be read has no commit to keep, and is replaced below.
             let before = stored.ok().flatten().map(|workload| workload.draft.source);
             self.pin_source(&mut spec.source, before.as_ref()).await?;
         }
-        let mut tx = self.write_as(actor, UserAction::Edit).await?;
-        let is_mended = self.replace_unreadable_draft(&mut tx, actor, name, &edit).await?;
-        let mut workload = self.load_workload(&mut tx, name).await?;
-        check_if_match(workload.revision, if_match)?;
-        actions::check_edit(&workload)?;
-        let before = workload.clone();
-        if let Some(spec) = edit.spec {
-            workload.draft = spec;
-            manifest_work::adopt_policies(&mut workload.draft);
+        let change =
+            |before: &Workload, workload: &mut Workload| apply_edit(before, workload, &edit, if_match);
+        match Box::pin(self.edit_read_workload(actor, name, change)).await {
+            Err(Error::Unreadable { .. }) if edit.spec.is_some() => {
+                Box::pin(self.mend_workload(actor, name, &edit, if_match)).await
+            }
+            edited => edited,
         }
-        check_limits(&before.draft.overrides, &workload.draft.overrides)?;
-        placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
-        apply_metadata(&mut workload, edit.labels.as_ref(), edit.owners.as_deref());
-        if workload == before && !is_mended {
-            return Ok(workload);
-        }
-        let event = edited_event(actor, &workload);
-        self.store_edit(tx, actor, workload, event).await
     }
 
-    /// Edits labels and owners. The draft is decoded, and the response encoded, before the transaction: a large draft would occupy the only
-    /// writer of `SQLite` for the label of one workload.
-    async fn edit_metadata(
+    /// Edits a workload that can be read: `change` gets it as it is stored and a copy to change. What takes long for a large draft, to decode
+    /// it, to compare it with the published revision and to encode the response, is done before the transaction: it would occupy the only
+    /// writer of `SQLite`. If the workload was changed meanwhile, the edit begins again.
+    pub(super) async fn edit_read_workload(
         &self,
         actor: &Actor,
         name: &str,
-        edit: &WorkloadEdit,
-        if_match: Option<i64>,
+        change: impl Fn(&Workload, &mut Workload) -> Result<(), Error> + Send + Sync,
     ) -> Result<Workload, Error> {
         let mut current = 0;
         for _ in 0..EDIT_ATTEMPTS {
             let before = self.read_workload(name).await?;
-            check_if_match(before.revision, if_match)?;
-            actions::check_edit(&before)?;
             let mut workload = before.clone();
-            apply_metadata(&mut workload, edit.labels.as_ref(), edit.owners.as_deref());
+            change(&before, &mut workload)?;
             if workload == before {
                 return Ok(workload);
+            }
+            let has_new_draft = workload.draft != before.draft;
+            if has_new_draft {
+                authorize_policies(actor, Some(&before.draft), &workload.draft)?;
+                workload.draft_changed = self.differs_from_read_revision(&workload).await?;
             }
             current = before.revision;
             workload.revision += 1;
@@ -88,12 +78,37 @@ impl Hub {
             let effects = CommitEffects::with_event(edited_event(actor, &workload));
             let effects = effects.with_response(actor, 200, &workload).with_etag(workload.revision);
             let mut tx = self.write_as(actor, UserAction::Edit).await?;
-            if store::workload::update_metadata(&mut tx, &workload, current, &actor.name).await? {
+            let is_stored = if has_new_draft {
+                store::workload::update(&mut tx, &workload, current, &actor.name).await?
+            } else {
+                store::workload::update_metadata(&mut tx, &workload, current, &actor.name).await?
+            };
+            if is_stored {
                 self.commit(tx, effects).await?;
                 return Ok(workload);
             }
         }
         Err(Error::RevisionConflict { current: current + 1 })
+    }
+
+    /// Edits a workload whose draft or published revision can't be read.
+    async fn mend_workload(
+        &self,
+        actor: &Actor,
+        name: &str,
+        edit: &WorkloadEdit,
+        if_match: Option<i64>,
+    ) -> Result<Workload, Error> {
+        let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        let is_mended = self.replace_unreadable_draft(&mut tx, actor, name, edit).await?;
+        let before = self.load_workload(&mut tx, name).await?;
+        let mut workload = before.clone();
+        apply_edit(&before, &mut workload, edit, if_match)?;
+        if workload == before && !is_mended {
+            return Ok(workload);
+        }
+        let event = edited_event(actor, &workload);
+        self.store_edit(tx, actor, workload, event).await
     }
 
     /// The workload with this name, or [`Error::NotFound`]. It is decoded when the connection is returned.
@@ -104,6 +119,18 @@ impl Hub {
         drop(tx);
         let found = found.ok_or_else(|| Error::not_found("workload", name))?;
         found.decode().map_err(unreadable)
+    }
+
+    /// Whether its draft differs from the published revision, which is decoded when the connection is returned.
+    async fn differs_from_read_revision(&self, workload: &Workload) -> Result<bool, Error> {
+        let Some(number) = workload.published else {
+            return Ok(true);
+        };
+        let mut tx = self.read().await?;
+        let stored = store::revision::find_stored(&mut tx, workload.id, number).await?;
+        drop(tx);
+        let published = stored.map(|stored| stored.decode()).transpose()?;
+        Ok(published.is_none_or(|revision| revision.spec != workload.draft))
     }
 
     /// Replaces a draft that can't be read by that of the edit, so that the workload is mended without a deletion; returns
@@ -149,6 +176,25 @@ impl Hub {
         let published = store::revision::get(tx, workload.id, number).await?;
         Ok(published.is_none_or(|revision| revision.spec != workload.draft))
     }
+}
+
+/// Makes an edit, or says why it is not possible.
+fn apply_edit(
+    before: &Workload,
+    workload: &mut Workload,
+    edit: &WorkloadEdit,
+    if_match: Option<i64>,
+) -> Result<(), Error> {
+    check_if_match(before.revision, if_match)?;
+    actions::check_edit(before)?;
+    if let Some(spec) = &edit.spec {
+        workload.draft = spec.clone();
+        manifest_work::adopt_policies(&mut workload.draft);
+    }
+    check_limits(&before.draft.overrides, &workload.draft.overrides)?;
+    placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
+    apply_metadata(workload, edit.labels.as_ref(), edit.owners.as_deref());
+    Ok(())
 }
 
 /// Replaces the labels and owners that are given.
