@@ -3,6 +3,7 @@
 use domain::actions;
 use domain::authorization::UserAction;
 use domain::cluster::check_labels;
+use domain::event::NewEvent;
 use domain::labels::Labels;
 use domain::manifest_work;
 use domain::owner::{check_owners, normalize_owners};
@@ -85,7 +86,7 @@ impl Hub {
             keep_pin(source, before.as_ref());
             self.pin_source(source, before.as_ref()).await?;
         }
-        let change = |before: &Workload, workload: &mut Workload| -> Result<(), Error> {
+        let change = |before: &Workload, workload: &mut Workload| -> Result<Option<NewEvent>, Error> {
             actions::check_edit(before)?;
             let has_new_source = patch.source.is_some();
             patch.clone().apply_to(workload);
@@ -93,10 +94,11 @@ impl Hub {
                 manifest_work::adopt_policies(&mut workload.draft);
             }
             if *workload == *before {
-                return Ok(());
+                return Ok(None);
             }
             check_if_match(before.revision, Some(if_match))?;
-            placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)
+            placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
+            Ok(None)
         };
         Box::pin(self.edit_read_workload(actor, name, change)).await
     }

@@ -15,8 +15,9 @@ use crate::hub::CommitEffects;
 use crate::overrides::check_limits;
 use crate::{Actor, Error, Hub, placement};
 
-/// How often an edit without a precondition begins again because the workload was changed meanwhile.
-const EDIT_ATTEMPTS: u32 = 5;
+/// How often an edit is prepared before its transaction, because the workload was changed meanwhile. After that it is made in the
+/// transaction, in which no other edit comes first.
+const EDIT_ATTEMPTS: u32 = 3;
 
 impl Hub {
     /// Edits the draft. `if_match` is the revision that the edit is based on. An edit without changes is not stored.
@@ -40,8 +41,10 @@ impl Hub {
             let before = stored.ok().flatten().map(|workload| workload.draft.source);
             self.pin_source(&mut spec.source, before.as_ref()).await?;
         }
-        let change =
-            |before: &Workload, workload: &mut Workload| apply_edit(before, workload, &edit, if_match);
+        let change = |before: &Workload, workload: &mut Workload| -> Result<Option<NewEvent>, Error> {
+            apply_edit(before, workload, &edit, if_match)?;
+            Ok(None)
+        };
         match Box::pin(self.edit_read_workload(actor, name, change)).await {
             Err(Error::Unreadable { .. }) if edit.spec.is_some() => {
                 Box::pin(self.mend_workload(actor, name, &edit, if_match)).await
@@ -50,20 +53,21 @@ impl Hub {
         }
     }
 
-    /// Edits a workload that can be read: `change` gets it as it is stored and a copy to change. What takes long for a large draft, to decode
-    /// it, to compare it with the published revision and to encode the response, is done before the transaction: it would occupy the only
-    /// writer of `SQLite`. If the workload was changed meanwhile, the edit begins again.
-    pub(super) async fn edit_read_workload(
+    /// Edits a workload that can be read: `change` gets it as it is stored and a copy to change, and returns the event of the edit if it has
+    /// one of its own. An edit without changes is not stored.
+    ///
+    /// What takes long for a large draft, to decode it, to compare it with the published revision and to encode the response, is done before
+    /// the transaction: it would occupy the only writer of `SQLite`. If the workload was changed meanwhile, the edit begins again.
+    pub(crate) async fn edit_read_workload(
         &self,
         actor: &Actor,
         name: &str,
-        change: impl Fn(&Workload, &mut Workload) -> Result<(), Error> + Send + Sync,
+        change: impl Fn(&Workload, &mut Workload) -> Result<Option<NewEvent>, Error> + Send + Sync,
     ) -> Result<Workload, Error> {
-        let mut current = 0;
         for _ in 0..EDIT_ATTEMPTS {
             let before = self.read_workload(name).await?;
             let mut workload = before.clone();
-            change(&before, &mut workload)?;
+            let event = change(&before, &mut workload)?;
             if workload == before {
                 return Ok(workload);
             }
@@ -72,23 +76,33 @@ impl Hub {
                 authorize_policies(actor, Some(&before.draft), &workload.draft)?;
                 workload.draft_changed = self.differs_from_read_revision(&workload).await?;
             }
-            current = before.revision;
+            let event = event.unwrap_or_else(|| edited_event(actor, &workload));
             workload.revision += 1;
             workload.updated_at = self.clock().now();
-            let effects = CommitEffects::with_event(edited_event(actor, &workload));
+            let effects = CommitEffects::with_event(event);
             let effects = effects.with_response(actor, 200, &workload).with_etag(workload.revision);
             let mut tx = self.write_as(actor, UserAction::Edit).await?;
             let is_stored = if has_new_draft {
-                store::workload::update(&mut tx, &workload, current, &actor.name).await?
+                store::workload::update(&mut tx, &workload, before.revision, &actor.name).await?
             } else {
-                store::workload::update_metadata(&mut tx, &workload, current, &actor.name).await?
+                store::workload::update_metadata(&mut tx, &workload, before.revision, &actor.name).await?
             };
             if is_stored {
                 self.commit(tx, effects).await?;
                 return Ok(workload);
             }
         }
-        Err(Error::RevisionConflict { current: current + 1 })
+        let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        // Other edits of the workload wait.
+        self.lock_workload_head(&mut tx, name).await?;
+        let before = self.load_workload(&mut tx, name).await?;
+        let mut workload = before.clone();
+        let event = change(&before, &mut workload)?;
+        if workload == before {
+            return Ok(workload);
+        }
+        let event = event.unwrap_or_else(|| edited_event(actor, &workload));
+        self.store_edit(tx, actor, workload, event).await
     }
 
     /// Edits a workload whose draft or published revision can't be read.
@@ -208,7 +222,7 @@ fn apply_metadata(workload: &mut Workload, labels: Option<&Labels>, owners: Opti
 }
 
 /// The event of an edit that has no event of its own.
-pub(super) fn edited_event(actor: &Actor, workload: &Workload) -> NewEvent {
+fn edited_event(actor: &Actor, workload: &Workload) -> NewEvent {
     let message = format!("{} was edited.", workload.name);
     NewEvent::new(EventKind::WorkloadEdited, &actor.name, message).with_workload(workload.id, &workload.name)
 }

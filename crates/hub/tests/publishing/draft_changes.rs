@@ -181,5 +181,12 @@ async fn edits_of_one_workload_at_the_same_time_without_a_precondition_are_all_s
     let after = stored_workload(&test).await;
     assert_eq!((after.draft.namespace.as_str(), after.labels.len()), ("other", 1));
     assert_eq!((after.owners, after.revision), (vec!["ben".to_owned()], before.revision + 3));
+    let owners = (0..8).map(|number| {
+        let edit = WorkloadEdit { owners: Some(vec![format!("user-{number}")]), ..WorkloadEdit::default() };
+        test.hub.edit_workload(&test.actor, "web", edit, None)
+    });
+    let edited = futures::future::join_all(owners).await;
+    assert!(edited.iter().all(Result::is_ok), "{edited:?}");
+    assert_eq!(stored_workload(&test).await.revision, before.revision + 11);
     test.close().await;
 }
