@@ -242,12 +242,14 @@ mod tests {
 
     #[tokio::test]
     async fn p19_a_message_of_any_size_is_reserved_by_its_values_and_refused_before_if_it_has_too_many() {
+        static ARRIVING: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
         static MESSAGES: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 64 << 20));
         static USUAL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 16 << 20));
+        static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
         static OF_MESSAGES: ClientShares = ClientShares::new(&MESSAGES, "a test of one client");
         static OF_USUAL: ClientShares = ClientShares::new(&USUAL, "a test of one client");
         let shares = BodyShares {
-            arriving: &OF_MESSAGES,
+            arriving: &OF_ARRIVING,
             complete: &OF_MESSAGES,
             usual: Some(&OF_USUAL),
             of_agents: true,
