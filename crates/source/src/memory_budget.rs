@@ -24,6 +24,9 @@ use tokio::time::Instant;
 use crate::memory_limit::process_memory;
 
 mod queue;
+mod shared_wait;
+
+pub use shared_wait::SharedWait;
 
 use queue::{MemoryQueue, QueuedMemory};
 
@@ -54,6 +57,9 @@ pub static UNKNOWN_RESPONSES: LazyLock<MemoryBudget> =
 /// Messages of agents that are larger than usual ones, until the response.
 pub static AGENT_MESSAGES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 2));
+/// Messages of agents of the usual size that are more than a few KiB, until the response. They do not wait for large ones.
+pub static USUAL_AGENT_MESSAGES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("messages of agents of the usual size", 128 << 20, 1));
 /// Responses to agents that are larger than usual ones, until they are sent.
 pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 1));
@@ -138,7 +144,8 @@ impl MemoryBudget {
         Self::new(purpose, share_of(process_memory(), most, parts))
     }
 
-    /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone.
+    /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone. A request waits for all of
+    /// its reservations together no longer than for one ([`SharedWait`]).
     ///
     /// # Errors
     /// It was not free within [`RESERVE_WAIT`].
@@ -159,6 +166,13 @@ impl MemoryBudget {
         if self.free_bytes() < bytes_of_budget {
             self.note_lack();
         }
+        let (wait, _waiting) = match SharedWait::current() {
+            Some(shared) => {
+                let (wait, waiting) = shared.begin(wait);
+                (wait, Some(waiting))
+            }
+            None => (wait, None),
+        };
         match tokio::time::timeout(wait, self.queue.acquire(bytes_of_budget)).await {
             Ok(memory) => Ok(MemoryReservation { memory }),
             Err(_) => {
@@ -295,6 +309,7 @@ mod tests {
             &RESPONSES,
             &UNKNOWN_RESPONSES,
             &AGENT_MESSAGES,
+            &USUAL_AGENT_MESSAGES,
             &AGENT_RESPONSES,
             &PARSED_MANIFESTS,
             &ARCHIVES,

@@ -8,7 +8,7 @@ use domain::chart::{ChartInputs, ChartSource, ChartVersion};
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::manifest::yaml_value;
-use domain::placement::{ClusterGroup, decide};
+use domain::placement::ClusterGroup;
 use domain::project::Project;
 use domain::workload::{Policies, Source, WorkloadSpec};
 use domain::{ClusterId, Digest, Finding};
@@ -22,7 +22,7 @@ use super::failure::explain_failure;
 use super::rendering::{RenderingFailure, too_many_renderings};
 use super::upload::rejected_archive;
 use crate::manifests::RenderWait;
-use crate::placement::{PlacementInputs, load_placement_inputs};
+use crate::placement::{PlacementInputs, decide, load_placement_inputs};
 use crate::workload::hide_values;
 use crate::{Actor, Error, Hub};
 

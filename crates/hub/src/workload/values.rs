@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use domain::chart_values::ChartRelease;
-use domain::placement::decide;
 use domain::values::{EffectiveValues, LayerValues, ValuesLayer, merge_layers, trace_values};
 use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, Finding};
@@ -11,6 +10,7 @@ use store::Tx;
 
 use super::snapshot::load_present_releases;
 use crate::manifests::RenderWait;
+use crate::placement::decide;
 use crate::render::restore_facts;
 use crate::{Error, Hub};
 
