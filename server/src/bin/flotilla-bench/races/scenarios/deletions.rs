@@ -12,7 +12,7 @@ use domain::role::Role;
 use domain::user::NewUser;
 use hub::{Actor, ActorKind, Error, OverrideChange};
 
-use super::charts::pack_chart;
+use super::charts::{pack_chart, unused_url};
 use crate::races::race::{Race, config_map};
 
 /// Of two deletions of one thing the second one finds that it is gone, whatever it is.
@@ -89,14 +89,16 @@ async fn delete_sources(race: &Race) -> anyhow::Result<()> {
         .await?;
     check_gone("chart", &refused)?;
 
-    let (name, url) = (race.name("a"), format!("https://git.test/deletions/{}", race.round));
-    let new = NewChartRepository { name: name.clone(), url: url.clone(), ..NewChartRepository::default() };
+    let name = race.name("a");
+    let url = unused_url(&format!("deletions-{}", race.round));
+    let new = NewChartRepository { name: name.clone(), url, ..NewChartRepository::default() };
     one.create_chart_repository(actor, new).await?;
     let refused = race
         .send_rivals(one.remove_chart_repository(actor, &name), other.remove_chart_repository(actor, &name))
         .await?;
     check_gone("repository of charts", &refused)?;
 
+    let url = format!("https://git.test/deletions/{}", race.round);
     one.save_git_repository(actor, &name, GitRepositoryPut { url, ..GitRepositoryPut::default() }, None)
         .await?;
     let refused = race

@@ -11,7 +11,7 @@ use domain::user::NewUser;
 use domain::workload::{NewWorkload, WorkloadOrder};
 use hub::{Error, Hub, RegistrationResult};
 
-use super::charts::pack_chart;
+use super::charts::{pack_chart, unused_url};
 use super::users::join_request;
 use crate::races::race::{Race, config_map, spec_on_cluster};
 
@@ -63,7 +63,7 @@ pub async fn use_names_once(race: &Race) -> anyhow::Result<()> {
 async fn use_repository_names_once(race: &Race) -> anyhow::Result<()> {
     let (one, other, actor) = (&race.one, &race.other, &race.actor);
     let name = race.name("r");
-    let url = |part: &str| format!("https://git.test/names/{}-{part}", race.round);
+    let url = |part: &str| unused_url(&format!("names-{}-{part}", race.round));
     let new = |part: &str| NewChartRepository {
         name: name.clone(),
         url: url(part),
@@ -77,7 +77,10 @@ async fn use_repository_names_once(race: &Race) -> anyhow::Result<()> {
         .await?;
     ensure!(matches!(refused, Error::AlreadyExists(_)), "chart repository: {refused:?}");
     // Both state that there is none yet.
-    let put = |part: &str| GitRepositoryPut { url: url(part), ..GitRepositoryPut::default() };
+    let put = |part: &str| GitRepositoryPut {
+        url: format!("https://git.test/names/{}-{part}", race.round),
+        ..GitRepositoryPut::default()
+    };
     let refused = race
         .send_rivals(
             one.save_git_repository(actor, &name, put("a"), Some(0)),
@@ -131,7 +134,8 @@ pub async fn use_repository_urls_once(race: &Race) -> anyhow::Result<()> {
         .await?;
     ensure!(matches!(refused, Error::AlreadyExists(_)), "Git repository: {refused:?}");
     let add = async |hub: &Hub, name: &str, end: &str| {
-        let (name, url) = (name.to_owned(), format!("{url}{end}"));
+        let url = format!("{}{end}", unused_url(&format!("deploy-{}", race.round)));
+        let name = name.to_owned();
         let new = NewChartRepository { name, url, ..NewChartRepository::default() };
         hub.create_chart_repository(actor, new).await
     };
