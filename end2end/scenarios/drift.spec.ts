@@ -179,5 +179,10 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(row(page, "r3").first(), "applied, and never healthy").toContainText("Healthy on 0 of 1");
   await expect(row(page, "r3").first()).toContainText("Rolled back by r4");
   await expect(row(page, "r1").first()).toContainText("Healthy on 1 of 1");
+  // The pods of the failing revision, which are there until the new ones run, are no state of the next revision.
+  await open(page, "/events?workload=gale");
+  const rolledBack = page.getByRole("main").getByRole("listitem").filter({ hasText: "r4 published" }).first();
+  await expect(rolledBack).toBeVisible();
+  await expect(rolledBack).not.toContainText("Degraded");
   await remove(page, "gale");
 });

@@ -82,6 +82,7 @@ test("three of five clusters are selected by name, then by label, and every othe
   await page.getByText("Spread and preference").click();
   await page.getByLabel("Spread over", { exact: true }).first().fill("region");
   await expect(page.getByText("The spread over region has no effect")).toBeVisible();
+  await expect(page.getByText("than the region with fewest,")).toBeVisible();
   await page.getByLabel("Spread over", { exact: true }).first().fill("");
   await page.getByLabel("Excluded clusters").fill("");
   await accessible(page, "a filled editor");

@@ -117,6 +117,7 @@ const REJECTED = [
   { what: "a duplicate key", file: "duplicate-key.yaml", code: "G1", says: /image/ },
   { what: "a field that does not exist", file: "unknown-field.yaml", code: "G403", says: /did you mean replicas/ },
   { what: "a YAML bomb", file: "bomb.yaml", code: "G1", says: /./ },
+  { what: "an expression that doubles its value", file: "doubling.yaml", code: "G115", says: /would produce more than 2 MiB/ },
 ];
 
 for (const { what, file, code, says } of REJECTED) {

@@ -116,7 +116,14 @@ test("the form follows the text, the text follows the form, and content unknown 
 
 test("a step begins at its heading, without findings; those of a field come after it is left", async ({ page }) => {
   await open(page, "/workloads/new");
-  await page.getByLabel("Workload name").fill("calm");
+  const name = page.getByLabel("Workload name");
+  await name.fill("Web");
+  await expect(name).toHaveValue("Web");
+  await expect(page.locator("#name-help")).not.toContainText("G101");
+  await name.press("Tab");
+  await expect(page.locator("#name-help")).toContainText("G101");
+  await name.fill("calm");
+  await expect(page.locator("#name-help")).not.toContainText("G101");
   await page.getByLabel("Namespace").fill("calm");
   await page.getByRole("button", { name: "Continue to Source" }).click();
   await step(page, "Source");
