@@ -24,8 +24,8 @@ fn select_tab_query(former: Option<&ParamsMap>, now: ParamsMap) -> ParamsMap {
     }
 }
 
-/// The tab of a workload that a query selects.
-pub fn read_tab(query: &ParamsMap) -> WorkloadTab {
+/// The tab of a workload that a query selects; none if it names no tab of a workload.
+pub fn read_tab(query: &ParamsMap) -> Option<WorkloadTab> {
     WorkloadTab::from_slug(&query.get("tab").unwrap_or_default())
 }
 

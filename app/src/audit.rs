@@ -208,6 +208,12 @@ fn show_entry(entry: AuditEntry) -> impl IntoView {
     });
     let credential =
         (!record.credential.is_empty()).then(|| view! { <p class="meta mono">{record.credential}</p> });
+    // An empty text would be a blank in the page: a cell with only a label.
+    let text = |text: String| Some(text).filter(|text| !text.is_empty());
+    let subject = text(record.subject).map(|subject| view! { <p class="name">{subject}</p> });
+    let message = text(record.message).map(|message| view! { <p>{message}</p> });
+    let address = text(record.address);
+    let from = address.as_ref().map(|_| "From");
     view! {
         <tr>
             <th scope="row" class="cell-name whitespace-nowrap font-normal">
@@ -216,12 +222,8 @@ fn show_entry(entry: AuditEntry) -> impl IntoView {
             <td data-label="User">{record.actor} {credential}</td>
             <td data-label="Action" class="mono">{record.action}</td>
             <td class="cell-state"><span class=style>{icon(mark)} {describe_outcome(record.outcome)}</span></td>
-            <td data-label="What">
-                <p class="name">{record.subject}</p>
-                <p>{record.message}</p>
-                {changes}
-            </td>
-            <td data-label="From" class="mono">{record.address}</td>
+            <td class="cell-text">{subject} {message} {changes}</td>
+            <td data-label=from class="mono">{address}</td>
         </tr>
     }
 }

@@ -7,10 +7,11 @@ use domain::page::Page;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
 use crate::components::{
-    Empty, ErrorBanner, FilterForm, Pager, icon, pluralize, render_resource, search_field,
+    Empty, ErrorBanner, FilterForm, Pager, icon, pluralize, render_resource, render_selected, search_field,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic, files::LocalFile, files::read_picked_archive};
@@ -33,6 +34,8 @@ use repositories::RepositoriesSection;
 pub struct ChartList {
     /// Uploaded charts, fetched ones, and those in the indexes of repositories.
     page: Page<CatalogChart>,
+    /// Whether there is something to search: a chart, or a search without a result.
+    is_searchable: bool,
     /// Whether the server can render charts.
     has_helm: bool,
 }
@@ -43,9 +46,11 @@ pub async fn charts_read(q: String, cursor: Option<String>) -> AppResult<ChartLi
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
+    let is_filtered = !q.is_empty() || cursor.is_some();
     let query = ListQuery { q, cursor, ..ListQuery::default() };
     let page = host::into_app_result(hub.search_charts(&query).await)?;
-    Ok(ChartList { page, has_helm: hub.helm_version().is_some() })
+    let is_searchable = is_filtered || !page.items.is_empty();
+    Ok(ChartList { page, is_searchable, has_helm: hub.helm_version().is_some() })
 }
 
 /// Stores a packed chart, given in base64.
@@ -90,17 +95,30 @@ pub fn ChartsPage() -> impl IntoView {
                 {upload_result(upload, unreadable)}
             </div>
             <section class="stack-sm" aria-label="Catalog">
-                <FilterForm action=paths::CHARTS>
-                    <div class="filter-bar">
-                        {move || search_field("q", "Name or description", part("q"))}
-                        <button class="btn" type="submit">"Search"</button>
-                    </div>
-                </FilterForm>
+                <Transition>
+                    {render_selected(data, |list| list.is_searchable, move |is_searchable| match is_searchable {
+                        true => search_form(query),
+                        false => ().into_any(),
+                    })}
+                </Transition>
                 {render_resource(data, move |list| show_charts(list, &part("q"), query.read().get("cursor").is_some()))}
             </section>
             <RepositoriesSection />
             <GitRepositoriesSection />
         </div>
+    }
+    .into_any()
+}
+
+/// The search in the catalog.
+fn search_form(query: Memo<ParamsMap>) -> AnyView {
+    view! {
+        <FilterForm action=paths::CHARTS>
+            <div class="filter-bar">
+                {move || search_field("q", "Name or description", query.read().get("q").unwrap_or_default())}
+                <button class="btn" type="submit">"Search"</button>
+            </div>
+        </FilterForm>
     }
     .into_any()
 }
@@ -154,13 +172,21 @@ fn upload_result(upload: ServerAction<ChartUpload>, unreadable: RwSignal<Option<
 }
 
 fn show_charts(list: ChartList, q: &str, later: bool) -> AnyView {
-    let ChartList { page, has_helm } = list;
+    let ChartList { page, has_helm, .. } = list;
     let missing = (!has_helm).then(helm_missing);
     if page.items.is_empty() {
         let empty = if q.is_empty() {
             view! {
                 <Empty title="No charts yet" text="Upload a packed chart, or add a repository, then start a workload from it."
-                    command="flotilla chart push podinfo-6.14.1.tgz" />
+                    command="flotilla chart push podinfo-6.14.1.tgz">
+                    // A link to a field opens the fold around it.
+                    <a class="btn" href="#repository-name" rel="external">
+                        "Add chart repository"
+                    </a>
+                    <a class="btn" href="#git-name" rel="external">
+                        "Add Git repository"
+                    </a>
+                </Empty>
             }
             .into_any()
         } else {

@@ -4,6 +4,8 @@ use domain::Timestamp;
 use domain::authorization::UserAction;
 #[cfg(feature = "ssr")]
 use domain::cluster::ClusterSummary;
+use domain::cluster::Connectivity;
+use domain::fleet::ClusterOutages;
 use domain::join::Registration;
 use domain::labels::Labels;
 use domain::page::Page;
@@ -11,12 +13,13 @@ use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
 use crate::components::{
-    ClusterReachability, FilterForm, Pager, StateStrip, cluster_label, labels_field, pluralize,
-    render_resource, search_field,
+    Age, ClusterReachability, FilterForm, Pager, StateStrip, cluster_label, labels_field, render_resource,
+    search_field,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -51,6 +54,7 @@ mod releases;
 mod scheduling;
 mod stages;
 mod tabs;
+mod title;
 mod values;
 
 use registrations::{ClusterAccept, PendingRegistrations, RegistrationActions, RegistrationDialog};
@@ -58,6 +62,7 @@ use registrations::{ClusterAccept, PendingRegistrations, RegistrationActions, Re
 pub use groups::{GroupPage, GroupsPage, NewGroupPage};
 pub use join::JoinPage;
 pub use page::ClusterPage;
+use title::show_title;
 
 /// A cluster as a row. Without its other facts: they name every kind and namespace of the cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,19 +98,57 @@ impl From<ClusterSummary> for ClusterRow {
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClusterList {
-    /// The clusters, by name.
+    /// The clusters, worst first.
     pub page: Page<ClusterRow>,
     /// Agents that wait for approval, oldest first.
     pub pending: Vec<Registration>,
-    /// Number of all clusters that are not online.
-    pub not_online: u32,
+    /// Those of all clusters that are not online.
+    pub outages: ClusterOutages,
     /// When this was read.
     pub at: Timestamp,
 }
 
-/// The page's one query.
+/// The filter and the page of the list, as in the address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ClusterFilter {
+    q: String,
+    labels: String,
+    connectivity: String,
+    cursor: Option<String>,
+}
+
+impl ClusterFilter {
+    fn from_query(query: &ParamsMap) -> Self {
+        let part = |name: &str| query.get(name).unwrap_or_default();
+        Self {
+            q: part("q"),
+            labels: part("labels"),
+            connectivity: part("connectivity"),
+            cursor: query.get("cursor"),
+        }
+    }
+
+    /// Whether every cluster matches.
+    fn is_empty(&self) -> bool {
+        [&self.q, &self.labels, &self.connectivity].iter().all(|part| part.is_empty())
+    }
+
+    /// The address of the page of this list that begins after `cursor`.
+    fn address(&self, cursor: &str) -> String {
+        let (q, labels, connectivity) = (self.q.as_str(), self.labels.as_str(), self.connectivity.as_str());
+        let parts = [("q", q), ("labels", labels), ("connectivity", connectivity), ("cursor", cursor)];
+        paths::query(paths::CLUSTERS, &parts)
+    }
+}
+
+/// The page's one query. `connectivity` is the name of one, anything else is all.
 #[server(prefix = "/api/fn", endpoint = "clusters_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) -> AppResult<ClusterList> {
+pub async fn clusters_read(
+    q: String,
+    labels: String,
+    connectivity: String,
+    cursor: Option<String>,
+) -> AppResult<ClusterList> {
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
@@ -115,13 +158,14 @@ pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) ->
         cursor,
         ..ListQuery::default()
     };
-    let page = host::into_app_result(hub.list_clusters(&query).await)?;
+    let connectivity = Connectivity::parse(&connectivity);
+    let page = host::into_app_result(hub.list_clusters_worst_first(&query, connectivity).await)?;
     let page = page.map(ClusterRow::from);
-    let not_online = host::into_app_result(hub.count_clusters_not_online().await)?;
+    let outages = host::into_app_result(hub.get_cluster_outages().await)?;
     Ok(ClusterList {
         page,
         pending: registrations::list_pending(&hub).await?,
-        not_online,
+        outages,
         at: hub.clock().now(),
     })
 }
@@ -133,9 +177,12 @@ pub fn ClustersPage() -> impl IntoView {
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
     let version = live::watch_version(|| Some(Topic::Fleet));
     let actions = RegistrationActions::new();
+    let filter = Memo::new(move |_| query.with(ClusterFilter::from_query));
     let data = create_resource(
-        move || (part("q"), part("labels"), query.read().get("cursor"), version.get(), actions.version()),
-        |(q, labels, cursor, ..)| clusters_read(q, labels, cursor),
+        move || (filter.get(), version.get(), actions.version()),
+        |(ClusterFilter { q, labels, connectivity, cursor }, ..)| {
+            clusters_read(q, labels, connectivity, cursor)
+        },
     );
     view! {
         <Title text="Clusters" />
@@ -143,11 +190,15 @@ pub fn ClustersPage() -> impl IntoView {
             // First: without script, the open dialog is where it is in the page.
             <RegistrationDialog action=actions.reject back=Signal::stored(paths::CLUSTERS.to_owned()) />
             <div class="head">
-                <h1 class="title">"Clusters"</h1>
+                <h1 class="title">
+                    <Transition fallback=|| "Clusters">
+                        {move || data.get().map(|list| match list {
+                            Ok(list) => show_title(list.outages, list.at),
+                            Err(_) => "Clusters".into_any(),
+                        })}
+                    </Transition>
+                </h1>
                 <div class="head-actions">
-                    <a class="btn" href=paths::GROUPS>
-                        "Groups"
-                    </a>
                     <PermittedLink action=UserAction::JoinCluster class="btn btn-primary" href=paths::JOIN label="Join a cluster" />
                 </div>
             </div>
@@ -155,50 +206,58 @@ pub fn ClustersPage() -> impl IntoView {
                 <div class="filter-bar">
                     {move || search_field("q", "Name", part("q"))}
                     {move || labels_field(part("labels"), "Labels, env=prod")}
+                    {move || connectivity_links(&filter.get())}
+                    {move || {
+                        let connectivity = part("connectivity");
+                        (!connectivity.is_empty())
+                            .then(|| view! { <input type="hidden" name="connectivity" value=connectivity /> })
+                    }}
                     <button class="btn" type="submit">
                         "Filter"
                     </button>
                 </div>
             </FilterForm>
-            {render_resource(data, move |list| show_list(list, actions.accept, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
+            {render_resource(data, move |list| show_list(list, actions.accept, &filter.get()))}
         </div>
     }
     .into_any()
 }
 
-fn show_list(
-    list: ClusterList,
-    accept: ServerAction<ClusterAccept>,
-    q: &str,
-    labels: &str,
-    later: bool,
-) -> AnyView {
+/// Links to the other connectivities of the same list.
+fn connectivity_links(filter: &ClusterFilter) -> AnyView {
+    let choices = [None, Some(Connectivity::Online), Some(Connectivity::Late), Some(Connectivity::Offline)];
+    let current = Connectivity::parse(&filter.connectivity);
+    let link = |choice: Option<Connectivity>| {
+        let word = choice.map(Connectivity::as_str);
+        let other = ClusterFilter { connectivity: word.unwrap_or_default().to_owned(), ..filter.clone() };
+        let is_current = (choice == current).then_some("page");
+        view! { <a href=other.address("") aria-current=is_current>{word.unwrap_or("All")}</a> }
+    };
+    view! { <nav class="segmented" aria-label="Connectivity">{choices.map(link).collect_view()}</nav> }
+        .into_any()
+}
+
+fn show_list(list: ClusterList, accept: ServerAction<ClusterAccept>, filter: &ClusterFilter) -> AnyView {
     let (page, at) = (list.page, list.at);
     let pending = view! { <PendingRegistrations waiting=list.pending accept=accept at=at /> };
     if page.items.is_empty() {
         return view! {
             {pending}
-            {show_empty(q.is_empty() && labels.is_empty())}
+            {show_empty(filter.is_empty())}
         }
         .into_any();
     }
-    let is_unfiltered = q.is_empty() && labels.is_empty();
-    let summary = is_unfiltered.then(|| describe_connectivity(page.total, list.not_online));
-    let here = [("q", q), ("labels", labels)];
-    let first = later.then(|| paths::query(paths::CLUSTERS, &here));
-    let next = page
-        .next
-        .as_ref()
-        .map(|cursor| paths::query(paths::CLUSTERS, &[("q", q), ("labels", labels), ("cursor", cursor)]));
+    let first = filter.cursor.is_some().then(|| filter.address(""));
+    let next = page.next.as_ref().map(|cursor| filter.address(cursor));
     let shown = page.items.len();
     view! {
         {pending}
-        {summary.map(|summary| view! { <p class="text-2">{summary}</p> })}
         <table class="table">
             <thead>
                 <tr>
                     <th scope="col">"Cluster"</th>
                     <th scope="col">"Connectivity"</th>
+                    <th scope="col">"Last seen"</th>
                     <th scope="col">"Region"</th>
                     <th scope="col">"Kubernetes"</th>
                     <th scope="col">"Releases"</th>
@@ -213,16 +272,6 @@ fn show_list(
     .into_any()
 }
 
-/// How many clusters report, in one sentence.
-fn describe_connectivity(total: u32, not_online: u32) -> String {
-    match (total, not_online) {
-        (1, 0) => "The one cluster is online.".to_owned(),
-        (total, 0) => format!("All {total} clusters are online."),
-        (total, 1) => format!("1 of {} is not online.", pluralize(total, "cluster")),
-        (total, some) => format!("{some} of {} are not online.", pluralize(total, "cluster")),
-    }
-}
-
 fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
     let ClusterRow { name, reachability, region, kubernetes_version, counts, labels } = cluster;
     let targeted = counts.targeted();
@@ -232,13 +281,18 @@ fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
         0 => view! { <span class="text-3">"none"</span> }.into_any(),
         _ => view! { <StateStrip counts=counts class="strip strip-row" /> }.into_any(),
     };
-    let labels = labels::label_chips(&labels);
+    let labels = labels::first_label_chips(&labels);
+    let last_seen = match reachability.last_seen {
+        Some(seen) => view! { <Age since=seen at=at suffix=" ago" /> }.into_any(),
+        None => "never".into_any(),
+    };
     view! {
         <tr>
             <th scope="row" class="cell-name name">
                 <a href=paths::cluster(&name)>{name.clone()}</a>
             </th>
             <td class="cell-state">{cluster_label(reachability, at)}</td>
+            <td data-label="Last seen">{last_seen}</td>
             <td data-label="Region">{region}</td>
             <td class="mono" data-label="Kubernetes">
                 {kubernetes_version}
@@ -260,7 +314,7 @@ fn show_empty(is_unfiltered: bool) -> impl IntoView {
         return view! {
             <section class="empty">
                 <h2>"No cluster matches"</h2>
-                <p>"No name contains this text with these labels."</p>
+                <p>"No name contains this text with these labels and this connectivity."</p>
                 <div class="empty-actions">
                     <a class="btn" href=paths::CLUSTERS>
                         "Show all"
@@ -286,4 +340,21 @@ fn show_empty(is_unfiltered: bool) -> impl IntoView {
         </section>
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::render_tests::{query, render_html};
+
+    #[test]
+    fn the_links_to_a_connectivity_retain_the_filter_and_not_the_page() {
+        let address = query(&[("q", "eu"), ("connectivity", "Late"), ("cursor", "0a")]);
+        let filter = ClusterFilter::from_query(&address);
+        assert!(!filter.is_empty() && ClusterFilter::default().is_empty());
+        let page = render_html(move || connectivity_links(&filter));
+        assert!(page.contains("q=eu") && !page.contains("cursor"), "{page}");
+        assert!(page.contains("connectivity=Offline"), "{page}");
+        assert_eq!(page.matches("aria-current").count(), 1, "{page}");
+    }
 }

@@ -20,7 +20,7 @@ pub mod text;
 pub mod timeline;
 
 pub use age::Age;
-pub use copy::{CopyBlock, CopyLine, CopySecretLine};
+pub use copy::{CopyBlock, CopyButton, CopyLine, CopySecretLine};
 pub use counts::{StateCounts, StateGroup, StateStrip};
 pub use create_form::clear_after_success;
 pub use dialog::ConfirmDialog;
@@ -39,7 +39,7 @@ pub use resource_view::{
 pub use status::{
     ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label,
 };
-pub use tabs::PageTabs;
+pub use tabs::{PageTabs, UnknownTab};
 pub use text::{
     escape_html, join_names, pluralize, split_words, textarea_html, unbroken, unbroken_durations,
 };

@@ -45,13 +45,18 @@ pub async fn fleet_read(group: String) -> AppResult<FleetData> {
     use crate::components::StateGroup;
     use crate::host;
     use domain::page::ListQuery;
+    use domain::request::EventQuery;
+    let hub = host::hub_for_reader()?;
     let query = ListQuery { state: StateGroup::state_filter(&group), ..ListQuery::default() };
-    let fleet = host::into_app_result(host::hub_for_reader()?.get_fleet(&query).await)?;
-    let last_change = fleet.recent.iter().find(|event| summary::is_user_change(event.kind));
+    let status = host::into_app_result(hub.get_fleet_status(&query).await)?;
+    let recent = EventQuery { limit: Some(feed::EVENTS_READ), ..EventQuery::default() };
+    // All of them: the progress of its releases is the outcome of a publish.
+    let recent = host::into_app_result(hub.list_events(&recent).await)?;
+    let last_change = recent.iter().find(|event| summary::is_user_change(event.kind));
     Ok(FleetData {
         last_change: last_change.map(EventSummary::from_event),
-        feed: feed::list_recent(&fleet.recent),
-        status: fleet.status,
+        feed: feed::list_recent(&recent),
+        status,
     })
 }
 

@@ -34,9 +34,12 @@ const NAV_ITEMS: [(&str, &str, &str); 7] = [
     ("activity", "Events", paths::EVENTS),
 ];
 
-/// The sections without an item in the bottom bar, which has no room for all: the fleet leads to the incidents, and the clusters to their
-/// groups.
-const NOT_IN_BOTTOM_BAR: [&str; 2] = [paths::INCIDENTS, paths::GROUPS];
+/// The sections with an item in the bottom bar, which has no room for all: those in which a fault is found. Its last item opens the rail,
+/// which has the others.
+const BOTTOM_BAR: [&str; 4] = [paths::FLEET, paths::WORKLOADS, paths::CLUSTERS, paths::INCIDENTS];
+
+/// The id of the rail, which is a popover on a narrow screen.
+const RAIL: &str = "rail";
 
 /// Whether the page at `path` belongs to the section with this address.
 fn is_current_page(section: &str, path: &str) -> bool {
@@ -50,18 +53,19 @@ fn is_current_page(section: &str, path: &str) -> bool {
     }
 }
 
-/// The same for an item of the bottom bar: the item of the clusters stands for their groups.
-fn is_current_in_bottom_bar(section: &str, path: &str) -> bool {
-    let stands_for_groups = section == paths::CLUSTERS && is_current_page(paths::GROUPS, path);
-    is_current_page(section, path) || stands_for_groups
+/// Whether the page at `path` belongs to a section that only the rail has.
+fn is_only_in_rail(path: &str) -> bool {
+    !BOTTOM_BAR.into_iter().any(|section| is_current_page(section, path))
 }
 
-/// In the browser: moves the focus to the content after a navigation to another page, so that the next tab stop is in it.
+/// In the browser, after a navigation to another page: closes the rail, which covers the page of a narrow screen, and moves the focus to
+/// the content, so that the next tab stop is in it.
 pub fn focus_content_on_navigation() {
     let path = use_location().pathname;
     Effect::new(move |former: Option<String>| {
         let path = path.get();
         if former.is_some_and(|former| former != path) {
+            live::page::close_menu(RAIL);
             live::page::focus_content();
         }
         path
@@ -109,7 +113,7 @@ pub fn Frame(
                 <main class="content" id="content" tabindex="-1">
                     {children()}
                 </main>
-                <BottomBar />
+                <BottomBar data=data />
             </div>
         </div>
         <ShortcutHelp />
@@ -127,7 +131,8 @@ fn Rail(data: PageResource<FrameData>) -> impl IntoView {
             paths::INCIDENTS => Some(data.incidents).filter(|open| *open > 0),
             _ => None,
         });
-        number.map(|n| view! { <span class="rail-count">{n}</span> })
+        let class = if address == paths::INCIDENTS { "rail-count rail-count-loud" } else { "rail-count" };
+        number.map(|n| view! { <span class=class>{n}</span> })
     };
     let item = move |name: &'static str, word: &'static str, address: &'static str| {
         view! {
@@ -144,7 +149,7 @@ fn Rail(data: PageResource<FrameData>) -> impl IntoView {
         }
     };
     view! {
-        <nav class="rail" id="rail" popover="manual" aria-label="Main">
+        <nav class="rail" id=RAIL popover="auto" aria-label="Main">
             {rail_brand()}
             {NAV_ITEMS.map(|(name, word, address)| item(name, word, address)).collect_view()}
             <div class="rail-foot">
@@ -181,29 +186,49 @@ pub fn rail_shortcuts() -> AnyView {
     .into_any()
 }
 
-/// On a phone: the same sections at the bottom.
+/// On a phone: the sections that are needed most, at the bottom, and a button for the rail with all of them.
 #[component]
-fn BottomBar() -> impl IntoView {
+fn BottomBar(data: PageResource<FrameData>) -> impl IntoView {
     let path = use_location().pathname;
+    let incidents = move || {
+        let open = data.get().and_then(Result::ok).map(|data| data.incidents).filter(|open| *open > 0);
+        open.map(|open| view! { <span class="rail-count-loud">{open}</span> })
+    };
     let item = move |(name, word, address): (&'static str, &'static str, &'static str)| {
+        let count = (address == paths::INCIDENTS).then(|| view! { <Transition>{incidents}</Transition> });
         view! {
             <a
                 class="bottombar-item"
                 href=address
-                aria-current=move || is_current_in_bottom_bar(address, &path.get()).then_some("page")
+                aria-current=move || is_current_page(address, &path.get()).then_some("page")
             >
                 {icon(name)}
                 {word}
+                {count}
             </a>
         }
     };
     view! {
         <nav class="bottombar" aria-label="Main, bottom bar">
-            {NAV_ITEMS.into_iter().filter(|(_, _, address)| !NOT_IN_BOTTOM_BAR.contains(address)).map(item).collect_view()}
-            {item(("settings", "Settings", paths::SETTINGS))}
+            {list_bottom_bar().map(item).collect_view()}
+            <button
+                class="bottombar-item"
+                type="button"
+                popovertarget=RAIL
+                aria-current=move || is_only_in_rail(&path.get()).then_some("true")
+            >
+                {icon("menu")}
+                "More"
+            </button>
         </nav>
     }
     .into_any()
+}
+
+/// The items of the bottom bar, in its order.
+fn list_bottom_bar() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let find = |address: &'static str| NAV_ITEMS.into_iter().find(|item| item.2 == address);
+    BOTTOM_BAR.into_iter().filter_map(find)
 }
 
 #[cfg(test)]
@@ -227,16 +252,26 @@ mod tests {
     }
 
     #[test]
-    fn every_page_has_a_current_item_in_the_bottom_bar_that_leads_to_it() {
-        let items = || NAV_ITEMS.into_iter().filter(|(_, _, address)| !NOT_IN_BOTTOM_BAR.contains(address));
+    fn every_page_has_one_current_item_in_the_bottom_bar() {
         let current = |path: &str| -> Vec<&str> {
-            items()
-                .filter(|(_, _, address)| is_current_in_bottom_bar(address, path))
+            let more = is_only_in_rail(path).then_some("More");
+            list_bottom_bar()
+                .filter(|item| is_current_page(item.2, path))
                 .map(|item| item.1)
+                .chain(more)
                 .collect()
         };
-        assert_eq!(current("/groups/edge"), ["Clusters"]);
-        assert_eq!(current("/clusters/eu-west-1"), ["Clusters"]);
-        assert_eq!(current("/"), ["Fleet"]);
+        assert_eq!(list_bottom_bar().count(), BOTTOM_BAR.len());
+        for (path, item) in [
+            ("/", "Fleet"),
+            ("/workloads/web/publish", "Workloads"),
+            ("/clusters/eu-west-1", "Clusters"),
+            ("/incidents/01K", "Incidents"),
+            ("/groups/edge", "More"),
+            ("/events", "More"),
+            ("/audit", "More"),
+        ] {
+            assert_eq!(current(path), [item], "{path}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Empty, FilterForm, Pager, icon_sized, render_resource, search_field};
+use crate::components::{Age, Empty, FilterForm, Pager, StatusStyle, render_resource, search_field};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
@@ -16,8 +16,10 @@ use crate::resource::create_resource;
 
 mod deliveries;
 mod page;
+mod title;
 
 pub use page::IncidentPage;
+use title::{OpenIncidents, show_title};
 
 /// The value of the filter that shows incidents in any state.
 const ANY_STATE: &str = "all";
@@ -27,6 +29,8 @@ const ANY_STATE: &str = "all";
 pub struct IncidentList {
     /// The incidents, newest first.
     pub page: Page<IncidentSummary>,
+    /// All open incidents, whatever the filter is.
+    pub open: OpenIncidents,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -40,7 +44,14 @@ pub async fn incidents_read(state: String, workload: String, cursor: String) -> 
     let cursor = (!cursor.is_empty()).then_some(cursor);
     let query = IncidentQuery { state, workload, cursor, limit: None };
     let hub = host::hub_for_reader()?;
-    Ok(IncidentList { page: host::into_app_result(hub.list_incidents(&query).await)?, at: hub.clock().now() })
+    let page = host::into_app_result(hub.list_incidents(&query).await)?;
+    let open = IncidentQuery {
+        state: Some(IncidentState::Open),
+        limit: Some(title::MAX_READ),
+        ..IncidentQuery::default()
+    };
+    let open = OpenIncidents::from_page(&host::into_app_result(hub.list_incidents(&open).await)?);
+    Ok(IncidentList { page, open, at: hub.clock().now() })
 }
 
 /// The page.
@@ -56,7 +67,14 @@ pub fn IncidentsPage() -> impl IntoView {
     view! {
         <Title text="Incidents" />
         <div class="stack-md">
-            <h1 class="title">"Incidents " <span class="title-rest">"What fails, by workload and cause."</span></h1>
+            <h1 class="title">
+                <Transition fallback=|| "Incidents">
+                    {move || data.get().map(|list| match list {
+                        Ok(list) => show_title(list.open, list.at),
+                        Err(_) => "Incidents".into_any(),
+                    })}
+                </Transition>
+            </h1>
             <FilterForm action=paths::INCIDENTS>
                 <div class="filter-bar">
                     {move || search_field("workload", "Workload", part("workload"))}
@@ -91,7 +109,7 @@ fn state_links(current: &str, workload: &str) -> AnyView {
 }
 
 fn show_list(list: IncidentList, state: &str, workload: &str, is_later: bool) -> AnyView {
-    let IncidentList { page, at } = list;
+    let IncidentList { page, at, .. } = list;
     if page.items.is_empty() {
         return no_incidents(state, workload);
     }
@@ -102,7 +120,19 @@ fn show_list(list: IncidentList, state: &str, workload: &str, is_later: bool) ->
     });
     let shown = page.items.len();
     view! {
-        <div class="list">{page.items.into_iter().map(|one| incident_row(one, at)).collect_view()}</div>
+        <table class="table">
+            <thead>
+                <tr>
+                    <th scope="col">"Workload"</th>
+                    <th scope="col">"State"</th>
+                    <th scope="col">"Cause"</th>
+                    <th scope="col">"Clusters"</th>
+                    <th scope="col">"Since"</th>
+                    <th scope="col">"Acknowledged"</th>
+                </tr>
+            </thead>
+            <tbody>{page.items.into_iter().map(|one| incident_row(one, at)).collect_view()}</tbody>
+        </table>
         <Pager shown=shown total=page.total noun="incidents" first=first next=next />
     }
     .into_any()
@@ -126,35 +156,39 @@ fn no_incidents(state: &str, workload: &str) -> AnyView {
 }
 
 fn incident_row(one: IncidentSummary, at: Timestamp) -> impl IntoView {
-    let (mark, hue) = state_style(one.state);
-    let acknowledged = one.acknowledged_by.as_ref().map(|by| format!("Acknowledged by {by}"));
     let clusters = one.cluster_text();
-    let end = match one.closed_at {
-        Some(closed) => view! { <Age since=closed at=at suffix=" ago" /> }.into_any(),
-        None => view! { <Age since=one.since at=at /> }.into_any(),
+    let acknowledged = match (one.acknowledged_by, one.state) {
+        (Some(by), _) => format!("by {by}"),
+        (None, IncidentState::Open) => "by nobody".to_owned(),
+        (None, IncidentState::Closed) => String::new(),
     };
+    let acknowledged_label = (!acknowledged.is_empty()).then_some("Acknowledged");
+    let closed = one.closed_at.map(|closed| view! { ", closed " <Age since=closed at=at suffix=" ago" /> });
     view! {
-        <a class=format!("list-row {hue}") href=paths::incident(&one.id.to_string())>
-            {icon_sized(mark, "icon icon-16")}
-            <span class="attention-main">
-                <span class="sr-only">{format!("{}: ", one.state.label())}</span>
-                <span>
-                    <b class="name strong">{one.workload}</b>
-                    " on "
-                    <span class="name">{clusters}</span>
-                </span>
-                <span>{one.cause}</span>
-                {acknowledged.map(|text| view! { <span class="meta">{text}</span> })}
-            </span>
-            <span class="list-end">{end}</span>
-        </a>
+        <tr>
+            <th scope="row" class="cell-name name">
+                <a href=paths::incident(&one.id.to_string())>{one.workload}</a>
+            </th>
+            <td class="cell-state">{state_style(one.state).with_label(one.state.label())}</td>
+            <td class="min-w-48" title=one.cause.clone()>
+                <span class="line-clamp-2">{one.cause.clone()}</span>
+            </td>
+            <td data-label="Clusters">
+                <span class="name">{clusters}</span>
+            </td>
+            <td data-label="Since">
+                <Age since=one.since at=at suffix=" ago" />
+                {closed}
+            </td>
+            <td data-label=acknowledged_label>{(!acknowledged.is_empty()).then_some(acknowledged)}</td>
+        </tr>
     }
 }
 
-/// Icon and hue of a state.
-const fn state_style(state: IncidentState) -> (&'static str, &'static str) {
+/// Icon, hue and emphasis of a state.
+const fn state_style(state: IncidentState) -> StatusStyle {
     match state {
-        IncidentState::Open => ("incident", "hue-degraded"),
-        IncidentState::Closed => ("healthy", "hue-healthy"),
+        IncidentState::Open => StatusStyle { icon: "failed", hue: "hue-degraded", emphasis: "state-broken" },
+        IncidentState::Closed => StatusStyle { icon: "healthy", hue: "hue-healthy", emphasis: "state-quiet" },
     }
 }

@@ -26,7 +26,7 @@ use crate::search::{Palette, PaletteRequest, SearchPage};
 use crate::settings::SettingsPage;
 use crate::workloads::{
     BulkPanel, ConfigTab, NewPage, OverridesPage, OverridesTab, PlacementPage, PlacementTab, PoliciesPage,
-    PublishPage, RevisionPage, RolloutPage, SourcePage, WizardFrame,
+    PoliciesTab, PublishPage, RevisionPage, RolloutPage, SourcePage, WizardFrame,
 };
 
 /// The view of a part, or why its code could not be fetched.
@@ -38,7 +38,7 @@ const PART_META_NAME: &str = "part";
 /// A part: code that is fetched together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LazyPart {
-    /// The frame of the wizard, and its small steps.
+    /// The frame of the wizard, its small steps, and the editor of policies.
     Wizard,
     /// The editor of files.
     Source,
@@ -212,6 +212,8 @@ pub enum WizardView {
     New,
     /// The wizard's step for policies.
     Policies,
+    /// The policies as a tab of the workload of this name.
+    PoliciesTab(Memo<String>),
 }
 
 /// The pages of [`LazyPart::Placement`].
@@ -275,6 +277,7 @@ pub fn workload_editor(tab: WorkloadTab, name: Memo<String>) -> AnyView {
         WorkloadTab::Config => lazy_view(LazyPart::Source, source(Some(name))),
         WorkloadTab::Placement => lazy_view(LazyPart::Placement, placement(PlacementView::Tab(name))),
         WorkloadTab::Overrides => lazy_view(LazyPart::Overrides, overrides(Some(name))),
+        WorkloadTab::Policies => lazy_view(LazyPart::Wizard, wizard(WizardView::PoliciesTab(name))),
         WorkloadTab::Clusters | WorkloadTab::History | WorkloadTab::Events => ().into_any(),
     }
 }
@@ -294,6 +297,7 @@ pub fn wizard(view: WizardView) -> LazyResult {
         WizardView::Frame => view! { <WizardFrame /> }.into_any(),
         WizardView::New => view! { <NewPage /> }.into_any(),
         WizardView::Policies => view! { <PoliciesPage /> }.into_any(),
+        WizardView::PoliciesTab(name) => view! { <PoliciesTab name=name /> }.into_any(),
     })
 }
 

@@ -2,8 +2,10 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+mod anchors;
 mod cluster_page;
 
+pub use anchors::editor_anchor;
 pub use cluster_page::{
     ClusterTab, adoption_dialog, below_cluster_dialog, cluster, cluster_dialog, cluster_labels,
     cluster_scheduling, cluster_tab,
@@ -51,12 +53,14 @@ pub enum WorkloadTab {
     /// Its releases.
     #[default]
     Clusters,
-    /// Its manifests and policies.
+    /// Its manifests, namespace and labels.
     Config,
     /// Its placement.
     Placement,
     /// Its overrides.
     Overrides,
+    /// Its policies and owners.
+    Policies,
     /// Its revisions.
     History,
     /// Its events.
@@ -65,8 +69,15 @@ pub enum WorkloadTab {
 
 impl WorkloadTab {
     /// All of them, in the order shown.
-    pub const ALL: [Self; 6] =
-        [Self::Clusters, Self::Config, Self::Placement, Self::Overrides, Self::History, Self::Events];
+    pub const ALL: [Self; 7] = [
+        Self::Clusters,
+        Self::Config,
+        Self::Placement,
+        Self::Overrides,
+        Self::Policies,
+        Self::History,
+        Self::Events,
+    ];
 
     /// Its name in addresses.
     pub const fn slug(self) -> &'static str {
@@ -75,6 +86,7 @@ impl WorkloadTab {
             Self::Config => "config",
             Self::Placement => "placement",
             Self::Overrides => "overrides",
+            Self::Policies => "policies",
             Self::History => "history",
             Self::Events => "events",
         }
@@ -87,14 +99,18 @@ impl WorkloadTab {
             Self::Config => "Config",
             Self::Placement => "Placement",
             Self::Overrides => "Overrides",
+            Self::Policies => "Policies",
             Self::History => "History",
             Self::Events => "Events",
         }
     }
 
-    /// The tab with this slug; the first for anything else.
-    pub fn from_slug(slug: &str) -> Self {
-        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    /// The tab with this slug; the first without a slug, none for a name that is not that of a tab.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        match slug {
+            "" => Some(Self::default()),
+            slug => Self::ALL.into_iter().find(|tab| tab.slug() == slug),
+        }
     }
 }
 
@@ -215,9 +231,12 @@ impl SettingsTab {
         }
     }
 
-    /// The section with this slug; the first for anything else.
-    pub fn from_slug(slug: &str) -> Self {
-        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    /// The section with this slug; the first without a slug, none for a name that is not that of a section.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        match slug {
+            "" => Some(Self::default()),
+            slug => Self::ALL.into_iter().find(|tab| tab.slug() == slug),
+        }
     }
 }
 
@@ -284,6 +303,11 @@ pub fn group_feature_dialog(name: &str, feature: &str) -> String {
     query(&group(name), &[("disable", feature)])
 }
 
+/// A cluster group with the question whether it is deleted.
+pub fn group_deletion(name: &str) -> String {
+    query(&group(name), &[("dialog", "delete")])
+}
+
 /// A cluster group.
 pub fn group(name: &str) -> String {
     format!("{GROUPS}/{}", percent_encode(name))
@@ -346,12 +370,6 @@ fn percent_encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// The id of the editor of a file.
-pub fn editor_anchor(file: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("file-{}", file.chars().map(safe).collect::<String>())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,6 +384,7 @@ mod tests {
             workload_tab("web", WorkloadTab::Config),
             workload_tab("web", WorkloadTab::Placement),
             workload_tab("web", WorkloadTab::Overrides),
+            workload_tab("web", WorkloadTab::Policies),
             workload_tab("web", WorkloadTab::History),
             workload_tab("web", WorkloadTab::Events),
             release("web", "edge-1"),
@@ -382,6 +401,7 @@ mod tests {
         /workloads/web?tab=config
         /workloads/web?tab=placement
         /workloads/web?tab=overrides
+        /workloads/web?tab=policies
         /workloads/web?tab=history
         /workloads/web?tab=events
         /workloads/web?open=edge-1
@@ -404,6 +424,7 @@ mod tests {
             GROUPS.to_owned(),
             GROUP_NEW.to_owned(),
             group("edge"),
+            group_deletion("edge"),
             CHARTS.to_owned(),
             chart("local/web", "1.0.0"),
             chart_deletion("local/web", "1.0.0+a"),
@@ -434,6 +455,7 @@ mod tests {
         /groups
         /new-group
         /groups/edge
+        /groups/edge?dialog=delete
         /charts
         /charts/local/web?version=1.0.0
         /charts/local/web?version=1.0.0%2Ba&dialog=delete
@@ -464,8 +486,13 @@ mod tests {
     #[test]
     fn a_tab_is_parsed_from_its_slug() {
         for tab in WorkloadTab::ALL {
-            assert_eq!(WorkloadTab::from_slug(tab.slug()), tab);
+            assert_eq!(WorkloadTab::from_slug(tab.slug()), Some(tab));
         }
-        assert_eq!(WorkloadTab::from_slug("nonsense"), WorkloadTab::Clusters);
+        for tab in SettingsTab::ALL {
+            assert_eq!(SettingsTab::from_slug(tab.slug()), Some(tab));
+        }
+        assert_eq!(WorkloadTab::from_slug(""), Some(WorkloadTab::Clusters));
+        assert_eq!(WorkloadTab::from_slug("nonsense"), None);
+        assert_eq!(SettingsTab::from_slug("people"), None);
     }
 }

@@ -102,6 +102,21 @@ fn s0_15_a_fixable_finding_has_a_button_only_on_the_page_with_the_editors() {
 }
 
 #[test]
+fn a_finding_leads_to_the_page_that_corrects_it_unless_it_is_about_a_cluster_alone() {
+    let place = domain::finding::SourceLocation { file: "deploy.yaml".into(), line: 25, column: 3 };
+    let findings = vec![
+        Finding::warning("G210", "512m is half a byte.", "Write 512Mi.").with_location(Some(place)),
+        Finding::warning("G415", "eu-1 is offline.", "Restore its connection."),
+    ];
+    let page = render_html(move || {
+        let open = Callback::new(|_: Finding| "/workloads/web/edit/source".to_owned());
+        view! { <FindingList findings=findings open=open /> }
+    });
+    assert!(page.contains("href=\"/workloads/web/edit/source#file-deploy-yaml\""), "{page}");
+    assert_eq!(page.matches("Show").count(), 1, "{page}");
+}
+
+#[test]
 fn the_text_of_an_editor_is_in_the_page_without_script_and_is_escaped() {
     let text = "a: \"</textarea><script>alert(1)</script>\"\n";
     let page = render_html(move || {

@@ -142,7 +142,7 @@ pub fn SearchField() -> impl IntoView {
     };
     view! {
         <search class="topbar-search">
-            <FilterForm action=paths::SEARCH>
+            <FilterForm action=paths::SEARCH submit_only=true>
                 <label class="search search-quiet">
                     {icon("search")}
                     <input type="search" name="q" placeholder="Search" aria-label="Search everything" aria-keyshortcuts="Control+K Meta+K" autocomplete="off" on:click=open />

@@ -6,7 +6,7 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 
 use crate::address::defer_change;
-use crate::components::PageTabs;
+use crate::components::{PageTabs, UnknownTab};
 use crate::paths::{self, SettingsTab};
 use crate::shortcuts::ShortcutSwitch;
 use crate::theme::ThemeChoice;
@@ -42,29 +42,30 @@ pub fn SettingsPage() -> impl IntoView {
     let notifications = NotificationActions::new();
     let save_project = ServerAction::<ProjectSave>::new();
     view! {
-        {move || view! { <Title text=tab.get().label() /> }}
+        {move || view! { <Title text=tab.get().map_or("Settings", SettingsTab::label) /> }}
         <div class="stack max-w-240">
             // First: without script, the open dialog is where it is in the page.
             {move || match shown_tab.get() {
-                SettingsTab::Tokens => view! { <TokenDialog action=delete_token /> }.into_any(),
-                SettingsTab::Sessions => {
+                Some(SettingsTab::Tokens) => view! { <TokenDialog action=delete_token /> }.into_any(),
+                Some(SettingsTab::Sessions) => {
                     view! { <SessionDialog revoke=revoke revoke_others=revoke_others /> }.into_any()
                 }
-                SettingsTab::Notifications => view! { <NotificationDialogs actions=notifications /> }.into_any(),
+                Some(SettingsTab::Notifications) => view! { <NotificationDialogs actions=notifications /> }.into_any(),
                 _ => ().into_any(),
             }}
             <h1 class="title">"Settings"</h1>
-            <SettingsTabs current=Signal::derive(move || tab.get().label()) />
+            <SettingsTabs current=Signal::derive(move || tab.get().map_or("", SettingsTab::label)) />
             {move || match shown_tab.get() {
-                SettingsTab::Tokens => view! { <TokensSection delete=delete_token /> }.into_any(),
-                SettingsTab::Sessions => {
+                Some(SettingsTab::Tokens) => view! { <TokensSection delete=delete_token /> }.into_any(),
+                Some(SettingsTab::Sessions) => {
                     view! { <SessionsSection revoke=revoke revoke_others=revoke_others /> }.into_any()
                 }
-                SettingsTab::Notifications => view! { <NotificationsSection actions=notifications /> }.into_any(),
-                SettingsTab::Project => view! { <ProjectSection save=save_project /> }.into_any(),
-                SettingsTab::Appearance => show_appearance().into_any(),
-                SettingsTab::About => view! { <AboutSection /> }.into_any(),
-                SettingsTab::Health => view! { <HealthSection /> }.into_any(),
+                Some(SettingsTab::Notifications) => view! { <NotificationsSection actions=notifications /> }.into_any(),
+                Some(SettingsTab::Project) => view! { <ProjectSection save=save_project /> }.into_any(),
+                Some(SettingsTab::Appearance) => show_appearance().into_any(),
+                Some(SettingsTab::About) => view! { <AboutSection /> }.into_any(),
+                Some(SettingsTab::Health) => view! { <HealthSection /> }.into_any(),
+                None => view! { <UnknownTab first=paths::SETTINGS.to_owned() /> }.into_any(),
             }}
         </div>
     }

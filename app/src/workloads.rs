@@ -1,9 +1,9 @@
 //! The list of workloads. Filter, search text and page are query parameters.
 
-use domain::Timestamp;
 use domain::authorization::UserAction;
 use domain::page::Page;
 use domain::workload::{WorkloadOrder, WorkloadSummary};
+use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
@@ -46,6 +46,7 @@ mod rollout;
 mod selection;
 mod source;
 mod text_field;
+mod title;
 pub(crate) mod wizard;
 
 pub use bulk::BulkPanel;
@@ -53,7 +54,7 @@ pub use new::NewPage;
 pub use overrides::{OverridesPage, OverridesTab};
 pub use page::WorkloadPage;
 pub use placement::{PlacementPage, PlacementTab};
-pub use policies::PoliciesPage;
+pub use policies::{PoliciesPage, PoliciesTab};
 pub use publish::PublishPage;
 pub use revision::RevisionPage;
 pub use rollout::RolloutPage;
@@ -63,12 +64,17 @@ pub use wizard::WizardFrame;
 use list::show_list;
 use list_address::{DEFAULT_ORDER, ListAddress};
 use selection::{RowSelection, SelectionBar};
+use title::{WorkloadTotals, describe_totals};
 
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadList {
     /// The workloads.
     pub page: Page<WorkloadSummary>,
+    /// Of those of them with a failing release, the message of the worst one.
+    pub messages: Vec<(WorkloadId, String)>,
+    /// All workloads, whatever the filter is.
+    pub totals: WorkloadTotals,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
 }
@@ -93,7 +99,17 @@ pub async fn workloads_read(
         ..ListQuery::default()
     };
     let page = host::into_app_result(hub.list_workloads(&query, order).await)?;
-    Ok(WorkloadList { page, read_at: hub.clock().now() })
+    let ids: Vec<WorkloadId> = page.items.iter().map(|one| one.id).collect();
+    let messages = host::into_app_result(hub.list_failure_messages(&ids).await)?;
+    let failing = ListQuery {
+        state: StateGroup::state_filter(StateGroup::Failing.slug()),
+        limit: Some(1),
+        ..ListQuery::default()
+    };
+    let failing = host::into_app_result(hub.list_workloads(&failing, WorkloadOrder::Name).await)?.total;
+    let (total, _) = host::into_app_result(hub.count_fleet().await)?;
+    let totals = WorkloadTotals { total, failing };
+    Ok(WorkloadList { page, messages, totals, read_at: hub.clock().now() })
 }
 
 /// The page with the list of workloads.
@@ -121,7 +137,14 @@ pub fn WorkloadsPage(
         <Title text="Workloads" />
         <div class="stack-md">
             <div class="head">
-                <h1 class="title">"Workloads"</h1>
+                <h1 class="title">
+                    <Transition fallback=|| "Workloads">
+                        {move || data.get().map(|list| match list {
+                            Ok(list) => describe_totals(list.totals),
+                            Err(_) => "Workloads".to_owned(),
+                        })}
+                    </Transition>
+                </h1>
                 <div class="head-actions">
                     <PermittedLink action=UserAction::Edit class="btn btn-primary" href=paths::WORKLOAD_NEW label="New workload" icon_name="plus" />
                 </div>

@@ -56,6 +56,15 @@ test("an offline cluster shows its last known state and blocks no other; after i
     await expect(cell(page, "lighthouse", "us-east-1")).toHaveAccessibleName("lighthouse on us-east-1: Healthy");
     await expect(page.getByRole("heading", { level: 1 })).toContainText("1 cluster not reporting");
 
+    // The list of clusters begins with it.
+    await open(page, "/clusters");
+    await expect(page.getByRole("heading", { level: 1 })).toContainText(/1 of 5 clusters is not online\. us-east-2: (late|offline)/);
+    await expect(page.getByRole("rowheader").first(), "worst first").toHaveText("us-east-2");
+    await page.getByRole("navigation", { name: "Connectivity" }).getByRole("link", { name: "Online" }).click();
+    await expect(page).toHaveURL(/connectivity=Online/);
+    await expect(row(page, "us-east-2")).toHaveCount(0);
+    await expect(row(page, "us-east-1")).toBeVisible();
+
     // The review says that a publish does not wait for it.
     await open(page, "/workloads/lighthouse/publish");
     await expect(page.getByText(/^1 cluster offline; they get it when they reconnect and block no other cluster\./)).toBeVisible();

@@ -8,7 +8,7 @@ const TABS = [
   ["Workloads", "workloads", "Helm releases"],
   ["Resources", "resources", "API and classes"],
   ["Config", "config", "Annotations"],
-  ["Access", "access", "What its agent may write"],
+  ["Access", "access", "What the server may write"],
 ] as const;
 
 test("s0_3 every tab of a cluster has an address, and Back returns to the former one", async ({ page }) => {
@@ -43,7 +43,7 @@ test("s0_3 every tab of a cluster has an address, and Back returns to the former
 
   // A part of the first tab is in sight also when the link is followed on another tab.
   await tabs.getByRole("link", { name: "Access" }).click();
-  await expect(page.getByRole("region", { name: "What its agent may write" })).toBeVisible();
+  await expect(page.getByRole("region", { name: "What the server may write" })).toContainText(/All \d+ kinds of the cluster, in every namespace\./);
   await page.setViewportSize({ width: 1280, height: 420 });
   await chooseAction(page, "Edit labels");
   await expect(page).toHaveURL(/\/clusters\/eu-west-1#labels$/);
@@ -103,7 +103,7 @@ test("s0_3 a taint by which a workload would leave is confirmed first, and the p
   await dialog.getByRole("button", { name: "Set" }).click();
   await expect(taints.getByText("dedicated=gpu:NoSelect", { exact: true })).toBeVisible();
   await expect(dialog).toHaveCount(0);
-  const leaving = row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d\smin$/ });
+  const leaving = row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d\u00a0min$/ });
   await expect(leaving).toBeVisible();
   await accessible(page, "a cluster that a workload is about to leave");
 
@@ -268,14 +268,14 @@ test("s1_2 the features of a group are enabled, changed and disabled, and a lock
   await page.getByRole("checkbox", { name: "Member by name: eu-west-1" }).check();
   await page.getByRole("button", { name: "Create group" }).click();
   await expect(page).toHaveURL(/\/groups\/shore$/);
-  const lock = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "membershipLock" }) });
+  const lock = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Membership lock" }) });
   await expect(lock).toContainText("Disabled");
   await lock.getByText("Properties", { exact: true }).first().click();
-  await lock.getByLabel("Properties of membershipLock").fill("owner: [");
-  await lock.getByRole("button", { name: "Enable: membershipLock" }).click();
+  await lock.getByLabel("Properties of Membership lock").fill("owner: [");
+  await lock.getByRole("button", { name: "Enable: Membership lock" }).click();
   await expect(page.getByRole("region", { name: "Features" }).getByRole("alert")).toContainText(/at line \d/);
-  await lock.getByLabel("Properties of membershipLock").fill("owner: sre");
-  await lock.getByRole("button", { name: "Enable: membershipLock" }).click();
+  await lock.getByLabel("Properties of Membership lock").fill("owner: sre");
+  await lock.getByRole("button", { name: "Enable: Membership lock" }).click();
   await expect(lock).toContainText("Enabled");
   await expect(page.getByText("The members are locked.")).toBeVisible();
   await accessible(page, "a group with a lock");
@@ -285,19 +285,20 @@ test("s1_2 the features of a group are enabled, changed and disabled, and a lock
   await expect(page.getByRole("complementary").getByRole("alert")).toContainText("feature membershipLock of group \"shore\" is enabled");
   await expect(page.getByRole("checkbox", { name: "Member by name: eu-west-2" }), "the input is retained").toBeChecked();
   await page.getByRole("link", { name: "Discard" }).click();
-  await lock.getByRole("button", { name: "Disable membershipLock" }).click();
+  await lock.getByRole("button", { name: "Disable: Membership lock" }).click();
   await expect(lock).toContainText("Disabled");
   await expect(page.getByText("The members are locked.")).toHaveCount(0);
 
-  await page.getByRole("button", { name: "Disable deployment" }).click();
+  await page.getByRole("button", { name: "Disable: Deployments" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText("The group has no deployments.");
   await accessible(page, "the question about a feature");
   await dialog.getByRole("button", { name: "Disable" }).click();
   await expect(dialog).toHaveCount(0);
-  const deployment = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "deployment" }) });
+  const deployment = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Deployments" }) });
   await expect(deployment).toContainText("Disabled");
 
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);

@@ -1,6 +1,6 @@
 // Drift with the policy "notify only": what was changed, by whom, and the actions that end it. Drift that is reverted is reported.
 
-import { accessible, describe, expect, injectFault, open, PATIENCE, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, describe, expect, injectFault, open, openPolicies, PATIENCE, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
 
 /** A tag that can't exist, with which the text of the cluster has more than three lines. */
 const LONG_IMAGE = `nginx:9.9-${"release-candidate-".repeat(6)}x`;
@@ -28,6 +28,7 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
   await toStep(page, "Policies");
   await step(page, "Policies");
+  await openPolicies(page, "Drift");
   await page.getByLabel("On drift").selectOption("notify");
   await toStep(page, "Review");
   // A new object shows its manifest on demand.
@@ -36,14 +37,16 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await expect(page.getByText("image: nginx:1.29").first()).toBeVisible();
   await publish(page, "tide");
   await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible();
-  // Nothing is to publish, so the review is not the main action.
-  await expect(page.getByRole("link", { name: "Review r2" })).not.toHaveClass(/btn-primary/);
+  // Nothing is to publish, so the head has no review.
+  await expect(page.getByRole("main").getByRole("link", { name: "Edit", exact: true })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Review r2" })).toHaveCount(0);
 
   await open(page, "/clusters/eu-west-3");
   await injectFault(page, "Change replicas by hand");
   await expect(page.getByText("replicas were changed from 2 to 5 by hand")).toBeVisible();
   await open(page, "/workloads/tide?open=eu-west-3");
   await expect(row(page, "eu-west-3")).toContainText("Drifted");
+  await expect(row(page, "eu-west-3").getByRole("cell", { name: "1 field", exact: true })).toBeVisible();
   await open(page, "/");
   await expect(page.getByRole("region", { name: "Needs attention" }).getByRole("link", { name: /tide on eu-west-3/ })).toBeVisible();
   await open(page, "/workloads/tide?open=eu-west-3");
@@ -106,7 +109,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(page.getByText(/^tide-/).first()).toBeVisible();
   const raw = page.getByText(/failed to resolve reference/);
   await expect(raw, "a short text is shown at once").toBeVisible();
-  await expect(page.getByText("Published with failures", { exact: true })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Roll back to r1…", exact: true }), "the main action of a failing workload").toHaveClass(/btn-primary/);
 
   // The image is edited in its field. The text of the cluster about a longer one is folded, and whole when it is opened.
   await page.getByRole("link", { name: "Edit the image" }).click();
@@ -132,7 +135,7 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(folded).toBeHidden();
   // An update of the page can fold it again.
   await expect(async () => {
-    if (!(await folded.isVisible())) await page.getByText("Message of the cluster").click({ timeout: 3_000 });
+    if (!(await folded.isVisible())) await page.getByText("Reported by the cluster").click({ timeout: 3_000 });
     await expect(folded).toBeVisible({ timeout: 1_000 });
   }).toPass({ timeout: PATIENCE });
   await expect(folded).toContainText(`${LONG_IMAGE}: not found`);
@@ -176,5 +179,10 @@ test("a failing image names pod and container, shows the text of the cluster, an
   await expect(row(page, "r3").first(), "applied, and never healthy").toContainText("Healthy on 0 of 1");
   await expect(row(page, "r3").first()).toContainText("Rolled back by r4");
   await expect(row(page, "r1").first()).toContainText("Healthy on 1 of 1");
+  // The pods of the failing revision, which are there until the new ones run, are no state of the next revision.
+  await open(page, "/events?workload=gale");
+  const rolledBack = page.getByRole("main").getByRole("listitem").filter({ hasText: "r4 published" }).first();
+  await expect(rolledBack).toBeVisible();
+  await expect(rolledBack).not.toContainText("Degraded");
   await remove(page, "gale");
 });

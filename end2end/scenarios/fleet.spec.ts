@@ -30,8 +30,10 @@ async function inject(page: Page, action: "crashContainers" | "restoreImage" | "
 test("the fleet leads to a new workload, and the rail to groups and incidents", async ({ page }) => {
   await open(page, "/");
   await expect(page.getByRole("main").getByRole("link", { name: "New workload" })).toHaveAttribute("href", "/workloads/new");
+  const published = page.getByRole("region", { name: "Recent changes" }).getByRole("link", { name: /lighthouse r\d+ published/ });
+  await expect(published.first(), "the outcome of a publish").toContainText("healthy on");
   const rail = page.getByRole("navigation", { name: "Main", exact: true });
-  for (const [name, path, heading] of [["Groups", "/groups", "Cluster groups"], ["Incidents", "/incidents", /^Incidents/]] as const) {
+  for (const [name, path, heading] of [["Groups", "/groups", "Cluster groups"], ["Incidents", "/incidents", /incidents? (is|are) open/]] as const) {
     await rail.getByRole("link", { name }).click();
     await expect(page).toHaveURL(new RegExp(`${path}$`));
     await expect(page.getByRole("heading", { level: 1 })).toHaveText(heading);

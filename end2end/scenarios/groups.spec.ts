@@ -9,7 +9,7 @@ const pick = (page: Page, cluster: string) => page.getByRole("checkbox", { name:
 test("a group is created, changed only from its current revision, and deleted when no workload uses it", async ({ page, context, faults }) => {
   faults.expect(/412|409|422/);
   await open(page, "/clusters");
-  await page.getByRole("main").getByRole("link", { name: "Groups" }).click();
+  await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Groups" }).click();
   await expect(page.getByRole("heading", { name: "No groups yet" })).toBeVisible();
   await page.getByRole("link", { name: "New group" }).click();
 
@@ -63,6 +63,7 @@ test("a group is created, changed only from its current revision, and deleted wh
   await open(page, "/groups");
   await expect(row(page, "edge")).toContainText("4 clusters: 2 by name, 2 by label");
   await page.getByRole("link", { name: "edge", exact: true }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
@@ -93,16 +94,18 @@ test("e_6 a change of a group shows which workloads would leave and come, and le
   await expect(effect).toContainText("2 → 2 clusters");
   await expect(effect).toContainText("would leave 1 cluster in 15 min: eu-west-3");
   await expect(effect).toContainText("would come to 1 cluster with its next publish: us-east-1");
+  await expect(page.getByRole("img", { name: /healthy/ }), "the releases of its clusters").toBeVisible();
   await effect.getByLabel("Let 1 workload leave these clusters").check();
   await effect.getByRole("button", { name: "Save members" }).click();
   await expect(page).toHaveURL(/\/groups\/pair$/);
   await expect(effect).toContainText("Nothing is changed yet.");
   await open(page, "/workloads/paired");
-  await expect(page.getByText(/^removal in 1\d\smin$/)).toBeVisible();
+  await expect(page.getByText(/^removal in 1\d\u00a0min$/)).toBeVisible();
   await open(page, "/clusters/eu-west-3");
-  await expect(row(page, "paired").getByRole("link", { name: /^leaves in 1\d\smin$/ })).toBeVisible();
+  await expect(row(page, "paired").getByRole("link", { name: /^leaves in 1\d\u00a0min$/ })).toBeVisible();
   await remove(page, "paired");
   await open(page, "/groups/pair");
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
@@ -130,6 +133,7 @@ test.describe("without script", () => {
     await expect(pick(page, "us-east-2")).toBeChecked();
     await expect(pick(page, "eu-west-1")).not.toBeChecked();
 
+    await page.getByRole("button", { name: "More actions" }).click();
     await page.getByText("Delete group").click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await expect(page).toHaveURL(/\/groups$/);

@@ -51,6 +51,7 @@ test("a form that only its button saves asks before its input is lost, and not o
   await expect(page).not.toHaveURL(/groups/);
   expect(asked).toHaveLength(5);
   await open(page, "/groups/guarded");
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);

@@ -22,9 +22,11 @@ test("a bad image opens one incident that a user acknowledges, that leads to the
 
   // The list was opened before the incident and is not reloaded.
   await open(page, "/incidents?workload=gull");
-  const entry = page.getByRole("main").getByRole("link", { name: /gull on eu-west-1/ });
-  await expect(entry).toBeVisible();
-  await entry.click();
+  const entry = row(page, "gull");
+  await expect(entry).toContainText("eu-west-1");
+  await expect(entry).toContainText("by nobody");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(/incidents? (is|are) open, .*acknowledged/);
+  await entry.getByRole("link", { name: "gull" }).click();
   await alive(page);
   await expect(page.getByRole("heading", { level: 1, name: "gull fails on 1 cluster" })).toBeVisible();
   await expect(page.getByText(/cannot pull image/).first()).toBeVisible();
@@ -43,7 +45,7 @@ test("a bad image opens one incident that a user acknowledges, that leads to the
   await open(page, "/incidents?workload=gull");
   await expect(page.getByRole("heading", { name: "No open incident of gull" })).toBeVisible();
   await page.getByRole("link", { name: "Closed" }).click();
-  await expect(page.getByRole("main").getByRole("link", { name: /gull on eu-west-1/ })).toBeVisible();
+  await expect(row(page, "gull")).toContainText("eu-west-1");
   await remove(page, "gull");
 });
 
@@ -51,7 +53,8 @@ test("a channel is created, its test names why it fails, and a subscription uses
   // The receiver of the test does not exist.
   faults.expect(/channel_test|status 4\d\d|Failed to load resource/);
   await open(page, "/settings?tab=notifications");
-  await page.locator("summary", { hasText: "Create channel" }).click();
+  await expect(page.getByText("Create a channel first: a subscription sends incidents to a channel.")).toBeVisible();
+  await page.getByRole("main").getByRole("link", { name: "Create channel" }).click();
   await page.getByLabel("Name", { exact: true }).fill("pager");
   await page.getByLabel("Address").fill("http://127.0.0.1:9/hook");
   await page.getByRole("button", { name: "Create channel" }).click();

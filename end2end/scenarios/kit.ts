@@ -290,6 +290,15 @@ export async function toStep(page: Page, word: string): Promise<void> {
   await page.getByRole("navigation", { name: "Steps" }).getByRole("button", { name: word }).click();
 }
 
+/** Opens these parts of the policies, whose fields are in folds. */
+export async function openPolicies(page: Page, ...parts: string[]): Promise<void> {
+  for (const part of parts) {
+    const fold = page.locator(".policy-columns details").filter({ has: page.locator("summary", { hasText: new RegExp(`^\\s*${part}\\s`) }) });
+    await fold.locator("summary").click();
+    await expect(fold).toHaveAttribute("open");
+  }
+}
+
 /** Makes a label the first condition of a placement. */
 export async function requireLabel(page: Page, key: string, value: string): Promise<void> {
   await page.getByLabel("Key of label 1").fill(key);

@@ -10,8 +10,11 @@ test.describe.configure({ mode: "serial" });
 /** Fills the form of an override of the replicas on one cluster. */
 async function fill(page: Page, cluster: string, replicas: string): Promise<void> {
   await page.getByRole("navigation", { name: "Target clusters" }).getByRole("link", { name: cluster }).click();
-  await expect(page.getByRole("heading", { name: `Override for ${cluster}` })).toBeVisible();
+  await expect(page.getByRole("heading", { name: cluster, exact: true })).toBeVisible();
+  // The form of a new override.
+  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("");
   await page.getByLabel("Deployment web replicas").fill(replicas);
+  await expect(page.getByRole("heading", { name: `Override for ${cluster}` })).toBeVisible();
 }
 
 /** The planned changes of this many clusters. */
@@ -120,6 +123,13 @@ test("a removed override is reviewed and published alone", async ({ page }) => {
 test("the first override of a draft can be for labels instead of one cluster", async ({ page }) => {
   await open(page, `/workloads/${NAME}?tab=overrides`);
   await expect(page.getByRole("heading", { name: "No overrides" })).toBeVisible();
+  // What differs on a cluster comes first: its override begins when a value is entered.
+  const save = page.getByRole("button", { name: "Save override" });
+  await expect(save).toHaveAttribute("aria-disabled", "true");
+  await expect(save).toHaveAccessibleDescription("Nothing is changed.");
+  await expect(page.getByRole("heading", { name: /^Override for/ })).toBeHidden();
+  await expect(page.getByLabel("Also for")).toBeHidden();
+  await accessible(page, "the fields of a cluster without an override");
   await page.getByRole("link", { name: "New override" }).click();
   await page.getByLabel("Name", { exact: true }).fill("europe");
   await addTarget(page, "region=eu-west");
@@ -231,13 +241,14 @@ test("the first override of a draft can be for a group, which is selected like a
 
   // A group with an override of its own opens it.
   await clusters.getByRole("link", { name: /eu-west-2/ }).click();
-  await expect(page.getByRole("heading", { name: "Override for eu-west-2" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "eu-west-2", exact: true })).toBeVisible();
   await group.click();
   await expect(page.getByRole("heading", { name: "Override pair" })).toBeVisible();
   await expect(page.getByLabel("Deployment web replicas")).toHaveValue("4");
 
   await remove(page, NAME);
   await open(page, "/groups/pair");
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);

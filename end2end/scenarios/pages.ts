@@ -13,6 +13,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["a workload", "/workloads/lighthouse"],
   ["an open release", "/workloads/lighthouse?open=eu-west-1"],
   ["a draft", "/workloads/lighthouse?tab=config"],
+  ["the policies on their tab", "/workloads/lighthouse?tab=policies"],
   ["a placement", "/workloads/lighthouse?tab=placement"],
   ["overrides", "/workloads/lighthouse?tab=overrides"],
   ["a history", "/workloads/lighthouse?tab=history"],

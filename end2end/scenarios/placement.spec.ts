@@ -47,6 +47,8 @@ test("three of five clusters are selected by name, then by label, and every othe
   await requireLabel(page, "region", "eu-west");
   await expect(page.getByRole("heading", { name: /^3 of 5 clusters selected/ })).toBeVisible();
   await expect(row(refused, "us-east-1")).toContainText("set the label region=eu-west");
+  const remedy = row(refused, "us-east-1").getByRole("link", { name: "set the label region=eu-west" });
+  await expect(remedy, "a remedy leads to where it is done").toHaveAttribute("href", "/clusters/us-east-1#labels");
   // The values that the fleet has are offered with the number of clusters; a selector can also be typed.
   await expect(page.locator("datalist#label-keys option[value='region']")).toHaveText("region: 5 clusters");
   await page.getByLabel("Values of label 1").fill("");
@@ -60,6 +62,10 @@ test("three of five clusters are selected by name, then by label, and every othe
   await expect(page.getByRole("heading", { name: /^3 of 5 clusters selected/ })).toBeVisible();
   await requireLabel(page, "region", "eu-west");
   await expect(page.getByText("All of the 3 clusters that match.")).toBeVisible();
+  await page.getByText("Minimum number of clusters").click();
+  await expect(page.getByText("Without a number: 3 of the 3 clusters selected.")).toBeVisible();
+  await page.getByRole("link", { name: "3 of 5 selected" }).click();
+  await expect(page).toHaveURL(/#placement-result$/);
   const funnel = page.getByRole("list", { name: "Clusters left by each filter" });
   await expect(funnel.getByRole("listitem").nth(1)).toContainText("3 −2");
 
@@ -69,13 +75,14 @@ test("three of five clusters are selected by name, then by label, and every othe
   await expect(page.getByText("Best 1 of the 2 clusters that match.")).toBeVisible();
   await expect(funnel.getByRole("listitem").nth(2)).toContainText("2 −1");
   await expect(row(refused, "eu-west-2")).toContainText("remove eu-west-2 from the excluded clusters");
-  await expect(row(refused, "eu-west-3")).toContainText("raise the number of clusters to 2");
+  await expect(row(refused, "eu-west-3").getByRole("link", { name: "raise the number of clusters to 2" })).toHaveAttribute("href", "#placement-number");
   await page.getByLabel("Number of clusters").fill("9");
   await expect(page.getByText("The placement requests 9 clusters and 2 match.")).toBeVisible();
   await page.getByLabel("Number of clusters").fill("");
   await page.getByText("Spread and preference").click();
   await page.getByLabel("Spread over", { exact: true }).first().fill("region");
   await expect(page.getByText("The spread over region has no effect")).toBeVisible();
+  await expect(page.getByText("than the region with fewest,")).toBeVisible();
   await page.getByLabel("Spread over", { exact: true }).first().fill("");
   await page.getByLabel("Excluded clusters").fill("");
   await accessible(page, "a filled editor");
@@ -137,7 +144,7 @@ test("a cluster gets other replicas with the form, and the value shows its prove
   await addTarget(page, "kubernetesVersion>=1.0");
   await expect(targetPart(page, "fact kubernetesVersion>=1.0")).toBeVisible();
   await field.fill("7");
-  await expect(page.getByText("7 from typo ← 2 base")).toBeVisible();
+  await expect(page.getByText("7 from facts kubernetesVersion>=1.0 (typo) ← 2 base")).toBeVisible();
   await accessible(page, "a filled editor");
 
   await page.getByRole("button", { name: "Remove override eu-west-1" }).click();

@@ -158,7 +158,8 @@ test("clusters whose new objects differ are separate groups that name the differ
   await publish(page, "regions");
   await expect(page.getByText("5 of 5 clusters healthy with r1")).toBeVisible();
   await open(page, "/workloads/regions/publish");
-  await expect(page.getByText("No changes: 5 clusters already run what revision 2 contains.")).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Nothing to publish regions 5 clusters run r1 already");
+  await expect(page.getByRole("heading", { name: "Changes" })).toContainText("5 clusters, no change");
   await expect(page.getByText(/^5 clusters retain their 1 object unchanged; a new revision is recorded\.$/)).toBeVisible();
   await remove(page, "regions");
 });

@@ -117,6 +117,7 @@ const REJECTED = [
   { what: "a duplicate key", file: "duplicate-key.yaml", code: "G1", says: /image/ },
   { what: "a field that does not exist", file: "unknown-field.yaml", code: "G403", says: /did you mean replicas/ },
   { what: "a YAML bomb", file: "bomb.yaml", code: "G1", says: /./ },
+  { what: "an expression that doubles its value", file: "doubling.yaml", code: "G115", says: /would produce more than 2 MiB/ },
 ];
 
 for (const { what, file, code, says } of REJECTED) {
@@ -153,6 +154,9 @@ test("a release with a missing image shows where and why it does not run", async
   await page.getByRole("rowheader", { name: "eu-west-1" }).getByRole("link").click();
   await expect(todo).toBeHidden();
 
+  await open(page, "/workloads");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(/1 of \d+ workloads is failing/);
+  await expect(row(page, "no-image"), "the list says why").toContainText("registry.invalid/does-not-exist:1.0");
   await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("1 release failing");
   await expect(page.getByRole("region", { name: "Needs attention" })).toContainText("no-image on eu-west-1");

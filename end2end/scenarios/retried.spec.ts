@@ -1,4 +1,4 @@
-// A save that fails is repeated until the server responds, and after the user has signed in again.
+// A save that fails is repeated until the server responds, also after its restart, and after the user has signed in again.
 
 import { accessible, DEMO_USER, describe, expect, remove, SAVED, step, test, toStep, WEB_YAML } from "./kit.js";
 
@@ -32,4 +32,22 @@ test("a save is repeated until the server responds, and after signing in again i
   await page.reload();
   await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-2");
   await remove(page, NAME);
+});
+
+test("what is typed while the server restarts is saved when it is back, without a click", async ({ page, demo, faults }) => {
+  test.slow();
+  faults.expect(/placement_save|ERR_|NetworkError|Failed to (fetch|load)|5\d\d|api\//);
+  const name = "restarted";
+  await describe(page, name, name, WEB_YAML);
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await demo.stop();
+  await page.getByLabel("Excluded clusters").fill("eu-west-3");
+  await expect(page.getByText("the server or its database does not respond. Trying again.")).toBeVisible();
+  await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-3");
+  await demo.startAgain();
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("Excluded clusters")).toHaveValue("eu-west-3");
+  await remove(page, name);
 });

@@ -25,7 +25,8 @@ export class Server {
 
   private constructor(
     private readonly folder: string,
-    private readonly child: ChildProcess,
+    private readonly args: string[],
+    private child: ChildProcess,
   ) {}
 
   /** Starts the demo with a folder of this name, and waits until its workload is healthy; its output goes to a file beside the folder. */
@@ -55,18 +56,29 @@ export class Server {
 
   private static async start(folder: string, args: string[]): Promise<Server> {
     mkdirSync(folder, { recursive: true });
+    const server = new Server(folder, args, Server.launch(folder, args, "127.0.0.1:0"));
+    server.#address = await server.ready();
+    return server;
+  }
+
+  /** Starts a process that listens on this address. */
+  private static launch(folder: string, args: string[], listen: string): ChildProcess {
     const log = openSync(`${folder}.log`, "w");
     // Without FLOTILLA_DATA, which is the folder of all servers here and the database of one in the server's own arguments.
     const { FLOTILLA_DATA: _, ...inherited } = process.env;
     // A database in PostgreSQL has no key beside it.
     const key = args.includes("--database") ? { FLOTILLA_KEY: `flotilla-key-1:${"A".repeat(43)}` } : {};
     const env = { ...inherited, ...key, FLOTILLA_STOP_FILE: stopFile(folder) };
-    const web = ["--listen", "127.0.0.1:0", "--assets", SITE];
+    const web = ["--listen", listen, "--assets", SITE];
     const child = spawn(SERVER, [...args, ...web], { cwd: folder, stdio: ["ignore", log, log], env });
     closeSync(log);
-    const server = new Server(folder, child);
-    server.#address = await server.ready();
-    return server;
+    return child;
+  }
+
+  /** Starts a server that was stopped again, with its data and on the same address. */
+  async startAgain(): Promise<void> {
+    this.child = Server.launch(this.folder, this.args, new URL(this.#address).host);
+    this.#address = await this.ready();
   }
 
   /** The page on which the first user signs up, with the token that the server printed. */

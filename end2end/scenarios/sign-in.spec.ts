@@ -56,7 +56,7 @@ test("an unknown address shows an error and links to other pages", async ({ page
   await expect(page.getByRole("alert")).toContainText('There is no workload "no-such-workload".');
   await expect(page.getByRole("heading", { level: 1 }), "it is displayed once").toHaveCount(1);
   await page.getByRole("link", { name: "All workloads" }).click();
-  await expect(page.getByRole("heading", { level: 1, name: "Workloads" })).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: /workloads? (is|are)/ })).toBeVisible();
 
   const nowhere = await page.goto("/nowhere");
   expect(nowhere?.status()).toBe(404);

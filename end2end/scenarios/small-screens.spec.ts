@@ -41,11 +41,31 @@ test.describe("with touch", () => {
   test("the bottom bar navigates and marks the current section", async ({ page }) => {
     await open(page, "/");
     const bar = page.getByRole("navigation", { name: "Main, bottom bar" });
-    for (const [section, heading] of [["Workloads", "Workloads"], ["Clusters", "Clusters"], ["Events", /^Events/], ["Settings", /^Settings/], ["Fleet", /healthy/]] as const) {
+    for (const [section, path] of [["Workloads", "/workloads"], ["Clusters", "/clusters"], ["Incidents", "/incidents"], ["Fleet", "/"]] as const) {
       await bar.getByRole("link", { name: section }).tap();
-      await expect(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
+      await expect(page).toHaveURL(path);
+      await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
       await expect(bar.getByRole("link", { name: section })).toHaveAttribute("aria-current", "page");
     }
+    // The other sections are in the rail, which closes when one of them is opened.
+    const rail = page.getByRole("navigation", { name: "Main", exact: true });
+    const more = bar.getByRole("button", { name: "More" });
+    for (const [section, path] of [["Groups", "/groups"], ["Charts", "/charts"], ["Events", "/events"], ["Settings", "/settings"]] as const) {
+      await more.tap();
+      await rail.getByRole("link", { name: section }).tap();
+      await expect(page).toHaveURL(path);
+      await expect(rail).toBeHidden();
+      await expect(more).toHaveAttribute("aria-current", "true");
+    }
+  });
+
+  test("an entry of the audit log has no label without a value", async ({ page }) => {
+    await open(page, "/audit");
+    await expect(page.getByRole("row").filter({ hasText: "sign-in" }).first()).toBeVisible();
+    const blank = await page.evaluate(() =>
+      [...document.querySelectorAll("td[data-label]")].flatMap((cell) => (cell.textContent?.trim() ? [] : [cell.outerHTML])),
+    );
+    expect(blank).toEqual([]);
   });
 
   test("touch targets are large enough", async ({ page }) => {

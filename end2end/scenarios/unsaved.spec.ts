@@ -1,7 +1,7 @@
 // What was typed is not lost: before the page is live, on the way to another page, in an outage, and when the session ends.
 
 import { type Locator, type Page } from "@playwright/test";
-import { accessible, alive, expect, open, override, paste, remove, SAVED, step, test, toStep, WEB_YAML } from "./kit.js";
+import { accessible, alive, expect, open, openPolicies, override, paste, remove, SAVED, step, test, toStep, WEB_YAML } from "./kit.js";
 import { followHistory, leaveForHistory, nextSave } from "./leaving.js";
 
 const NAME = "typed";
@@ -116,12 +116,15 @@ test("leaving before the input is stored asks first, and staying saves", async (
   await expect(page.getByLabel("Excluded clusters")).toHaveValue("us-east-2");
 });
 
-test("the tabs Config and Overrides, the rollout and the policies are saved too", async ({ page }) => {
+test("the tabs Config, Policies and Overrides, the rollout and the policies are saved too", async ({ page }) => {
   await open(page, `/workloads/${NAME}?tab=config`);
   await leaveForHistory(page, async () => paste(page, "deploy.yaml", WEB_YAML.replace("replicas: 2", "replicas: 3")));
   await open(page, `/workloads/${NAME}?tab=config`);
   await expect(page.locator("textarea.editor-source").first()).toHaveValue(/replicas: 3/);
+  await open(page, `/workloads/${NAME}?tab=policies`);
+  await openPolicies(page, "Drift");
   await page.getByLabel("On drift").selectOption("Notify only");
+  await expect(page.locator("summary", { hasText: /^\s*Drift\s/ }), "the summary has the value of the field").toContainText("notify only");
   await expect(page.getByText(SAVED)).toBeVisible();
   await page.reload();
   await expect(page.getByLabel("On drift")).toHaveValue("notify");
@@ -142,7 +145,8 @@ test("the tabs Config and Overrides, the rollout and the policies are saved too"
   // Another cluster is opened after what was typed for this one is saved.
   const clusters = page.getByRole("navigation", { name: "Target clusters" });
   await clusters.getByRole("link", { name: "eu-west-2" }).click();
-  await expect(page.getByRole("heading", { name: "Override for eu-west-2" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "eu-west-2", exact: true })).toBeVisible();
+  await expect(page.getByLabel("Deployment web replicas"), "another form").toHaveValue("");
   await page.getByLabel("Deployment web replicas").fill("6");
   await expect(page.getByText(/^Not saved yet/)).toBeVisible();
   await clusters.getByRole("link", { name: "eu-west-1" }).click();
@@ -153,6 +157,7 @@ test("the tabs Config and Overrides, the rollout and the policies are saved too"
   await page.getByRole("button", { name: "Canary first" }).click();
   await expect(page.getByText(SAVED)).toBeVisible();
   await open(page, `/workloads/${NAME}/edit/policies`);
+  await openPolicies(page, "Delete");
   await page.getByLabel("Deletion policy").selectOption("Orphan");
   await expect(page.getByText(SAVED)).toBeVisible();
   await page.reload();
@@ -168,7 +173,12 @@ test("what is typed before overrides, rollout and policies are live stays in the
       value: "20m",
       fold: "Schedule, approver and failure timeout",
     },
-    { path: `/workloads/${NAME}/edit/policies`, label: "Service account", value: "deployer/flotilla" },
+    {
+      path: `/workloads/${NAME}/edit/policies`,
+      label: "Service account",
+      value: "deployer/flotilla",
+      fold: "create namespaces, fail on conflict",
+    },
   ];
   for (const { path, label, value, fold } of fields) {
     const live = await openWithoutCode(page, path);
@@ -253,7 +263,7 @@ async function navigateTo(page: Page, address: string): Promise<void> {
 }
 
 test("input that is rejected after its page was left is shown on every page and can be opened again", async ({ page, faults }) => {
-  faults.expect(/override_save|config_save/);
+  faults.expect(/override_save|config_save|policies_save/);
   await open(page, `/workloads/${NAME}?tab=overrides&cluster=us-east-1`);
   await page.getByLabel("Deployment web replicas").fill("many");
   await expect(page.getByText(/^Not saved yet/)).toBeVisible();
@@ -287,18 +297,36 @@ test("input that is rejected after its page was left is shown on every page and 
   // Fields that are rendered from the stored draft, and a text in the editor.
   await open(page, `/workloads/${NAME}?tab=config`);
   await page.locator("#workload-labels").fill("not/a/label=x");
-  await page.getByLabel("On drift").selectOption("Self-heal (revert)");
   await paste(page, "deploy.yaml", WEB_YAML.replace("replicas: 2", "replicas: 4"));
   await followHistory(page);
   await leftForm(page, "Config").getByRole("link", { name: "Open what was typed" }).click();
   await expect(page.locator("#workload-labels")).toHaveValue("not/a/label=x");
-  await expect(page.getByLabel("On drift")).toHaveValue("revert");
   await expect(page.locator("textarea.editor-source").first()).toHaveValue(/replicas: 4/);
   await page.locator("#workload-labels").fill("team=shop");
   await expect(page.getByText(SAVED)).toBeVisible();
   await page.reload();
   await expect(page.locator("#workload-labels")).toHaveValue("team=shop");
   await expect(page.locator("textarea.editor-source").first()).toHaveValue(/replicas: 4/);
+
+  // Policies: also in folds, and in the row that is displayed when a rule is added.
+  await open(page, `/workloads/${NAME}?tab=policies`);
+  await openPolicies(page, "Drift", "Delete");
+  await page.getByLabel("On drift").selectOption("Self-heal (revert)");
+  await page.getByRole("button", { name: "Add orphaned object" }).click();
+  await page.getByLabel("Kind of orphaned object 1").fill("Secret");
+  await page.getByLabel("TTL after finished").fill("soon");
+  await followHistory(page);
+  await leftForm(page, "Policies").getByRole("link", { name: "Open what was typed" }).click();
+  await expect(page.getByLabel("TTL after finished")).toHaveValue("soon");
+  await expect(page.getByLabel("On drift")).toHaveValue("revert");
+  await expect(page.getByLabel("Kind of orphaned object 1")).toHaveValue("Secret");
+  await openPolicies(page, "Delete");
+  await expect(page.getByLabel("Kind of orphaned object 1")).toBeVisible();
+  await page.getByLabel("TTL after finished").fill("");
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("On drift")).toHaveValue("revert");
+  await expect(page.getByLabel("Kind of orphaned object 1")).toHaveValue("Secret");
 });
 
 test("input that was left and is discarded does not come back", async ({ page, faults }) => {
@@ -347,8 +375,13 @@ test("input with fields that another form of the document has changed since repl
   await followHistory(page);
   const banner = leftForm(page, "Config");
   await expect(banner).toBeVisible();
+  // The policies are no fields of the tab.
   await navigateTo(page, `/workloads/${NAME}/edit/policies`);
+  await openPolicies(page, "Delete");
   await page.getByLabel("Deletion policy").selectOption("Delete");
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await navigateTo(page, `/workloads/${NAME}/edit/source`);
+  await paste(page, "deploy.yaml", WEB_YAML.replace("replicas: 2", "replicas: 5"));
   await expect(page.getByText(SAVED)).toBeVisible();
 
   await banner.getByRole("link", { name: "Open what was typed" }).click();
@@ -358,7 +391,9 @@ test("input with fields that another form of the document has changed since repl
   await followHistory(page);
   await expect(banner, "it is not stored by leaving the page again").toBeVisible();
   const other = await context.newPage();
-  await open(other, `/workloads/${NAME}/edit/policies`);
+  await open(other, `/workloads/${NAME}?tab=config`);
+  await expect(other.locator("textarea.editor-source").first()).toHaveValue(/replicas: 5/);
+  await open(other, `/workloads/${NAME}?tab=policies`);
   await expect(other.getByLabel("Deletion policy")).toHaveValue("foreground");
   await other.close();
   await banner.getByRole("button", { name: "Discard" }).click();

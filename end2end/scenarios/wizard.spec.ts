@@ -1,7 +1,7 @@
 // A workload described in the form, step by step, without YAML; and how the form changes existing text.
 
 import { type Page } from "@playwright/test";
-import { accessible, alive, expect, open, override, paste, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, alive, expect, open, openPolicies, override, paste, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
 
 /** Compares the number of findings that the page of a step, the rail and the foot show. */
 async function compareFindings(page: Page): Promise<string> {
@@ -116,7 +116,14 @@ test("the form follows the text, the text follows the form, and content unknown 
 
 test("a step begins at its heading, without findings; those of a field come after it is left", async ({ page }) => {
   await open(page, "/workloads/new");
-  await page.getByLabel("Workload name").fill("calm");
+  const name = page.getByLabel("Workload name");
+  await name.fill("Web");
+  await expect(name).toHaveValue("Web");
+  await expect(page.locator("#name-help")).not.toContainText("G101");
+  await name.press("Tab");
+  await expect(page.locator("#name-help")).toContainText("G101");
+  await name.fill("calm");
+  await expect(page.locator("#name-help")).not.toContainText("G101");
   await page.getByLabel("Namespace").fill("calm");
   await page.getByRole("button", { name: "Continue to Source" }).click();
   await step(page, "Source");
@@ -151,15 +158,20 @@ test("ignored fields, update strategies and orphaned objects are rows, which are
   await page.getByRole("button", { name: "Continue to Source" }).click();
   await step(page, "Source");
   await open(page, "/workloads/ruled/edit/policies");
+  await openPolicies(page, "Apply", "Drift", "Delete");
+  await expect(page.getByLabel("Kind of ignored field 1"), "a row is displayed once a rule is added").toBeHidden();
+  await page.getByRole("button", { name: "Add ignored field" }).click();
   await page.getByLabel("Kind of ignored field 1").fill("Deployment");
   await page.getByLabel("Name of ignored field 1").fill("web");
   await page.getByLabel("Paths of ignored field 1").fill("/spec/replicas /spec/paused");
+  await page.getByRole("button", { name: "Add update strategy" }).click();
   await page.getByLabel("Kind of update strategy 1").fill("Secret");
   await page.getByLabel("Strategy of update strategy 1").selectOption("Create only");
   await page.getByRole("button", { name: "Add update strategy" }).click();
   await page.getByLabel("Kind of update strategy 2").fill("ConfigMap");
   await page.getByLabel("Strategy of update strategy 2").selectOption("Read only");
   await page.getByLabel("Deletion policy").selectOption("Orphan the objects below, delete the others");
+  await page.getByRole("button", { name: "Add orphaned object" }).click();
   await page.getByLabel("Kind of orphaned object 1").fill("PersistentVolumeClaim");
   await accessible(page, "rules of policies");
   await toStep(page, "Rollout");
@@ -183,6 +195,7 @@ test("ignored fields, update strategies and orphaned objects are rows, which are
   await expect(page.getByLabel("Kind of ignored field 2")).toHaveValue("");
 
   // The row in the middle is removed; an incomplete one is reported.
+  await openPolicies(page, "Apply");
   await page.getByRole("button", { name: "Remove update strategy 1" }).click();
   await expect(page.getByLabel("Kind of update strategy 1")).toHaveCount(0);
   await toStep(page, "Rollout");
@@ -190,6 +203,8 @@ test("ignored fields, update strategies and orphaned objects are rows, which are
   await open(page, "/workloads/ruled/edit/policies");
   await expect(page.getByLabel("Kind of update strategy 1")).toHaveValue("ConfigMap");
   await expect(page.getByLabel("Kind of update strategy 2")).toHaveValue("");
+  await openPolicies(page, "Drift");
+  await page.getByRole("button", { name: "Add ignored field" }).click();
   await page.getByLabel("Kind of ignored field 2").fill("Service");
   await expect(page.getByText(/^Not saved: /)).toBeVisible();
   await page.getByLabel("Kind of ignored field 2").fill("");
@@ -199,6 +214,7 @@ test("ignored fields, update strategies and orphaned objects are rows, which are
   const context = await browser.newContext({ javaScriptEnabled: false, storageState: signedIn, baseURL });
   const plain = await context.newPage();
   await plain.goto("/workloads/ruled/edit/policies");
+  await openPolicies(plain, "Delete");
   await plain.getByLabel("Kind of orphaned object 2").fill("Secret");
   await toStep(plain, "Rollout");
   await step(plain, "Rollout");

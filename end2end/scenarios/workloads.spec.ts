@@ -12,7 +12,7 @@ test("s1_19 workloads are listed worst first, and another order is part of the a
   const names = await page.locator("tbody th").allInnerTexts();
   expect(names).toEqual([...names].sort());
   await page.getByLabel("State").selectOption({ label: "Healthy" });
-  await page.getByRole("button", { name: "Filter" }).click();
+  await expect(page, "a choice is applied without a button").toHaveURL(/state=healthy/);
   await expect(page).toHaveURL(/order=name/);
   await expect(row(page, "lighthouse")).toBeVisible();
   await page.getByRole("link", { name: "Changed", exact: true }).click();
@@ -44,12 +44,23 @@ test("labels of a workload are saved with its draft, and the list is filtered by
 
   await open(page, "/workloads");
   await page.getByLabel("Labels", { exact: true }).fill("team=shore,tier");
-  await page.getByRole("button", { name: "Filter" }).click();
+  await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/labels=team/);
   await expect(row(page, "lighthouse")).toBeVisible();
   await page.getByLabel("Labels", { exact: true }).fill("team=harbour");
-  await page.getByRole("button", { name: "Filter" }).click();
+  await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: "No workload matches" })).toBeVisible();
+
+  // The search is applied while a person types, and what is typed stays.
+  await open(page, "/workloads");
+  const search = page.getByRole("searchbox", { name: "Name", exact: true });
+  await search.pressSequentially("no such");
+  await expect(page.getByRole("heading", { name: "No workload matches" })).toBeVisible();
+  await expect(search).toBeFocused();
+  await search.fill("light");
+  await expect(page).toHaveURL(/\?q=light$/);
+  await expect(row(page, "lighthouse")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Filter" }), "no button is needed").toBeHidden();
 
   await open(page, "/workloads/lighthouse?tab=config");
   await labels.fill("");
@@ -57,7 +68,7 @@ test("labels of a workload are saved with its draft, and the list is filtered by
 });
 
 test("a form that is saved automatically leaves the main action to the review", async ({ page }) => {
-  for (const [tab, label] of [["config", "Save draft"], ["placement", "Save placement"], ["overrides", "Save override"]] as const) {
+  for (const [tab, label] of [["config", "Save draft"], ["placement", "Save placement"], ["overrides", "Save override"], ["policies", "Save policies"]] as const) {
     await open(page, `/workloads/lighthouse?tab=${tab}`);
     const save = page.getByRole("button", { name: label });
     await expect(save).toBeVisible();

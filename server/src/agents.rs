@@ -24,6 +24,7 @@ use crate::body_rate::require_body_rate;
 use crate::compression;
 use crate::problem::ApiError;
 use crate::public_body_memory::reserve_registration;
+use crate::request_deadline::share_memory_wait;
 use crate::response_memory::reserve_agent_response;
 use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
@@ -105,8 +106,8 @@ pub struct AgentRouter {
     pub routes: Vec<(Method, &'static str)>,
 }
 
-/// A route with large bodies, for which memory is reserved.
-fn with_large_body(route: MethodRouter<AgentApiState>, max_bytes: usize) -> MethodRouter<AgentApiState> {
+/// A route with a body of at most this size, for which memory is reserved.
+fn with_body(route: MethodRouter<AgentApiState>, max_bytes: usize) -> MethodRouter<AgentApiState> {
     let limited: MethodRouter<AgentApiState> = route.layer(DefaultBodyLimit::max(max_bytes));
     limited
         .layer(from_fn(move |request: Request, next: Next| reserve_agent_message(max_bytes, request, next)))
@@ -121,8 +122,8 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
     };
     let table: [(Method, &'static str, MethodRouter<AgentApiState>); 12] = [
         (Method::POST, register::PATH, post(register::handler).layer(from_fn(reserve_registration))),
-        (Method::POST, "/agent/v1/renew", post(renew::handler)),
-        (Method::POST, "/agent/v1/sessions", post(session::handler)),
+        (Method::POST, "/agent/v1/renew", with_body(post(renew::handler), DEFAULT_BODY_BYTES)),
+        (Method::POST, "/agent/v1/sessions", with_body(post(session::handler), DEFAULT_BODY_BYTES)),
         (Method::GET, "/agent/v1/desired-state", get(desired_state::handler)),
         (Method::GET, "/agent/v1/stream", get(stream::handler)),
         (Method::GET, "/agent/v1/releases/{release}/bundle/{digest}", get(bundle::handler)),
@@ -130,20 +131,20 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         (
             Method::POST,
             "/agent/v1/plans/{plan}/cluster-plan",
-            with_large_body(post(cluster_plan::handler), MAX_CLUSTER_PLAN_BYTES),
+            with_body(post(cluster_plan::handler), MAX_CLUSTER_PLAN_BYTES),
         ),
         (
             Method::POST,
             "/agent/v1/helm-release",
-            with_large_body(post(helm_release::handler), MAX_HELM_RELEASE_BYTES),
+            with_body(post(helm_release::handler), MAX_HELM_RELEASE_BYTES),
         ),
-        (Method::POST, "/agent/v1/reports", with_large_body(post(report::handler), MAX_REPORT_BYTES)),
+        (Method::POST, "/agent/v1/reports", with_body(post(report::handler), MAX_REPORT_BYTES)),
         (
             Method::PUT,
             "/agent/v1/schema/{digest}",
-            with_large_body(put(schema::handler), domain::schema::MAX_BYTES),
+            with_body(put(schema::handler), domain::schema::MAX_BYTES),
         ),
-        (Method::POST, "/agent/v1/heartbeat", post(heartbeat::handler)),
+        (Method::POST, "/agent/v1/heartbeat", with_body(post(heartbeat::handler), DEFAULT_BODY_BYTES)),
     ];
     let mut routes = Vec::new();
     let mut router = Router::new();
@@ -159,6 +160,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .layer(from_fn(reserve_agent_response))
         .layer(from_fn_with_state(agents.clone(), authenticate::require_certificate))
         .layer(from_fn(refuse_body_of_read))
+        .layer(from_fn(share_memory_wait))
         .layer(RequestBodyLimitLayer::new(MAX_REPORT_BYTES))
         .layer(MapRequestLayer::new(require_body_rate))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))

@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
 
 use crate::client_address::{TrustedProxies, parse_network};
-use crate::listener::{ConnectionLimits, DescriptorBudget};
+use crate::listener::{ConnectionLimits, DescriptorBudget, limit_by_memory};
 use crate::streams::DEFAULT_STREAMS_PER_USER;
 
 /// Publishes Kubernetes workloads to many clusters and keeps them in their desired state.
@@ -149,7 +149,7 @@ pub struct WebArgs {
     /// A reverse proxy, by its address or network such as 10.0.0.0/8; may be repeated. The server trusts its X-Forwarded-For.
     #[arg(long = "trusted-proxy", env = "FLOTILLA_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',', value_parser = parse_network)]
     pub trusted_proxies: Vec<IpNet>,
-    /// Most open connections.
+    /// Most open connections; fewer if a sixteenth of the memory has room for fewer, at 64 KiB each.
     #[arg(long, env = "FLOTILLA_MAX_CONNECTIONS", value_name = "N", default_value_t = ConnectionLimits::console().max_connections, value_parser = parse_limit)]
     pub max_connections: usize,
     /// Most open connections from one address, except trusted proxies.
@@ -166,10 +166,10 @@ impl WebArgs {
         self.port.map_or(self.listen, |port| SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
-    /// The limits of the console's connections, as far as the descriptors suffice.
+    /// The limits of the console's connections, as far as descriptors and memory suffice.
     pub fn connection_limits(&self, descriptors: DescriptorBudget) -> ConnectionLimits {
         ConnectionLimits {
-            max_connections: descriptors.limit_console(self.max_connections),
+            max_connections: limit_by_memory(descriptors.limit_console(self.max_connections)),
             max_per_address: self.max_connections_per_address,
             proxies: TrustedProxies::new(self.trusted_proxies.clone()),
             ..ConnectionLimits::console()

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use http_body_util::BodyExt as _;
+use hub::run_blocking_in_place;
 use source::client_shares::{ClientReservation, ClientShares};
 use source::memory_budget::MemoryExhausted;
 
@@ -21,8 +22,9 @@ pub struct BodyShares {
     pub complete: &'static ClientShares,
     /// The same for one of the usual size; without it, such a body needs no reservation.
     pub usual: Option<&'static ClientShares>,
-    /// Whether a complete one that exceeds the share of its client is reserved in full: two such bodies are then not parsed at once.
-    pub in_full: bool,
+    /// Whether they are messages of agents. A complete one that exceeds the share of its agent is reserved in full: two such messages are
+    /// then not parsed at once. Its values count at any size, because nothing else reserves them.
+    pub of_agents: bool,
 }
 
 /// What a body may need.
@@ -32,10 +34,13 @@ pub struct BodyNeed {
     pub max_bytes: usize,
     /// What it needs when it is complete, as a multiple of its size.
     pub factor: u64,
-    /// What its values need, if it has the usual size: those of a large one are reserved before it is parsed
-    /// ([`crate::value_memory`]).
-    pub estimate: fn(&[u8]) -> u64,
+    /// What its values need, if it has the usual size or is a message of an agent: those of another large one are reserved before it is
+    /// parsed ([`crate::value_memory`]).
+    pub estimate: Estimate,
 }
+
+/// How the values of a body are counted: what they need in bytes, or why the body is refused.
+pub type Estimate = fn(&[u8]) -> Result<u64, ApiError>;
 
 /// A body of at most this many bytes needs no reservation: a client has as many of them as connections.
 pub const SMALL_BODY_BYTES: usize = 4 << 10;
@@ -104,20 +109,33 @@ pub async fn receive(
         bytes.extend_from_slice(&part);
     }
     bytes.shrink_to_fit();
-    let needed = (bytes.len() as u64).saturating_mul(need.factor);
-    let complete = match shares.usual {
-        _ if bytes.len() > LARGE_BODY_BYTES && shares.in_full => {
-            Some(shares.complete.reserve_in_full(client, needed).await?)
-        }
-        _ if bytes.len() > LARGE_BODY_BYTES => Some(shares.complete.reserve(client, needed).await?),
-        Some(usual) if bytes.len() > SMALL_BODY_BYTES => {
-            Some(usual.reserve(client, needed.max((need.estimate)(&bytes))).await?)
-        }
-        _ => None,
-    };
+    let complete = reserve_complete(shares, client, &bytes, need).await?;
     // Released only now: what waits for its turn to be used is in memory.
     drop(arriving);
     Ok((Bytes::from(bytes), complete))
+}
+
+/// Reserves what a complete body needs while it is used; `None` for one that needs no reservation.
+async fn reserve_complete(
+    shares: &BodyShares,
+    client: String,
+    bytes: &[u8],
+    need: BodyNeed,
+) -> Result<Option<ClientReservation>, BodyNotReceived> {
+    let by_size = (bytes.len() as u64).saturating_mul(need.factor);
+    if bytes.len() > LARGE_BODY_BYTES {
+        let reserved = if shares.of_agents {
+            let by_values =
+                run_blocking_in_place(|| (need.estimate)(bytes)).map_err(BodyNotReceived::Refused)?;
+            shares.complete.reserve_in_full(client, by_size.max(by_values)).await?
+        } else {
+            shares.complete.reserve(client, by_size).await?
+        };
+        return Ok(Some(reserved));
+    }
+    let Some(usual) = shares.usual.filter(|_| bytes.len() > SMALL_BODY_BYTES) else { return Ok(None) };
+    let by_values = (need.estimate)(bytes).map_err(BodyNotReceived::Refused)?;
+    Ok(Some(usual.reserve(client, by_size.max(by_values)).await?))
 }
 
 #[cfg(test)]
@@ -130,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    const NEED: BodyNeed = BodyNeed { max_bytes: 4 << 20, factor: 4, estimate: |_| 0 };
+    const NEED: BodyNeed = BodyNeed { max_bytes: 4 << 20, factor: 4, estimate: |_| Ok(0) };
 
     /// A body of so many KiB; its end arrives or not.
     fn body(kib: usize, has_end: bool) -> Body {
@@ -145,7 +163,7 @@ mod tests {
         static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
         static OF_COMPLETE: ClientShares = ClientShares::new(&COMPLETE, "a test of one client");
         let shares =
-            BodyShares { arriving: &OF_ARRIVING, complete: &OF_COMPLETE, usual: None, in_full: false };
+            BodyShares { arriving: &OF_ARRIVING, complete: &OF_COMPLETE, usual: None, of_agents: false };
         let mut small = Box::pin(receive(&shares, "eve".to_owned(), body(64, false), NEED));
         assert!(futures::poll!(small.as_mut()).is_pending());
         assert_eq!(ARRIVING.free_bytes(), 8 << 20, "the first 64 KiB are those of a usual body");
@@ -172,7 +190,7 @@ mod tests {
         static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
         static OF_COMPLETE: ClientShares = ClientShares::new(&COMPLETE, "a test of one client");
         static SHARES: BodyShares =
-            BodyShares { arriving: &OF_ARRIVING, complete: &OF_COMPLETE, usual: None, in_full: false };
+            BodyShares { arriving: &OF_ARRIVING, complete: &OF_COMPLETE, usual: None, of_agents: false };
         let slow: Vec<_> = ["eve", "mallory"]
             .map(|user| tokio::spawn(receive(&SHARES, user.to_owned(), body(3 << 10, false), NEED)))
             .into();
@@ -191,8 +209,8 @@ mod tests {
     async fn p19_a_body_beyond_its_limit_is_refused_and_leaves_nothing_reserved() {
         static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
         static SHARES: ClientShares = ClientShares::new(&BUDGET, "a test of one client");
-        let shares = BodyShares { arriving: &SHARES, complete: &SHARES, usual: None, in_full: false };
-        let need = BodyNeed { max_bytes: 100 << 10, factor: 1, estimate: |_| 0 };
+        let shares = BodyShares { arriving: &SHARES, complete: &SHARES, usual: None, of_agents: false };
+        let need = BodyNeed { max_bytes: 100 << 10, factor: 1, estimate: |_| Ok(0) };
         let refused = receive(&shares, "ada".to_owned(), body(101, true), need).await;
         let Err(BodyNotReceived::Refused(error)) = refused else { panic!("it is too large") };
         assert_eq!(error.status(), StatusCode::PAYLOAD_TOO_LARGE);
@@ -209,7 +227,7 @@ mod tests {
         static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
         static OF_MESSAGES: ClientShares = ClientShares::new(&MESSAGES, "a test of one client");
         let shares =
-            BodyShares { arriving: &OF_ARRIVING, complete: &OF_MESSAGES, usual: None, in_full: true };
+            BodyShares { arriving: &OF_ARRIVING, complete: &OF_MESSAGES, usual: None, of_agents: true };
         let received = receive(&shares, "eu".to_owned(), body(1_024, true), NEED).await;
         let Ok((_, Some(first))) = received else { panic!("the message is received") };
         assert_eq!(MESSAGES.free_bytes(), 0);
@@ -223,18 +241,46 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn p19_a_message_of_any_size_is_reserved_by_its_values_and_refused_before_if_it_has_too_many() {
+        static ARRIVING: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
+        static MESSAGES: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 64 << 20));
+        static USUAL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 16 << 20));
+        static OF_ARRIVING: ClientShares = ClientShares::new(&ARRIVING, "a test of one client");
+        static OF_MESSAGES: ClientShares = ClientShares::new(&MESSAGES, "a test of one client");
+        static OF_USUAL: ClientShares = ClientShares::new(&USUAL, "a test of one client");
+        let shares = BodyShares {
+            arriving: &OF_ARRIVING,
+            complete: &OF_MESSAGES,
+            usual: Some(&OF_USUAL),
+            of_agents: true,
+        };
+        let need = BodyNeed { estimate: |bytes| Ok(32 * bytes.len() as u64), ..NEED };
+        let received = receive(&shares, "eu".to_owned(), body(64, true), need).await;
+        let Ok((_, Some(usual))) = received else { panic!("the message is received") };
+        assert_eq!((USUAL.free_bytes(), MESSAGES.free_bytes()), (14 << 20, 64 << 20));
+        let received = receive(&shares, "eu".to_owned(), body(1_024, true), need).await;
+        let Ok((_, Some(large))) = received else { panic!("the message is received") };
+        assert_eq!(MESSAGES.free_bytes(), 32 << 20);
+        drop((usual, large));
+        let refuse = BodyNeed { estimate: |_| Err(ApiError::bad_request("Too many values.")), ..NEED };
+        let refused = receive(&shares, "eu".to_owned(), body(1_024, true), refuse).await;
+        assert!(matches!(refused, Err(BodyNotReceived::Refused(_))));
+        assert_eq!(MESSAGES.free_bytes(), 64 << 20);
+    }
+
+    #[tokio::test]
     async fn p19_many_bodies_of_the_usual_size_have_a_budget_of_their_own_and_small_ones_need_none() {
         static LARGE: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
         static USUAL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 8 << 20));
         static OF_LARGE: ClientShares = ClientShares::new(&LARGE, "a test of one client");
         static OF_USUAL: ClientShares = ClientShares::new(&USUAL, "a test of one client");
         let shares =
-            BodyShares { arriving: &OF_LARGE, complete: &OF_LARGE, usual: Some(&OF_USUAL), in_full: false };
+            BodyShares { arriving: &OF_LARGE, complete: &OF_LARGE, usual: Some(&OF_USUAL), of_agents: false };
         let received = receive(&shares, "ada".to_owned(), body(64, true), NEED).await;
         let Ok((_, Some(by_size))) = received else { panic!("it needs a reservation") };
         assert_eq!((USUAL.free_bytes(), LARGE.free_bytes()), ((8 << 20) - (256 << 10), 8 << 20));
         drop(by_size);
-        let many_values = BodyNeed { estimate: |bytes| 32 * bytes.len() as u64, ..NEED };
+        let many_values = BodyNeed { estimate: |bytes| Ok(32 * bytes.len() as u64), ..NEED };
         let mut reserved = Vec::new();
         for _ in 0..2 {
             let received = receive(&shares, "ada".to_owned(), body(64, true), many_values).await;

@@ -2,9 +2,8 @@
 //! the response.
 //!
 //! Each body has a limit of its own, and many at the same time would have none: a client may have hundreds of connections. A body of the
-//! usual size of a user is reserved in a budget of its own, so that usual requests never wait for large ones; one of a few KiB, and one of
-//! the usual size of an agent, which has few connections, needs no reservation. Only authenticated clients get one, in a share of each user
-//! and agent ([`source::client_shares`]).
+//! usual size is reserved in a budget of its own, so that usual requests and messages never wait for large ones; one of a few KiB needs no
+//! reservation. Only authenticated clients get one, in a share of each user and agent ([`source::client_shares`]).
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -15,18 +14,18 @@ use axum::response::{IntoResponse as _, Response};
 use hub::{Actor, AuthenticatedAgent};
 use source::client_shares::{
     ARRIVING_BODIES_OF_USERS, ARRIVING_MESSAGES_OF_AGENTS, BODIES_OF_USERS, MESSAGES_OF_AGENTS,
-    USUAL_BODIES_OF_USERS,
+    USUAL_BODIES_OF_USERS, USUAL_MESSAGES_OF_AGENTS,
 };
 use source::retained_memory::run_with_memory;
 
 use crate::access::refuse_busy;
-use crate::arriving_body::{BodyNeed, BodyNotReceived, BodyShares, receive};
+use crate::arriving_body::{BodyNeed, BodyNotReceived, BodyShares, Estimate, SMALL_BODY_BYTES, receive};
 use crate::console::is_form;
-use crate::input::{LARGE_BODY_BYTES, is_json};
+use crate::input::is_json;
 use crate::problem::ApiError;
 use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
-use crate::value_memory::{estimate_form_text, estimate_json};
+use crate::value_memory::{estimate_form_text, estimate_json, estimate_message};
 
 /// What a body in JSON or a form usually needs while it is parsed, as a multiple of its size: its values are larger than their text. What
 /// many short values need beyond it is reserved by [`crate::value_memory`].
@@ -37,14 +36,14 @@ static OF_USERS: BodyShares = BodyShares {
     arriving: &ARRIVING_BODIES_OF_USERS,
     complete: &BODIES_OF_USERS,
     usual: Some(&USUAL_BODIES_OF_USERS),
-    in_full: false,
+    of_agents: false,
 };
 /// The shares of agents.
 static OF_AGENTS: BodyShares = BodyShares {
     arriving: &ARRIVING_MESSAGES_OF_AGENTS,
     complete: &MESSAGES_OF_AGENTS,
-    usual: None,
-    in_full: true,
+    usual: Some(&USUAL_MESSAGES_OF_AGENTS),
+    of_agents: true,
 };
 
 /// Middleware: refuses a `GET` or `HEAD` with a body, before anything is reserved for it. Such a body means nothing, and one that arrives
@@ -82,10 +81,10 @@ pub async fn reserve_request_body(State(site): State<Site>, request: Request, ne
     }
 }
 
-/// Middleware: receives a large message of an agent with memory for it. The agent has presented its certificate.
+/// Middleware: receives a message of an agent, with memory for it unless it is small. The agent has presented its certificate.
 pub async fn reserve_agent_message(max_bytes: usize, request: Request, next: Next) -> Response {
     let agent = request.extensions().get::<AuthenticatedAgent>().map(|agent| agent.cluster.to_string());
-    let (Some(cluster), Some(need)) = (agent, find_need(&request, max_bytes, LARGE_BODY_BYTES)) else {
+    let (Some(cluster), Some(need)) = (agent, find_message_need(&request, max_bytes)) else {
         return next.run(request).await;
     };
     let (parts, body) = request.into_parts();
@@ -105,6 +104,14 @@ fn find_need<B>(request: &axum::http::Request<B>, max_bytes: usize, free_bytes: 
     (bytes > free_bytes as u64).then_some(BodyNeed { max_bytes, factor, estimate })
 }
 
+/// What a message of an agent needs; `None` for a small one. All of its values count, and too many are refused: it is parsed in no other
+/// memory.
+fn find_message_need<B>(request: &axum::http::Request<B>, max_bytes: usize) -> Option<BodyNeed> {
+    let need = find_need(request, max_bytes, SMALL_BODY_BYTES)?;
+    let is_parsed = media_type(request).is_some_and(is_json);
+    Some(if is_parsed { BodyNeed { estimate: estimate_message, ..need } } else { need })
+}
+
 /// The most bytes that the body may have. Without a stated size that is the limit, unless there is no body. The listeners serve HTTP/1 only,
 /// where a body has one of both headers.
 pub fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
@@ -118,13 +125,16 @@ pub fn body_bytes<B>(request: &axum::http::Request<B>, max_bytes: u64) -> u64 {
 }
 
 /// What the body needs in memory, as a multiple of its size and by its values. Other content than JSON and forms stays as it is.
-fn parsed_need<B>(request: &axum::http::Request<B>) -> (u64, fn(&[u8]) -> u64) {
-    let media_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    match media_type {
-        Some(media_type) if is_json(media_type) => (PARSED_FACTOR, estimate_json),
-        Some(media_type) if is_form(media_type) => (PARSED_FACTOR, estimate_form_text),
-        _ => (1, |_| 0),
+fn parsed_need<B>(request: &axum::http::Request<B>) -> (u64, Estimate) {
+    match media_type(request) {
+        Some(media_type) if is_json(media_type) => (PARSED_FACTOR, |body| Ok(estimate_json(body))),
+        Some(media_type) if is_form(media_type) => (PARSED_FACTOR, |body| Ok(estimate_form_text(body))),
+        _ => (1, |_| Ok(0)),
     }
+}
+
+fn media_type<B>(request: &axum::http::Request<B>) -> Option<&str> {
+    request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok())
 }
 
 #[cfg(test)]
@@ -217,15 +227,20 @@ mod tests {
     }
 
     #[test]
-    fn p19_a_message_of_an_agent_reserves_as_much_as_a_request_of_a_user() {
-        let factor = |bytes: usize| {
+    fn p19_a_message_of_an_agent_reserves_as_much_as_a_request_of_a_user_and_all_of_its_values() {
+        let need = |bytes: usize| {
             let request = axum::http::Request::builder().method("POST").header(CONTENT_LENGTH, bytes);
             let request = request.header(CONTENT_TYPE, "application/json").body(()).unwrap();
-            find_need(&request, 1 << 20, LARGE_BODY_BYTES).map(|need| need.factor)
+            find_message_need(&request, 1 << 20)
         };
-        assert_eq!(factor(LARGE_BODY_BYTES), None);
-        assert_eq!(factor(100_000), Some(PARSED_FACTOR));
-        assert_eq!(factor(2 << 20), Some(PARSED_FACTOR), "one that states more is refused when it arrives");
+        assert!(need(SMALL_BODY_BYTES).is_none());
+        assert_eq!(need(SMALL_BODY_BYTES + 1).map(|need| need.factor), Some(PARSED_FACTOR));
+        assert_eq!(need(2 << 20).map(|need| need.factor), Some(PARSED_FACTOR), "refused when it arrives");
+        let estimate = need(100_000).unwrap().estimate;
+        let fields = |count: usize| format!(r#"{{"driftedFields":[{}{{}}]}}"#, "{},".repeat(count));
+        assert!(estimate(fields(10_000).as_bytes()).unwrap() > 80 * fields(10_000).len() as u64);
+        let refused = estimate(fields(1_000_000).as_bytes()).unwrap_err();
+        assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
     }
 
     #[test]
@@ -233,7 +248,7 @@ mod tests {
         let estimate = |media_type: &str, text: &str| {
             let request = axum::http::Request::builder().method("POST").header(CONTENT_LENGTH, text.len());
             let request = request.header(CONTENT_TYPE, media_type).body(()).unwrap();
-            find_need(&request, 1 << 20, 0).map(|need| (need.estimate)(text.as_bytes()))
+            find_need(&request, 1 << 20, 0).map(|need| (need.estimate)(text.as_bytes()).unwrap())
         };
         let maps = format!("[{}1]", r#"{"":0},"#.repeat(1_000));
         assert!(estimate("application/json", &maps).unwrap() > 60 * maps.len() as u64);

@@ -24,7 +24,7 @@ use utoipa::IntoParams;
 
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
-use crate::value_memory::{ValueMemory, check_message_values, estimate_json};
+use crate::value_memory::{ValueMemory, estimate_json};
 
 /// The only project, of the only organisation of the same name; any other is not found.
 pub const PROJECT: &str = "default";
@@ -71,7 +71,6 @@ impl<T: DeserializeOwned + Send + 'static, S: Send + Sync> FromRequest<S> for Ag
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let bytes = read_json_body(request).await?;
-        check_message_values(&bytes)?;
         parse_body(bytes, parse_agent_message).await.map(Self)
     }
 }

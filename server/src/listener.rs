@@ -26,7 +26,7 @@ mod limits;
 mod minimum_rate;
 mod table;
 
-pub use limits::{ConnectionLimits, DescriptorBudget};
+pub use limits::{ConnectionLimits, DescriptorBudget, limit_by_memory};
 pub use minimum_rate::RetainedResponse;
 pub use table::ConnectionStatistics;
 

@@ -260,7 +260,7 @@ fn method_label(method: &str) -> &'static str {
 pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiError> {
     let metrics = site.metrics();
     metrics.scrapes.inc();
-    let fleet = site.hub().get_fleet(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?.status;
+    let fleet = site.hub().get_fleet_status(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
     for &state in domain::release::ReleaseState::ALL {
         let gauge = metrics.releases.get_or_create(&StateLabels { state: state.as_str() });
         gauge.set(i64::from(fleet.counts.count(state)));

@@ -6,6 +6,9 @@ use std::time::Duration;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use source::memory_budget::SharedWait;
 use tokio::time::Instant;
 
 use crate::problem::ApiError;
@@ -23,6 +26,11 @@ pub struct ArrivalTime(Instant);
 pub fn record_arrival(mut request: Request) -> Request {
     request.extensions_mut().insert(ArrivalTime(Instant::now()));
     request
+}
+
+/// Middleware: a request waits for memory in all as long as for one reservation, however many it makes one after the other.
+pub async fn share_memory_wait(request: Request, next: Next) -> Response {
+    SharedWait::default().run(next.run(request)).await
 }
 
 impl ArrivalTime {

@@ -23,7 +23,7 @@ use utoipa::openapi::OpenApi;
 use crate::access::RouteActions;
 use crate::body_rate::require_body_rate;
 use crate::query_parameters::QueryParameters;
-use crate::request_deadline::record_arrival;
+use crate::request_deadline::{record_arrival, share_memory_wait};
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, compression, console, custom_verb, encoded_text, form_error, headers,
@@ -128,6 +128,7 @@ fn apply_layers(site: &Site, router: Router<Site>, operations: ApiOperations) ->
         .layer(from_fn(encoded_text::reject_null_characters))
         .layer(from_fn(body_memory::refuse_body_of_read));
     let bounded = guarded
+        .layer(from_fn(share_memory_wait))
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
         .layer(MapRequestLayer::new(require_body_rate))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))

@@ -130,18 +130,15 @@ pub fn count_json_values(body: &[u8]) -> u64 {
     values
 }
 
-/// Checks the number of values of a message of an agent before it is parsed: each needs far more memory than the few bytes of its text.
+/// What the values of a message of an agent need at most, in bytes. Each needs far more memory than the few bytes of its text, so that they
+/// are counted before the message is parsed.
 ///
 /// # Errors
 /// It has too many.
-pub fn check_message_values(body: &[u8]) -> Result<(), ApiError> {
-    // A value has at least one byte.
-    if body.len() as u64 <= MAX_MESSAGE_VALUES {
-        return Ok(());
-    }
+pub fn estimate_message(body: &[u8]) -> Result<u64, ApiError> {
     let values = run_blocking_in_place(|| count_json_values(body));
     if values <= MAX_MESSAGE_VALUES {
-        return Ok(());
+        return Ok(JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64);
     }
     Err(ApiError::new(
         StatusCode::PAYLOAD_TOO_LARGE,
@@ -222,10 +219,11 @@ mod tests {
     fn p19_a_message_of_an_agent_with_too_many_values_is_refused_before_it_is_parsed() {
         let message = |count: usize| format!(r#"{{"leftovers":[{}""]}}"#, r#""","#.repeat(count));
         let most = usize::try_from(MAX_MESSAGE_VALUES).unwrap() - 3;
-        check_message_values(message(most).as_bytes()).unwrap();
-        let refused = check_message_values(message(most + 1).as_bytes()).unwrap_err();
+        let needed = estimate_message(message(most).as_bytes()).unwrap();
+        assert_eq!(needed, MAX_MESSAGE_VALUES * JSON_VALUE_BYTES + 2 * message(most).len() as u64);
+        let refused = estimate_message(message(most + 1).as_bytes()).unwrap_err();
         assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
         assert!(refused.detail().starts_with("The message has 1000001 values"), "{}", refused.detail());
-        check_message_values(format!("\"{}\"", ",".repeat(2_000_000)).as_bytes()).unwrap();
+        estimate_message(format!("\"{}\"", ",".repeat(2_000_000)).as_bytes()).unwrap();
     }
 }

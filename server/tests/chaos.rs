@@ -29,6 +29,10 @@ async fn assert_invariants_hold(args: &[&str]) {
     let accepted =
         stdout.lines().find_map(|line| line.split_once(" publishes accepted")?.0.parse::<u32>().ok());
     assert!(accepted.is_some_and(|accepted| accepted >= 10), "too little happened: {stdout}");
+    let rivals =
+        stdout.lines().find_map(|line| line.split_once(" rounds of rival requests: ")?.1.split_once(' '));
+    let rivals = rivals.and_then(|(accepted, _)| accepted.parse::<u32>().ok());
+    assert!(rivals.is_some_and(|accepted| accepted >= 4), "no rival requests were accepted: {stdout}");
 }
 
 #[tokio::test]

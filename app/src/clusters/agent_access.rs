@@ -21,7 +21,7 @@ pub fn show_access(view: ClusterView) -> AnyView {
         <div class="split">
             <div class="stack">
                 <AgentCredentials name=cluster.name kind=cluster.kind agent=agent at=at is_detailed=true />
-                <PermissionSection permissions=permissions />
+                <PermissionSection kind=cluster.kind permissions=permissions />
             </div>
             {stages.map(|stages| view! {
                 <aside class="stack" aria-label="Onboarding">

@@ -1,9 +1,9 @@
-//! Which kinds the agent of a cluster may write.
+//! Which kinds the agent of a cluster may write, or the server where a cluster has no agent of its own.
 
 use std::collections::BTreeSet;
 
 use domain::cluster::facts::qualified_kind;
-use domain::cluster::{ApiResource, ClusterFacts};
+use domain::cluster::{ApiResource, ClusterFacts, ClusterKind};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -49,15 +49,20 @@ impl AgentPermissions {
         }
     }
 
-    /// What the agent may write, in a sentence.
-    fn describe(&self) -> String {
+    /// What may be written, in a sentence.
+    fn describe(&self, kind: ClusterKind) -> String {
         let kinds = pluralize(self.kinds, "kind");
+        let writer = if kind == ClusterKind::Agent { "agent" } else { "server" };
         if self.kinds == 0 {
-            return "Unknown: the agent has not reported the kinds of the cluster yet.".to_owned();
+            return match kind {
+                ClusterKind::Agent => "Unknown: the agent has not reported the kinds of the cluster yet.",
+                _ => "Unknown: the server has not read the kinds of the cluster yet.",
+            }
+            .to_owned();
         }
         if !self.known {
             return format!(
-                "Unknown: the cluster serves {kinds}, and the agent could not read which of them it may write."
+                "Unknown: the cluster serves {kinds}, and the {writer} could not read which of them it may write."
             );
         }
         if self.denied == 0 {
@@ -74,8 +79,16 @@ impl AgentPermissions {
 
 /// The permissions, with the kinds that are not permitted everywhere.
 #[component]
-pub fn PermissionSection(permissions: AgentPermissions) -> impl IntoView {
-    let sentence = permissions.describe();
+pub fn PermissionSection(
+    /// How the cluster is served.
+    kind: ClusterKind,
+    permissions: AgentPermissions,
+) -> impl IntoView {
+    let title = match kind {
+        ClusterKind::Agent => "What its agent may write",
+        ClusterKind::Kubeconfig | ClusterKind::Simulated => "What the server may write",
+    };
+    let sentence = permissions.describe(kind);
     let AgentPermissions { known, denied, shown, .. } = permissions;
     let names = (known && denied > 0).then(|| {
         let list =
@@ -92,7 +105,7 @@ pub fn PermissionSection(permissions: AgentPermissions) -> impl IntoView {
     view! {
         <section class="stack-sm" aria-labelledby="permissions">
             <h2 class="section" id="permissions">
-                "What its agent may write"
+                {title}
             </h2>
             <p>{sentence}</p>
             {names}
@@ -106,6 +119,7 @@ mod tests {
     use domain::cluster::NamespaceFacts;
 
     use super::*;
+    use crate::render_tests::render_html;
 
     fn kind(kind: &str, denied: bool) -> ApiResource {
         ApiResource {
@@ -119,7 +133,8 @@ mod tests {
 
     #[test]
     fn permissions_that_are_not_known_are_neither_none_nor_all() {
-        let describe = |facts: &ClusterFacts| AgentPermissions::from_facts(facts).describe();
+        let describe =
+            |facts: &ClusterFacts| AgentPermissions::from_facts(facts).describe(ClusterKind::Agent);
         let mut facts = ClusterFacts::default();
         assert!(describe(&facts).starts_with("Unknown:"));
         facts.apis = vec![kind("Deployment", false), kind("StatefulSet", true)];
@@ -137,6 +152,19 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_without_an_agent_of_its_own_is_written_by_the_server() {
+        let permissions = AgentPermissions { kinds: 2, ..AgentPermissions::default() };
+        let page = render_html(
+            move || view! { <PermissionSection kind=ClusterKind::Simulated permissions=permissions /> },
+        );
+        assert!(
+            page.contains("What the server may write") && page.contains("the server could not"),
+            "{page}"
+        );
+        assert!(!page.contains("agent"), "{page}");
+    }
+
+    #[test]
     fn a_kind_that_is_served_in_several_versions_counts_once() {
         let beta = |one: ApiResource| ApiResource { version: "v1beta1".to_owned(), ..one };
         let facts = ClusterFacts {
@@ -150,7 +178,7 @@ mod tests {
             ..ClusterFacts::default()
         };
         let permissions = AgentPermissions::from_facts(&facts);
-        assert_eq!(permissions.describe(), "1 of 2 kinds in every namespace.");
+        assert_eq!(permissions.describe(ClusterKind::Agent), "1 of 2 kinds in every namespace.");
         assert_eq!((permissions.denied, permissions.shown), (1, vec!["StatefulSet.apps".to_owned()]));
     }
 }

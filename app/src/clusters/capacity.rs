@@ -110,20 +110,20 @@ fn usage_list(rows: Vec<UsageRow>) -> AnyView {
 
 /// What the nodes offer.
 fn node_rows(facts: &ClusterFacts) -> Vec<UsageRow> {
+    // Without a bar: one that is full because every node is schedulable would read as exhausted.
     let row =
-        |name: &str, percent, text: String| UsageRow { name: name.to_owned(), is_name: false, percent, text };
-    let unknown = |why: &str| vec![row("Nodes", None, why.to_owned())];
+        |name: &str, text: String| UsageRow { name: name.to_owned(), is_name: false, percent: None, text };
+    let unknown = |why: &str| vec![row("Nodes", why.to_owned())];
     if !facts.is_reported() {
         return unknown("unknown: its agent has not reported yet");
     }
     let Some((nodes, Allocatable { schedulable, cpu, memory })) = facts.nodes.zip(facts.allocatable()) else {
         return unknown("unknown: its agent may not list them");
     };
-    let percent = Quantity::from_units(schedulable).percent_of(Quantity::from_units(nodes));
     vec![
-        row("Nodes", (nodes > 0).then_some(percent), format!("{schedulable} of {nodes} schedulable")),
-        row("CPU", None, format!("{cpu} cores, use not reported")),
-        row("Memory", None, format!("{}, use not reported", memory.format_bytes())),
+        row("Nodes", format!("{schedulable} of {nodes} schedulable")),
+        row("CPU", format!("{cpu} cores, use not reported")),
+        row("Memory", format!("{}, use not reported", memory.format_bytes())),
     ]
 }
 
@@ -263,8 +263,9 @@ mod tests {
         facts.nodes = Some(4);
         facts.node_pools = vec![NodePool { nodes: 4, ready: 3, cpu: quantity("12"), ..NodePool::default() }];
         let page = render(facts);
-        for part in ["3 of 4 schedulable", "width:75%", "12 cores, use not reported"] {
+        for part in ["3 of 4 schedulable", "12 cores, use not reported"] {
             assert!(page.contains(part), "{part}: {page}");
         }
+        assert!(!page.contains("usage-bar"), "nodes are not a use: {page}");
     }
 }

@@ -173,6 +173,14 @@ const fn describe_feature(feature: GroupFeatureName) -> &'static str {
     }
 }
 
+/// The name of a feature in words.
+const fn feature_label(name: GroupFeatureName) -> &'static str {
+    match name {
+        GroupFeatureName::Deployment => "Deployments",
+        GroupFeatureName::MembershipLock => "Membership lock",
+    }
+}
+
 /// Icon and words of a feature's state.
 fn feature_state(status: &FeatureStatus) -> (StatusStyle, &'static str) {
     let quiet = |icon, hue| StatusStyle { icon, hue, emphasis: "state-quiet" };
@@ -188,6 +196,37 @@ fn feature_state(status: &FeatureStatus) -> (StatusStyle, &'static str) {
             "Failed, retrying",
         ),
     }
+}
+
+/// The button that disables a feature; `None` if it is disabled already.
+fn disable_form(
+    group: String,
+    status: &FeatureStatus,
+    action: ServerAction<GroupFeatureDisable>,
+) -> Option<AnyView> {
+    let name = status.feature.name;
+    // Repeated, it tries the deletions again, which were confirmed before.
+    let is_failed = status.reconcile_state == FeatureState::Failed;
+    (status.feature.enabled || is_failed).then(|| {
+        let verb = if is_failed { "Try again to disable" } else { "Disable" };
+        let label = format!("{verb}: {}", feature_label(name));
+        let text = match name {
+            _ if is_failed => "Try again",
+            GroupFeatureName::Deployment => "Disable…",
+            _ => "Disable",
+        };
+        view! {
+            <ActionForm action=action>
+                <Permission action=UserAction::ChangeGroups quiet=true>
+                    <input type="hidden" name="group" value=group />
+                    <input type="hidden" name="feature" value=name.as_str() />
+                    {is_failed.then(|| view! { <input type="hidden" name="confirmed" value="true" /> })}
+                    <button class="btn btn-sm" type="submit" aria-label=label>{text}</button>
+                </Permission>
+            </ActionForm>
+        }
+        .into_any()
+    })
 }
 
 fn feature_entry(
@@ -207,49 +246,36 @@ fn feature_entry(
         let count = pluralize(u32::try_from(deployments).unwrap_or(u32::MAX), "deployment");
         view! { <p class="text-2">{format!("{count} of the group still to be deleted.")}</p> }
     });
-    // Repeated, it tries the deletions again, which were confirmed before.
-    let is_failed = status.reconcile_state == FeatureState::Failed;
-    let disable = (status.feature.enabled || is_failed).then(|| {
-        let verb = if is_failed { "Try again to disable" } else { "Disable" };
-        let label = format!("{verb} {}", name.as_str());
-        let text = match name {
-            _ if is_failed => "Try again",
-            GroupFeatureName::Deployment => "Disable…",
-            _ => "Disable",
-        };
+    let disable = disable_form(group, &status, actions.disable);
+    let verb = if status.feature.enabled { "Set properties" } else { "Enable" };
+    let label = format!("{verb}: {}", feature_label(name));
+    // The button that enables it is at the end of its line, outside its form.
+    let form = format!("feature-{}", name.as_str());
+    let submit =
+        view! { <button class="btn btn-sm" type="submit" form=form.clone() aria-label=label>{verb}</button> }
+            .into_any();
+    // The properties of an enabled feature are saved with the fold that shows them.
+    let (in_fold, at_end) = if status.feature.enabled { (Some(submit), None) } else { (None, Some(submit)) };
+    let enable = at_end.map(|submit| {
         view! {
-            <ActionForm action=actions.disable>
-                <Permission action=UserAction::ChangeGroups>
-                    <input type="hidden" name="group" value=group />
-                    <input type="hidden" name="feature" value=name.as_str() />
-                    {is_failed.then(|| view! { <input type="hidden" name="confirmed" value="true" /> })}
-                    <button class="btn btn-sm" type="submit" aria-label=label>{text}</button>
-                </Permission>
-            </ActionForm>
+            <Permission action=UserAction::ChangeGroups quiet=true>
+                {submit}
+            </Permission>
         }
     });
-    let verb = if status.feature.enabled { "Set properties" } else { "Enable" };
-    let label = format!("{verb}: {}", name.as_str());
-    let submit = view! {
-        <div>
-            <button class="btn btn-sm" type="submit" aria-label=label>{verb}</button>
-        </div>
-    }
-    .into_any();
-    // The properties of an enabled feature are saved with the fold that shows them.
-    let (in_fold, below) = if status.feature.enabled { (Some(submit), None) } else { (None, Some(submit)) };
-    let text_label = Signal::stored(format!("Properties of {}", name.as_str()));
+    let text_label = Signal::stored(format!("Properties of {}", feature_label(name)));
     view! {
         <li class="stack-sm">
             <div class="flex flex-wrap items-center gap-3">
-                <h3 class="name">{name.as_str()}</h3>
+                <h3 class="strong">{feature_label(name)}</h3>
+                <span class="meta mono">{name.as_str()}</span>
                 {style.with_label(words)}
-                {disable}
+                <div class="ml-auto flex gap-2">{disable} {enable}</div>
             </div>
             <p class="text-2">{describe_feature(name)}</p>
             {progress}
             {(!error.is_empty()).then(|| view! { <p class="hue-degraded text-ink">{error}</p> })}
-            <ActionForm action=actions.enable attr:class="stack-sm">
+            <ActionForm action=actions.enable attr:class="stack-sm" attr:id=form>
                 <Permission action=UserAction::ChangeGroups>
                     <input type="hidden" name="group" value=enabled_group />
                     <input type="hidden" name="feature" value=name.as_str() />
@@ -260,10 +286,9 @@ fn feature_entry(
                             <TextArea class="textarea input-mono min-h-24" field="properties" text=properties label=text_label
                                 on_text=Callback::new(|_| ()) />
                             <p class="field-help">"YAML or JSON, such as mesh: {mode: strict}. They are stored for clients of the API."</p>
-                            {in_fold}
+                            <div>{in_fold}</div>
                         </div>
                     </details>
-                    {below}
                 </Permission>
             </ActionForm>
         </li>

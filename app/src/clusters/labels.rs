@@ -52,6 +52,17 @@ pub fn label_chips(labels: &Labels) -> impl IntoView + use<> {
     view! { <span class="flex flex-wrap gap-1">{labels.iter().map(chip).collect_view()}</span> }
 }
 
+/// The first two labels and the number of the others, which the title lists: a row of a list has one line.
+pub fn first_label_chips(labels: &Labels) -> impl IntoView + use<> {
+    const SHOWN: usize = 2;
+    let all: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let more = all.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| view! { <span class="meta">{format!("+{more}")}</span> });
+    let title = all.join("\n");
+    let chips = all.into_iter().take(SHOWN).map(|label| view! { <span class="chip mono">{label}</span> });
+    view! { <span class="flex flex-wrap items-center gap-1" title=title>{chips.collect_view()} {more}</span> }
+}
+
 /// Editable labels: each can be removed, one can be added. Plain form posts.
 #[component]
 pub fn LabelEditor(
@@ -91,7 +102,10 @@ pub fn LabelEditor(
                     {labels.into_iter().map(chip).collect_view()}
                 </Permission>
             </ActionForm>
-            <ActionForm action=action attr:class="flex gap-2">
+            // Without the attribute "open": a live update would reset it to this value, and close what the user opened.
+            <details class="fold">
+                <summary>"Add a label"</summary>
+            <ActionForm action=action attr:class="flex gap-2 pt-2">
                 <Permission action=UserAction::EditCluster>
                     {hidden(name)}
                     <input
@@ -110,7 +124,8 @@ pub fn LabelEditor(
                     </button>
                 </Permission>
             </ActionForm>
-            <p class="meta">"Placements select clusters by label. Workloads that no longer match leave this cluster after a notice; workloads that now match are deployed with their next publish."</p>
+                <p class="meta pt-3 pb-4">"Placements select clusters by label. Workloads that no longer match leave this cluster after a notice; workloads that now match are deployed with their next publish."</p>
+            </details>
         </section>
     }
     .into_any()

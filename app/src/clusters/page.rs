@@ -16,10 +16,10 @@ use super::dialogs::ClusterDialogs;
 use super::head::ClusterHead;
 use super::tabs::{ClusterConfigTab, ClusterTabs, show_overview, show_resources, show_workloads};
 use crate::address::defer_change;
-use crate::components::{Age, render_resource, render_resource_again};
+use crate::components::{Age, UnknownTab, render_resource, render_resource_again};
 use crate::events::{EventScope, EventsTab};
 use crate::live::{self, Topic};
-use crate::paths::ClusterTab;
+use crate::paths::{self, ClusterTab};
 use crate::resource::create_resource;
 
 /// The page.
@@ -32,7 +32,7 @@ pub fn ClusterPage() -> impl IntoView {
     let shown_tab = defer_change(tab);
     // Only the tab of the workloads has a filter and pages.
     let list = Memo::new(move |_| match tab.get() {
-        ClusterTab::Workloads => {
+        Some(ClusterTab::Workloads) => {
             let query = query.read();
             (query.get("state").unwrap_or_default(), query.get("cursor"))
         }
@@ -66,14 +66,15 @@ pub fn ClusterPage() -> impl IntoView {
                 {render_resource(data, move |view| show_summary(view, tab))}
             </div>
             {move || match shown_tab.get() {
-                ClusterTab::Overview => {
+                Some(ClusterTab::Overview) => {
                     render_resource_again(data, move |view| show_overview(view, actions)).into_any()
                 }
-                ClusterTab::Workloads => render_resource_again(data, show_workloads).into_any(),
-                ClusterTab::Resources => render_resource_again(data, show_resources).into_any(),
-                ClusterTab::Config => view! { <ClusterConfigTab name=name data=data actions=actions /> }.into_any(),
-                ClusterTab::Access => render_resource_again(data, show_access).into_any(),
-                ClusterTab::Events => view! { <EventsTab scope=EventScope::Cluster name=name version=version /> }.into_any(),
+                Some(ClusterTab::Workloads) => render_resource_again(data, show_workloads).into_any(),
+                Some(ClusterTab::Resources) => render_resource_again(data, show_resources).into_any(),
+                Some(ClusterTab::Config) => view! { <ClusterConfigTab name=name data=data actions=actions /> }.into_any(),
+                Some(ClusterTab::Access) => render_resource_again(data, show_access).into_any(),
+                None => view! { <UnknownTab first=paths::cluster(&name.get_untracked()) /> }.into_any(),
+                Some(ClusterTab::Events) => view! { <EventsTab scope=EventScope::Cluster name=name version=version /> }.into_any(),
             }}
         </div>
     }
@@ -81,7 +82,7 @@ pub fn ClusterPage() -> impl IntoView {
 }
 
 /// What is wrong, the facts in a line, and the tabs.
-fn show_summary(view: ClusterView, tab: Memo<ClusterTab>) -> AnyView {
+fn show_summary(view: ClusterView, tab: Memo<Option<ClusterTab>>) -> AnyView {
     let ClusterView { summary: ClusterSummary { cluster, counts, conditions, agent, .. }, at, .. } = view;
     let name = cluster.name.clone();
     let agent_version = agent.map(|agent| agent.version).unwrap_or_default();

@@ -29,6 +29,9 @@ pub fn release_table(
     let shown = releases.items.len();
     let row = |one: ReleaseView| {
         let revision = one.release.revision().map(|n| view! { <span class="tag">{format!("r{n}")}</span> });
+        let applied = one.release.applied_revision();
+        let class = if applied == one.release.revision() { "mono text-ink" } else { "mono text-3" };
+        let applied = applied.map(|number| view! { <span class=class>{format!("r{number}")}</span> });
         let leaving = pending_removals
             .iter()
             .find(|(workload, removal)| *workload == one.release.workload() && removal.retained_by.is_none())
@@ -43,6 +46,7 @@ pub fn release_table(
                     <StateLabel state=one.state last_known=one.last_known_state reported_at=one.release.reported_at() at=at />
                 </td>
                 <td data-label="Desired">{revision}</td>
+                <td data-label=applied.is_some().then_some("Applied")>{applied}</td>
                 <td data-label="Since">
                     <Age since=one.release.state_since() at=at />
                 </td>
@@ -61,6 +65,7 @@ pub fn release_table(
                     <th scope="col">"Workload"</th>
                     <th scope="col">"State"</th>
                     <th scope="col">"Desired"</th>
+                    <th scope="col">"Applied"</th>
                     <th scope="col">"Since"</th>
                     <th scope="col">"Message"</th>
                 </tr>

@@ -31,14 +31,14 @@ pub fn ClusterTabs(
     name: String,
     /// Number of its workloads.
     workloads: u32,
-    /// The current tab.
-    tab: Memo<ClusterTab>,
+    /// The current tab; none if the address names no tab.
+    tab: Memo<Option<ClusterTab>>,
 ) -> impl IntoView {
     let link = move |one: ClusterTab| {
         let number = (one == ClusterTab::Workloads && workloads > 0)
             .then(|| view! { <span class="tab-count">{workloads}</span> });
         view! {
-            <a href=paths::cluster_tab(&name, one) aria-current=move || (tab.get() == one).then_some("page")>
+            <a href=paths::cluster_tab(&name, one) aria-current=move || (tab.get() == Some(one)).then_some("page")>
                 {one.label()}
                 " "
                 {number}
@@ -46,7 +46,7 @@ pub fn ClusterTabs(
         }
     };
     view! {
-        <PageTabs label="Parts of this cluster" current=Signal::derive(move || tab.get().label())>
+        <PageTabs label="Parts of this cluster" current=Signal::derive(move || tab.get().map_or("", ClusterTab::label))>
             {ClusterTab::ALL.map(link).collect_view()}
         </PageTabs>
     }

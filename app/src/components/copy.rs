@@ -30,6 +30,28 @@ pub fn CopyLine(
     .into_any()
 }
 
+/// A button beside a shortened value that copies the whole one. Without script there is none.
+#[component]
+pub fn CopyButton(
+    /// What is copied.
+    text: String,
+    /// Accessible name.
+    label: &'static str,
+) -> impl IntoView {
+    let copied = RwSignal::new(false);
+    let copy = move |_| {
+        live::page::copy_text(&text);
+        copied.set(true);
+    };
+    let label = move || if copied.get() { "Copied" } else { label };
+    view! {
+        <button class="btn btn-sm btn-icon btn-quiet noscript:hidden" type="button" aria-label=label on:click=copy>
+            {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
+        </button>
+    }
+    .into_any()
+}
+
 /// One line with a secret in it, of which only the start is visible. It is copied, and selected, in full.
 #[component]
 pub fn CopySecretLine(

@@ -208,7 +208,7 @@ pub fn StateCounts(
     let entries = count_by_group(&counts).into_iter().map(entry).collect_view();
     view! {
         <div class="counts">
-            {entries} {(!note.is_empty()).then(|| view! { <span class="text-3 ml-auto">{note}</span> })}
+            {entries} {(!note.is_empty()).then(|| view! { <span class="text-3 sm:ml-auto">{note}</span> })}
         </div>
     }
     .into_any()

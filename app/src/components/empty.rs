@@ -24,8 +24,8 @@ pub fn Empty(
         <section class="empty">
             <h2>{title}</h2>
             <p>{text}</p>
-            {(!command.is_empty()).then(|| view! { <CopyLine line=command /> })}
             {children.map(|children| view! { <div class="empty-actions">{children()}</div> })}
+            {(!command.is_empty()).then(|| view! { <CopyLine line=command /> })}
         </section>
     }
     .into_any()

@@ -20,6 +20,9 @@ pub fn FindingList(
     /// Applies a fix to the editors, where they are on this page.
     #[prop(optional)]
     on_fix: Option<Callback<Fix>>,
+    /// Address of the page on which a finding is corrected, where that is another one.
+    #[prop(optional)]
+    open: Option<Callback<Finding, String>>,
 ) -> impl IntoView {
     let entry = |finding: Finding| {
         let look = StatusStyle::from_severity(finding.severity);
@@ -33,6 +36,15 @@ pub fn FindingList(
                     {format!("{}:{}", place.file, place.line)}
                 </a>
             }
+        });
+        // What is about a cluster alone is corrected on no page of the workload.
+        let correctable = open.filter(|_| finding.location.is_some() || !finding.path.is_empty());
+        let open = correctable.map(|open| {
+            let href = match &finding.location {
+                Some(place) => format!("{}#{}", open.run(finding.clone()), editor_anchor(&place.file)),
+                None => open.run(finding.clone()),
+            };
+            view! { <a class="btn btn-sm" href=href>"Show" <span class="sr-only">" "{finding.code.clone()}</span></a> }
         });
         let button = on_fix.zip(finding.fix.clone()).map(|(on_fix, fix)| {
             let does = fix.description.clone();
@@ -55,6 +67,7 @@ pub fn FindingList(
                     </p>
                 </div>
                 {button}
+                {open}
             </li>
         }
     };

@@ -91,6 +91,20 @@ impl StatusStyle {
         Self { icon, hue: UNKNOWN, emphasis: "state-last" }
     }
 
+    /// The style of the last known health, while the cluster does not report.
+    pub const fn from_last_known_health(status: HealthStatus) -> Self {
+        let icon = match status {
+            HealthStatus::Healthy => "healthy-last",
+            HealthStatus::NotAssessed => "not-assessed-last",
+            HealthStatus::Suspended => "suspended-last",
+            HealthStatus::Progressing => "progressing-last",
+            HealthStatus::Missing => "missing-last",
+            HealthStatus::Degraded => "degraded-last",
+            HealthStatus::Unknown => "unknown-last",
+        };
+        Self { icon, hue: UNKNOWN, emphasis: "state-last" }
+    }
+
     /// The style of the first axis.
     pub const fn from_sync(sync: SyncStatus) -> Self {
         match sync {
@@ -140,6 +154,22 @@ impl StatusStyle {
         view! { <span class=format!("state {} {}", self.emphasis, self.hue)>{icon(self.icon)} {word.into()}</span> }
     }
 
+    /// Icon and word of a last known value, with its age.
+    pub fn with_last_known(
+        self,
+        word: &'static str,
+        reported_at: Option<Timestamp>,
+        at: Timestamp,
+    ) -> AnyView {
+        let now = live::server_now(at);
+        let word = move || match reported_at {
+            Some(then) => format!("{word}, {} ago", then.format_age(now.get())),
+            None => format!("{word}, last known"),
+        };
+        view! { <span class=format!("state {} {}", self.emphasis, self.hue)>{icon(self.icon)} <span>{word}</span></span> }
+            .into_any()
+    }
+
     /// The icon alone, in its hue, 16 px: for lists where the words follow.
     pub fn icon_view(self) -> impl IntoView {
         view! { <span class=self.hue>{icon_sized(self.icon, "icon icon-16")}</span> }
@@ -170,14 +200,7 @@ pub fn StateLabel(
 ) -> impl IntoView {
     match (state, last_known) {
         (ReleaseState::Unknown, Some(last)) => {
-            let now = live::server_now(at);
-            let word = move || match reported_at {
-                Some(then) => format!("{}, {} ago", last.label(), then.format_age(now.get())),
-                None => format!("{}, last known", last.label()),
-            };
-            let look = StatusStyle::from_last_known(last);
-            view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
-                .into_any()
+            StatusStyle::from_last_known(last).with_last_known(last.label(), reported_at, at)
         }
         (state, _) => StatusStyle::from_state(state).with_label(state.label()).into_any(),
     }

@@ -1,4 +1,4 @@
-//! The thirteen stages of a release with what each means: done, current with details, later (S2-14). A waiting stage shows since when, why, the attempt
+//! The thirteen stages of a release: done, current with details and what has to hold, later (S2-14). A waiting stage shows since when, why, the attempt
 //! and the next retry.
 
 use domain::Timestamp;
@@ -71,14 +71,20 @@ fn stage_item(stage: Stage, current: bool, at: Timestamp) -> impl IntoView {
         let stage = stage.clone();
         move || stage_timing(&stage, now.get())
     };
+    let about = current.then(|| view! { <p class="stage-about">{stage.name.requirement()}</p> });
+    let title = match stage.state {
+        _ if current => None,
+        StageState::Done => Some(stage.name.description().to_owned()),
+        _ => Some(stage.name.requirement()),
+    };
     view! {
-        <li class=format!("stage {class} {}", look.hue) aria-current=current.then_some("step")>
+        <li class=format!("stage {class} {}", look.hue) aria-current=current.then_some("step") title=title>
             {icon_sized(look.icon, "icon icon-16")}
             <div class="stage-main">
                 <span class="stage-word">{stage.name.label()}</span>
                 " "
                 <span class="stage-fact">{fact}</span>
-                <p class="stage-about">{stage.name.description()}</p>
+                {about}
             </div>
             <span class="stage-end">{end}</span>
         </li>
@@ -187,5 +193,23 @@ mod tests {
         stages.set(StageName::Applied, StageState::Running { message: String::new() }, at);
         stages.set(StageName::Applied, StageState::Done, at.plus_millis(3_200));
         assert_eq!(stage_timing(stages.get(StageName::Applied), at), "3 s");
+    }
+
+    #[cfg(feature = "ssr")]
+    #[test]
+    fn only_the_current_stage_explains_itself_and_no_goal_is_stated_as_a_fact() {
+        let at = Timestamp::from_millis(1_000_000);
+        let mut stages = Stages::default();
+        for name in StageName::ALL.iter().filter(|name| **name < StageName::ImagesPulled) {
+            stages.set(*name, StageState::Done, at);
+        }
+        let failed = StageState::Failed(StageReason::new(Reason::ImagePullFailed, "401"));
+        stages.set(StageName::ImagesPulled, failed, at);
+        let page = crate::render_tests::render_html(move || view! { <Timeline stages=stages at=at /> });
+        assert_eq!(page.matches("stage-about").count(), 1, "{page}");
+        assert!(page.contains("Done when no container waits for its image."), "{page}");
+        assert!(page.contains("title=\"Every object is applied, in order.\""), "{page}");
+        assert!(page.contains("title=\"Done when every object is healthy.\""), "{page}");
+        assert!(!page.contains("No container waits") && !page.contains("Every object is healthy"), "{page}");
     }
 }

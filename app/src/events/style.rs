@@ -20,7 +20,7 @@ pub fn event_style(event: &EventSummary) -> StatusStyle {
         (Severity::Warning, EventKind::ClusterConnectivity) => quiet("offline", "hue-unknown"),
         (Severity::Warning, _) => StatusStyle::from_severity(Severity::Warning),
         (Severity::Note, kind) => match kind {
-            EventKind::WorkloadPublished => quiet("pending", "hue-progressing"),
+            EventKind::WorkloadPublished => quiet("upload", "hue-unknown"),
             EventKind::WorkloadUnpublished | EventKind::WorkloadDeleting => {
                 quiet("removing", "hue-progressing")
             }

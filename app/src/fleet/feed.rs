@@ -6,6 +6,8 @@ use domain::event::{Event, EventKind};
 use leptos::prelude::*;
 
 use crate::components::{Age, icon_sized};
+#[cfg(feature = "ssr")]
+use crate::events::EventSummary;
 use crate::events::{FeedEntry, event_style};
 use crate::paths;
 
@@ -13,17 +15,33 @@ use crate::paths;
 #[cfg(feature = "ssr")]
 const MAX_ENTRIES: usize = 10;
 
-/// The newest changes, without decisions of the placement, which follow from them.
+/// Events read to find them: most are the progress of releases.
+#[cfg(feature = "ssr")]
+pub const EVENTS_READ: u32 = 200;
+
+/// The newest changes. Events are folded first: the progress of its releases is the outcome of a publish.
 #[cfg(feature = "ssr")]
 pub fn list_recent(events: &[Event]) -> Vec<FeedEntry> {
-    let is_consequence = |entry: &FeedEntry| {
-        entry.event.kind == EventKind::PlacementDecided && entry.event.severity == domain::Severity::Note
-    };
     crate::events::fold_events(events)
         .into_iter()
-        .filter(|entry| !is_consequence(entry))
+        .filter(|entry| !is_omitted(entry))
         .take(MAX_ENTRIES)
         .collect()
+}
+
+/// Whether an entry is no change: only the progress of releases, a decision of the placement, which follows from a change, or an
+/// incident, which is among what needs attention.
+#[cfg(feature = "ssr")]
+fn is_omitted(entry: &FeedEntry) -> bool {
+    use domain::Severity;
+    let is_progress = |event: &EventSummary| {
+        let kind = matches!(event.kind, EventKind::ReleaseChanged | EventKind::PlacementDecided);
+        kind && event.severity == Severity::Note
+    };
+    if entry.event.kind == EventKind::IncidentOpened {
+        return true;
+    }
+    if entry.steps.is_empty() { is_progress(&entry.event) } else { entry.steps.iter().all(is_progress) }
 }
 
 /// The section with the recent changes.
@@ -63,4 +81,61 @@ pub fn RecentChanges(entries: Vec<FeedEntry>, at: Timestamp) -> impl IntoView {
         </section>
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn event(seconds: i64, kind: &str, severity: &str, cluster: &str, detail: Value) -> Event {
+        let mut event = json!({
+            "seq": seconds, "at": Timestamp::from_millis(seconds * 1_000).to_string(), "kind": kind,
+            "severity": severity, "actor": "flotilla", "workloadName": "shop", "clusterName": cluster,
+            "message": "shop changed.",
+        });
+        if !detail.is_null() {
+            event["detail"] = detail;
+        }
+        serde_json::from_value(event).unwrap()
+    }
+
+    fn progress(seconds: i64, cluster: &str, from: &str, to: &str) -> Event {
+        let detail = json!({"type": "releaseState", "from": from, "to": to});
+        event(seconds, "releaseChanged", "note", cluster, detail)
+    }
+
+    fn published(seconds: i64) -> Event {
+        let detail = json!({"type": "published", "revision": 1, "message": ""});
+        event(seconds, "workloadPublished", "note", "", detail)
+    }
+
+    #[test]
+    fn a_publish_shows_its_outcome_and_no_progress_of_its_own() {
+        let events = [
+            progress(9, "eu-1", "Progressing", "Healthy"),
+            progress(3, "eu-1", "Queued", "Progressing"),
+            published(1),
+        ];
+        let entries = list_recent(&events);
+        assert_eq!(entries.len(), 1, "{entries:?}");
+        let style = event_style(&entries[0].event);
+        assert_eq!((style.icon, style.hue), ("healthy", "hue-healthy"));
+        assert_eq!(entries[0].detail, "healthy on 1 cluster after 8 s");
+    }
+
+    #[test]
+    fn a_publish_without_a_reported_outcome_shows_no_state() {
+        let style = event_style(&list_recent(&[published(1)])[0].event);
+        assert_eq!((style.icon, style.hue), ("upload", "hue-unknown"));
+    }
+
+    #[test]
+    fn progress_and_open_incidents_are_no_changes() {
+        let events =
+            [event(9, "incidentOpened", "error", "", Value::Null), progress(5, "eu-1", "Pending", "Healthy")];
+        let entries = list_recent(&events);
+        assert!(entries.is_empty(), "{entries:?}");
+    }
 }

@@ -152,7 +152,7 @@ fn matrix_head(columns: &[FleetColumn]) -> impl IntoView + use<> {
     let groups = group_by_region(columns).into_iter().map(|(name, n)| {
         let name = if name.is_empty() { "no region".to_owned() } else { name };
         view! {
-            <th class="matrix-group" colspan=n.to_string() scope="colgroup">
+            <th class="matrix-group" colspan=n.to_string() scope="colgroup" title=name.clone()>
                 <span>{name}</span>
             </th>
         }
@@ -204,7 +204,7 @@ fn matrix_row(row: &FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> 
     view! {
         <tr>
             <th class="name" scope="row">
-                <a href=paths::workload(&row.name)>{row.name.clone()}</a>
+                <a href=paths::workload(&row.name) title=row.name.clone()>{row.name.clone()}</a>
             </th>
             {cells}
         </tr>

@@ -70,28 +70,29 @@ fn details(fleet: &FleetStatus, last_change: Option<&EventSummary>, now: domain:
         0 => String::new(),
         n => format!("{} not reporting. ", pluralize(n, "cluster")),
     };
-    let last = last_change.map(|event| {
-        let verb = match event.kind {
-            EventKind::WorkloadPublished => "published",
-            EventKind::WorkloadUnpublished => "unpublished",
-            EventKind::WorkloadDeleting => "deleted",
-            _ => "edited",
-        };
-        format!("Last change: {} {verb} by {} {} ago.", event.subject, event.actor, event.at.format_age(now))
+    let last = last_change.and_then(|event| {
+        let verb = change_verb(event.kind)?;
+        let EventSummary { subject, actor, at, .. } = event;
+        Some(format!("Last change: {subject} {verb} by {actor} {} ago.", at.format_age(now)))
     });
     format!("{silent}{}", last.unwrap_or_default())
 }
 
-/// Whether a user changed what runs or where.
+/// The verb of a user's change of what runs; `None` for other events. The edit of a cluster or of a group changes no workload by itself,
+/// and the event of a group has no subject.
+const fn change_verb(kind: EventKind) -> Option<&'static str> {
+    match kind {
+        EventKind::WorkloadPublished => Some("published"),
+        EventKind::WorkloadUnpublished => Some("unpublished"),
+        EventKind::WorkloadDeleting => Some("deleted"),
+        _ => None,
+    }
+}
+
+/// Whether a user changed what runs.
 #[cfg(feature = "ssr")]
 pub(super) const fn is_user_change(kind: EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::WorkloadPublished
-            | EventKind::WorkloadUnpublished
-            | EventKind::WorkloadDeleting
-            | EventKind::ClusterEdited
-    )
+    change_verb(kind).is_some()
 }
 
 #[cfg(test)]
@@ -120,6 +121,34 @@ mod tests {
         let fleet =
             FleetStatus { rollouts_waiting: 1, ..fleet(&[ReleaseState::Healthy, ReleaseState::Pending]) };
         assert_eq!(headline(&fleet, fleet.read_at), "1 rollout waiting for a user.");
+    }
+
+    fn change(kind: EventKind, subject: &str) -> EventSummary {
+        EventSummary {
+            seq: 1,
+            at: domain::Timestamp::default(),
+            kind,
+            severity: domain::Severity::Note,
+            state: None,
+            connectivity: None,
+            subject: subject.to_owned(),
+            actor: "ann".to_owned(),
+            message: "Group edge was saved.".to_owned(),
+            href: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_last_change_names_the_workload_that_changed() {
+        let (fleet, now) = (fleet(&[]), domain::Timestamp::default().plus_millis(5_000));
+        let published = change(EventKind::WorkloadPublished, "shop");
+        assert_eq!(details(&fleet, Some(&published), now), "Last change: shop published by ann 5 s ago.");
+    }
+
+    #[test]
+    fn the_edit_of_a_group_is_no_change_of_the_fleet() {
+        let saved = change(EventKind::ClusterEdited, "");
+        assert_eq!(details(&fleet(&[]), Some(&saved), domain::Timestamp::default()), "");
     }
 
     #[test]

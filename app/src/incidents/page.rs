@@ -169,8 +169,7 @@ fn acknowledgement(
 }
 
 fn cause_facts(incident: &IncidentSummary, owners: &[String], at: Timestamp) -> AnyView {
-    let (mark, hue) = state_style(incident.state);
-    let style = format!("state state-quiet {hue}");
+    let state = state_style(incident.state).with_label(incident.state.label());
     let fact = |name: &'static str, value: String, is_name: bool| {
         let class = if is_name { "name" } else { "" };
         (!value.is_empty()).then(|| view! { <div><dt>{name}</dt><dd class=class>{value}</dd></div> })
@@ -184,7 +183,7 @@ fn cause_facts(incident: &IncidentSummary, owners: &[String], at: Timestamp) -> 
         <dl class="facts">
             <div>
                 <dt>"State"</dt>
-                <dd><span class=style>{icon(mark)} {incident.state.label()}</span> " " {time}</dd>
+                <dd>{state} " " {time}</dd>
             </div>
             <div>
                 <dt>"Workload"</dt>

@@ -2,7 +2,15 @@
 
 #[cfg(not(feature = "hydrate"))]
 mod server {
-    use leptos::web_sys::HtmlFormElement;
+    use leptos::web_sys::{Event, HtmlFormElement};
+
+    /// Submits the form of the field that an event came from, unless the page was left meanwhile.
+    pub fn submit_form_of(_event: &Event) {}
+
+    /// Whether an event came from the search field of a list, whose text may be a part of a name.
+    pub fn is_search_event(_event: &Event) -> bool {
+        false
+    }
 
     /// The fields of a form as a submission would send them.
     pub fn read_form<S>(_form: &HtmlFormElement) -> Option<S> {
@@ -39,6 +47,24 @@ mod browser {
     /// The fields of a form as a submission would send them; `None` if they can't be decoded.
     pub fn read_form<S: DeserializeOwned>(form: &HtmlFormElement) -> Option<S> {
         S::from_form_data(&FormData::new_with_form(form).ok()?).ok()
+    }
+
+    /// Submits the form of the field that an event came from, unless the page was left meanwhile.
+    pub fn submit_form_of(event: &Event) {
+        let field = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+        let form = field.and_then(|field| field.closest("form").ok().flatten());
+        let form = form.and_then(|form| form.dyn_into::<HtmlFormElement>().ok());
+        if let Some(form) = form.filter(|form| form.is_connected()) {
+            let _ = form.request_submit();
+        }
+    }
+
+    /// Whether an event came from the search field of a list, whose text may be a part of a name: a whole name is no search.
+    pub fn is_search_event(event: &Event) -> bool {
+        let field = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+        field.is_some_and(|field| {
+            field.has_attribute("data-search") && field.get_attribute("name").is_some_and(|name| name == "q")
+        })
     }
 
     /// Whether the page has the form with this id.

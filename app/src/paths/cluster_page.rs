@@ -49,9 +49,12 @@ impl ClusterTab {
         }
     }
 
-    /// The tab with this slug; the first for anything else.
-    pub fn from_slug(slug: &str) -> Self {
-        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    /// The tab with this slug; the first without a slug, none for a name that is not that of a tab.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        match slug {
+            "" => Some(Self::default()),
+            slug => Self::ALL.into_iter().find(|tab| tab.slug() == slug),
+        }
     }
 }
 
@@ -132,8 +135,9 @@ mod tests {
     #[test]
     fn a_tab_is_parsed_from_its_slug() {
         for tab in ClusterTab::ALL {
-            assert_eq!(ClusterTab::from_slug(tab.slug()), tab);
+            assert_eq!(ClusterTab::from_slug(tab.slug()), Some(tab));
         }
-        assert_eq!(ClusterTab::from_slug("nonsense"), ClusterTab::Overview);
+        assert_eq!(ClusterTab::from_slug(""), Some(ClusterTab::Overview));
+        assert_eq!(ClusterTab::from_slug("nonsense"), None);
     }
 }

@@ -161,7 +161,7 @@ fn item_entry(hit: &SearchHit, at: domain::Timestamp, context: &SearchContext) -
             }
         }
         SearchKind::Workload => {
-            let tab = context.switch.as_deref().map(WorkloadTab::from_slug).unwrap_or_default();
+            let tab = context.switch.as_deref().and_then(WorkloadTab::from_slug).unwrap_or_default();
             let style = hit.state.filter(|state| state.is_failing()).map(StatusStyle::from_state);
             SearchEntry {
                 icon: style.map_or("workload", |style| style.icon).to_owned(),

@@ -138,7 +138,12 @@ fn show_channels(channels: Vec<Channel>, test: ServerAction<ChannelTest>, at: Ti
     if channels.is_empty() {
         return view! {
             <Empty title="No channels" text="A channel is where messages are sent to: a webhook, Slack, Microsoft Teams, Alertmanager or PagerDuty."
-                command="flotilla channel create ops --url https://ops.example.com/hook" />
+                command="flotilla channel create ops --url https://ops.example.com/hook">
+                // A link to a field opens the fold around it.
+                <a class="btn" href="#channel-name" rel="external">
+                    "Create channel"
+                </a>
+            </Empty>
         }
         .into_any();
     }

@@ -74,14 +74,20 @@ pub fn SubscriptionsSection(
     view! {
         <section class="stack-sm" aria-labelledby="subscriptions">
             <h2 class="section" id="subscriptions">"Subscriptions"</h2>
-            {show_subscriptions(subscriptions)}
+            {show_subscriptions(subscriptions, has_channels)}
             {has_channels.then(|| subscription_form(channels, create))}
         </section>
     }
     .into_any()
 }
 
-fn show_subscriptions(subscriptions: Vec<Subscription>) -> AnyView {
+fn show_subscriptions(subscriptions: Vec<Subscription>, has_channels: bool) -> AnyView {
+    if subscriptions.is_empty() && !has_channels {
+        return view! {
+            <Empty title="No subscriptions" text="Create a channel first: a subscription sends incidents to a channel." />
+        }
+        .into_any();
+    }
     if subscriptions.is_empty() {
         return view! {
             <Empty title="No subscriptions" text="A subscription sends the incidents of a workload, of an owner or of labels to a channel."

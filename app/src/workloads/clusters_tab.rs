@@ -1,15 +1,18 @@
 //! The releases of a workload, worst first. One row can be open; it shows stages, causes and remedies.
 
-use domain::Timestamp;
+use std::collections::BTreeMap;
+
 use domain::page::Page;
-use domain::release::{ReleaseDetails, ReleaseGoal, ReleaseView};
+use domain::release::{ReleaseDetails, ReleaseGoal, ReleaseView, SyncStatus};
+use domain::{ReleaseId, Timestamp};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::release::ReleaseDetail;
 use crate::address::use_tab_query;
 use crate::components::{
-    Empty, Pager, StateLabel, StatusStyle, health_label, icon, render_resource_part, sync_label, unbroken,
+    Age, Empty, Pager, StateLabel, StatusStyle, health_label, icon, pluralize, render_resource_part,
+    sync_label, unbroken,
 };
 use crate::errors::AppResult;
 use crate::paths;
@@ -25,6 +28,8 @@ pub struct ReleaseList {
     pub page: Page<ReleaseView>,
     /// The open release, if there is one.
     pub open: Option<ReleaseDetails>,
+    /// The number of drifted fields of the releases that have some.
+    pub drifted_fields: Vec<(ReleaseId, u32)>,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
 }
@@ -55,7 +60,10 @@ pub async fn releases_read(
         "" => None,
         cluster => load_open_release(&hub, &name, cluster).await?,
     };
-    Ok(ReleaseList { page, open, read_at: hub.clock().now() })
+    let mut shown = page.items.clone();
+    shown.extend(open.as_ref().map(|open| open.view.clone()));
+    let drifted_fields = host::into_app_result(hub.count_drifted_fields(&shown).await)?.into_iter().collect();
+    Ok(ReleaseList { page, open, drifted_fields, read_at: hub.clock().now() })
 }
 
 /// The release on the cluster of the open row; `None` if there is none.
@@ -84,7 +92,7 @@ pub fn ClustersTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView 
 }
 
 fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> AnyView {
-    let ReleaseList { page, open, read_at: at } = list;
+    let ReleaseList { page, open, drifted_fields, read_at: at } = list;
     if page.items.is_empty() && open.is_none() {
         return show_empty(name, group).into_any();
     }
@@ -101,20 +109,25 @@ fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str
     if let Some(open) = open.as_ref().filter(|open| !is_listed(open)) {
         rows.insert(0, open.view.clone());
     }
+    let drifted_fields: BTreeMap<ReleaseId, u32> = drifted_fields.into_iter().collect();
     let rows = rows.into_iter().map(|row| {
         let detail = open.clone().filter(|open| open.view.release.id() == row.release.id());
-        release_rows(row, detail, &here, at)
+        let fields = drifted_fields.get(&row.release.id()).copied().unwrap_or_default();
+        release_rows(row, fields, detail, &here, at)
     });
     view! {
         <table class="table">
             <thead>
                 <tr>
                     <th scope="col">"Cluster"</th>
-                    <th scope="col">"State"</th>
+                    <th scope="col" class="sm:hidden">"State"</th>
                     <th scope="col">"Desired"</th>
+                    <th scope="col">"Applied"</th>
                     <th scope="col">"Sync"</th>
                     <th scope="col">"Health"</th>
+                    <th scope="col" class="max-lg:hidden">"Drift"</th>
                     <th scope="col">"Connectivity"</th>
+                    <th scope="col" class="max-xl:hidden">"Reported"</th>
                     <th scope="col">"Message"</th>
                 </tr>
             </thead>
@@ -125,8 +138,10 @@ fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str
     .into_any()
 }
 
+/// The rows of a release: three axes, and the state itself on a phone. `fields` is the number of its drifted fields.
 fn release_rows(
     row: ReleaseView,
+    fields: u32,
     open: Option<ReleaseDetails>,
     here: &str,
     at: Timestamp,
@@ -134,22 +149,25 @@ fn release_rows(
     let is_open = open.is_some();
     let toggle = paths::query(here, &[("open", if is_open { NO_OPEN_ROW } else { &row.cluster_name })]);
     let release = &row.release;
-    let desired = match (release.goal(), release.revision()) {
-        (ReleaseGoal::Present, Some(number)) => {
-            // A gated release still runs the revision that was released before.
-            let runs = release.released_revision().filter(|runs| *runs != number);
-            let runs = runs.map(|runs| view! { <span class="text-3">{format!("r{runs} → ")}</span> });
-            view! { {runs} <span class="tag">{format!("r{number}")}</span> }.into_any()
-        }
-        _ => view! { <span class="text-3">"none"</span> }.into_any(),
+    let desired = desired_revision(row.release.goal(), row.release.revision());
+    let applied = applied_revision(release.applied_revision(), desired);
+    let desired = match desired {
+        Some(number) => view! { <span class="tag">{format!("r{number}")}</span> }.into_any(),
+        None => no_value(),
     };
     let facts_notice = release.facts_notice().to_owned();
-    let live = row.last_known_state.is_none();
-    let health = if live {
-        health_label(release.health().status).into_any()
-    } else {
-        view! { <span class="text-3">"see state"</span> }.into_any()
+    let (status, reported_at) = (release.health().status, release.reported_at());
+    let health = match row.last_known_state {
+        None => health_label(status).into_any(),
+        Some(_) => {
+            StatusStyle::from_last_known_health(status).with_last_known(status.label(), reported_at, at)
+        }
     };
+    let other_state = (!is_shown_by_axes(&row)).then(|| {
+        let state = StatusStyle::from_state(row.state).with_label(row.state.label());
+        view! { <span class="max-sm:hidden">{state}</span> }
+    });
+    let reported = reported_at.map(|since| view! { <Age since=since at=at suffix=" ago" /> });
     view! {
         <tr class=if is_open { "row-link row-open" } else { "row-link" } data-release=release.id().to_string()>
             <th scope="row" class="cell-name name">
@@ -158,26 +176,64 @@ fn release_rows(
                     {row.cluster_name.clone()}
                 </a>
             </th>
-            <td class="cell-state">
-                <StateLabel state=row.state last_known=row.last_known_state reported_at=release.reported_at() at=at />
+            <td class="cell-state sm:hidden">
+                <StateLabel state=row.state last_known=row.last_known_state reported_at=reported_at at=at />
             </td>
             <td data-label="Desired">{desired}</td>
+            <td data-label="Applied">{applied}</td>
             <td class="max-sm:hidden">{sync_label(release.sync())}</td>
             <td class="max-sm:hidden">{health}</td>
+            <td class="max-lg:hidden">{drift_label(release.sync(), fields)}</td>
             <td class="max-sm:hidden">{StatusStyle::from_connectivity(release.connectivity()).with_label(release.connectivity().as_str())}</td>
-            <td class="min-w-72" title=row.message.clone()>
+            <td class="max-xl:hidden whitespace-nowrap">{reported}</td>
+            <td class="min-w-40" title=row.message.clone()>
+                {other_state}
                 {(!row.message.is_empty()).then(|| view! { <span class="line-clamp-2">{unbroken(&row.message)}</span> })}
                 {(!facts_notice.is_empty()).then(|| view! { <span class="line-clamp-2 text-3">{unbroken(&facts_notice)}</span> })}
             </td>
         </tr>
         {open.map(|open| view! {
             <tr class="row-detail">
-                <td colspan="7">
+                <td colspan="10">
                     <ReleaseDetail details=open at=at />
                 </td>
             </tr>
         })}
     }
+}
+
+/// The revision that should run there.
+const fn desired_revision(goal: &ReleaseGoal, revision: Option<u32>) -> Option<u32> {
+    match goal {
+        ReleaseGoal::Present => revision,
+        _ => None,
+    }
+}
+
+/// The revision that is applied; grey unless it is the desired one.
+fn applied_revision(applied: Option<u32>, desired: Option<u32>) -> AnyView {
+    let Some(number) = applied else { return no_value() };
+    let class = if applied == desired { "mono text-ink" } else { "mono text-3" };
+    view! { <span class=class>{format!("r{number}")}</span> }.into_any()
+}
+
+/// `2 fields`; `objects` if only whole objects differ.
+fn drift_label(sync: SyncStatus, fields: u32) -> AnyView {
+    match (sync, fields) {
+        (SyncStatus::Drifted, 0) => "objects".into_any(),
+        (SyncStatus::Drifted, fields) => pluralize(fields, "field").into_any(),
+        _ => no_value(),
+    }
+}
+
+fn no_value() -> AnyView {
+    view! { <span class="text-3">"none"</span> }.into_any()
+}
+
+/// Whether sync, health or connectivity shows the state in its own word.
+fn is_shown_by_axes(row: &ReleaseView) -> bool {
+    let words = [row.release.sync().as_str(), row.release.health().status.label()];
+    row.last_known_state.is_some() || words.contains(&row.state.label())
 }
 
 fn show_empty(name: &str, group: &str) -> impl IntoView + use<> {
@@ -205,4 +261,64 @@ fn show_empty(name: &str, group: &str) -> impl IntoView + use<> {
         </Empty>
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use domain::health::HealthStatus;
+    use domain::release::{Release, ReleaseState};
+    use domain::{ClusterId, WorkloadId};
+
+    use super::*;
+    use crate::render_tests::render_html;
+
+    fn row(state: ReleaseState, last_known: Option<ReleaseState>) -> ReleaseView {
+        let (id, workload, cluster) =
+            (ReleaseId::from_parts(1, 1), WorkloadId::from_parts(1, 2), ClusterId::from_parts(1, 3));
+        let release = Release::new(id, workload, cluster, Timestamp::default());
+        ReleaseView {
+            state,
+            last_known_state: last_known,
+            message: String::new(),
+            ..ReleaseView::new(release, "shop".to_owned(), "eu-1".to_owned(), String::new())
+        }
+    }
+
+    fn render(row: ReleaseView) -> String {
+        render_html(move || release_rows(row, 0, None, "/workloads/shop", Timestamp::default()))
+    }
+
+    #[test]
+    fn a_state_that_no_axis_shows_is_before_the_message() {
+        assert_eq!(render(row(ReleaseState::Failed, None)).matches("Failed").count(), 2);
+        let sync = row(ReleaseState::Failed, None).release.sync().as_str();
+        let shown = ReleaseState::parse(sync).unwrap();
+        assert!(is_shown_by_axes(&row(shown, None)), "{sync}");
+        assert!(is_shown_by_axes(&row(ReleaseState::Unknown, Some(ReleaseState::Failed))));
+    }
+
+    #[test]
+    fn the_last_known_health_of_an_offline_cluster_is_outlined() {
+        let page = render(row(ReleaseState::Unknown, Some(ReleaseState::Progressing)));
+        let health = row(ReleaseState::Unknown, None).release.health().status;
+        let icon = StatusStyle::from_last_known_health(health).icon;
+        assert!(page.contains(icon) && !page.contains("see state"), "{page}");
+        assert!(page.contains(&format!("{}, last known", health.label())), "{page}");
+        assert_eq!(StatusStyle::from_last_known_health(HealthStatus::Healthy).icon, "healthy-last");
+    }
+
+    #[test]
+    fn an_applied_revision_that_is_not_desired_is_grey() {
+        assert!(render_html(|| applied_revision(Some(1), Some(2))).contains("text-3"));
+        assert!(!render_html(|| applied_revision(Some(2), Some(2))).contains("text-3"));
+        assert!(render_html(|| applied_revision(None, Some(2))).contains("none"));
+    }
+
+    #[test]
+    fn drift_is_counted_in_fields() {
+        let text = |sync, fields| render_html(move || drift_label(sync, fields));
+        assert!(text(SyncStatus::Drifted, 1).contains("1 field"));
+        assert!(text(SyncStatus::Drifted, 0).contains("objects"));
+        assert!(text(SyncStatus::Synced, 0).contains("none"));
+    }
 }

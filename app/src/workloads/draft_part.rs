@@ -5,7 +5,7 @@ use std::fmt;
 /// What a form contains of the draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DraftPart {
-    /// Source, namespace, policies, owners and labels, as the tab shows them.
+    /// Source, namespace and labels, as the tab shows them.
     Config,
     /// The source and the namespace.
     Source,
@@ -15,7 +15,7 @@ pub enum DraftPart {
     Override(String),
     /// The rollout.
     Rollout,
-    /// The policies and the owners.
+    /// The policies, the owners, and whether it is an addon.
     Policies,
 }
 
@@ -24,7 +24,7 @@ impl DraftPart {
     pub fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Config, part) | (part, Self::Config) => {
-                matches!(part, Self::Config | Self::Source | Self::Policies)
+                matches!(part, Self::Config | Self::Source)
             }
             (Self::Override(name), Self::Override(other)) => {
                 name.is_empty() || other.is_empty() || name == other
@@ -57,11 +57,11 @@ mod tests {
     }
 
     #[test]
-    fn the_config_overlaps_the_source_and_the_policies_in_both_directions() {
-        for part in [DraftPart::Source, DraftPart::Policies, DraftPart::Config] {
+    fn the_config_overlaps_the_source_in_both_directions() {
+        for part in [DraftPart::Source, DraftPart::Config] {
             assert!(DraftPart::Config.overlaps(&part) && part.overlaps(&DraftPart::Config), "{part}");
         }
-        for part in [DraftPart::Placement, DraftPart::Rollout, over("eu-west-1")] {
+        for part in [DraftPart::Placement, DraftPart::Rollout, DraftPart::Policies, over("eu-west-1")] {
             assert!(!DraftPart::Config.overlaps(&part) && !part.overlaps(&DraftPart::Config), "{part}");
         }
         assert!(!DraftPart::Source.overlaps(&DraftPart::Policies));

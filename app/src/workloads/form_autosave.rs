@@ -23,7 +23,7 @@ pub struct FormAutosave<S: 'static> {
     /// The stored fields; `None` until they are known.
     stored: StoredValue<Option<String>>,
     /// The fields when they were read last.
-    latest: StoredValue<Option<S>>,
+    latest: RwSignal<Option<S>>,
     /// Counts changes: only the timer of the latest one saves.
     changes: StoredValue<u32>,
     /// Whether there was an event since the fields were compared.
@@ -48,7 +48,7 @@ impl<S: DraftForm> FormAutosave<S> {
             base_revision,
             while_typing,
             stored: StoredValue::new(None),
-            latest: StoredValue::new(None),
+            latest: RwSignal::new(None),
             changes: StoredValue::new(0),
             is_touched: StoredValue::new(false),
             page: FormPage::new(name),
@@ -133,6 +133,11 @@ impl<S: DraftForm> FormAutosave<S> {
         Some(fields)
     }
 
+    /// The fields as they were read after the latest change; `None` before the first one. Tracked.
+    pub fn latest_fields(self) -> Option<S> {
+        self.latest.get()
+    }
+
     /// The state, for the footer.
     pub fn status_view(self) -> AnyView {
         status_view(self.state)
@@ -148,7 +153,7 @@ impl<S: DraftForm> FormAutosave<S> {
         let Some(fields) = self.read() else { return };
         let now = Some(key(&fields));
         self.is_touched.set_value(false);
-        self.latest.set_value(Some(fields));
+        self.latest.set(Some(fields));
         if self.stored.try_with_value(|stored| *stored == now).unwrap_or(true) {
             return;
         }
@@ -179,7 +184,7 @@ impl<S: DraftForm> FormAutosave<S> {
         let Some(before) = self.state.try_get_untracked().filter(SaveState::can_save) else {
             return;
         };
-        let Some(fields) = self.read().or_else(|| self.latest.get_value()) else { return };
+        let Some(fields) = self.read().or_else(|| self.latest.get_untracked()) else { return };
         let sent = key(&fields);
         self.state.set(SaveState::Saving);
         let saving = self.page.save(fields, self.base_revision.get_untracked(), before);
@@ -218,7 +223,7 @@ impl<S: DraftForm> FormAutosave<S> {
     fn unsaved_fields(self) -> Option<S> {
         let is_touched = self.is_touched.try_get_value()?;
         let typed = if is_touched { self.read() } else { None };
-        let fields = typed.or_else(|| self.latest.try_get_value().flatten())?;
+        let fields = typed.or_else(|| self.latest.try_get_untracked().flatten())?;
         let now = Some(key(&fields));
         let is_changed = is_touched && self.stored.try_with_value(|stored| *stored != now)?;
         let is_unsaved = is_changed || self.state.try_with_untracked(SaveState::is_unsaved)?;

@@ -2,6 +2,7 @@
 //! a draft can have a megabyte, and the head is read again on every live notice.
 
 use domain::actions::ActionUnavailable;
+#[cfg(feature = "ssr")]
 use domain::authorization::UserAction;
 use domain::placement::PendingRemoval;
 #[cfg(feature = "ssr")]
@@ -16,15 +17,17 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use super::wizard::WizardStep;
 #[cfg(feature = "ssr")]
 use crate::components::pluralize;
-use crate::components::{Age, DisabledButton, icon, render_selected};
+use crate::components::{Age, render_selected};
 use crate::errors::AppResult;
 use crate::paths;
-use crate::permission::PermittedLink;
 use crate::resource::PageResource;
 use crate::search::WorkloadSwitch;
+
+mod actions;
+
+use actions::show_actions;
 
 /// What the head of a workload's page shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,6 +148,38 @@ impl UnavailableActions {
     }
 }
 
+impl WorkloadPageHead {
+    /// Whether a publish would change what runs.
+    fn has_changes(&self) -> bool {
+        self.is_draft_changed || self.intent != Intent::Published
+    }
+
+    /// The revision to roll back to, while releases of the published one fail and an earlier one was healthy everywhere.
+    fn roll_back_revision(&self) -> Option<u32> {
+        let is_failing = self.phase == WorkloadPhase::PartiallyPublished && self.intent == Intent::Published;
+        self.healthy_revision.filter(|_| is_failing)
+    }
+
+    /// The phase, unless the states of the releases show it.
+    fn phase_label(&self) -> Option<&'static str> {
+        let is_shown = matches!(
+            self.phase,
+            WorkloadPhase::Unpublishing | WorkloadPhase::Unpublished | WorkloadPhase::Deleting
+        );
+        is_shown.then(|| self.phase.label())
+    }
+
+    /// How the draft differs from what runs.
+    const fn draft_label(&self) -> &'static str {
+        match (self.intent, self.is_draft_changed) {
+            (Intent::Draft, _) => "not published yet",
+            (_, true) => "differs from what is published",
+            (Intent::Published, false) => "as published",
+            (Intent::Unpublished | Intent::Deleting, false) => "as last published",
+        }
+    }
+}
+
 #[cfg(feature = "ssr")]
 impl WorkloadPageHead {
     fn from_details(details: hub::WorkloadDetails, actor: &hub::Actor, read_at: Timestamp) -> Self {
@@ -196,10 +231,10 @@ pub fn WorkloadHeader(data: PageResource<WorkloadPageHead>) -> impl IntoView {
     let tab = Signal::derive(move || query.read().get("tab").unwrap_or_default());
     view! {
         <Transition>
-            <div class="head">
+            <div class="head workload-head">
                 <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
                     {render_selected(data, |head| head.name, move |name| show_name(name, tab))}
-                    {render_selected(data, |head| head, show_revision)}
+                    <div class="workload-revision">{render_selected(data, |head| head, show_revision)}</div>
                 </div>
                 {render_selected(data, |head| head.name, move |_| show_actions(data))}
             </div>
@@ -239,109 +274,29 @@ fn show_revision(head: WorkloadPageHead) -> AnyView {
     .into_any()
 }
 
-fn show_actions(data: PageResource<WorkloadPageHead>) -> AnyView {
-    view! {
-        <div class="head-actions">
-            <button class="btn btn-icon" type="button" popovertarget="workload-menu" aria-label="More actions">
-                {icon("more")}
-            </button>
-            <div class="popover" id="workload-menu" popover="auto">
-                {render_selected(data, |head| (head.name, head.actions), |(name, actions)| show_menu(&name, actions))}
-            </div>
-            {render_selected(data, |head| head, |head| show_buttons(&head))}
-        </div>
-    }
-    .into_any()
-}
-
-fn show_menu(name: &str, actions: UnavailableActions) -> AnyView {
-    view! {
-        {menu_link(name, "sync", "Sync…", actions.sync)}
-        {menu_link(name, "unpublish", "Unpublish…", actions.unpublish)}
-        {menu_link(name, "delete", "Delete…", actions.delete)}
-    }
-    .into_any()
-}
-
-fn show_buttons(head: &WorkloadPageHead) -> AnyView {
-    let can_edit = head.actions.edit.is_none();
-    view! {
-        {roll_back_button(head)}
-        {can_edit.then(|| view! { <a class="btn" href=WizardStep::Source.path(&head.name)>"Edit"</a> })}
-        {review_button(head)}
-    }
-    .into_any()
-}
-
-/// The link to the review; disabled with the reason if the draft cannot be published. It is the main action only if the draft has
-/// something to publish.
-fn review_button(head: &WorkloadPageHead) -> AnyView {
-    if let Some(why) = &head.actions.publish {
-        return view! { <DisabledButton verb="Publish".to_owned() why=why.to_string() id="why-publish" /> }
-            .into_any();
-    }
-    let next = head.published.as_ref().map_or(1, |revision| revision.number + 1);
-    let verb =
-        if head.intent == Intent::Unpublished { "Review".to_owned() } else { format!("Review r{next}") };
-    let has_changes = head.is_draft_changed || head.intent != Intent::Published;
-    view! {
-        <a class="btn" class:btn-primary=has_changes href=paths::publish(&head.name)>
-            {verb}
-        </a>
-    }
-    .into_any()
-}
-
-/// The link to the rollback, while releases of the published revision fail and an earlier one was healthy everywhere.
-fn roll_back_button(head: &WorkloadPageHead) -> Option<AnyView> {
-    let is_failing = head.phase == WorkloadPhase::PartiallyPublished;
-    let number = head.healthy_revision.filter(|_| is_failing && head.intent == Intent::Published)?;
-    let link = view! {
-        <PermittedLink
-            action=UserAction::Publish
-            class="btn"
-            href=paths::roll_back(&head.name, number)
-            label=format!("Roll back to r{number}…")
-        />
-    };
-    Some(link.into_any())
-}
-
-/// The link to the dialog of an action; disabled with the reason if the action is unavailable.
-fn menu_link(
-    name: &str,
-    dialog: &'static str,
-    label: &'static str,
-    unavailable: Option<ActionUnavailable>,
-) -> AnyView {
-    match unavailable {
-        None => {
-            view! { <a class="menu-item" href=paths::workload_dialog(name, dialog)>{label}</a> }.into_any()
-        }
-        Some(why) => view! {
-            <button class="menu-item" type="button" aria-disabled="true">
-                {label}
-                <span class="meta">{why.to_string()}</span>
-            </button>
-        }
-        .into_any(),
-    }
-}
-
-/// Phase, namespace, source, placement, and how the draft differs.
+/// Namespace, source, placement, how the draft differs, and the phase where the releases do not show it. On a phone one line until it
+/// is opened.
 #[component]
 pub fn WorkloadFacts(head: WorkloadPageHead) -> impl IntoView {
-    let state = match (head.intent, head.is_draft_changed) {
-        (Intent::Draft, _) => "not published yet",
-        (_, true) => "differs from what is published",
-        (_, false) => "as published",
-    };
-    view! {
-        <dl class="facts">
+    let phase = head.phase_label();
+    let draft = head.draft_label();
+    let summary =
+        [phase.unwrap_or_default(), head.namespace.as_str(), head.source.as_str(), head.placement.as_str()];
+    let summary = summary.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+    let phase = phase.map(|label| {
+        view! {
             <div>
                 <dt>"Phase"</dt>
-                <dd>{head.phase.label()}</dd>
+                <dd>{label}</dd>
             </div>
+        }
+    });
+    view! {
+        <details class="fold facts-fold">
+            <summary>{summary}</summary>
+        </details>
+        <dl class="facts">
+            {phase}
             <div>
                 <dt>"Namespace"</dt>
                 <dd class="mono">{head.namespace}</dd>
@@ -356,7 +311,7 @@ pub fn WorkloadFacts(head: WorkloadPageHead) -> impl IntoView {
             </div>
             <div>
                 <dt>"Draft"</dt>
-                <dd>{state}</dd>
+                <dd>{draft}</dd>
             </div>
         </dl>
     }
@@ -391,7 +346,56 @@ fn describe_placement(placement: &Placement) -> String {
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
     use super::*;
+    use crate::render_tests::render_html;
     use domain::placement::{Placement, Predicate};
+
+    /// A workload in this phase with two revisions.
+    pub(super) fn head(phase: WorkloadPhase, is_draft_changed: bool) -> WorkloadPageHead {
+        let published = PublishedRevision {
+            number: 2,
+            author: "ann".to_owned(),
+            message: String::new(),
+            created_at: Timestamp::default(),
+        };
+        WorkloadPageHead {
+            id: WorkloadId::from_parts(1, 1),
+            name: "shop".to_owned(),
+            phase,
+            intent: Intent::Published,
+            counts: ReleaseCounts::default(),
+            published: Some(published),
+            draft_revision: 1,
+            is_draft_changed,
+            is_addon: false,
+            namespace: "shop".to_owned(),
+            source: "1 YAML file".to_owned(),
+            placement: "every cluster".to_owned(),
+            deletion: DeletionPolicy::default(),
+            rollout: None,
+            failures: Vec::new(),
+            actions: available(),
+            pending_removals: Vec::new(),
+            unreachable: 0,
+            healthy_revision: Some(1),
+            latest_heal: None,
+            read_at: Timestamp::default(),
+        }
+    }
+
+    pub(super) const fn available() -> UnavailableActions {
+        UnavailableActions { publish: None, edit: None, sync: None, unpublish: None, delete: None }
+    }
+
+    #[test]
+    fn the_facts_have_no_phase_that_the_releases_show() {
+        let facts = |phase| {
+            let head = head(phase, false);
+            render_html(move || view! { <WorkloadFacts head=head /> })
+        };
+        assert!(!facts(WorkloadPhase::PartiallyPublished).contains("Phase"));
+        assert!(facts(WorkloadPhase::Unpublishing).contains("Unpublishing"));
+        assert!(facts(WorkloadPhase::Published).contains("shop · 1 YAML file · every cluster"));
+    }
 
     #[test]
     fn a_placement_is_summarised() {

@@ -378,7 +378,7 @@ mod tests {
             let config =
                 forms.insert(LeftForm { part: DraftPart::Config, ..left_form("/b", SaveState::Retrying(1)) });
             let base = |id: u32| forms.find_waiting(id).map(|form| form.base_revision);
-            forms.advance_revision("shop", &DraftPart::Policies, 4, 5);
+            forms.advance_revision("shop", &DraftPart::Source, 4, 5);
             assert_eq!((base(placement), base(config)), (Some(5), Some(4)));
             // The same part at another address of its page.
             forms.advance_revision("shop", &DraftPart::Placement, 5, 6);

@@ -1,8 +1,10 @@
 //! The table of workloads.
 
-use domain::Timestamp;
+use std::collections::BTreeMap;
+
 use domain::release::ReleaseState;
 use domain::workload::{WorkloadOrder, WorkloadPhase, WorkloadSummary};
+use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
 
 use super::WorkloadList;
@@ -14,7 +16,8 @@ use crate::paths;
 
 /// The table of one page.
 pub fn show_list(list: WorkloadList, filter: &ListAddress, selection: RowSelection) -> AnyView {
-    let (page, at) = (list.page, list.read_at);
+    let WorkloadList { page, messages, read_at: at, .. } = list;
+    let mut messages: BTreeMap<WorkloadId, String> = messages.into_iter().collect();
     selection.set_page(page.items.iter().map(|one| one.name.clone()).collect());
     if page.items.is_empty() {
         let is_filtered = [&filter.q, &filter.labels, &filter.state].iter().any(|part| !part.is_empty());
@@ -24,6 +27,11 @@ pub fn show_list(list: WorkloadList, filter: &ListAddress, selection: RowSelecti
     let first = (!filter.cursor.is_empty()).then(|| filter.page_address(order, ""));
     let next = page.next.as_ref().map(|cursor| filter.page_address(order, cursor));
     let shown = page.items.len();
+    let rows = page.items.into_iter().map(|one| {
+        let message = messages.remove(&one.id).unwrap_or_default();
+        workload_row(one, message, at, selection)
+    });
+    let rows = rows.collect_view();
     view! {
         <table class="table">
             <thead>
@@ -36,16 +44,23 @@ pub fn show_list(list: WorkloadList, filter: &ListAddress, selection: RowSelecti
                     {filter.column("Revision", WorkloadOrder::Revision, "descending", "")}
                     {filter.column("Namespace", WorkloadOrder::Namespace, "ascending", "")}
                     {filter.column("Changed", WorkloadOrder::Newest, "descending", "")}
+                    <th scope="col" class="sm:max-xl:hidden">"Message"</th>
                 </tr>
             </thead>
-            <tbody>{page.items.into_iter().map(|one| workload_row(one, at, selection)).collect_view()}</tbody>
+            <tbody>{rows}</tbody>
         </table>
         <Pager shown=shown total=page.total noun="workloads" first=first next=next />
     }
     .into_any()
 }
 
-fn workload_row(one: WorkloadSummary, at: Timestamp, selection: RowSelection) -> impl IntoView {
+/// A row; `message` is that of the worst failing release.
+fn workload_row(
+    one: WorkloadSummary,
+    message: String,
+    at: Timestamp,
+    selection: RowSelection,
+) -> impl IntoView {
     let href = paths::workload(&one.name);
     let targeted = one.counts.targeted();
     let worst = one.counts.worst().filter(|_| targeted > 0).map(|state| worst_state(state, &one));
@@ -82,6 +97,9 @@ fn workload_row(one: WorkloadSummary, at: Timestamp, selection: RowSelection) ->
             <td data-label="Changed">
                 <Age since=one.updated_at at=at suffix=" ago" />
                 {format!(" by {}", one.updated_by)}
+            </td>
+            <td class="min-w-48 sm:max-xl:hidden" title=message.clone()>
+                {(!message.is_empty()).then(|| view! { <span class="line-clamp-1">{message}</span> })}
             </td>
         </tr>
     }

@@ -13,7 +13,9 @@ use super::history_tab::HistoryTab;
 use super::placement::pending_removals::PendingRemovals;
 use super::rollout::panel::RolloutPanel;
 use crate::address::{defer_change, read_tab};
-use crate::components::{Age, PageTabs, StateCounts, StateStrip, pluralize, render_resource, unbroken};
+use crate::components::{
+    Age, PageTabs, StateCounts, StateStrip, UnknownTab, pluralize, render_resource, unbroken,
+};
 use crate::events::{EventScope, EventsTab};
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
@@ -44,10 +46,11 @@ pub fn WorkloadPage(
             <WorkloadHeader data=data />
             {render_resource(data, move |head| show_workload(head, tab, group))}
             {move || match shown_tab.get() {
-                WorkloadTab::Clusters => view! { <ClustersTab name=name version=version /> }.into_any(),
-                tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides) => editor(tab, name),
-                WorkloadTab::History => view! { <HistoryTab name=name version=version /> }.into_any(),
-                WorkloadTab::Events => view! { <EventsTab scope=EventScope::Workload name=name version=version /> }.into_any(),
+                Some(WorkloadTab::Clusters) => view! { <ClustersTab name=name version=version /> }.into_any(),
+                Some(tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides | WorkloadTab::Policies)) => editor(tab, name),
+                Some(WorkloadTab::History) => view! { <HistoryTab name=name version=version /> }.into_any(),
+                None => view! { <UnknownTab first=paths::workload(&name.get_untracked()) /> }.into_any(),
+                Some(WorkloadTab::Events) => view! { <EventsTab scope=EventScope::Workload name=name version=version /> }.into_any(),
             }}
         </div>
         <WorkloadDialogs name=name />
@@ -55,7 +58,7 @@ pub fn WorkloadPage(
     .into_any()
 }
 
-fn show_workload(head: WorkloadPageHead, tab: Memo<WorkloadTab>, group: Memo<String>) -> AnyView {
+fn show_workload(head: WorkloadPageHead, tab: Memo<Option<WorkloadTab>>, group: Memo<String>) -> AnyView {
     let counts = head.counts.clone();
     let name = head.name.clone();
     let at = head.read_at;
@@ -107,12 +110,12 @@ fn failure_list(failures: &[WorkloadFailure]) -> impl IntoView + use<> {
 }
 
 #[component]
-fn WorkloadTabs(name: String, clusters: u32, tab: Memo<WorkloadTab>) -> impl IntoView {
+fn WorkloadTabs(name: String, clusters: u32, tab: Memo<Option<WorkloadTab>>) -> impl IntoView {
     let link = move |one: WorkloadTab| {
         let number = (one == WorkloadTab::Clusters && clusters > 0)
             .then(|| view! { <span class="tab-count">{clusters}</span> });
         view! {
-            <a href=paths::workload_tab(&name, one) aria-current=move || (tab.get() == one).then_some("page")>
+            <a href=paths::workload_tab(&name, one) aria-current=move || (tab.get() == Some(one)).then_some("page")>
                 {one.label()}
                 " "
                 {number}
@@ -120,7 +123,7 @@ fn WorkloadTabs(name: String, clusters: u32, tab: Memo<WorkloadTab>) -> impl Int
         }
     };
     view! {
-        <PageTabs label="Parts of this workload" current=Signal::derive(move || tab.get().label())>
+        <PageTabs label="Parts of this workload" current=Signal::derive(move || tab.get().map_or("", WorkloadTab::label))>
             {WorkloadTab::ALL.map(link).collect_view()}
         </PageTabs>
     }

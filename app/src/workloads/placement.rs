@@ -6,6 +6,7 @@ mod fields;
 pub mod fleet_values;
 mod form;
 pub mod pending_removals;
+mod remedies;
 mod step;
 pub mod tab;
 

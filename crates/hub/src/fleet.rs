@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use domain::event::{Event, EventKind};
-use domain::fleet::{AttentionItem, FleetColumn, FleetOverview, FleetRow, FleetStatus, MAX_ATTENTION};
+use domain::fleet::{
+    AttentionItem, ClusterOutages, FleetColumn, FleetOverview, FleetRow, FleetStatus, MAX_ATTENTION,
+};
 use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::request::EventQuery;
@@ -21,7 +23,7 @@ const MAX_COLUMNS: u32 = 60;
 const MAX_NOT_REPORTING: u32 = 20;
 /// Rollouts that wait for a person, read to list the oldest of them.
 const MAX_ROLLOUTS: u32 = 200;
-/// Recent events listed: the console folds those of one change.
+/// Recent events listed.
 const MAX_RECENT: usize = 60;
 /// Events read to find them.
 const EVENTS_READ: u32 = 200;
@@ -53,18 +55,28 @@ impl Hub {
         Ok((workloads, store::cluster::list(&mut tx, &first).await?.total))
     }
 
-    /// The number of clusters that are not online.
-    pub async fn count_clusters_not_online(&self) -> Result<u32, Error> {
+    /// How many clusters are not online, with the longest outage.
+    pub async fn get_cluster_outages(&self) -> Result<ClusterOutages, Error> {
         let mut tx = self.read().await?;
-        Ok(store::cluster::count_not_online(&mut tx).await?)
+        let first = ListQuery { limit: Some(1), ..ListQuery::default() };
+        Ok(ClusterOutages {
+            clusters_total: store::cluster::list(&mut tx, &first).await?.total,
+            not_online: store::cluster::count_not_online(&mut tx).await?,
+            longest: store::cluster::list_not_reporting(&mut tx, 1).await?.pop(),
+        })
     }
 
-    /// The first page of workloads, worst first, as rows, and the first page of clusters as columns; `query` filters
-    /// the rows.
+    /// The state of the fleet, see [`Self::get_fleet_status`], and recent events without the progress of releases.
     pub async fn get_fleet(&self, query: &ListQuery) -> Result<FleetOverview, Error> {
         let recent =
             self.list_events(&EventQuery { limit: Some(EVENTS_READ), ..EventQuery::default() }).await?;
         let recent = recent.into_iter().filter(|event| !is_progress_event(event)).take(MAX_RECENT).collect();
+        Ok(FleetOverview { status: self.get_fleet_status(query).await?, recent })
+    }
+
+    /// The first page of workloads, worst first, as rows, and the first page of clusters as columns; `query` filters
+    /// the rows.
+    pub async fn get_fleet_status(&self, query: &ListQuery) -> Result<FleetStatus, Error> {
         let mut tx = self.read().await?;
         let rows = ListQuery { limit: Some(query.limit.unwrap_or(DEFAULT_ROWS)), ..query.clone() };
         let rows = store::workload::list(&mut tx, self.project(), &rows, WorkloadOrder::WorstFirst).await?;
@@ -102,7 +114,7 @@ impl Hub {
             name: row.name,
             counts: row.counts,
         });
-        let status = FleetStatus {
+        Ok(FleetStatus {
             counts: store::release::counts_all(&mut tx).await?,
             workloads_total: rows_total,
             clusters_total: columns.total,
@@ -113,7 +125,6 @@ impl Hub {
             rollouts_waiting: store::rollout::count_needing_attention(&mut tx).await?,
             attention,
             read_at: self.clock().now(),
-        };
-        Ok(FleetOverview { status, recent })
+        })
     }
 }

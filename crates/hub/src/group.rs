@@ -9,6 +9,7 @@ use domain::page::ListQuery;
 use domain::placement::{
     ClusterGroup, GroupMembersChange, GroupView, INVALID_GROUP, check_membership_change,
 };
+use domain::rollup::ReleaseCounts;
 use domain::{ClusterId, Finding, WorkloadId, actions, name_check};
 
 use crate::hub::CommitEffects;
@@ -64,6 +65,23 @@ impl Hub {
         };
         let missing = group.members.iter().filter(|name| !existing.contains(*name)).cloned().collect();
         Ok(GroupView { group, missing, matching, used_by, findings })
+    }
+
+    /// The releases on the clusters of a group, by state.
+    ///
+    /// # Errors
+    /// There is no such group.
+    pub async fn count_group_releases(&self, name: &str) -> Result<ReleaseCounts, Error> {
+        let group = self.get_group(name).await?;
+        let mut tx = self.read().await?;
+        let clusters = store::cluster::list_all(&mut tx).await?;
+        let members: Vec<ClusterId> =
+            clusters.iter().filter(|cluster| group.contains(cluster)).map(|cluster| cluster.id).collect();
+        let mut counts = ReleaseCounts::default();
+        for of_cluster in store::release::counts_by_cluster(&mut tx, &members).await?.values() {
+            counts.add_all(of_cluster);
+        }
+        Ok(counts)
     }
 
     /// Creates a group; [`Error::AlreadyExists`] if there is one with its name.

@@ -164,21 +164,20 @@ impl Hub {
     ) -> Result<Workload, Error> {
         actor.authorize(UserAction::Edit)?;
         change.check()?;
-        let mut tx = self.write_as(actor, UserAction::Edit).await?;
-        // Of two removals at once, the second one waits here, and finds nothing to remove.
-        self.lock_workload_head(&mut tx, name).await?;
-        let mut workload = self.load_workload(&mut tx, name).await?;
-        change.check_exists(&workload.draft)?;
-        check_if_match(workload.revision, if_match)?;
-        actions::check_edit(&workload)?;
-        let before = workload.draft.clone();
-        let id = change.find_id(&before).unwrap_or_else(|| self.ids().generate(OverrideId::from_parts));
-        change.apply_to(&mut workload.draft, id);
-        if workload.draft == before {
-            return Ok(workload);
-        }
-        change.check_limits(&workload.draft)?;
-        let event = change.event(actor, &workload, self.clock().now());
-        self.store_edit(tx, actor, workload, event).await
+        let edit = |before: &Workload, workload: &mut Workload| -> Result<Option<NewEvent>, Error> {
+            change.check_exists(&before.draft)?;
+            check_if_match(before.revision, if_match)?;
+            actions::check_edit(before)?;
+            let id = change.find_id(&before.draft);
+            let id = id.unwrap_or_else(|| self.ids().generate(OverrideId::from_parts));
+            change.apply_to(&mut workload.draft, id);
+            if workload.draft == before.draft {
+                return Ok(None);
+            }
+            change.check_limits(&workload.draft)?;
+            Ok(Some(change.event(actor, workload, self.clock().now())))
+        };
+        // Of two removals at once, the second one begins again, and finds nothing to remove.
+        Box::pin(self.edit_read_workload(actor, name, edit)).await
     }
 }

@@ -1,10 +1,10 @@
 //! Queries on placement: previews and decisions with their reasons (E-3).
 
 use domain::cluster::Cluster;
-use domain::placement::{self, ClusterGroup, Decision, Placement, decide};
-use domain::workload::Workload;
+use domain::placement::{self, ClusterGroup, Decision, Placement};
+use domain::workload::{Intent, Workload};
 use domain::{ClusterId, WorkloadId};
-use store::Tx;
+use store::{Tx, run_blocking_in_place};
 
 use crate::workload::load_present_releases;
 use crate::{Error, Hub};
@@ -20,13 +20,39 @@ pub struct PlacementInputs {
     pub current: Vec<ClusterId>,
 }
 
+/// The published placement of a workload, and the clusters that run it.
+pub(crate) struct PublishedPlacement {
+    /// The placement.
+    pub placement: Placement,
+    /// The clusters.
+    pub current: Vec<ClusterId>,
+}
+
 impl Hub {
+    /// The published placement of a workload; `None` if nothing of it should run. Each workload is read in a transaction of its own, and
+    /// its revision is decoded when the connection is returned: many large ones would occupy the connection for seconds.
+    pub(crate) async fn read_published_placement(
+        &self,
+        workload: WorkloadId,
+    ) -> Result<Option<PublishedPlacement>, Error> {
+        let mut tx = self.read().await?;
+        let head = store::workload::get_head_by_id(&mut tx, workload).await?;
+        let published = head.filter(|head| head.intent == Intent::Published).and_then(|head| head.published);
+        let Some(number) = published else { return Ok(None) };
+        let revision = store::revision::get_existing_stored(&mut tx, workload, number).await?;
+        let current = load_present_releases(&mut tx, workload).await?.into_keys().collect();
+        drop(tx);
+        let placement = revision.decode()?.spec.placement;
+        Ok(Some(PublishedPlacement { placement, current }))
+    }
+
     /// The decision of this placement now. `workload` is the workload whose current clusters are preferred; may be empty.
     pub async fn preview_placement(&self, workload: &str, placement: &Placement) -> Result<Decision, Error> {
         let mut tx = self.read().await?;
         let found = store::workload::get_by_name(&mut tx, self.project(), workload).await?;
         check_limits(found.as_ref().map(|found| &found.draft.placement), placement)?;
         let inputs = load_placement_inputs(&mut tx, found.map(|found| found.id)).await?;
+        drop(tx);
         let PlacementInputs { clusters, groups, current } = inputs;
         Ok(decide(placement, &clusters, &groups, &current))
     }
@@ -56,7 +82,17 @@ impl Hub {
     }
 }
 
-/// Rejects a changed policy with too many entries (G502). An unchanged one is accepted: a draft of an earlier version can be edited, and its
+/// [`placement::decide`] beside the tasks that serve other requests: it evaluates the policy for every cluster.
+pub(crate) fn decide(
+    placement: &Placement,
+    clusters: &[Cluster],
+    groups: &[ClusterGroup],
+    current: &[ClusterId],
+) -> Decision {
+    run_blocking_in_place(|| placement::decide(placement, clusters, groups, current))
+}
+
+/// Rejects a changed policy with too many entries or values (G502). An unchanged one is accepted: a draft of an earlier version can be edited, and its
 /// workload stays where it is.
 pub(crate) fn check_limits(before: Option<&Placement>, after: &Placement) -> Result<(), Error> {
     let findings = if before == Some(after) { Vec::new() } else { placement::check_limits(after) };

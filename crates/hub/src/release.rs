@@ -1,11 +1,14 @@
 //! Queries on releases.
 
+use std::collections::BTreeMap;
+
+use domain::ReleaseId;
 use domain::bundle::Bundle;
 use domain::json_path::JsonPath;
 use domain::object::{ObjectRef, object_ref};
 use domain::page::{ListQuery, Page};
 use domain::plan::HIDDEN_VALUE;
-use domain::release::{DesiredFieldValue, DesiredValues, ReleaseDetails, ReleaseView};
+use domain::release::{DesiredFieldValue, DesiredValues, ReleaseDetails, ReleaseView, SyncStatus};
 use serde_json::Value;
 use store::Tx;
 
@@ -21,6 +24,20 @@ impl Hub {
         let page = store::release::list_by_workload(&mut tx, found.id, query).await?;
         Ok(page
             .map(|(release, cluster, region)| ReleaseView::new(release, found.name.clone(), cluster, region)))
+    }
+
+    /// The number of drifted fields of those of these releases that drift; the others are not in it.
+    pub async fn count_drifted_fields(
+        &self,
+        releases: &[ReleaseView],
+    ) -> Result<BTreeMap<ReleaseId, u32>, Error> {
+        let drifted = releases.iter().filter(|view| view.release.sync() == SyncStatus::Drifted);
+        let ids: Vec<ReleaseId> = drifted.map(|view| view.release.id()).collect();
+        if ids.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut tx = self.read().await?;
+        Ok(store::release::count_drifted_fields(&mut tx, &ids).await?)
     }
 
     /// One release with its resources, the desired values of its drifted fields, and the revision to roll back to.

@@ -4,6 +4,7 @@ mod discovery;
 mod dispatch;
 mod openapi;
 mod request;
+mod review;
 pub(crate) mod serve;
 mod service;
 mod table;

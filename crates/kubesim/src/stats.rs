@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A snapshot of the counters. All count from the cluster's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// GET of one object or a document.
+    /// GET of one object or a document, and reviews of permissions.
     pub gets: u64,
     /// Lists.
     pub lists: u64,

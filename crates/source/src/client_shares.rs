@@ -11,7 +11,7 @@ use crate::memory_budget::{
     AGENT_MESSAGES, AGENT_RESPONSES, ARCHIVES, ARRIVING_BODIES, CHART_INDEXES, CHART_VALUES, GIT_PACKS,
     MemoryBudget, MemoryExhausted, MemoryReservation, PARSED_MANIFESTS, PUBLIC_BODIES, RECEIVED_FILES,
     RENDERED_PUBLIC_PAGES, REQUEST_BODIES, REQUEST_VALUES, RESERVE_WAIT, RESPONSES, UNKNOWN_RESPONSES,
-    USUAL_BODIES,
+    USUAL_AGENT_MESSAGES, USUAL_BODIES,
 };
 
 /// Clients whose shares exist although they use nothing now.
@@ -38,6 +38,9 @@ pub static RENDERED_PUBLIC_PAGES_OF_NETWORKS: ClientShares =
     ClientShares::new(&RENDERED_PUBLIC_PAGES, "pages that your network requests without sign-in");
 /// Large messages of each agent.
 pub static MESSAGES_OF_AGENTS: ClientShares = ClientShares::new(&AGENT_MESSAGES, "messages of your cluster");
+/// Messages of the usual size of each agent.
+pub static USUAL_MESSAGES_OF_AGENTS: ClientShares =
+    ClientShares::new(&USUAL_AGENT_MESSAGES, "messages of the usual size of your cluster");
 /// Large responses to each user.
 pub static RESPONSES_TO_USERS: ClientShares = ClientShares::new(&RESPONSES, "your large responses");
 /// Responses of unknown size to each user, while they are built.

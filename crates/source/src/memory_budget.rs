@@ -5,12 +5,12 @@
 //! [`RESERVE_WAIT`]: then the request is answered with 503, or the background task tries again later.
 //!
 //! The budgets together are seven eighths of the memory that the process may use, or less: a server in a small container refuses
-//! earlier, instead of being killed. Each is given in parts of 32 of that memory. A budget is created here only, so that none is left out.
+//! earlier, instead of being killed. Each is given in parts of 64 of that memory. A budget is created here only, so that none is left out.
 //!
 //! What has a reservation waits for another one only in this order: for the public page, the body of the request while it arrives, the
-//! complete body, the response, the values of the body, the values of a chart, what is received of another server, what is parsed of it, the
-//! manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended reservations of the same budget would
-//! wait for each other.
+//! complete body, the response, the values of the body, the values of a chart, what is received of another server, what is parsed of it,
+//! the manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended reservations of
+//! the same budget would wait for each other.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
@@ -24,21 +24,24 @@ use tokio::time::Instant;
 use crate::memory_limit::process_memory;
 
 mod queue;
+mod shared_wait;
+
+pub use shared_wait::SharedWait;
 
 use queue::{MemoryQueue, QueuedMemory};
 
 /// Bodies of requests and messages of agents that are larger than usual ones, while they arrive.
 pub static ARRIVING_BODIES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("bodies that arrive", 128 << 20, 1));
+    LazyLock::new(|| MemoryBudget::of_process("bodies that arrive", 128 << 20, 2));
 /// Bodies of requests to the console and the REST API that are larger than usual ones, while they are executed.
 pub static REQUEST_BODIES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 2));
+    LazyLock::new(|| MemoryBudget::of_process("bodies of requests", 128 << 20, 4));
 /// Bodies of requests of the usual size that are more than a few KiB, while they are executed. They do not wait for large ones.
 pub static USUAL_BODIES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("bodies of requests of the usual size", 128 << 20, 1));
+    LazyLock::new(|| MemoryBudget::of_process("bodies of requests of the usual size", 128 << 20, 2));
 /// Values in the bodies of requests, beyond what is reserved for the size of the bodies.
 pub static REQUEST_VALUES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("values of requests", 256 << 20, 1));
+    LazyLock::new(|| MemoryBudget::of_process("values of requests", 256 << 20, 2));
 /// Bodies of requests of clients that are not signed in.
 pub static PUBLIC_BODIES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("bodies of requests without sign-in", 16 << 20, 1));
@@ -47,34 +50,37 @@ pub static RENDERED_PUBLIC_PAGES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("pages without sign-in", 8 << 20, 1));
 /// Responses of the console and the REST API that are larger than usual ones, until they are sent.
 pub static RESPONSES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("large responses", 256 << 20, 2));
+    LazyLock::new(|| MemoryBudget::of_process("large responses", 256 << 20, 4));
 /// Responses of which the size is not known, while they are built. They do not wait for large ones.
 pub static UNKNOWN_RESPONSES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("responses of unknown size", 128 << 20, 1));
+    LazyLock::new(|| MemoryBudget::of_process("responses of unknown size", 128 << 20, 2));
 /// Messages of agents that are larger than usual ones, until the response.
 pub static AGENT_MESSAGES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 2));
+    LazyLock::new(|| MemoryBudget::of_process("messages of agents", 256 << 20, 4));
+/// Messages of agents of the usual size that are more than a few KiB, until the response. They do not wait for large ones.
+pub static USUAL_AGENT_MESSAGES: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("messages of agents of the usual size", 128 << 20, 2));
 /// Responses to agents that are larger than usual ones, until they are sent.
 pub static AGENT_RESPONSES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 1));
+    LazyLock::new(|| MemoryBudget::of_process("responses to agents", 256 << 20, 2));
 /// Manifests of workloads that are parsed and evaluated.
 pub static PARSED_MANIFESTS: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("manifests that are evaluated", 512 << 20, 2));
+    LazyLock::new(|| MemoryBudget::of_process("manifests that are evaluated", 512 << 20, 4));
 /// Values of charts while they are merged, and those whose rendering waits or runs.
 pub static CHART_VALUES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("values of charts that are rendered", 256 << 20, 1));
+    LazyLock::new(|| MemoryBudget::of_process("values of charts that are rendered", 256 << 20, 2));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 3));
+    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 6));
 /// Indexes and packs that are received from other servers, until they are parsed and indexed.
 pub static RECEIVED_FILES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 3));
+    LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 6));
 /// Indexes of chart repositories that are parsed.
 pub static CHART_INDEXES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are parsed", 1 << 30, 3));
+    LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are parsed", 1 << 30, 6));
 /// Packs of Git repositories that are indexed and read.
 pub static GIT_PACKS: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are indexed", 768 << 20, 3));
+    LazyLock::new(|| MemoryBudget::of_process("packs of Git repositories that are indexed", 768 << 20, 6));
 
 /// How long a reservation waits for others to end.
 pub const RESERVE_WAIT: Duration = Duration::from_secs(10);
@@ -84,6 +90,8 @@ pub const RETRY_AFTER_SECONDS: u32 = 5;
 const CONTENDED_TIME: Duration = Duration::from_secs(15);
 /// Budgets are whole multiples of this.
 const UNIT_BYTES: u64 = 1 << 10;
+/// The parts of the memory in which the shares of budgets are given; all budgets together have seven eighths of them.
+const PARTS: u64 = 64;
 
 /// The memory for one kind of content.
 #[derive(Debug)]
@@ -136,12 +144,13 @@ impl MemoryBudget {
         Self { purpose, bytes, queue: MemoryQueue::new(bytes), lacked_at: Mutex::new(None) }
     }
 
-    /// A budget of `most` bytes, and at most so many parts of 32 of the memory that the process may use.
+    /// A budget of `most` bytes, and at most so many of the [`PARTS`] of the memory that the process may use.
     fn of_process(purpose: &'static str, most: u64, parts: u64) -> Self {
         Self::new(purpose, share_of(process_memory(), most, parts))
     }
 
-    /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone.
+    /// Reserves memory, and waits for it if others use it. What is larger than the budget gets all of it, alone. A request waits for all of
+    /// its reservations together no longer than for one ([`SharedWait`]).
     ///
     /// # Errors
     /// It was not free within [`RESERVE_WAIT`].
@@ -162,6 +171,13 @@ impl MemoryBudget {
         if self.free_bytes() < bytes_of_budget {
             self.note_lack();
         }
+        let (wait, _waiting) = match SharedWait::current() {
+            Some(shared) => {
+                let (wait, waiting) = shared.begin(wait);
+                (wait, Some(waiting))
+            }
+            None => (wait, None),
+        };
         match tokio::time::timeout(wait, self.queue.acquire(bytes_of_budget)).await {
             Ok(memory) => Ok(MemoryReservation { memory }),
             Err(_) => {
@@ -227,9 +243,9 @@ impl MemoryBudget {
     }
 }
 
-/// `most`, or so many parts of 32 of the memory if that is less; a whole number of units, and never none.
+/// `most`, or so many [`PARTS`] of the memory if that is less; a whole number of units, and never none.
 fn share_of(memory: Option<u64>, most: u64, parts: u64) -> u64 {
-    let share = memory.map_or(most, |memory| most.min(memory / 32 * parts));
+    let share = memory.map_or(most, |memory| most.min(memory / PARTS * parts));
     (share / UNIT_BYTES).max(1) * UNIT_BYTES
 }
 
@@ -284,10 +300,10 @@ mod tests {
 
     #[test]
     fn p19_the_budgets_fit_together_into_the_memory_of_the_process() {
-        assert_eq!(share_of(None, 256 << 20, 2), 256 << 20);
-        assert_eq!(share_of(Some(64 << 30), 256 << 20, 2), 256 << 20);
-        assert_eq!(share_of(Some(1 << 30), 256 << 20, 4), 128 << 20);
-        assert_eq!(share_of(Some(100), 256 << 20, 2), UNIT_BYTES);
+        assert_eq!(share_of(None, 256 << 20, 4), 256 << 20);
+        assert_eq!(share_of(Some(64 << 30), 256 << 20, 4), 256 << 20);
+        assert_eq!(share_of(Some(1 << 30), 256 << 20, 8), 128 << 20);
+        assert_eq!(share_of(Some(100), 256 << 20, 4), UNIT_BYTES);
         let budgets = [
             &ARRIVING_BODIES,
             &REQUEST_BODIES,
@@ -298,6 +314,7 @@ mod tests {
             &RESPONSES,
             &UNKNOWN_RESPONSES,
             &AGENT_MESSAGES,
+            &USUAL_AGENT_MESSAGES,
             &AGENT_RESPONSES,
             &PARSED_MANIFESTS,
             &CHART_VALUES,
@@ -306,8 +323,18 @@ mod tests {
             &CHART_INDEXES,
             &GIT_PACKS,
         ];
-        let created = include_str!("memory_budget.rs").matches("::of_process(\"").count();
-        assert_eq!(budgets.len(), created, "each budget of the process is in the list");
+        let created: Vec<&str> = include_str!("memory_budget.rs")
+            .lines()
+            .filter(|line| line.contains("::of_process(\""))
+            .collect();
+        assert_eq!(budgets.len(), created.len(), "each budget of the process is in the list");
+        // Also where the process has so much memory that no share counts.
+        let parts_of = |line: &&str| -> u64 {
+            let arguments = line.trim_end().trim_end_matches("));");
+            arguments.rsplit(", ").next().unwrap().parse().unwrap()
+        };
+        let parts: u64 = created.iter().map(parts_of).sum();
+        assert!(parts <= PARTS / 8 * 7, "{parts} of {PARTS}");
         let together: u64 = budgets.iter().map(|budget| budget.bytes).sum();
         assert!(process_memory().is_none_or(|memory| together <= memory / 8 * 7), "{together}");
     }

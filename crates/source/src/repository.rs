@@ -86,7 +86,9 @@ impl RepositoryClient {
     /// It is an OCI registry, which has no list of its charts; or the index can't be read completely.
     pub async fn fetch_index(&self, repository: &Repository) -> Result<RepositoryIndex, RepositoryError> {
         match &repository.location {
-            location::Location::Http(url) => self.fetch_http_index(url, self.scope(repository)).await,
+            location::Location::Http(url) => {
+                Ok(self.fetch_http_index(url, self.scope(repository)).await?.into_index())
+            }
             location::Location::Oci(_) => Err(RepositoryError::new(
                 RepositoryErrorKind::Unsupported,
                 format!("{repository} is an OCI registry, which has no list of its charts."),
@@ -107,7 +109,8 @@ impl RepositoryClient {
     ) -> Result<Option<(RepositoryIndex, CacheValidators)>, RepositoryError> {
         match &repository.location {
             location::Location::Http(url) => {
-                self.fetch_changed_http_index(url, self.scope(repository), validators).await
+                let changed = self.fetch_changed_http_index(url, self.scope(repository), validators).await?;
+                Ok(changed.map(|(index, validators)| (index.into_index(), validators)))
             }
             location::Location::Oci(_) => self.fetch_index(repository).await.map(|_| None),
         }

@@ -3,22 +3,24 @@
 
 use tokio::task::JoinHandle;
 
+use crate::memory_budget::SharedWait;
 use crate::requester::{current_requester, run_for_requester};
 use crate::retained_memory::{MemoryReference, RetainedMemory, run_with_reference};
 
-/// The user of a request and a reference to its reservations. The tasks that run with it do not retain them: the request, and what works for
+/// The user of a request, a reference to its reservations, and what is left of its wait for memory. The tasks that run with it do not retain them: the request, and what works for
 /// it on threads for blocking work, does.
 #[derive(Debug, Clone)]
 pub struct RequestContext {
     requester: Option<String>,
     memory: Option<MemoryReference>,
+    memory_wait: Option<SharedWait>,
 }
 
 impl RequestContext {
     /// That of this task.
     pub fn current() -> Self {
         let memory = RetainedMemory::current().map(|memory| memory.to_reference());
-        Self { requester: current_requester(), memory }
+        Self { requester: current_requester(), memory, memory_wait: SharedWait::current() }
     }
 
     /// Starts a task of its own with it. The task may go on longer than the request.
@@ -32,10 +34,16 @@ impl RequestContext {
 
     /// Runs a task with it.
     pub async fn run<F: Future>(self, task: F) -> F::Output {
-        let Self { requester, memory } = self;
+        let Self { requester, memory, memory_wait } = self;
         let task = async move {
             match memory {
                 Some(memory) => run_with_reference(memory, task).await,
+                None => task.await,
+            }
+        };
+        let task = async move {
+            match memory_wait {
+                Some(wait) => wait.run(task).await,
                 None => task.await,
             }
         };

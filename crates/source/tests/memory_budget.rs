@@ -108,3 +108,39 @@ async fn p19_an_archive_of_a_registry_arrives_only_with_memory_for_it_and_withou
     assert!(fetching.await.unwrap_err().is_cancelled());
     assert_eq!(RECEIVED_FILES.free_bytes(), all);
 }
+
+#[tokio::test]
+async fn p19_an_archive_of_an_http_repository_arrives_without_memory_for_its_index() {
+    let _alone = WHOLE_BUDGET.lock().await;
+    let entry = "{name: web, version: 1.0.0, apiVersion: v2, urls: [web-1.0.0.tgz]}";
+    let index = format!("apiVersion: v1\nentries:\n  web: [{entry}]\n# {}\n", "a".repeat(5 << 20));
+    let server = HttpServer::start(move |_, request| {
+        if request.path.ends_with("/index.yaml") {
+            HttpResponse::ok(index.clone())
+        } else {
+            HttpResponse::slow().with_header("content-length", (8 << 20).to_string())
+        }
+    })
+    .await;
+    let repository = repository(&server.url("/charts"));
+    let client = RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap();
+    let (all_indexes, all_received) = (CHART_INDEXES.free_bytes(), RECEIVED_FILES.free_bytes());
+    let fetching = tokio::spawn(async move {
+        let request = ChartRequest { name: "web", version: "1.0.0", expected: None };
+        client.fetch_chart(&repository, request).await.map(drop)
+    });
+    let arrives = async {
+        let is_requested = || server.paths().iter().any(|path| path.ends_with("/web-1.0.0.tgz"));
+        while !is_requested() || RECEIVED_FILES.free_bytes() == all_received {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), arrives).await.expect("the archive arrives");
+    assert_eq!(CHART_INDEXES.free_bytes(), all_indexes, "the index is not retained");
+    // One step of the archive, and nothing of the file of the index.
+    let received = all_received - RECEIVED_FILES.free_bytes();
+    assert!(received <= 1 << 20, "{received} bytes are reserved");
+    fetching.abort();
+    assert!(fetching.await.unwrap_err().is_cancelled());
+    assert_eq!(RECEIVED_FILES.free_bytes(), all_received);
+}

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, NamespaceFacts};
+use domain::cluster::{
+    ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, Connectivity, NamespaceFacts,
+};
 use domain::page::{ListQuery, Page};
 use domain::placement::FleetLabel;
 use domain::{ClusterId, Timestamp};
@@ -216,6 +218,47 @@ pub async fn list(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error
     let rows = page.push(" ORDER BY c.name LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
     let mut placed = decode_page(&rows, "cluster", |row| row.text("name"), read_row);
     let next = cursor::truncate_page(&mut placed, limit, |(name, _)| cursor::encode("cluster", &[name]));
+    let items = placed.into_iter().filter_map(|(_, cluster)| cluster).collect();
+    Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
+/// The order of [`list_worst_first`]: offline, without an API server, late; then the number of failing releases.
+const SEVERITY: &str = "(CASE WHEN h.connectivity = 'Offline' THEN 3 WHEN h.connectivity = 'Late' THEN 1 \
+     WHEN h.api_server_outage_since IS NOT NULL THEN 2 ELSE 0 END * CAST(1000000 AS BIGINT) \
+     + (SELECT COUNT(*) FROM release x WHERE x.cluster_id = c.id AND x.state_rank >= 16))";
+
+/// As [`list`], the worst clusters first, equally bad ones by name; only those with this connectivity, if one is given.
+pub async fn list_worst_first(
+    tx: &mut Tx,
+    query: &ListQuery,
+    connectivity: Option<Connectivity>,
+) -> Result<Page<Cluster>, Error> {
+    const CURSOR: &str = "cluster_worst";
+    let push_filters = |head: Sql| {
+        let statement = push_filters(head, query)?;
+        Ok::<Sql, Error>(match connectivity {
+            Some(connectivity) => {
+                statement.push(" AND h.connectivity = ").push_bind(connectivity.as_str().to_owned())
+            }
+            None => statement,
+        })
+    };
+    let after = cursor::decode(CURSOR, 2, query.cursor.as_deref())?;
+    let total = push_filters(sql("SELECT COUNT(*)"))?.fetch_number(tx).await?;
+    let mut page = push_filters(select().push(", ").push(SEVERITY).push(" AS severity"))?;
+    if let Some(after) = after {
+        let severity = cursor::parse_number(&after[0])?;
+        page = page.push(" AND (").push(SEVERITY).push(" < ").push_bind(severity);
+        page = page.push(" OR (").push(SEVERITY).push(" = ").push_bind(severity);
+        page = page.push(" AND c.name > ").push_bind(after[1].clone()).push("))");
+    }
+    let limit = query.limit();
+    let page = page.push(" ORDER BY severity DESC, c.name LIMIT ").push_bind(i64::from(limit) + 1);
+    let place = |row: &RowReader<'_>| Ok((row.int("severity")?, row.text("name")?));
+    let mut placed = decode_page(&page.fetch_all(tx).await?, "cluster", place, read_row);
+    let next = cursor::truncate_page(&mut placed, limit, |((severity, name), _)| {
+        cursor::encode(CURSOR, &[&severity.to_string(), name])
+    });
     let items = placed.into_iter().filter_map(|(_, cluster)| cluster).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
 }

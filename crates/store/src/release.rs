@@ -3,7 +3,7 @@
 //! A release is read, changed by the functions of `domain`, and written as a whole. Read it in the transaction that
 //! writes it: PostgreSQL then locks the row until the transaction ends; SQLite has only one writer.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use domain::cluster::Connectivity;
 use domain::release::Release;
@@ -28,7 +28,7 @@ pub use counts::{
     all as counts_all, by_cluster as counts_by_cluster, by_workload as counts_by_workload,
     last_known_by_cluster as last_known_counts_by_cluster,
 };
-pub use fleet::{MatrixCell, list_attention, list_cells};
+pub use fleet::{MatrixCell, list_attention, list_cells, list_worst_messages};
 pub(crate) use list::push_state_filter;
 pub use list::{list_by_cluster, list_by_workload};
 pub use save::{insert, insert_many, update, update_many};
@@ -230,4 +230,23 @@ pub async fn get_resources(tx: &mut Tx, id: ReleaseId) -> Result<Vec<ResourceSta
         .fetch_optional(tx)
         .await?;
     Ok(decode_row(row, "release_resources", |row| row.json("resources"))?.unwrap_or_default())
+}
+
+/// The number of drifted fields of each of these releases that has some, as its cluster last reported them.
+pub async fn count_drifted_fields(tx: &mut Tx, ids: &[ReleaseId]) -> Result<BTreeMap<ReleaseId, u32>, Error> {
+    let mut counts = BTreeMap::new();
+    for ids in ids.chunks(500) {
+        let some =
+            sql("SELECT release_id, resources FROM release_resources WHERE release_id IN ").push_list(ids);
+        let rows = decode_rows(&some.fetch_all(tx).await?, "release_resources", |row| {
+            Ok((row.parse::<ReleaseId>("release_id")?, row.json::<Vec<ResourceStatus>>("resources")?))
+        })?;
+        for (id, resources) in rows {
+            let fields: usize = resources.iter().map(|resource| resource.drifted.len()).sum();
+            if fields > 0 {
+                counts.insert(id, u32::try_from(fields).unwrap_or(u32::MAX));
+            }
+        }
+    }
+    Ok(counts)
 }

@@ -86,7 +86,8 @@ pub async fn get(tx: &mut Tx, workload: WorkloadId, number: u32) -> Result<Optio
     find_stored(tx, workload, number).await?.map(|stored| stored.decode()).transpose()
 }
 
-async fn find_stored(
+/// The same as it is stored.
+pub async fn find_stored(
     tx: &mut Tx,
     workload: WorkloadId,
     number: u32,

@@ -85,6 +85,31 @@ pub async fn update(
     Ok(changed == 1)
 }
 
+/// Writes labels, owners and the next revision of a workload, if the row still has `expected_version`; returns whether it had. The draft is
+/// neither encoded nor written: a large one would occupy the only writer of `SQLite`.
+pub async fn update_metadata(
+    tx: &mut Tx,
+    workload: &Workload,
+    expected_version: i64,
+    updated_by: &str,
+) -> Result<bool, Error> {
+    let changed = sql("UPDATE workload SET labels = $1, owners = $2, updated_by = $3, updated_at = $4, resource_version = $5 \
+                       WHERE id = $6 AND resource_version = $7")
+        .bind_text(to_json(&workload.labels)?)
+        .bind_text(to_json(&workload.owners)?)
+        .bind_text(updated_by)
+        .bind(workload.updated_at.millis())
+        .bind(workload.revision)
+        .bind_text(workload.id)
+        .bind(expected_version)
+        .execute(tx)
+        .await?;
+    if changed == 1 {
+        label::replace_labels(tx, LabelOwner::Workload, &workload.id.to_string(), &workload.labels).await?;
+    }
+    Ok(changed == 1)
+}
+
 /// Stores what the draft of a workload refers to.
 async fn track_draft(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
     spec_reference::replace(tx, workload.id, spec_reference::DRAFT, &workload.draft).await?;

@@ -9,10 +9,12 @@ use crate::client_address::TrustedProxies;
 
 /// Descriptors that are not for connections of clients: the database, files, and the API servers of a few clusters.
 const OTHER_DESCRIPTORS: usize = 64;
-/// What a connection with TLS needs while its head arrives, with an unfinished record.
+/// What a connection needs while its head arrives, on the agents' listener with an unfinished record of TLS.
 const CONNECTION_BYTES: u64 = 64 << 10;
 /// So many connections without a client certificate are possible on every server.
 const MIN_WITHOUT_CERTIFICATE: usize = 256;
+/// So many connections of the console are possible on every server, if the options allow them.
+const MIN_OF_CONSOLE: usize = 512;
 
 /// Limits of the connections of one listener.
 #[derive(Debug, Clone)]
@@ -73,10 +75,32 @@ impl ConnectionLimits {
     }
 }
 
-/// How many connections without a client certificate have an eighth of this memory together.
+/// A limit for the console's connections: `wanted`, or as many as a sixteenth of the memory has room for. Anyone can open them, also
+/// through a reverse proxy.
+pub fn limit_by_memory(wanted: usize) -> usize {
+    fit_console(wanted, process_memory())
+}
+
+fn fit_console(wanted: usize, memory: Option<u64>) -> usize {
+    let possible = count_by_memory(memory).max(MIN_OF_CONSOLE);
+    if possible < wanted {
+        tracing::info!(
+            "--max-connections is {wanted}, but the memory of the server has room for {possible} connections; {possible} is the limit"
+        );
+    }
+    possible.min(wanted)
+}
+
+/// How many connections without a client certificate the agents' listener has at most.
 fn count_without_certificate(memory: Option<u64>) -> usize {
-    let possible = memory.map_or(u64::MAX, |memory| memory / 8 / CONNECTION_BYTES);
-    usize::try_from(possible).unwrap_or(usize::MAX).max(MIN_WITHOUT_CERTIFICATE)
+    count_by_memory(memory).max(MIN_WITHOUT_CERTIFICATE)
+}
+
+/// How many connections have a sixteenth of this memory together. Those that anyone can open on both listeners thus have an eighth of it:
+/// what the budgets for content leave (`source::memory_budget`).
+fn count_by_memory(memory: Option<u64>) -> usize {
+    let possible = memory.map_or(u64::MAX, |memory| memory / 16 / CONNECTION_BYTES);
+    usize::try_from(possible).unwrap_or(usize::MAX)
 }
 
 /// The file descriptors of this process.
@@ -121,10 +145,14 @@ mod tests {
 
     #[test]
     fn p20_connections_that_anyone_can_open_have_a_part_of_the_memory_together() {
-        assert_eq!(count_without_certificate(Some(1 << 30)), 2_048);
+        assert_eq!(count_without_certificate(Some(1 << 30)), 1_024);
         assert_eq!(count_without_certificate(Some(1 << 20)), MIN_WITHOUT_CERTIFICATE);
         assert_eq!(count_without_certificate(None), usize::MAX);
-        assert_eq!(ConnectionLimits::console().max_without_certificate, usize::MAX, "browsers have none");
+        assert_eq!(fit_console(4_096, Some(1 << 30)), 1_024);
+        assert_eq!(fit_console(4_096, Some(1 << 20)), MIN_OF_CONSOLE);
+        assert_eq!(fit_console(100, Some(1 << 20)), 100);
+        assert_eq!(fit_console(4_096, Some(8 << 30)), 4_096);
+        assert_eq!(fit_console(4_096, None), 4_096);
     }
 
     #[test]

@@ -1,12 +1,24 @@
 //! Limits of connections and renewals per agent, and none for many agents behind one address.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures::StreamExt as _;
 use futures::future::join_all;
 use futures::stream::iter;
+use rustls::pki_types::ServerName;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::raw_agent::{RawAgent, RawResponse};
-use crate::test_server::{MAX_PER_ADDRESS, TestServer};
+use crate::test_server::{MAX_PER_ADDRESS, MAX_WITHOUT_CERTIFICATE, TestServer};
+
+/// How long a connection may wait for its end at a limit: less than for the end of its idle time.
+const LIMIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A signing request for a new key.
 fn signing_request() -> String {
@@ -96,4 +108,43 @@ async fn p20_an_agent_has_a_limited_number_of_connections() {
     let text = refused.text().await.unwrap();
     assert!(text.contains("TooManyConnections") && text.contains("64 open connections"), "{text}");
     assert_eq!(other.open_stream().await.status(), 200);
+}
+
+/// A connection without a certificate, from the loopback address with this last byte, after a first request and half of a second one.
+async fn open_unfinished(server: &TestServer, last: u8) -> TlsStream<TcpStream> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
+    let address: SocketAddr = server.agent_endpoint.url.trim_start_matches("https://").parse().unwrap();
+    let stream = socket.connect(address).await.unwrap();
+    let tls = wire::tls::pinned_config(&server.agent_endpoint.authority.fingerprint()).unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let mut stream = TlsConnector::from(Arc::new(tls)).connect(name, stream).await.unwrap();
+    stream.write_all(b"GET /agent/v1/desired-state HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 401");
+    stream.write_all(b"GET /agent/v1/desired-state HTTP/1.1\r\nhost:").await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_unfinished_heads_without_a_certificate_are_bounded_together_and_leave_places_to_agents() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let agent = RawAgent::join(&server, "eu", &token).await;
+    let mut unfinished = Vec::new();
+    for last in 2..=5 {
+        for _ in 0..MAX_PER_ADDRESS {
+            unfinished.push(open_unfinished(&server, last).await);
+        }
+    }
+    // Each beyond the limit takes the place of the one that has waited longest.
+    let closed = unfinished.len() - MAX_WITHOUT_CERTIFICATE - 10;
+    for stream in &mut unfinished[..closed] {
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(LIMIT_TIMEOUT, stream.read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "the connection is still open");
+    }
+    agent.post("heartbeat", &json!({})).await;
+    drop(unfinished);
 }

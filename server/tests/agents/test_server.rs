@@ -30,6 +30,8 @@ pub const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
 const AGENT_LIFETIME_MILLIS: i64 = 30 * 86_400_000;
 /// Connections of one address that have no certificate.
 pub const MAX_PER_ADDRESS: usize = 40;
+/// Connections of all addresses together that have no certificate.
+pub const MAX_WITHOUT_CERTIFICATE: usize = 120;
 /// The agent's own namespace.
 const AGENT_NAMESPACE: &str = "flotilla-agent";
 
@@ -85,7 +87,11 @@ impl TestServer {
         let authority = Authority::open(folder, clock.clone()).unwrap().with_agent_lifetime(agent_life);
         let authority = Arc::new(authority);
         let names = vec!["127.0.0.1".to_owned()];
-        let limits = ConnectionLimits { max_per_address: MAX_PER_ADDRESS, ..ConnectionLimits::agents() };
+        let limits = ConnectionLimits {
+            max_per_address: MAX_PER_ADDRESS,
+            max_without_certificate: MAX_WITHOUT_CERTIFICATE,
+            ..ConnectionLimits::agents()
+        };
         let listener = server::agents::bind(port.address(), authority.clone(), names, clock.clone(), limits);
         let listener = listener.await.unwrap();
         let access = AgentEndpoint { authority, url: format!("https://{}", port.address()) };

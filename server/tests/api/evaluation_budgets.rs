@@ -85,3 +85,35 @@ async fn g502_a_selector_with_too_many_terms_is_rejected_in_placements_groups_an
         );
     }
 }
+
+#[tokio::test]
+async fn p20_selectors_with_too_many_values_together_are_neither_evaluated_nor_stored() {
+    let server = TestServer::start().await;
+    let values = (0..600).map(|n| format!("v{n}")).collect::<Vec<_>>().join(",");
+    let selector = format!("key notin ({values})");
+    let mut placed = new_workload("placed");
+    placed["spec"]["placement"] =
+        json!({ "predicates": [{ "labelSelector": selector }, { "labelSelector": selector }] });
+    let mut overridden = new_workload("overridden");
+    let overrides = (0..9).map(|n| {
+        json!({"id": format!("01J0000000000000000000000{n}"), "name": format!("o{n}"),
+            "target": {"selector": selector}, "patches": []})
+    });
+    overridden["spec"]["overrides"] = overrides.collect();
+    let cases = [
+        (&placed, "G502", "The selectors and groups of the placement have 1200 values together"),
+        (&overridden, "G111", "The workload has 5400 values in the selectors and groups of its overrides"),
+    ];
+    for (new, code, message) in cases {
+        for path in [format!("{WORKLOADS}:validate"), WORKLOADS.to_owned()] {
+            let refused = server.post(&path, new).await;
+            assert!(
+                refused.text.contains(code) && refused.text.contains(message),
+                "{path}: {}",
+                refused.text
+            );
+        }
+        let name = new["name"].as_str().unwrap();
+        assert_eq!(server.get(&format!("{WORKLOADS}/{name}")).await.status, 404, "{name}");
+    }
+}

@@ -12,7 +12,7 @@ use crate::test_server::{TestResponse, TestServer, WORKLOADS, options_with_agent
 
 /// The pages without a dialog, in each of their tabs. The workloads `web`, `chart` and `git` have their files in the draft, in a chart and in a
 /// Git repository.
-const PAGES: [&str; 48] = [
+const PAGES: [&str; 49] = [
     "/",
     "/workloads",
     "/workloads/new",
@@ -21,6 +21,7 @@ const PAGES: [&str; 48] = [
     "/workloads/web?tab=config",
     "/workloads/web?tab=placement",
     "/workloads/web?tab=overrides",
+    "/workloads/web?tab=policies",
     "/workloads/web?tab=history",
     "/workloads/web?tab=events",
     "/workloads/web/edit",
@@ -64,7 +65,7 @@ const PAGES: [&str; 48] = [
 ];
 
 /// Pages with a dialog, which reads the facts that it states itself.
-const DIALOGS: [&str; 17] = [
+const DIALOGS: [&str; 18] = [
     "/workloads?dialog=sync&w=web",
     "/workloads?dialog=unpublish&w=web",
     "/workloads?done=sync&w=web",
@@ -76,6 +77,7 @@ const DIALOGS: [&str; 17] = [
     "/clusters/eu-1?dialog=delete",
     "/clusters/eu-1?tab=access&dialog=revoke",
     "/groups/edge?disable=deployment",
+    "/groups/edge?dialog=delete",
     "/join?revoke=x",
     "/people?disable=ada",
     "/settings?revoke=x",
@@ -165,6 +167,18 @@ async fn each_page_reads_each_of_its_queries_once_and_is_complete() {
         for result in results {
             assert!(found.insert(result) || result.len() < MIN_RESULT_BYTES, "{path} has twice: {result}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tab_that_a_page_does_not_have_is_404_and_is_named() {
+    let test = PageTest::start().await;
+    for path in ["/workloads/web", "/clusters/eu-1", "/settings"] {
+        let page = test.read(&format!("{path}?tab=nonsense")).await;
+        assert_eq!(page.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(page.text.contains("There is no tab") && page.text.contains("nonsense"), "{path}");
+        assert!(page.text.contains(&format!("href=\"{path}\"")), "{path}: a link leads to the first tab");
+        assert_eq!(test.read(&format!("{path}?tab=")).await.status, StatusCode::OK, "{path}");
     }
 }
 

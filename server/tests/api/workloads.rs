@@ -127,6 +127,39 @@ async fn replacing_a_draft_needs_the_etag_that_was_read() {
 }
 
 #[tokio::test]
+async fn the_tabs_config_and_policies_store_nothing_of_each_other() {
+    let server = TestServer::start().await;
+    let mut new = new_workload("web");
+    new["spec"]["policies"] = json!({"drift": "notify"});
+    let created = server.post(WORKLOADS, &new).await;
+    assert_eq!(created.status, StatusCode::CREATED, "{}", created.text);
+    let cookie = cookie(&sign_in(&server).await);
+    let save = async |function: &str, fields: &[(&str, &str)]| {
+        let pair = |(part, value): &(&str, &str)| format!("form{part}={value}");
+        let body =
+            fields.iter().map(pair).collect::<Vec<_>>().join("&").replace('[', "%5B").replace(']', "%5D");
+        let answer =
+            server.send_raw(form(&format!("/api/fn/{function}"), &body, &[("cookie", &cookie)])).await;
+        assert_eq!(answer.status, StatusCode::OK, "{function}: {}", answer.text);
+        server.get(&path("web")).await.json()["draft"].clone()
+    };
+    let file = [("[files][0][name]", "all.yaml"), ("[files][0][text]", "kind:+ConfigMap")];
+    let begin = [("[name]", "web"), ("[base_revision]", "1"), ("[namespace]", "shop"), file[0], file[1]];
+    let draft = save("config_save", &begin).await;
+    assert_eq!((&draft["namespace"], &draft["policies"]["drift"]), (&json!("shop"), &json!("notify")));
+    let policies = [("[name]", "web"), ("[base_revision]", "2"), ("[policies][deletion]", "orphan")];
+    let draft = save("policies_save", &policies).await;
+    assert_eq!(
+        (&draft["policies"]["drift"], &draft["policies"]["deletion"]),
+        (&json!("revert"), &json!("orphan"))
+    );
+    assert_eq!(
+        (&draft["namespace"], &draft["source"]["files"][0]["text"]),
+        (&json!("shop"), &json!("kind: ConfigMap"))
+    );
+}
+
+#[tokio::test]
 async fn labels_are_merged_and_null_removes_one() {
     let server = TestServer::start().await;
     server.create_workload("web").await;

@@ -28,6 +28,8 @@ struct ServerState {
     lists_all_refs: AtomicBool,
     /// The `Authorization` that is required; empty for a public repository.
     authorization: parking_lot::Mutex<String>,
+    /// What is sent in place of the pack of the repository.
+    pack: parking_lot::Mutex<Option<Vec<u8>>>,
     /// Number of fetched packs.
     fetches: std::sync::atomic::AtomicUsize,
 }
@@ -43,6 +45,7 @@ impl GitServer {
             is_down: AtomicBool::new(false),
             lists_all_refs: AtomicBool::new(false),
             authorization: parking_lot::Mutex::default(),
+            pack: parking_lot::Mutex::default(),
             fetches: std::sync::atomic::AtomicUsize::new(0),
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -91,6 +94,11 @@ impl GitServer {
     /// Requires user name and password.
     pub fn require(&self, authorization: &str) {
         authorization.clone_into(&mut self.state.authorization.lock());
+    }
+
+    /// Sends this pack from now on, whatever is fetched.
+    pub fn send_pack(&self, pack: Vec<u8>) {
+        *self.state.pack.lock() = Some(pack);
     }
 
     /// How many packs were requested.
@@ -151,6 +159,9 @@ async fn serve(State(state): State<Arc<ServerState>>, request: Request) -> Respo
     }
     if body.windows(13).any(|part| part == b"command=fetch") {
         state.fetches.fetch_add(1, SeqCst);
+        if let Some(pack) = &*state.pack.lock() {
+            return Response::new(Body::from(encode_pack(pack)));
+        }
     }
     let mut backend = tokio::process::Command::new("git")
         .arg("http-backend")
@@ -179,6 +190,18 @@ async fn serve(State(state): State<Arc<ServerState>>, request: Request) -> Respo
         };
     }
     response.body(Body::from(output.slice(end + 4..))).unwrap()
+}
+
+/// The response to `fetch` with this pack.
+fn encode_pack(pack: &[u8]) -> Vec<u8> {
+    let mut response = b"000dpackfile\n".to_vec();
+    // The first band is that of the pack.
+    for part in pack.chunks(60_000) {
+        response.extend(format!("{:04x}\u{1}", part.len() + 5).bytes());
+        response.extend_from_slice(part);
+    }
+    response.extend_from_slice(b"0000");
+    response
 }
 
 /// A request without its lines `ref-prefix`.

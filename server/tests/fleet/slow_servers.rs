@@ -10,11 +10,15 @@ use super::git_sources::{draft_source, git_fleet, git_workload, repository as gi
 use super::turns::client_of;
 use super::*;
 
+/// What a Git server names the list of its refs. Other clients do not look at it.
+const GIT_REFS: &str = "application/x-git-upload-pack-advertisement";
+
 /// Servers that send a byte now and then; to the product each is another host.
 async fn slow_servers(count: usize) -> Vec<HttpServer> {
     let mut servers = Vec::new();
     for _ in 0..count {
-        servers.push(HttpServer::start(|_, _| HttpResponse::slow()).await);
+        servers
+            .push(HttpServer::start(|_, _| HttpResponse::slow().with_header("content-type", GIT_REFS)).await);
     }
     servers
 }

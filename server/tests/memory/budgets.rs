@@ -42,7 +42,7 @@ const NESTED_FIELDS: usize = 50_000;
 const MAX_FORM_GROWTH: u64 = 200 * MIB;
 
 /// A chart of about 1 MiB whose content has 50 MiB.
-fn large_chart(number: usize) -> Vec<u8> {
+pub fn large_chart(number: usize) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let mut add = |path: &str, bytes: &[u8]| {
         let mut header = Header::new_gnu();
@@ -183,7 +183,7 @@ async fn p19_large_bodies_in_json_at_once_need_a_bounded_amount_of_memory() {
 }
 
 /// Calls a server function with this header and body; the answer, empty if the server did not read the request to its end.
-async fn call_server_fn(console: String, headers: String, body: String) -> String {
+pub async fn call_server_fn(console: String, headers: String, body: String) -> String {
     let mut stream = TcpStream::connect(&console).await.unwrap();
     let head = format!(
         "POST /api/fn/chart_values_check HTTP/1.1\r\nhost: x\r\nconnection: close\r\naccept: application/json\r\n\

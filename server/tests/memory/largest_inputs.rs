@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use domain::ReleaseId;
 use domain::report::limits::{MAX_RELEASES, MAX_RESOURCES, MAX_TEXT_BYTES};
-use domain::report::{DesiredPhase, ReleaseReport, ReportBatch};
+use domain::report::{DesiredPhase, DriftedField, ReleaseReport, ReportBatch};
 use domain::workload::NewWorkload;
+use futures::future::join_all;
 use serde_json::{Value, json};
 use wire::ValidateRequest;
 use wire::agent::SessionRequest;
@@ -23,6 +25,13 @@ const MAX_REPORT_GROWTH: u64 = 300 * MIB;
 /// 180 MiB; each was in memory three times while they were compared.
 const DIFFERING_CLUSTERS: usize = 100;
 const MAX_DIFFERING_GROWTH: u64 = 450 * MIB;
+/// Drifted fields of a report of 7 MiB, parsed more than 100 MiB, and how much the peak may grow by it, in KiB: it is not parsed.
+const TOO_MANY_FIELDS: usize = 600_000;
+const MAX_REFUSED_GROWTH: u64 = 60 * MIB;
+/// Drifted fields of a report of 60 KiB, such reports of each agent at the same time, and how much the peak may grow by all of them, in KiB.
+const USUAL_FIELDS: usize = 5_000;
+const USUAL_REPORTS: usize = 64;
+const MAX_USUAL_GROWTH: u64 = 200 * MIB;
 
 fn config_map(name: &str, bytes: usize) -> String {
     let value = "x".repeat(bytes);
@@ -131,4 +140,38 @@ async fn p19_the_largest_report_needs_a_bounded_amount_of_memory() {
     assert!(growth < MAX_REPORT_GROWTH, "the peak grew by {growth} KiB");
     let release = server.client.get_release("web", "eu").await.unwrap();
     assert_eq!(release.resources.len(), MAX_RESOURCES);
+}
+
+/// A batch with one report that has so many drifted fields, none of which says anything.
+fn batch_of_fields(count: usize) -> ReportBatch {
+    let object = json!({"version": "v1", "kind": "ConfigMap", "name": "web"});
+    let resource = json!({"ordinal": 0, "object": object, "applied": true, "health": {"status": "Healthy"}});
+    let report = json!({"release": ReleaseId::from_parts(1, 1), "generation": 1, "stages": [], "sync": "Synced",
+        "health": {"status": "Healthy"}, "resources": [resource], "removed": false});
+    let mut report: ReleaseReport = serde_json::from_value(report).unwrap();
+    report.resources[0].drifted_fields = vec![DriftedField::default(); count];
+    ReportBatch { incarnation: 0, seq: 1, facts: None, schema: None, leftovers: None, releases: vec![report] }
+}
+
+#[tokio::test]
+async fn p19_reports_with_many_small_values_need_a_bounded_amount_of_memory() {
+    let server = ServerProcess::start(0).await;
+    let agents = [server.join_agent("eu").await, server.join_agent("us").await];
+    let hostile = batch_of_fields(TOO_MANY_FIELDS);
+    let before = server.memory_kib("VmHWM");
+    let refused = agents[0].send_reports(&hostile).await.unwrap_err();
+    assert!(refused.to_string().contains("at most 1000000 are read"), "{refused}");
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_REFUSED_GROWTH, "the peak grew by {growth} KiB");
+    let usual = batch_of_fields(USUAL_FIELDS);
+    assert!((48 << 10..64 << 10).contains(&serde_json::to_vec(&usual).unwrap().len()));
+    let before = server.memory_kib("VmHWM");
+    let mut sending = Vec::new();
+    for agent in &agents {
+        sending.extend((0..USUAL_REPORTS).map(|_| agent.send_reports(&usual)));
+    }
+    let sent = join_all(sending).await;
+    assert!(sent.iter().any(Result::is_ok), "{:?}", sent[0]);
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_USUAL_GROWTH, "the peak grew by {growth} KiB");
 }

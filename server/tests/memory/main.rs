@@ -2,7 +2,9 @@
 
 mod budgets;
 mod chart_values;
+mod control_group;
 mod largest_inputs;
+mod limited;
 mod responses;
 mod server_process;
 mod soak;

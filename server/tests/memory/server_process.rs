@@ -17,6 +17,8 @@ use tokio::process::{Child, Command};
 use wire::agent::JoinTokenParts;
 use wire::{AgentClient, Client};
 
+use crate::control_group::ControlGroup;
+
 const WAIT_TIMEOUT: Duration = testkit::patience();
 
 /// A server; killed when dropped.
@@ -65,11 +67,25 @@ async fn prepare_database(folder: &Path, clusters: usize) -> ([String; 2], JoinT
 impl ServerProcess {
     /// Starts a server with this many clusters that are offline.
     pub async fn start(clusters: usize) -> Self {
+        Self::start_in(clusters, None).await
+    }
+
+    /// The same in a control group, whose limit of memory it has.
+    pub async fn start_in(clusters: usize, group: Option<&ControlGroup>) -> Self {
         wire::tls::install_crypto_provider();
         let alone = ALONE.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let ([token, other_token], join_token) = prepare_database(folder.path(), clusters).await;
-        let mut server = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
+        let program = env!("CARGO_BIN_EXE_flotilla-server");
+        let mut server = match group {
+            Some(group) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", r#"echo $$ > "$0" && exec "$@""#]);
+                shell.arg(group.processes_file()).arg(program);
+                shell
+            }
+            None => Command::new(program),
+        };
         server.args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0"]);
         // Arenas of threads grow without a leak.
         server.arg("--data").arg(folder.path()).env("MALLOC_ARENA_MAX", "1");

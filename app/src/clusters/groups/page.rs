@@ -3,6 +3,7 @@
 use domain::Finding;
 use domain::authorization::UserAction;
 use domain::placement::{ClusterGroup, check_membership_change};
+use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::{use_params_map, use_query_map};
@@ -13,11 +14,13 @@ use super::describe_members;
 use super::effect::{ChangeEffect, GroupMembersSave};
 use super::members::MemberPicker;
 use crate::clusters::group_features::{FeatureActions, FeatureDialog, Features};
+use crate::components::counts::describe_counts;
+use crate::components::dialog::dialog_buttons;
 use crate::components::editor::TextArea;
 use crate::components::error::action_error;
 use crate::components::{
-    Banner, DisabledButton, ErrorBanner, FindingList, StatusStyle, join_names, render_by_key,
-    render_resource, render_resource_part,
+    Banner, ConfirmDialog, FindingList, StateStrip, StatusStyle, icon, join_names, render_by_key,
+    render_resource, render_resource_part, render_selected,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -55,6 +58,8 @@ pub struct GroupPageView {
     pub missing: Vec<String>,
     /// How many names no cluster has.
     pub missing_total: usize,
+    /// The releases on its clusters, by state.
+    pub counts: ReleaseCounts,
     /// The workloads that refer to it.
     pub used_by: Vec<String>,
     /// Its clusters that are in another group although one of both is exclusive.
@@ -72,6 +77,7 @@ pub async fn group_read(name: String) -> AppResult<GroupPageView> {
         host::into_app_result(hub.hide_secrets(&actor, view).await)?;
     let unchanged = domain::placement::GroupMembersChange::default();
     let members = host::into_app_result(hub.preview_group_members(&name, &unchanged).await)?.members;
+    let counts = host::into_app_result(hub.count_group_releases(&name).await)?;
     let missing_total = missing.len();
     let named = u32::try_from(group.members.len() - missing_total).unwrap_or(u32::MAX);
     missing.truncate(MISSING_SHOWN);
@@ -81,6 +87,7 @@ pub async fn group_read(name: String) -> AppResult<GroupPageView> {
         by_label: members.saturating_sub(named),
         missing,
         missing_total,
+        counts,
         used_by,
         findings,
     })
@@ -137,15 +144,21 @@ pub fn GroupPage() -> impl IntoView {
         <div class="stack">
             // First: without script, the open dialog is where it is in the page.
             <FeatureDialog name=name actions=features />
-            {render_resource(head, |(_, view)| show_head(view))}
+            <DeleteDialog name=name delete=delete />
+            <div class="head">
+                {render_resource(head, |(_, view)| show_head(view))}
+                <Transition>{render_selected(head, |(_, view)| view.group.name, show_menu)}</Transition>
+            </div>
             <div class="split split-344">
                 <section class="stack-sm" aria-labelledby="members">
                     <h2 class="section" id="members">"Members"</h2>
                     <MemberPicker name=name address=address saves=member_saves />
                 </section>
-                <ChangeEffect name=name address=address save=save_members saves=member_saves version=version />
+                <div class="stack">
+                    <ChangeEffect name=name address=address save=save_members saves=member_saves version=version />
+                    {render_resource_part(head, |(_, view)| show_users(&view).into_any())}
+                </div>
             </div>
-            {render_resource_part(head, |(_, view)| show_users(&view).into_any())}
             <Features name=name actions=features version=version />
             // Not rendered again by events: what was typed into the form stays.
             <Transition>
@@ -155,14 +168,14 @@ pub fn GroupPage() -> impl IntoView {
                     move |(_, view)| show_settings(view.group, save),
                 )}
             </Transition>
-            {render_resource_part(head, move |(_, view)| show_deletion(&view, delete))}
         </div>
     }
     .into_any()
 }
 
 fn show_head(view: GroupPageView) -> AnyView {
-    let GroupPageView { group, named, by_label, missing, missing_total, findings, .. } = view;
+    let GroupPageView { group, named, by_label, missing, missing_total, counts, findings, .. } = view;
+    let releases = if counts.total() > 0 { describe_counts(&counts) } else { "none".to_owned() };
     let conflicts = (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> });
     let selector = group.selector.as_ref().map(ToString::to_string).unwrap_or_default();
     let selector = (!selector.is_empty()).then(|| {
@@ -185,15 +198,17 @@ fn show_head(view: GroupPageView) -> AnyView {
         }
     });
     view! {
-        <div class="stack-sm">
+        <div class="stack-sm min-w-0 flex-1">
             <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
                 <h1 class="title-mono">{group.name}</h1>
                 {exclusive}
             </div>
             <dl class="facts">
                 <div><dt>"Members"</dt><dd>{describe_members(named, by_label)}</dd></div>
+                <div><dt>"Releases"</dt><dd>{releases}</dd></div>
                 {selector}
             </dl>
+            {(counts.targeted() > 0).then(|| view! { <StateStrip counts=counts /> })}
             {missing}
             {conflicts}
             {veto}
@@ -254,27 +269,67 @@ fn show_settings(group: ClusterGroup, save: ServerAction<GroupSave>) -> AnyView 
     .into_any()
 }
 
+/// The menu of the page. Rendered once, so that an update of the page does not close it.
+fn show_menu(name: String) -> AnyView {
+    view! {
+        <div class="head-actions">
+            <button class="btn btn-icon" type="button" popovertarget="group-menu" aria-label="More actions">
+                {icon("more")}
+            </button>
+            <div class="popover" id="group-menu" popover="auto">
+                <a class="menu-item" href=paths::group_deletion(&name)>"Delete group…"</a>
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+/// The question whether the group is deleted, if the address asks it.
+#[component]
+fn DeleteDialog(name: Memo<String>, delete: ServerAction<GroupDelete>) -> impl IntoView {
+    let query = use_query_map();
+    let is_asked = Memo::new(move |_| query.read().get("dialog").is_some_and(|dialog| dialog == "delete"));
+    move || {
+        is_asked.get().then(|| {
+            let data = create_resource(move || name.get(), group_read);
+            render_resource_part(data, move |view| deletion_dialog(&view, delete))
+        })
+    }
+}
+
 /// The deletion, or the workloads that prevent it.
-fn show_deletion(view: &GroupPageView, delete: ServerAction<GroupDelete>) -> AnyView {
+fn deletion_dialog(view: &GroupPageView, delete: ServerAction<GroupDelete>) -> AnyView {
     let name = view.group.name.clone();
+    let back = paths::group(&name);
+    let title = format!("Delete {name}?");
     match domain::actions::check_delete_group(&name, &view.used_by) {
         Err(why) => {
-            view! { <DisabledButton verb="Delete group".to_owned() why=why.to_string() id="why-delete" /> }.into_any()
+            let why = why.to_string();
+            view! {
+                <ConfirmDialog title=title back=back.clone()>
+                    <div class="dialog-body">
+                        <p>{why}</p>
+                    </div>
+                    <div class="dialog-actions">
+                        <a class="btn" href=back>"Close"</a>
+                    </div>
+                </ConfirmDialog>
+            }
+            .into_any()
         }
         Ok(()) => view! {
-            <details class="fold max-w-180">
-                <summary>"Delete group"</summary>
-                <ActionForm action=delete attr:class="stack-sm pt-3">
+            <ConfirmDialog title=title back=back.clone()>
+                <ActionForm action=delete>
                     <Permission action=UserAction::ChangeGroups>
-                        {move || delete.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-                        <p class="text-2">"Its clusters do not change. No workload uses this group."</p>
                         <input type="hidden" name="name" value=name />
-                        <div>
-                            <button class="btn btn-danger" type="submit">"Delete"</button>
+                        <div class="dialog-body">
+                            {action_error(delete.value())}
+                            <p>"Its clusters do not change. No workload uses this group."</p>
                         </div>
+                        {dialog_buttons(back, "Delete", "btn btn-danger-solid")}
                     </Permission>
                 </ActionForm>
-            </details>
+            </ConfirmDialog>
         }
         .into_any(),
     }

@@ -45,6 +45,11 @@ pub fn entry(group: &EventGroup<'_>) -> FeedEntry {
 
 /// The event with the icon and the address of the entry: the worst current state, else the newest event.
 fn headline(group: &EventGroup<'_>) -> EventSummary {
+    if group.is_join() {
+        let several = count_clusters(group) > 1;
+        let first = EventSummary::from_event(group.first());
+        return if several { EventSummary { href: paths::CLUSTERS.to_owned(), ..first } } else { first };
+    }
     let worst = group.latest_states().into_values().max_by_key(|(_, state)| *state);
     match worst {
         Some((_, state)) if group.is_publish() && !state.is_failing() => {
@@ -105,6 +110,7 @@ fn describe_group(group: &EventGroup<'_>) -> Words {
             Words { detail: join(&[&words.detail, &describe_outcome(group)]), ..words }
         }
         EventKind::ClusterConnectivity if count > 1 => describe_outage(group),
+        _ if group.is_join() && count > 1 => describe_join(group, clusters),
         EventKind::PlacementDecided if count > 1 => {
             let workloads: BTreeSet<&str> =
                 group.events.iter().map(|event| event.workload_name.as_str()).collect();
@@ -119,6 +125,32 @@ fn describe_group(group: &EventGroup<'_>) -> Words {
             }
         }
         _ => describe_event(last, &clusters, count),
+    }
+}
+
+/// The number of clusters that a group is about.
+fn count_clusters(group: &EventGroup<'_>) -> u32 {
+    let names: BTreeSet<&str> = group.events.iter().map(|event| event.cluster_name.as_str()).collect();
+    u32::try_from(names.len()).unwrap_or(u32::MAX)
+}
+
+/// Clusters that joined: `eu-1 joined`, or `5 clusters joined` with their names.
+fn describe_join(group: &EventGroup<'_>, clusters: String) -> Words {
+    let first = group.first();
+    let actor = if first.actor == NO_PERSON { "" } else { &first.actor };
+    match count_clusters(group) {
+        0 | 1 => Words {
+            subject: first.cluster_name.clone(),
+            clusters: String::new(),
+            text: "joined".to_owned(),
+            detail: actor.to_owned(),
+        },
+        many => Words {
+            subject: String::new(),
+            clusters: String::new(),
+            text: format!("{} joined", pluralize(many, "cluster")),
+            detail: join(&[&clusters, actor]),
+        },
     }
 }
 
@@ -262,16 +294,32 @@ fn describe_event(event: &Event, clusters: &str, count: usize) -> Words {
         _ => {
             let subject =
                 if event.workload_name.is_empty() { &event.cluster_name } else { &event.workload_name };
-            let message = event.message.trim_end_matches('.');
+            let (message, incident) = split_incident(event);
             let rest = message.strip_prefix("Cluster ").unwrap_or(message).strip_prefix(subject.as_str());
             let rest = rest.filter(|rest| rest.starts_with(' ') && !subject.is_empty());
             let (subject, text) = match rest {
                 Some(rest) => (subject.clone(), rest.trim_start().to_owned()),
                 None => (String::new(), message.to_owned()),
             };
-            Words { subject, clusters: String::new(), text, detail: join(&[actor, &times]) }
+            Words { subject, clusters: String::new(), text, detail: join(&[&incident, actor, &times]) }
         }
     }
+}
+
+/// The message of an event without its last dot, and of an incident: what is said of its workload, and what became of the incident with
+/// its cause.
+fn split_incident(event: &Event) -> (&str, String) {
+    let message = event.message.trim_end_matches('.');
+    let words = [
+        (EventKind::IncidentOpened, "An incident was opened: ", "incident opened"),
+        (EventKind::IncidentAcknowledged, "The incident was acknowledged: ", "incident acknowledged"),
+        (EventKind::IncidentClosed, "The incident was closed: ", "incident closed"),
+    ];
+    let found = words.into_iter().find(|(kind, ..)| *kind == event.kind);
+    let Some((_, prefix, word)) = found else { return (message, String::new()) };
+    let Some(rest) = message.strip_prefix(prefix) else { return (message, String::new()) };
+    let (headline, cause) = rest.split_once(". ").unwrap_or((rest, ""));
+    (headline, join(&[word, cause]))
 }
 
 /// Between the two values of a change.

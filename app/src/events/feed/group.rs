@@ -52,6 +52,11 @@ impl<'a> EventGroup<'a> {
         matches!(self.first().detail, Some(EventDetail::Published { .. }))
     }
 
+    /// Whether a cluster that joined began it.
+    pub fn is_join(&self) -> bool {
+        matches!(self.first().kind, EventKind::ClusterRegistered | EventKind::ClusterAccepted)
+    }
+
     /// The newest change of state on each cluster.
     pub fn latest_states(&self) -> BTreeMap<&'a str, (&'a Event, ReleaseState)> {
         let states = self.events.iter().filter_map(|event| {
@@ -78,9 +83,24 @@ impl<'a> EventGroup<'a> {
         }
     }
 
+    /// Whether another cluster joins in the same way, or a cluster that has joined begins to report: each of its kinds of events once.
+    fn continues_join(&self, event: &Event) -> bool {
+        let mut of_cluster =
+            self.events.iter().filter(|other| other.cluster_name == event.cluster_name).peekable();
+        if event.kind == self.first().kind {
+            return event.actor == self.first().actor && of_cluster.peek().is_none();
+        }
+        of_cluster.peek().is_some()
+            && is_first_report(event)
+            && of_cluster.all(|other| other.kind != event.kind)
+    }
+
     /// Whether the event continues or repeats what this group is about.
     fn continues(&self, event: &Event) -> bool {
         let (first, gap) = (self.first(), event.at.millis_since(self.last().at));
+        if self.is_join() {
+            return gap <= FOLD_MILLIS && self.continues_join(event);
+        }
         if self.is_publish() || first.kind != event.kind {
             return false;
         }
@@ -104,6 +124,15 @@ impl<'a> EventGroup<'a> {
             EventKind::PlacementDecided => first.severity == event.severity && first.actor == event.actor,
             _ => is_same_change(first, event),
         }
+    }
+}
+
+/// Whether the event is one of those with which a cluster that has joined begins to report.
+fn is_first_report(event: &Event) -> bool {
+    match &event.detail {
+        Some(EventDetail::KubernetesVersion { from, .. }) => from.is_empty(),
+        Some(EventDetail::AgentConnected { .. }) => true,
+        _ => is_recovery(event),
     }
 }
 

@@ -99,6 +99,74 @@ fn a_publish_is_one_entry_with_its_outcome_and_a_later_failure_another_one() {
     assert_eq!(entries[1].steps[3].message, "eu-2 Queued → Progressing");
 }
 
+/// The events of a cluster that joins at this time, oldest first.
+fn join(at: i64, cluster: &str) -> Vec<Event> {
+    let of_cluster = |kind: &str, message: String, detail: Value| {
+        let mut event = event(at, kind, cluster, &message, detail);
+        event.workload_name.clear();
+        event.severity = domain::Severity::Note;
+        event
+    };
+    let online = json!({"type": "connectivity", "from": "Offline", "to": "Online"});
+    let version = json!({"type": "kubernetesVersion", "to": "v1.33.4"});
+    vec![
+        of_cluster("clusterRegistered", format!("Cluster {cluster} was registered."), Value::Null),
+        of_cluster("clusterConnectivity", format!("{cluster} is online."), online),
+        of_cluster("clusterFacts", format!("{cluster} runs Kubernetes v1.33.4."), version),
+    ]
+}
+
+#[test]
+fn clusters_that_join_at_the_same_time_are_one_entry() {
+    let lines = |events: &[Event]| {
+        let newest_first: Vec<Event> = events.iter().rev().cloned().collect();
+        fold_events(&newest_first).iter().map(line).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&join(1, "eu-1")), ["eu-1 joined | "]);
+    let both = [join(1, "eu-1"), join(2, "eu-2")].concat();
+    assert_eq!(lines(&both), [" 2 clusters joined | eu-1 and eu-2"]);
+    // A later outage is another entry, and so is a cluster that joins later.
+    let mut late = event(
+        20,
+        "clusterConnectivity",
+        "eu-1",
+        "eu-1 is late.",
+        json!({"type": "connectivity", "from": "Online", "to": "Late"}),
+    );
+    late.workload_name.clear();
+    let mut online = late.clone();
+    online.seq = 30;
+    online.at = Timestamp::from_millis(30_000);
+    online.detail =
+        serde_json::from_value(json!({"type": "connectivity", "from": "Late", "to": "Online"})).unwrap();
+    let later = [both, vec![late, online], join(900, "us-1")].concat();
+    assert_eq!(
+        lines(&later),
+        ["us-1 joined | ", "eu-1 was late for 10 s | ", " 2 clusters joined | eu-1 and eu-2"]
+    );
+}
+
+#[test]
+fn an_incident_names_its_workload_first_and_its_cause_beside_it() {
+    let opened = event(
+        1,
+        "incidentOpened",
+        "",
+        "An incident was opened: shop fails on 2 clusters (eu-1, us-1). Container web cannot pull its image.",
+        Value::Null,
+    );
+    let closed =
+        event(9, "incidentClosed", "", "The incident was closed: shop recovered on 2 clusters.", Value::Null);
+    let lines: Vec<String> = fold_events(&[closed, opened]).iter().map(line).collect();
+    assert_eq!(
+        lines,
+        [
+            "shop recovered on 2 clusters | incident closed",
+            "shop fails on 2 clusters (eu-1, us-1) | incident opened · Container web cannot pull its image",
+        ]
+    );
+}
+
 #[test]
 fn the_outage_of_a_cluster_is_one_entry() {
     let outage = |at, detail| {

@@ -18,15 +18,6 @@ use crate::resource::read_again;
 /// Pause in typing after which the values of another chart are requested.
 const CHOICE_PAUSE: Duration = Duration::from_millis(300);
 
-/// How the form of the values is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FormPlace {
-    /// Beside the text.
-    Beside,
-    /// Above the text, folded, where there is less room.
-    Above,
-}
-
 /// The fields; `prefix` is that of the form.
 #[component]
 pub fn ChartFields(
@@ -34,7 +25,6 @@ pub fn ChartFields(
     findings: Memo<Vec<Finding>>,
     prefix: &'static str,
     workload: String,
-    form_place: FormPlace,
 ) -> impl IntoView {
     let field = move |part: &str| format!("{prefix}[chart][{part}]");
     let named = move || (draft.chart.get(), draft.version.get());
@@ -73,7 +63,6 @@ pub fn ChartFields(
             {move || view! { <FindingList findings=findings.get() /> }}
         </section>
     };
-    let values = lay_out_values(form_place, form.into_any(), editor.into_any());
     view! {
         <div class="stack-md">
             <input type="hidden" name=field("is_chart") value="true" />
@@ -91,31 +80,13 @@ pub fn ChartFields(
                     "Only what differs from the chart's defaults. Overrides change them per group, label or cluster. "
                     <code>"${{ cluster.name }}"</code> " and other variables are filled in per cluster."
                 </p>
-                {values}
+                <div class="source-split">
+                    {form_switch()}
+                    <div class="form-beside stack-md">{form}</div>
+                    <div class="stack-md source-sticky">{editor}</div>
+                </div>
             </section>
         </div>
     }
     .into_any()
-}
-
-/// The form of the values and their text.
-fn lay_out_values(form_place: FormPlace, form: AnyView, editor: AnyView) -> AnyView {
-    match form_place {
-        FormPlace::Beside => view! {
-            <div class="source-split">
-                {form_switch()}
-                <div class="form-beside stack-md">{form}</div>
-                <div class="stack-md source-sticky">{editor}</div>
-            </div>
-        }
-        .into_any(),
-        FormPlace::Above => view! {
-            <details class="fold form-beside">
-                <summary>"Form"</summary>
-                <div class="stack-md pt-3">{form}</div>
-            </details>
-            {editor}
-        }
-        .into_any(),
-    }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use domain::field_path::FieldPath;
-use domain::overrides::{Provenance, ProvenanceLayer};
+use domain::overrides::{Override, Provenance, ProvenanceLayer};
 use domain::values::{ValueProvenance, ValuesLayer};
 use leptos::prelude::*;
 use serde_json::Value;
@@ -169,7 +169,7 @@ fn table_row(state: EditorState, row: FieldRow) -> AnyView {
         </tr>
         {move || {
             provenance.get().map(|provenance| {
-                view! { <tr class="override-from"><td colspan="4">{provenance_chain(&provenance, is_secret)}</td></tr> }
+                view! { <tr class="override-from"><td colspan="4">{provenance_chain(state, &provenance, is_secret)}</td></tr> }
             })
         }}
     }
@@ -187,6 +187,11 @@ fn value_input(state: EditorState, at: usize, object: &str, path: &str) -> AnyVi
     let part = move |form: &OverrideForm| form.fields.get(at).cloned().unwrap_or_default();
     let begin = state.form.with_untracked(part);
     let key_path = format!("/override/fields/{}", begin.key);
+    // The edge of a field without a value of this override is quiet: the values that are set stand out.
+    let class = move || {
+        let is_set = state.form.with(|form| form.fields.get(at).is_some_and(|row| !row.value.is_empty()));
+        if is_set { "input input-mono" } else { "input input-mono border-line" }
+    };
     let is_bad = move || {
         let wrong = state.input.with(|input| input.clone().err().unwrap_or_default());
         wrong.iter().any(|finding| finding.path == key_path).to_string()
@@ -195,7 +200,7 @@ fn value_input(state: EditorState, at: usize, object: &str, path: &str) -> AnyVi
         <input type="hidden" name=format!("form[fields][{at}][key]") value=begin.key />
         <input type="hidden" name=format!("form[fields][{at}][value_type]") value=begin.value_type />
         <input
-            class="input input-mono"
+            class=class
             name=format!("form[fields][{at}][value]")
             value=begin.value
             placeholder="set here"
@@ -215,8 +220,22 @@ fn value_input(state: EditorState, at: usize, object: &str, path: &str) -> AnyVi
     .into_any()
 }
 
-/// `5 from prod-eu ← 4 from eu ← 2 base`: the effective value first, the overridden ones grey.
-fn provenance_chain(provenance: &Provenance, is_secret: bool) -> AnyView {
+/// What an override is for, with its name unless that says it: `eu-west-1`, `labels tier=gold (gold-replicas)`.
+fn describe_layer(over: &Override) -> String {
+    let (name, target) = (over.name.as_str(), &over.target);
+    let is_named = !target.has_selector()
+        && ((target.clusters == [name] && target.groups.is_empty())
+            || (target.groups == [name] && target.clusters.is_empty()));
+    if is_named { name.to_owned() } else { format!("{target:.2} ({name})") }
+}
+
+/// `5 from eu-west-1 ← 4 from labels tier=gold (gold-replicas) ← 2 base`: the effective value first, the overridden ones grey.
+fn provenance_chain(state: EditorState, provenance: &Provenance, is_secret: bool) -> AnyView {
+    let describe = |name: &str| {
+        let described =
+            state.overrides.with(|all| all.iter().find(|over| over.name == name).map(describe_layer));
+        described.unwrap_or_else(|| name.to_owned())
+    };
     let value = |at: usize| match provenance.values.get(at) {
         _ if is_secret => "hidden".to_owned(),
         Some(Some(value)) => format_scalar(value).chars().take(60).collect(),
@@ -225,7 +244,7 @@ fn provenance_chain(provenance: &Provenance, is_secret: bool) -> AnyView {
     let part = |(at, layer): (usize, &ProvenanceLayer)| {
         let from = match layer {
             ProvenanceLayer::Base => " base".to_owned(),
-            ProvenanceLayer::Override { name } => format!(" from {name}"),
+            ProvenanceLayer::Override { name } => format!(" from {}", describe(name)),
         };
         let text = format!("{}{from}", value(at));
         if at == 0 {
@@ -352,6 +371,8 @@ fn template_suggestions(state: EditorState) -> AnyView {
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
+    use domain::OverrideId;
+    use domain::overrides::ClusterSelector;
     use domain::values::{LayerValues, trace_values};
     use serde_json::json;
 
@@ -368,6 +389,28 @@ mod tests {
         assert!(page.contains("G111") && page.contains("more than 8 MiB"), "{page}");
         let page = render_html(move || show_values(Ok(Vec::new())));
         assert!(page.contains("No values are set"), "{page}");
+    }
+
+    #[test]
+    fn a_layer_says_what_its_override_is_for_unless_its_name_does() {
+        let describe = |name: &str, target: ClusterSelector| {
+            describe_layer(&Override {
+                id: OverrideId::from_parts(1, 1),
+                name: name.to_owned(),
+                target,
+                priority: 500,
+                values: String::new(),
+                patches: Vec::new(),
+            })
+        };
+        let cluster = || ClusterSelector { clusters: vec!["eu-1".into()], ..ClusterSelector::default() };
+        let group = ClusterSelector { groups: vec!["edge".into()], ..ClusterSelector::default() };
+        let gold =
+            ClusterSelector { selector: Some("tier=gold".parse().unwrap()), ..ClusterSelector::default() };
+        assert_eq!(describe("eu-1", cluster()), "eu-1");
+        assert_eq!(describe("edge", group), "edge");
+        assert_eq!(describe("first", cluster()), "cluster eu-1 (first)");
+        assert_eq!(describe("gold-replicas", gold), "labels tier=gold (gold-replicas)");
     }
 
     #[test]

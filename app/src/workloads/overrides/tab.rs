@@ -15,7 +15,7 @@ use super::overridable::list_fields;
 use super::state::{EditorState, OverrideAddress, create_state, findings};
 use super::{fields, lists, target};
 use crate::address::{defer_change, use_tab_query};
-use crate::components::{Banner, FindingList, StatusStyle, render_resource_part};
+use crate::components::{Banner, DisabledButton, FindingList, StatusStyle, render_resource_part};
 use crate::parsing::parse_text;
 use crate::paths::{self, WorkloadTab};
 use crate::workloads::autosave::SavedDraft;
@@ -139,6 +139,7 @@ fn editor_view(
         Some(footer) => (FORM, None, Some(footer(all_findings.into(), busy, autosave.status_view()))),
         None => ("override", Some(tab_footer(state, autosave.status_view())), None),
     };
+    let is_untargeted = target::is_untargeted(state);
     // What was picked is input as what was typed.
     let note_picked = Callback::new(move |()| autosave.note_input());
     let columns = view! {
@@ -162,12 +163,14 @@ fn editor_view(
                 <input type="hidden" name="form[cluster]" value=move || state.target_cluster.get() />
                 <input type="hidden" name="form[group]" value=state.target_group.get_value() />
                 {target::subject(state)}
-                {target::target_fields(state, note_picked)}
+                // A new override without a target begins with it; any other with the values.
+                {is_untargeted.then(|| target::target_fields(state, note_picked))}
                 {fields::field_table(state)}
                 {move || {
                     let findings = all_findings.get();
                     (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })
                 }}
+                {(!is_untargeted).then(|| target::target_fields(state, note_picked))}
                 <div>
                     {target::more_fields(state)}
                     {fields::yaml_editors(state)}
@@ -229,20 +232,31 @@ fn create_autosave(
 }
 
 fn tab_footer(state: EditorState, status: AnyView) -> AnyView {
-    let (save, is_published) = state.workload.with_value(|workload| {
-        let is_published = workload.intent == Intent::Published;
-        (save_button(workload, "Save override"), is_published)
+    let (is_published, is_editable) = state.workload.with_value(|workload| {
+        (workload.intent == Intent::Published, domain::actions::check_edit(workload).is_ok())
     });
-    let now = is_published.then(|| {
-        view! {
-            <button class="btn" type="submit" name="review" value="true">
-                "Save and review rollout"
-            </button>
+    // Without script the form is submitted as it is.
+    let is_live = RwSignal::new(false);
+    Effect::new(move |_| is_live.set(true));
+    let is_blank = Memo::new(move |_| is_live.get() && is_editable && target::is_blank(state));
+    let buttons = move || {
+        if is_blank.get() {
+            let (verb, why) = ("Save override".to_owned(), "Nothing is changed.".to_owned());
+            return view! { <DisabledButton verb=verb why=why id="why-blank" /> }.into_any();
         }
-    });
+        let save = state.workload.with_value(|workload| save_button(workload, "Save override"));
+        let now = (is_published && is_editable).then(|| {
+            view! {
+                <button class="btn" type="submit" name="review" value="true">
+                    "Save and review rollout"
+                </button>
+            }
+        });
+        view! { {save} {now} }.into_any()
+    };
     view! {
-        <div class="flex flex-wrap items-center gap-3">
-            {save} {now} {status}
+        <div class="tab-foot">
+            {buttons} {status}
             <span class="meta">
                 {if is_published {
                     "Saved in the draft. Clusters change only when you publish; the review shows what only this change does."

@@ -24,7 +24,21 @@ pub(super) fn is_untargeted(state: EditorState) -> bool {
     state.edited_name.with_value(String::is_empty) && !has_target
 }
 
-/// The shown cluster, its groups, how many fields differ there, and which override is edited.
+/// Whether nothing is entered for a new override yet.
+pub(super) fn is_blank(state: EditorState) -> bool {
+    let is_new = state.edited_name.with_value(String::is_empty);
+    let is_typed = state.search.with(|text| !text.trim().is_empty());
+    is_new && !is_typed && state.form.with(OverrideForm::is_blank)
+}
+
+/// Whether a new override targets the shown cluster.
+fn is_for_cluster(state: EditorState) -> bool {
+    let is_group = state.target_group.with_value(|group| !group.is_empty());
+    state.edited_name.with_value(String::is_empty) && !is_group && !is_untargeted(state)
+}
+
+/// The shown cluster, its groups, how many fields differ there, and which override is edited. A new one for this cluster is named beside
+/// its target, once something is entered.
 pub(super) fn subject(state: EditorState) -> AnyView {
     let cluster = move || {
         let name = state.cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone()));
@@ -44,7 +58,7 @@ pub(super) fn subject(state: EditorState) -> AnyView {
                 {cluster}
                 <p class="text-3">{facts}</p>
             </div>
-            <h3 class="strong">{edited_title(state)}</h3>
+            {(!is_for_cluster(state)).then(|| view! { <h3 class="strong">{edited_title(state)}</h3> })}
             {move || describe_mismatch(state).map(|text| view! { <p class="text-2">{text}</p> })}
         </header>
     }
@@ -101,6 +115,12 @@ pub(super) fn target_fields(state: EditorState, on_change: Callback<()>) -> AnyV
     let is_untargeted = is_untargeted(state);
     // A stored override or a new one without a target has its whole target here.
     let has_own = state.edited_name.with_value(String::is_empty) && !is_untargeted;
+    let is_for_cluster = is_for_cluster(state);
+    // Without script nothing could show it later.
+    let class = move || match is_for_cluster && is_blank(state) {
+        true => "stack-sm hidden noscript:grid",
+        false => "stack-sm",
+    };
     let picker = TargetPicker {
         label: if has_own { "Also for" } else { "Applies to" },
         form: state.form,
@@ -111,7 +131,8 @@ pub(super) fn target_fields(state: EditorState, on_change: Callback<()>) -> AnyV
         on_change,
     };
     view! {
-        <div class="stack-sm">
+        <div class=class>
+            {is_for_cluster.then(|| view! { <h3 class="strong">{edited_title(state)}</h3> })}
             {target_picker(picker)}
             {is_untargeted.then(|| view! { {everywhere_box(state)} {name_field(state)} })}
         </div>

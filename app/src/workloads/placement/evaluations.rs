@@ -16,6 +16,7 @@ use leptos::prelude::*;
 
 use super::candidates::Fleet;
 use super::form::PlacementForm;
+use super::remedies::remedy_view;
 use crate::components::{FindingList, StatusStyle, icon, join_names, unbroken};
 use crate::paths;
 
@@ -62,7 +63,7 @@ pub fn DecisionTables(
     view! {
         <div class="stack-md">
             <h2 class="section">{lead}</h2>
-            {decision_tables(decision, connectivity, RwSignal::new(String::new()))}
+            {decision_tables(decision, connectivity, RwSignal::new(String::new()), false)}
         </div>
     }
     .into_any()
@@ -90,7 +91,7 @@ pub fn LivePreview(
                 <div class="stack-md min-w-0">
                     {funnel(&decision)}
                     {(!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })}
-                    {decision_tables(decision, connectivity, search)}
+                    {decision_tables(decision, connectivity, search, true)}
                 </div>
             }
             .into_any()
@@ -208,10 +209,12 @@ fn funnel(decision: &Decision) -> impl IntoView + use<> {
     }
 }
 
+/// The tables; `has_form`: whether the fields of the placement are on this page.
 fn decision_tables(
     decision: Decision,
     connectivity: ConnectivityByName,
     search: RwSignal<String>,
+    has_form: bool,
 ) -> AnyView {
     let (selected, rejected): (Vec<ClusterEvaluation>, Vec<ClusterEvaluation>) =
         decision.evaluations.into_iter().partition(|evaluation| evaluation.selected);
@@ -247,7 +250,7 @@ fn decision_tables(
         {move || {
             let (rows, more) = found(rejected);
             let all = rejected.with_value(Vec::len);
-            (all > 0).then(|| rejected_table(rows, more, all))
+            (all > 0).then(|| rejected_table(rows, more, all, has_form))
         }}
     }
     .into_any()
@@ -364,12 +367,12 @@ fn selected_row(evaluation: &ClusterEvaluation, reach: Connectivity, ranked: boo
     }
 }
 
-fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize) -> AnyView {
+fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize, has_form: bool) -> AnyView {
     let row = |evaluation: ClusterEvaluation| {
         let step = evaluation.failed_filter().cloned();
         let at = step.as_ref().map_or("", |step| filter_label(step.filter));
-        let remedy =
-            step.as_ref().and_then(|step| step.remedy.as_ref()).map(ToString::to_string).unwrap_or_default();
+        let remedy = step.as_ref().and_then(|step| step.remedy.as_ref());
+        let remedy = remedy_view(remedy, &evaluation.name, has_form);
         let (expected, actual) =
             step.map(|step| (step.expected.to_string(), step.actual.to_string())).unwrap_or_default();
         view! {
@@ -380,12 +383,12 @@ fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize) -> 
                     <a href=paths::cluster(&evaluation.name)>{evaluation.name.clone()}</a>
                 </th>
                 <td data-label="Required">
-                    {at} <p class="meta mono">{unbroken(&expected)}</p>
+                    {at} " " <span class="meta mono">{unbroken(&expected)}</span>
                 </td>
                 <td class="mono" data-label="Found">
                     {unbroken(&actual)}
                 </td>
-                <td data-label="Remedy">{unbroken(&remedy)}</td>
+                <td data-label="Remedy">{remedy}</td>
             </tr>
         }
     };
@@ -466,6 +469,7 @@ mod tests {
             ]
         );
     }
+
     #[test]
     fn the_rank_column_shows_rank_score_and_spread_of_a_selected_cluster() {
         let result = |filter, actual| FilterResult {

@@ -27,6 +27,7 @@ struct PlacementFieldContext {
     values: StoredValue<FleetValues>,
     wrong: FieldFindings,
     decision: Memo<LiveDecision>,
+    default_available: Memo<Option<(u32, u32)>>,
 }
 
 impl PlacementFieldContext {
@@ -92,10 +93,13 @@ pub fn PlacementFields(
     fleet: StoredValue<Fleet>,
     /// What the form selects.
     decision: Memo<LiveDecision>,
+    /// How many of the selected clusters run the workload at least while others lose it, if the form has no number; and how many are
+    /// selected.
+    default_available: Memo<Option<(u32, u32)>>,
 ) -> impl IntoView {
     let wrong = Memo::new(move |_| form.with(PlacementForm::findings_by_field));
     let values = StoredValue::new(fleet.with_value(FleetValues::count));
-    let context = PlacementFieldContext { form, fleet, values, wrong, decision };
+    let context = PlacementFieldContext { form, fleet, values, wrong, decision, default_available };
     let sets = Memo::new(move |_| form.with(|form| form.predicates.len()));
     let as_text = Memo::new(move |_| form.with(|form| form.as_text == "yes"));
     let add = move |_| {
@@ -114,7 +118,7 @@ pub fn PlacementFields(
                     (0..sets.get()).map(|at| predicate_fields(context, at)).collect_view()
                 }}
                 <div class="noscript:hidden">
-                    <button class="btn btn-sm btn-quiet" type="button" on:click=add>
+                    <button class="btn btn-sm btn-quiet btn-add" type="button" on:click=add>
                         {icon("plus")}
                         "Add alternative"
                     </button>
@@ -170,7 +174,7 @@ fn predicate_fields(context: PlacementFieldContext, at: usize) -> AnyView {
         })
     };
     view! {
-        <fieldset class="field group/set">
+        <fieldset class="field group/set" id=(at == 0).then_some("placement-selection")>
             <legend class="field-label mb-1">
                 {if at == 0 { "Select clusters by" } else { "Or by" }} " " {remove()}
             </legend>

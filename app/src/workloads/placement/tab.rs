@@ -1,6 +1,6 @@
 //! The placement editor: the form, and for every cluster whether it is selected and why.
 
-use domain::workload::Workload;
+use domain::workload::{Workload, WorkloadSpec};
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,7 @@ pub fn PlacementEditor(
     let form = RwSignal::new(with_spare_rows(begin, &fleet));
     let fleet = StoredValue::new(fleet);
     let decision = watch_decision(form, fleet);
+    let default_available = watch_default_available(workload.draft.clone(), decision);
     let findings = Signal::derive(move || {
         decision.with(|decision| fleet.with_value(|fleet| preview_findings(decision, fleet)))
     });
@@ -120,7 +121,7 @@ pub fn PlacementEditor(
     let name = workload.name.clone();
     let busy = Signal::derive(move || action.pending().get());
     let status = view! {
-        <span class="foot-count strong lg:hidden">{move || decision.with(summarize_decision)}</span>
+        <a class="link foot-count inline-flex min-h-6 items-center" href="#placement-result" rel="external">{move || decision.with(summarize_decision)}</a>
         {autosave.status_view()}
     };
     let (id, end) = match footer {
@@ -151,8 +152,10 @@ pub fn PlacementEditor(
             <input type="hidden" name="name" value=name />
             <input type="hidden" name="base_revision" value=move || base_revision.get().to_string() />
             <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
-                <PlacementFields form=form fleet=fleet decision=decision />
-                <LivePreview preview=decision fleet=fleet />
+                <PlacementFields form=form fleet=fleet decision=decision default_available=default_available />
+                <section class="min-w-0" id="placement-result" tabindex="-1" aria-label="Result of the placement">
+                    <LivePreview preview=decision fleet=fleet />
+                </section>
             </div>
             {end}
         </ActionForm>
@@ -160,13 +163,26 @@ pub fn PlacementEditor(
     .into_any()
 }
 
-/// How many clusters the form selects, for a screen on which the tables are below the form; empty if the form is not valid.
+/// How many clusters must run the workload while others lose it, if the form has no number, and how many are selected.
+fn watch_default_available(draft: WorkloadSpec, decision: Memo<LiveDecision>) -> Memo<Option<(u32, u32)>> {
+    let mut spec = draft;
+    spec.placement.min_available_clusters = None;
+    Memo::new(move |_| {
+        decision.with(|decided| {
+            let (_, decision) = decided.as_ref().ok()?;
+            let selected = u32::try_from(decision.selected().count()).ok()?;
+            Some((spec.min_available(selected), selected))
+        })
+    })
+}
+
+/// How many clusters the form selects: the link in the foot to the tables, which are below the form on a narrow screen.
 fn summarize_decision(decided: &LiveDecision) -> String {
     match decided {
         Ok((_, decision)) => {
             format!("{} of {} selected", decision.selected().count(), decision.evaluations.len())
         }
-        Err(_) => String::new(),
+        Err(_) => "Not valid yet".to_owned(),
     }
 }
 

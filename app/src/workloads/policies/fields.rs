@@ -7,9 +7,10 @@ use super::form::{PolicyForm, format_rules};
 use super::rule_fields::rule_fields;
 use super::rule_rows::{RuleList, RuleRows};
 use super::rule_suggestions::RuleSuggestions;
+use super::summary;
 use crate::components::editor::TextArea;
 
-/// The fields of the policies.
+/// The fields of the policies. Each part is a fold whose summary has its values, so that the whole page can be read at once.
 #[component]
 pub fn PolicyFields(
     /// The owners, separated by commas.
@@ -24,48 +25,92 @@ pub fn PolicyFields(
     suggestions: RuleSuggestions,
     /// The input with which the page was left before it was stored.
     typed: Option<PolicyForm>,
+    /// The fields as they are now; `None` before the first change.
+    current: Signal<Option<PolicyForm>>,
 ) -> impl IntoView {
-    let ttl = policies.ttl_seconds_after_finished.map(|seconds| seconds.to_string()).unwrap_or_default();
+    let initial = typed.unwrap_or_else(|| PolicyForm::from_policies(&owners, addon, &policies));
+    let rows = initial.rule_rows();
     let rules = format_rules(&policies);
-    let has_rules = !rules.is_empty() || typed.as_ref().is_some_and(|typed| !typed.rules.is_empty());
-    let rows = typed.as_ref().map_or_else(|| RuleRows::from_policies(&policies), PolicyForm::rule_rows);
-    let chart = chart_fields(&policies);
+    let has_rules = !rules.is_empty() || !initial.rules.is_empty();
+    let shown = Memo::new(move |_| current.get().unwrap_or_else(|| initial.clone()));
     view! {
         {suggestions.render_lists()}
-        {section("Incidents", view! {
-            {text_field("owners", "Owners", "team-shop, ops@example.com", "Who is notified of incidents: users, teams or e-mail addresses. Empty for the user who created it.", owners)}
-        }.into_any())}
-        {section("Clusters", view! {
-            {tick("addon", "Addon", "Clusters that match the placement later get the workload too, without a publish.", addon)}
-        }.into_any())}
-        {section("Apply", view! {
-            {tick("create_namespace", "Create namespaces", "A namespace that is missing on a cluster is created. It stays when the workload leaves.", policies.create_namespace)}
-            {tick("allow_system_namespaces", "Allow system namespaces", "Objects may be in kube-system and other namespaces that begin with kube-. Only an admin can set it; then everybody who may publish this workload can write there.", policies.allow_system_namespaces)}
-            {select_field("conflict", "Conflicts", "What happens when an object or a field on the cluster belongs to another owner.", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
-            {select_field("changed_jobs", "Changed Jobs", "What happens when a new revision changes fields of a Job that can't be changed.", &[("replace", "Replace: delete and create again, it runs again"), ("refuse", "Reject the revision")], policies.changed_jobs as usize)}
-            {rule_fields(RuleList::Update, &rows.update)}
-            {text_field("executor", "Service account", "deployer/flotilla", "As namespace/name: the account whose rights on the cluster apply to every write and delete. Empty for that of the agent.", policies.executor.clone())}
-        }.into_any())}
-        {section("Drift", view! {
-            {select_field("drift", "On drift", "What happens when somebody changes an applied object on the cluster.", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
-            {rule_fields(RuleList::Ignore, &rows.ignore)}
-        }.into_any())}
-        {section("Health", view! {
-            {select_field("not_assessed", "Health not assessed", "What a wave does with objects whose status does not tell whether they work.", &[("accept", "Accept: the wave continues"), ("wait", "Wait until healthy")], policies.not_assessed as usize)}
-        }.into_any())}
-        {section("Delete", view! {
-            {tick("prune", "Prune", "Objects that a new revision no longer contains are deleted.", policies.prune)}
-            {select_field("prune_order", "Prune order", "When ConfigMaps, Secrets, Services, accounts, roles and claims are pruned that running pods may still need.", &[("afterOperational", "Once the new revision is operational"), ("afterApply", "As soon as the new revision is applied")], policies.prune_order as usize)}
-            {select_field("deletion", "Deletion policy", "What happens to the objects when the workload leaves a cluster.", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects below, delete the others")], policies.deletion as usize)}
-            {rule_fields(RuleList::Orphan, &rows.orphan)}
-            {text_field("ttl", "TTL after finished", "3600", "Seconds after which the objects of a workload that only runs Jobs are deleted. Empty: never.", ttl)}
-        }.into_any())}
-        <details class="fold" open=is_chart>
-            <summary>"Helm chart " <span class="text-3">"hooks, custom resource definitions, schema, record"</span></summary>
-            {chart}
-        </details>
-        <details class="fold" open=has_rules>
-            <summary>"Rules as YAML " <span class="text-3">"reported values, and rules up to the last one that rows can't show"</span></summary>
+        <div class="policy-columns">
+            <div>
+                {section("Incidents", shown, summary::describe_owners, owner_fields(owners))}
+                {section("Clusters", shown, summary::describe_addon, addon_fields(addon))}
+                {section("Apply", shown, summary::describe_apply, apply_fields(&policies, &rows))}
+                {section("Drift", shown, summary::describe_drift, drift_fields(&policies, &rows))}
+            </div>
+            <div>
+                {section("Health", shown, summary::describe_health, health_fields(&policies))}
+                {section("Delete", shown, summary::describe_deletion, deletion_fields(&policies, &rows))}
+                {chart_fold(&policies, is_chart)}
+                {rules_fold(rules, has_rules)}
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+fn owner_fields(owners: String) -> AnyView {
+    view! {
+        {text_field("owners", "Owners", "team-shop, ops@example.com", "Who is notified of incidents: users, teams or e-mail addresses. Empty for the user who created it.", owners)}
+    }
+    .into_any()
+}
+
+fn addon_fields(addon: bool) -> AnyView {
+    view! {
+        {tick("addon", "Addon", "Clusters that match the placement later get the workload too, without a publish.", addon)}
+    }
+    .into_any()
+}
+
+fn apply_fields(policies: &Policies, rows: &RuleRows) -> AnyView {
+    view! {
+        {tick("create_namespace", "Create namespaces", "A namespace that is missing on a cluster is created. It stays when the workload leaves.", policies.create_namespace)}
+        {tick("allow_system_namespaces", "Allow system namespaces", "Objects may be in kube-system and other namespaces that begin with kube-. Only an admin can set it; then everybody who may publish this workload can write there.", policies.allow_system_namespaces)}
+        {select_field("conflict", "Conflicts", "What happens when an object or a field on the cluster belongs to another owner.", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
+        {select_field("changed_jobs", "Changed Jobs", "What happens when a new revision changes fields of a Job that can't be changed.", &[("replace", "Replace: delete and create again, it runs again"), ("refuse", "Reject the revision")], policies.changed_jobs as usize)}
+        {rule_fields(RuleList::Update, &rows.update)}
+        {text_field("executor", "Service account", "deployer/flotilla", "As namespace/name: the account whose rights on the cluster apply to every write and delete. Empty for that of the agent.", policies.executor.clone())}
+    }
+    .into_any()
+}
+
+fn drift_fields(policies: &Policies, rows: &RuleRows) -> AnyView {
+    view! {
+        {select_field("drift", "On drift", "What happens when somebody changes an applied object on the cluster.", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
+        {rule_fields(RuleList::Ignore, &rows.ignore)}
+    }
+    .into_any()
+}
+
+fn health_fields(policies: &Policies) -> AnyView {
+    view! {
+        {select_field("not_assessed", "Health not assessed", "What a wave does with objects whose status does not tell whether they work.", &[("accept", "Accept: the wave continues"), ("wait", "Wait until healthy")], policies.not_assessed as usize)}
+    }
+    .into_any()
+}
+
+fn deletion_fields(policies: &Policies, rows: &RuleRows) -> AnyView {
+    let ttl = policies.ttl_seconds_after_finished.map(|seconds| seconds.to_string()).unwrap_or_default();
+    view! {
+        {tick("prune", "Prune", "Objects that a new revision no longer contains are deleted.", policies.prune)}
+        {select_field("prune_order", "Prune order", "When ConfigMaps, Secrets, Services, accounts, roles and claims are pruned that running pods may still need.", &[("afterOperational", "Once the new revision is operational"), ("afterApply", "As soon as the new revision is applied")], policies.prune_order as usize)}
+        {select_field("deletion", "Deletion policy", "What happens to the objects when the workload leaves a cluster.", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects below, delete the others")], policies.deletion as usize)}
+        {rule_fields(RuleList::Orphan, &rows.orphan)}
+        {text_field("ttl", "TTL after finished", "3600", "Seconds after which the objects of a workload that only runs Jobs are deleted. Empty: never.", ttl)}
+    }
+    .into_any()
+}
+
+/// The rules that rows do not show.
+fn rules_fold(rules: String, is_open: bool) -> AnyView {
+    view! {
+        <details class="fold" open=is_open>
+            <summary><span>"Rules as YAML " <span class="text-3">"reported values, and rules up to the last one that rows can't show"</span></span></summary>
             <div class="field pb-4">
                 <TextArea class="textarea input-mono min-h-40" field="form[policies][rules]" text=rules label="Rules as YAML"
                     on_text=Callback::new(|_| ()) />
@@ -86,26 +131,39 @@ pub fn PolicyFields(
 }
 
 /// The policies of charts.
-fn chart_fields(policies: &Policies) -> AnyView {
+fn chart_fold(policies: &Policies, is_open: bool) -> AnyView {
     view! {
-        <div class="policy-section pb-4">
-            {tick("upgrade_crds", "Upgrade CRDs", "Custom resource definitions in the crds folder are changed too, not only created.", policies.upgrade_crds)}
-            {tick("skip_crds", "Skip CRDs", "The crds folder is left out.", policies.skip_crds)}
-            {tick("skip_hooks", "Skip hooks", "Hooks are left out.", policies.skip_hooks)}
-            {tick("skip_schema_validation", "Skip schema validation", "Values are not checked against values.schema.json.", policies.skip_schema_validation)}
-            {tick("renew_generated_values", "Renew generated values", "Passwords, certificates and dates that the chart generates are replaced whenever it is rendered with other values. Otherwise every cluster retains its values.", policies.renew_generated_values)}
-            {select_field("helm_release", "Helm release", "Whether Helm lists the release on the clusters.", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
-        </div>
+        <details class="fold" open=is_open>
+            <summary><span>"Helm chart " <span class="text-3">"hooks, custom resource definitions, schema, record"</span></span></summary>
+            <div class="policy-section">
+                {tick("upgrade_crds", "Upgrade CRDs", "Custom resource definitions in the crds folder are changed too, not only created.", policies.upgrade_crds)}
+                {tick("skip_crds", "Skip CRDs", "The crds folder is left out.", policies.skip_crds)}
+                {tick("skip_hooks", "Skip hooks", "Hooks are left out.", policies.skip_hooks)}
+                {tick("skip_schema_validation", "Skip schema validation", "Values are not checked against values.schema.json.", policies.skip_schema_validation)}
+                {tick("renew_generated_values", "Renew generated values", "Passwords, certificates and dates that the chart generates are replaced whenever it is rendered with other values. Otherwise every cluster retains its values.", policies.renew_generated_values)}
+                {select_field("helm_release", "Helm release", "Whether Helm lists the release on the clusters.", &[("none", "No record: Helm does not list it"), ("record", "Record, as helm list and helm history show it"), ("adopt", "Record, and adopt an existing release of this name")], policies.helm_release as usize)}
+            </div>
+        </details>
     }
     .into_any()
 }
 
-fn section(title: &'static str, fields: AnyView) -> AnyView {
+/// A part of the policies: a fold with its values in the summary, as they are in the fields now.
+fn section(
+    title: &'static str,
+    shown: Memo<PolicyForm>,
+    describe: fn(&PolicyForm) -> String,
+    fields: AnyView,
+) -> AnyView {
     view! {
-        <section class="policy-section">
-            <h2 class="section">{title}</h2>
-            {fields}
-        </section>
+        <details class="fold">
+            <summary>
+                <span>
+                    {title} " " <span class="text-3">{move || shown.with(describe)}</span>
+                </span>
+            </summary>
+            <div class="policy-section">{fields}</div>
+        </details>
     }
     .into_any()
 }
@@ -220,7 +278,7 @@ mod tests {
         };
         let page = render_html(move || {
             let suggestions = RuleSuggestions::default();
-            view! { <PolicyFields owners=String::new() addon=false policies=policies is_chart=false suggestions=suggestions typed=None /> }
+            view! { <PolicyFields owners=String::new() addon=false policies=policies is_chart=false suggestions=suggestions typed=None current=Signal::stored(None) /> }
         });
         for part in [
             "name=\"form[policies][ignore][0][kind]\" value=\"Deployment\"",
@@ -229,6 +287,7 @@ mod tests {
             "name=\"form[policies][update][0][kind]\" value=\"Secret\"",
             "name=\"form[policies][orphan][0][kind]\"",
             "<option value=\"readOnly\" selected",
+            "self-heal, 1 rule for ignored fields and others as YAML",
         ] {
             assert!(page.contains(part), "{part} is missing in {page}");
         }

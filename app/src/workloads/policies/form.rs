@@ -70,6 +70,37 @@ pub struct PolicyForm {
 }
 
 impl PolicyForm {
+    /// The form with these stored policies.
+    pub fn from_policies(owners: &str, addon: bool, policies: &Policies) -> Self {
+        let RuleRows { ignore, update, orphan } = RuleRows::from_policies(policies);
+        let ttl = policies.ttl_seconds_after_finished;
+        Self {
+            owners: owners.to_owned(),
+            addon,
+            create_namespace: policies.create_namespace,
+            prune: policies.prune,
+            prune_order: policies.prune_order,
+            drift: policies.drift,
+            conflict: policies.conflict,
+            deletion: policies.deletion,
+            changed_jobs: policies.changed_jobs,
+            not_assessed: policies.not_assessed,
+            ttl: ttl.map(|seconds| seconds.to_string()).unwrap_or_default(),
+            executor: policies.executor.clone(),
+            ignore,
+            update,
+            orphan,
+            rules: format_rules(policies),
+            upgrade_crds: policies.upgrade_crds,
+            skip_hooks: policies.skip_hooks,
+            skip_crds: policies.skip_crds,
+            skip_schema_validation: policies.skip_schema_validation,
+            helm_release: policies.helm_release,
+            renew_generated_values: policies.renew_generated_values,
+            allow_system_namespaces: policies.allow_system_namespaces,
+        }
+    }
+
     /// The rows of rules.
     pub fn rule_rows(&self) -> RuleRows {
         RuleRows { ignore: self.ignore.clone(), update: self.update.clone(), orphan: self.orphan.clone() }
@@ -228,8 +259,7 @@ mod tests {
 
     /// The form of the rules: rows, and YAML for the rest.
     fn form_of(policies: &Policies) -> PolicyForm {
-        let RuleRows { ignore, update, orphan } = RuleRows::from_policies(policies);
-        PolicyForm { rules: format_rules(policies), ignore, update, orphan, ..PolicyForm::default() }
+        PolicyForm::from_policies("", false, policies)
     }
 
     proptest! {
@@ -243,6 +273,7 @@ mod tests {
             prop_assert_eq!(&parsed.feedback, &policies.feedback);
             // The page that is shown after a save has the same fields.
             prop_assert_eq!(form_of(&parsed), form);
+            prop_assert_eq!(parsed, policies);
         }
     }
 

@@ -1,5 +1,5 @@
-//! The rows of a list of rules: the objects of each, and what is set for them. The last row is blank, so that a rule can be added
-//! without script.
+//! The rows of a list of rules: the objects of each, and what is set for them. The last one is blank, so that a rule can be added
+//! without script; with script it is displayed once a rule is added.
 
 use leptos::prelude::*;
 
@@ -61,8 +61,12 @@ pub(super) fn rule_fields(list: RuleList, rules: &[RuleRow]) -> AnyView {
     let begin: Vec<(usize, RuleRow)> = written.chain([RuleRow::default()]).enumerate().collect();
     // A number is not used again: what was typed into a removed row does not come back.
     let next = StoredValue::new(begin.len());
+    let spare = SpareRow { at: begin.len() - 1, is_displayed: RwSignal::new(false) };
     let rows = RwSignal::new(begin);
     let add = move |_| {
+        if !spare.is_displayed.get_untracked() {
+            return spare.is_displayed.set(true);
+        }
         let at = next.get_value();
         next.set_value(at + 1);
         rows.update(|rows| rows.push((at, RuleRow::default())));
@@ -73,10 +77,10 @@ pub(super) fn rule_fields(list: RuleList, rules: &[RuleRow]) -> AnyView {
             <For
                 each=move || rows.get()
                 key=|(at, _)| *at
-                children=move |(at, row)| rule_row(list, at, row, rows)
+                children=move |(at, row)| rule_row((list, at), row, rows, spare)
             />
             <div>
-                <button class="btn btn-sm btn-quiet noscript:hidden" type="button" on:click=add>
+                <button class="btn btn-sm btn-quiet btn-add noscript:hidden" type="button" on:click=add>
                     {icon("plus")}
                     {format!("Add {}", list.noun())}
                 </button>
@@ -87,7 +91,27 @@ pub(super) fn rule_fields(list: RuleList, rules: &[RuleRow]) -> AnyView {
     .into_any()
 }
 
-fn rule_row(list: RuleList, at: usize, row: RuleRow, rows: RwSignal<Vec<(usize, RuleRow)>>) -> AnyView {
+/// The blank row with which the list begins.
+#[derive(Clone, Copy)]
+struct SpareRow {
+    at: usize,
+    /// Whether it is displayed with script too.
+    is_displayed: RwSignal<bool>,
+}
+
+fn rule_row(
+    (list, at): (RuleList, usize),
+    row: RuleRow,
+    rows: RwSignal<Vec<(usize, RuleRow)>>,
+    spare: SpareRow,
+) -> AnyView {
+    // Input with which the page was left is entered here too.
+    let note_input = move |_| {
+        if at == spare.at {
+            spare.is_displayed.set(true);
+        }
+    };
+    let is_spare = move || at == spare.at && !spare.is_displayed.get();
     let number = at + 1;
     let remove = move |_| rows.update(|rows| rows.retain(|(other, _)| *other != at));
     let RuleRow { kind, name, namespace, paths, option } = row;
@@ -95,10 +119,10 @@ fn rule_row(list: RuleList, at: usize, row: RuleRow, rows: RwSignal<Vec<(usize, 
         .then(|| text_input((list, at), ("paths", "Paths"), paths, "/spec/replicas"));
     let select = (!list.options().is_empty()).then(|| option_select(list, at, option));
     view! {
-        <div class="mb-2 flex flex-wrap items-center gap-2">
-            {text_input((list, at), ("kind", "Kind"), kind, "Deployment")}
-            {text_input((list, at), ("name", "Name"), name, "web")}
-            {text_input((list, at), ("namespace", "Namespace"), namespace, "shop")}
+        <div class="rule-row" class:rule-spare=is_spare on:input=note_input>
+            {text_input((list, at), ("kind", "Kind"), kind, "any kind")}
+            {text_input((list, at), ("name", "Name"), name, "any name")}
+            {text_input((list, at), ("namespace", "Namespace"), namespace, "any namespace")}
             {paths}
             {select}
             <button

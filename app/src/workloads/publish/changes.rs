@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::plan::{
-    ChangeCounts, ClusterPlan, CreatedManifest, Distinction, DryRunState, FieldChange, FieldValue,
-    HIDDEN_VALUE, PlannedAction, PlannedChange, TargetChange,
+    ChangeCounts, ClusterPlan, ClusterPlanGroup, CreatedManifest, Distinction, DryRunState, FieldChange,
+    FieldValue, HIDDEN_VALUE, PlannedAction, PlannedChange, TargetChange,
 };
 use leptos::prelude::*;
 use leptos::web_sys::{Element, Event};
@@ -45,7 +45,11 @@ impl ToggledParts {
 pub fn PlannedChanges(plan: PlanView, toggled: ToggledParts) -> impl IntoView {
     let clusters =
         u32::try_from(plan.groups.iter().map(|group| group.count).sum::<usize>()).unwrap_or(u32::MAX);
-    let kinds = u32::try_from(plan.groups.len()).unwrap_or(u32::MAX);
+    let kinds = plan.groups.iter().filter(|one| is_change(&one.group)).count();
+    let kinds = match u32::try_from(kinds).unwrap_or(u32::MAX) {
+        0 => "no change".to_owned(),
+        kinds => format!("{} of change", pluralize(kinds, "kind")),
+    };
     let needs_confirmation = plan.blast_radius.confirmation().is_some();
     let groups = plan
         .groups
@@ -57,7 +61,7 @@ pub fn PlannedChanges(plan: PlanView, toggled: ToggledParts) -> impl IntoView {
             <div class="flex flex-wrap items-baseline justify-between gap-x-4">
                 <h2 class="section" id="changes">
                     "Changes "
-                    <span class="meta font-normal">{format!("{}, {} of change", pluralize(clusters, "cluster"), pluralize(kinds, "kind"))}</span>
+                    <span class="meta font-normal">{format!("{}, {kinds}", pluralize(clusters, "cluster"))}</span>
                 </h2>
                 <p class="meta">"+ create  ~ change  − delete"</p>
             </div>
@@ -127,6 +131,11 @@ fn change_group(
             </div>
         </details>
     }
+}
+
+/// Whether the clusters of the group change, or may change because that is not known.
+fn is_change(group: &ClusterPlanGroup) -> bool {
+    group.change == TargetChange::Remove || !is_unchanged(group.counts)
 }
 
 fn is_unchanged(counts: ChangeCounts) -> bool {

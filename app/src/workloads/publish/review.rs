@@ -12,8 +12,10 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::content::ReviewContent;
+use crate::components::pluralize;
 use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
+use crate::workloads::wizard::WizardStep;
 
 /// Data of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,14 +60,41 @@ impl Review {
         is_complete && self.blocked_reason.is_none() && !self.forcible_codes.is_empty()
     }
 
-    /// Address of the page on which findings are corrected; of a rollback that of the revision, which can't be changed.
+    /// Address of the page with the editors; of a rollback that of the revision, which can't be changed.
     pub fn editor_path(&self) -> String {
+        self.step_path(WizardStep::Source)
+    }
+
+    /// Address of the page on which a finding is corrected: of the draft, a step of the wizard.
+    pub fn correction_path(&self, finding: &Finding) -> String {
+        self.step_path(WizardStep::from_finding(finding))
+    }
+
+    fn step_path(&self, step: WizardStep) -> String {
         let name = &self.view.workload.name;
         match self.content.revision {
             Some(number) => paths::revision(name, number),
-            None if self.content.is_draft() => paths::workload_tab(name, WorkloadTab::Config),
+            None if self.content.is_draft() => step.path(name),
             None => paths::workload_tab(name, WorkloadTab::Overrides),
         }
+    }
+
+    /// Whether a publish would change nothing on any cluster.
+    pub fn changes_nothing(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.no_op_message.is_some())
+    }
+
+    /// That every cluster runs the draft already, in words; `None` while that is not certain, and if a publish would record a change.
+    pub fn nothing_to_publish(&self) -> Option<String> {
+        let workload = &self.view.workload;
+        let plan = self.plan.as_ref().filter(|plan| plan.no_op_message.is_some())?;
+        let is_certain = plan.dry_runs.pending + plan.dry_runs.not_requested == 0;
+        let is_as_published = self.content.is_draft() && !workload.draft_changed && self.settings.is_empty();
+        let published = workload.published.filter(|_| is_certain && is_as_published)?;
+        let count = plan.groups.iter().map(|group| group.count).sum::<usize>();
+        let clusters = pluralize(u32::try_from(count).unwrap_or(u32::MAX), "cluster");
+        let run = if count == 1 { "runs" } else { "run" };
+        Some(format!("{clusters} {run} r{published} already"))
     }
 
     /// Whether there is no plan although one can be created.

@@ -9,7 +9,7 @@ use super::actions::{PlanCreate, WorkloadPublish};
 use super::review::{PlanView, Review};
 use crate::components::findings::worst_style;
 use crate::components::{
-    Age, CopyLine, DisabledReason, ErrorBanner, StatusStyle, icon, join_names, pluralize,
+    Age, CopyButton, CopyLine, DisabledReason, ErrorBanner, StatusStyle, icon, join_names, pluralize,
 };
 use crate::permission::Permission;
 use crate::workloads::rollout::panel::WaveList;
@@ -68,7 +68,10 @@ fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<Plan
             {again}
             <dl class="pairs">
                 <dt>"Hash"</dt>
-                <dd class="mono" title=plan.hash.to_string()>{plan.hash.short().to_owned()}</dd>
+                <dd class="flex items-center gap-1">
+                    <span class="mono" title=plan.hash.to_string()>{plan.hash.short().to_owned()}</span>
+                    <CopyButton text=plan.hash.to_string() label="Copy the hash" />
+                </dd>
                 <dt>"Created"</dt>
                 <dd><Age since=plan.created_at at=review.read_at suffix=" ago" /></dd>
                 <dt>"Expires"</dt>
@@ -90,7 +93,7 @@ fn Consequences(review: Review) -> impl IntoView {
         let away = pluralize(u32::try_from(away).unwrap_or(0), "cluster");
         view! { <li class="text-2">{format!("{away} offline; they get it when they reconnect and block no other cluster.")}</li> }
     });
-    let changes_nothing = changes_nothing(&review);
+    let changes_nothing = review.changes_nothing();
     let objects = pluralize(review.objects, "object");
     let effect = if changes_nothing {
         format!(" retain their {objects} unchanged; a new revision is recorded.")
@@ -197,7 +200,7 @@ fn PublishControls(review: Review, publish: ServerAction<WorkloadPublish>) -> im
     let confirmation = review.plan.as_ref().and_then(|plan| plan.blast_radius.confirmation());
     let lost = review.plan.as_ref().and_then(|plan| removal_warning(plan, &workload, typed));
     let button = match disabled_reason(&review) {
-        None => publish_button(verb, (confirmation, typed), publish.pending(), changes_nothing(&review)),
+        None => publish_button(verb, (confirmation, typed), publish.pending(), review.changes_nothing()),
         Some(reason) if can_force => forced_publish_button(verb, reason, acknowledged, publish.pending()),
         Some((look, why)) => view! {
             <button class="btn w-full" type="button" aria-disabled="true" aria-describedby="why-publish">
@@ -266,11 +269,6 @@ fn command_line(review: &Review) -> Option<String> {
         }
         (None, Some(number)) => format!("flotilla plan {name} --revision {number}"),
     })
-}
-
-/// Whether a publish would change nothing on any cluster.
-fn changes_nothing(review: &Review) -> bool {
-    review.plan.as_ref().is_some_and(|plan| plan.no_op_message.is_some())
 }
 
 /// The enabled button; the main action unless it would change nothing. The server checks the confirmed number too: without
@@ -387,7 +385,7 @@ fn disabled_reason(review: &Review) -> Option<(StatusStyle, AnyView)> {
             .as_ref()
             .map(|place| format!(", {} line {}", place.file, place.line))
             .unwrap_or_default();
-        let href = review.editor_path();
+        let href = review.correction_path(first);
         let n = u32::try_from(errors.len()).unwrap_or(u32::MAX);
         let link = format!("{}{place}", first.code);
         let why = view! { {format!("{} to fix first: ", pluralize(n, "error"))} <a class="link" href=href>{link}</a> };

@@ -97,8 +97,13 @@ fn show_review(
 ) -> AnyView {
     let name = review.view.workload.name.clone();
     let connectivity = StoredValue::new(review.connectivity.clone());
-    let step = describe_revision_change(&review.view, &review.content);
+    let (title, step) = match review.nothing_to_publish() {
+        Some(why) => ("Nothing to publish ", why),
+        None => ("Review ", describe_revision_change(&review.view, &review.content)),
+    };
     let findings = review.findings().to_vec();
+    let reviewed = review.clone();
+    let correct = Callback::new(move |finding: Finding| reviewed.correction_path(&finding));
     let foot = review_foot(&findings);
     let selected = review.decision.selected().count();
     let total = review.decision.evaluations.len();
@@ -108,7 +113,7 @@ fn show_review(
         <div class="split split-344">
             <div class="stack">
                 <h1 class="title">
-                    "Review " <span class="title-rest"><span class="title-mono">{name.clone()}</span> {format!(" {step}")}</span>
+                    {title} <span class="title-rest"><span class="title-mono">{name.clone()}</span> {format!(" {step}")}</span>
                 </h1>
                 {draft_note(&review)}
                 <section class="stack-sm" aria-labelledby="findings">
@@ -116,7 +121,7 @@ fn show_review(
                         "Findings " <span class="meta font-normal">{summarize_findings(&findings)}</span>
                     </h2>
                     {findings.is_empty().then(|| view! { <p class="text-2">"No findings."</p> })}
-                    <FindingList findings=findings editors=review.editor_path() />
+                    <FindingList findings=findings editors=review.editor_path() open=correct />
                 </section>
                 {changed_settings(&review.settings)}
                 {changes_or_plan_button(&review, plan_action, toggled)}
@@ -172,7 +177,11 @@ fn changes_or_plan_button(
     plan_action: ServerAction<PlanCreate>,
     toggled: ToggledParts,
 ) -> AnyView {
-    if let Some(plan) = review.plan.clone() {
+    if let Some(mut plan) = review.plan.clone() {
+        if review.nothing_to_publish().is_some() {
+            // The title says it.
+            plan.no_op_message = None;
+        }
         return view! { <PlannedChanges plan=plan toggled=toggled /> }.into_any();
     }
     if review.blocked_reason.is_some() {

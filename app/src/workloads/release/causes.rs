@@ -99,18 +99,24 @@ fn is_short(text: &str) -> bool {
     text.lines().map(|line| line.chars().count().div_ceil(LINE)).sum::<usize>() <= 3
 }
 
+/// The source of a text: `web-1, web`, and ` · 2 pods · 3 restarts` where there are several.
+fn describe_source(cause: &FailureCause) -> (String, String) {
+    let names = [cause.pod.as_str(), cause.container.as_str()];
+    let subject = names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ");
+    let pods = (cause.pods > 1).then(|| format!(" · {}", pluralize(cause.pods, "pod")));
+    let restarts = (cause.restarts > 0).then(|| format!(" · {}", pluralize(cause.restarts, "restart")));
+    (subject, pods.into_iter().chain(restarts).collect())
+}
+
 /// The whole text of the cluster about one cause; a long one on demand.
 fn show_detail(cause: FailureCause) -> impl IntoView {
-    let subject = match (cause.container.as_str(), cause.pod.as_str()) {
-        ("", pod) => pod.to_owned(),
-        (container, pod) => format!("{pod}, {container}"),
-    };
+    let (subject, numbers) = describe_source(&cause);
     let is_short = is_short(&cause.detail);
     view! {
         <details class="fold" open=is_short>
             <summary>
-                <span class="shrink-0">"Message of the cluster "</span>
-                <span class="text-3 mono break-all">{subject}</span>
+                <span class="shrink-0">"Reported by the cluster "</span>
+                <span class="text-3"><span class="mono break-all">{subject}</span> {numbers}</span>
             </summary>
             <pre class="raw">{cause.detail}</pre>
         </details>
@@ -222,6 +228,14 @@ mod tests {
         let own = |message| own_message(&with_message(message));
         assert_eq!(own("0 of 2 pods ready; container web cannot pull image web:9"), "0 of 2 pods ready");
         assert_eq!(own("container web cannot pull image web:9"), "degraded");
+    }
+
+    #[test]
+    fn a_text_of_the_cluster_names_its_source_and_how_many_pods_report_it() {
+        let mut cause = FailureCause { pod: "shop-1".to_owned(), pods: 1, ..cause("cannot pull image") };
+        assert_eq!(describe_source(&cause), ("shop-1, web".to_owned(), String::new()));
+        (cause.pods, cause.restarts) = (2, 3);
+        assert_eq!(describe_source(&cause).1, " · 2 pods · 3 restarts");
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn comparison_form(name: &str, view: &RevisionView, others: &[u32]) -> AnyView {
     let (action, cluster) = (paths::revision(name, view.revision.number), view.cluster.clone());
     let options = others.iter().map(option).collect_view();
     view! {
-        <FilterForm action=action>
+        <FilterForm action=action submit_only=true>
             <div class="filter-bar">
                 <label class="meta" for=AGAINST>
                     "Compare with"

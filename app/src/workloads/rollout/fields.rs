@@ -17,7 +17,7 @@ pub fn wave_list(form: RwSignal<RolloutForm>, wrong: FieldFindings, is_hydrated:
         <p class="field-help">{finding_or_help(wrong, "/rollout/waves".to_owned(), "")}</p>
         <div>
             <button
-                class="btn btn-sm btn-quiet"
+                class="btn btn-sm btn-quiet btn-add"
                 type="button"
                 disabled=move || { count.get() >= MAX_WAVES }
                 on:click=move |_| form.update(|form| form.waves.push(WaveForm::default()))

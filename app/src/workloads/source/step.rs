@@ -15,7 +15,7 @@ use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
 use crate::live;
 use crate::workloads::chart::draft::ChartDraft;
-use crate::workloads::chart::fields::{ChartFields, FormPlace};
+use crate::workloads::chart::fields::ChartFields;
 use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields};
 use crate::workloads::queries::show_files;
@@ -82,7 +82,8 @@ fn SourceStep(content: SourceContent, action: ServerAction<SourceSave>) -> impl 
             let draft = ChartDraft::new(source, chart);
             let findings = show(draft.findings(name, namespace.into()).into());
             let workload = workload.name.clone();
-            let fields = view! { <ChartFields draft=draft findings=findings prefix="form" workload=workload form_place=FormPlace::Beside /> };
+            let fields =
+                view! { <ChartFields draft=draft findings=findings prefix="form" workload=workload /> };
             (SourceDraft::Chart(draft), findings, fields.into_any())
         }
         Source::Yaml { files } => {

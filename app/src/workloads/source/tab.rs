@@ -1,4 +1,4 @@
-//! The draft's files and policies, and the labels of the workload. Saving changes the draft; only a publish changes clusters.
+//! The draft's files and namespace, and the labels of the workload. Saving changes the draft; only a publish changes clusters.
 
 use domain::labels::Labels;
 use domain::workload::{Source, SourceFile};
@@ -12,17 +12,15 @@ use crate::components::render_resource_part;
 use crate::errors::AppResult;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::chart::draft::{ChartDraft, ChartForm};
-use crate::workloads::chart::fields::{ChartFields, FormPlace};
+use crate::workloads::chart::fields::ChartFields;
 use crate::workloads::draft_form::DraftForm;
 use crate::workloads::draft_part::DraftPart;
 use crate::workloads::draft_saving::{save_button, save_result};
 use crate::workloads::form_autosave::FormAutosave;
 use crate::workloads::form_page::{open_left_form, watch_left_form};
 use crate::workloads::git::fields::{GitDraft, GitFields, GitForm};
-use crate::workloads::policies::fields::PolicyFields;
-use crate::workloads::policies::form::PolicyForm;
-use crate::workloads::policies::rule_suggestions::RuleSuggestions;
 use crate::workloads::queries::show_files;
+use crate::workloads::wizard::WizardStep;
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,29 +38,22 @@ pub struct ConfigForm {
     pub chart: ChartForm,
     /// The Git repository; not set for other sources.
     pub git: GitForm,
-    /// The policies.
-    pub policies: PolicyForm,
     /// The labels, as `key=value`, separated by commas or spaces.
     pub labels: String,
 }
 
-/// Saves files and policies of the draft, and the labels.
+/// Saves files and namespace of the draft, and the labels.
 #[server(prefix = "/api/fn", endpoint = "config_save")]
 pub async fn config_save(form: ConfigForm) -> AppResult<SavedDraft> {
     use super::limits::create_source;
     use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let source = create_source(form.files, &form.chart, &form.git).map_err(host::with_status)?;
-    let policies =
-        form.policies.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
     let labels = crate::label_text::parse_labels(&form.labels)
         .map_err(|finding| host::with_status(AppError::from_finding(finding)))?;
     let patch = hub::DraftPatch {
-        owners: Some(form.policies.parse_owners()),
         namespace: Some(form.namespace.trim().to_owned()),
         source: Some(source),
-        addon: Some(form.policies.addon),
-        policies: Some(policies),
         labels: Some(labels),
         ..hub::DraftPatch::default()
     };
@@ -113,13 +104,20 @@ fn ConfigFields(content: SourceContent, action: ServerAction<ConfigSave>) -> imp
         Source::Chart(source) => {
             let draft = ChartDraft::new(source, chart);
             let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
-            view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() form_place=FormPlace::Above /> }
+            view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() /> }
                 .into_any()
         }
         Source::Yaml { files } => {
             let drafts = FileDrafts::new(files);
             let findings = drafts.findings(Signal::stored(name.clone()), namespace.into());
-            view! { <FilesEditor drafts=drafts findings=findings prefix="form" /> }.into_any()
+            view! {
+                <p class="meta">
+                    "The text of the files. Images, ports, probes and other common fields have a form in the step "
+                    <a class="link" href=WizardStep::Source.path(&name)>"Source"</a> "."
+                </p>
+                <FilesEditor drafts=drafts findings=findings prefix="form" />
+            }
+            .into_any()
         }
     };
     // The next save builds on the revision that this one stored.
@@ -134,12 +132,11 @@ fn ConfigFields(content: SourceContent, action: ServerAction<ConfigSave>) -> imp
         }
     });
     let save = save_button(&workload, "Save draft");
-    let suggestions = RuleSuggestions::from_source(&workload.draft.source);
     view! {
         <ActionForm
             action=action
             node_ref=element
-            attr:class="stack"
+            attr:class="stack-md"
             on:input=move |_| autosave.note_input()
             on:change=move |_| autosave.note_input()
             on:click=move |_| autosave.note_click()
@@ -147,29 +144,14 @@ fn ConfigFields(content: SourceContent, action: ServerAction<ConfigSave>) -> imp
             <input type="hidden" name="form[name]" value=name.clone() />
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
             {save_result(move || action.value().get().map(|saved| saved.map(drop)), &name, "Draft saved.")}
-            <div class="split split-344">
-                {source_fields}
-                <aside class="fields" aria-label="Policies">
-                    <div class="field">
-                        <label class="field-label" for="namespace">
-                            "Namespace"
-                        </label>
-                        <input
-                            class="input input-mono"
-                            id="namespace"
-                            name="form[namespace]"
-                            value=workload.draft.namespace.clone()
-                            maxlength="63"
-                            required=true
-                            on:input=move |ev| namespace.set(event_target_value(&ev))
-                        />
-                        <p class="field-help">"For objects that name none."</p>
-                    </div>
-                    {labels_field(&workload.labels)}
-                    <PolicyFields owners=workload.owners.join(", ") addon=workload.draft.addon policies=workload.draft.policies.clone() is_chart=workload.draft.source.is_chart() suggestions=suggestions typed=typed.map(|typed| typed.form.policies) />
-                    <div class="flex flex-wrap items-center gap-3">{save} {autosave.status_view()}</div>
-                    <p class="meta">"Saving changes the draft. Clusters change when you publish."</p>
-                </aside>
+            <div class="field-row max-w-180">
+                {namespace_field(workload.draft.namespace.clone(), namespace)}
+                {labels_field(&workload.labels)}
+            </div>
+            {source_fields}
+            <div class="tab-foot">
+                {save} {autosave.status_view()}
+                <span class="meta">"Saving changes the draft. Clusters change when you publish."</span>
             </div>
         </ActionForm>
     }
@@ -182,6 +164,27 @@ fn build_opened_source(stored: &Source, typed: Option<&ConfigSave>) -> Source {
         Some(ConfigSave { form }) => build_typed_source(stored, form.files.clone(), &form.chart, &form.git),
         None => stored.clone(),
     }
+}
+
+fn namespace_field(stored: String, namespace: RwSignal<String>) -> AnyView {
+    view! {
+        <div class="field">
+            <label class="field-label" for="namespace">
+                "Namespace"
+            </label>
+            <input
+                class="input input-mono"
+                id="namespace"
+                name="form[namespace]"
+                value=stored
+                maxlength="63"
+                required=true
+                on:input=move |ev| namespace.set(event_target_value(&ev))
+            />
+            <p class="field-help">"For objects that name none."</p>
+        </div>
+    }
+    .into_any()
 }
 
 fn labels_field(labels: &Labels) -> AnyView {

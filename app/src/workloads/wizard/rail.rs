@@ -29,7 +29,7 @@ pub fn StepRail(
     let query = use_query_map();
     let restored = Memo::new(move |_| query.read().get("revision"));
     view! {
-        <nav class="rail" id="rail" popover="manual" aria-label="Steps">
+        <nav class="rail" id="rail" popover="auto" aria-label="Steps">
             {rail_brand()}
             {move || leave_link(at.get(), status.with(|status| status.editable), follow)}
             <div class="wizard-about rail-word">

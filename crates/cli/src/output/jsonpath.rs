@@ -23,14 +23,14 @@ impl JsonPathTemplate {
     /// Reads a template such as `{.name}` or `{range .items[*]}{.name}{"\n"}{end}`; a text without braces is one path.
     ///
     /// # Errors
-    /// A brace is not closed, a range has no end, or a path is not valid; the position is named.
+    /// A brace is not closed, a range has no end, or a path is not valid or searches what a search has found; the position is named.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.trim().is_empty() {
             return Err("write a template, such as jsonpath='{.items[*].name}'".to_owned());
         }
         let wrapped = format!("{{{text}}}");
         let text = if text.contains('{') { text } else { &wrapped };
-        let mut reader = TemplateReader { text, at: 0 };
+        let mut reader = TemplateReader { text, at: 0, searches: 0 };
         let parts = reader.read_parts(None)?;
         Ok(Self(parts))
     }
@@ -46,6 +46,8 @@ impl JsonPathTemplate {
 struct TemplateReader<'a> {
     text: &'a str,
     at: usize,
+    /// How many `..` the paths of the ranges have that are open.
+    searches: usize,
 }
 
 impl TemplateReader<'_> {
@@ -76,7 +78,14 @@ impl TemplateReader<'_> {
                 };
             }
             parts.push(match expression.strip_prefix("range ") {
-                Some(path) => TemplatePart::Range(self.to_path(path, start)?, self.read_parts(Some(start))?),
+                Some(path) => {
+                    let path = self.to_path(path, start)?;
+                    let searches = count_searches(&path);
+                    self.searches += searches;
+                    let inner = self.read_parts(Some(start))?;
+                    self.searches -= searches;
+                    TemplatePart::Range(path, inner)
+                }
                 None if expression.starts_with('"') => self.to_literal(expression, start)?,
                 None => TemplatePart::Path(self.to_path(expression, start)?),
             });
@@ -119,6 +128,13 @@ impl TemplateReader<'_> {
             Some('.' | '[') => format!("${path}"),
             Some(_) => format!("$.{path}"),
         };
+        // Each finds up to all values below each value that the one before has found.
+        if self.searches + count_searches(&path) > 1 {
+            return Err(format!(
+                "{expression:?} at character {} searches with .. what another .. has found; write the path of one of both",
+                self.column(start)
+            ));
+        }
         match parse_json_path(&path) {
             Ok(_) => Ok(path),
             Err(_) => Err(format!(
@@ -131,6 +147,22 @@ impl TemplateReader<'_> {
     fn column(&self, at: usize) -> usize {
         self.text[..at].chars().count() + 1
     }
+}
+
+/// How many `..` a path has outside of quotes.
+fn count_searches(path: &str) -> usize {
+    let (mut quote, mut previous, mut count) = (None, ' ', 0);
+    for c in path.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open && previous != '\\' => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '.') if previous == '.' => count += 1,
+            (None, _) => {}
+        }
+        previous = c;
+    }
+    count
 }
 
 fn render_parts(parts: &[TemplatePart], value: &Value, out: &mut String) {
@@ -182,6 +214,19 @@ mod tests {
             {"name": "api", "counts": {"Healthy": 0}, "labels": {}},
         ]});
         JsonPathTemplate::parse(template).unwrap().render(&value)
+    }
+
+    #[test]
+    fn a_path_searches_once_so_that_its_time_is_bounded() {
+        assert_eq!(render("{..name}"), "web api");
+        assert_eq!(render("{..name}, {..Healthy}"), "web api, 3 0");
+        assert_eq!(render("{.items[?(@.name=='a..b..c')].name}"), "");
+        for template in
+            ["{..*..*}", "{..*..name}", "{range ..*}{..name}{end}", "{range ..*}{range .a}{..b}{end}{end}"]
+        {
+            let error = JsonPathTemplate::parse(template).unwrap_err();
+            assert!(error.contains("searches with .."), "{template}: {error}");
+        }
     }
 
     #[test]

@@ -55,7 +55,8 @@ fn add_stage(table: &mut Table, stage: &Stage) {
         StageState::Skipped { message } => message.clone(),
         StageState::Running { message } if !message.is_empty() => message.clone(),
         StageState::Waiting(reason) | StageState::Failed(reason) => describe_reason(reason, now),
-        _ => stage.name.description().to_owned(),
+        StageState::Done => stage.name.description().to_owned(),
+        StageState::Pending | StageState::Running { .. } => stage.name.requirement(),
     };
     row.text(since.unwrap_or_default()).text(message);
 }

@@ -94,3 +94,41 @@ fn s1_3_s1_13_s1_18_s1_21_s1_22_s1_23_the_deployment_of_a_group_is_controlled_by
     );
     assert_eq!(server.run_cli(&["get", "shop"]).exit_code, 1);
 }
+
+#[test]
+fn s1_2_a_group_whose_feature_deployment_is_disabled_loses_all_its_deployments() {
+    const DEPLOYMENTS: [&str; 3] = ["first", "second", "third"];
+    let server = TestServer::start_new();
+    let file = server.folder().join("web-1.0.0.tgz");
+    write_chart(&file, "1.0.0");
+    let pushed = server.run_cli(&["chart", "push", &file.display().to_string()]);
+    assert_eq!(pushed.exit_code, 0, "{pushed}");
+    let saved = server.run_cli(&["group", "set", GROUP, "--clusters", NEAR]);
+    assert_eq!(saved.exit_code, 0, "{saved}");
+    for name in DEPLOYMENTS {
+        let applied = server.run_cli(&[
+            "apply",
+            "--name",
+            name,
+            "--chart",
+            "local/web",
+            "--chart-version",
+            "1.0.0",
+            "--groups",
+            GROUP,
+            "-n",
+            name,
+        ]);
+        assert_eq!(applied.exit_code, 0, "{applied}");
+        let published = server.run_cli(&["publish", name, "--wait", "--timeout", WAIT_TIMEOUT]);
+        assert_eq!(published.exit_code, 0, "{published}");
+    }
+    let disabled = server.run_cli(&["group", "feature", "disable", GROUP, "deployment", "--yes"]);
+    assert_eq!(disabled.exit_code, 0, "{disabled}");
+    assert!(disabled.stdout.contains("deployment") && disabled.stdout.contains("no"), "{disabled}");
+    for name in DEPLOYMENTS {
+        wait_until("the deployment is deleted", || server.run_cli(&["get", name]).exit_code == 1);
+    }
+    let group = server.run_cli(&["group", "get", GROUP]);
+    assert_eq!(group.exit_code, 0, "the group stays: {group}");
+}

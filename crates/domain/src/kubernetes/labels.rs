@@ -84,6 +84,11 @@ impl LabelSelector {
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
+
+    /// How many values its terms compare; a term without values counts as one.
+    pub fn count_values(&self) -> usize {
+        self.terms.iter().map(LabelTerm::count_values).sum()
+    }
 }
 
 impl LabelTerm {
@@ -94,6 +99,14 @@ impl LabelTerm {
             Self::NotIn(key, values) => labels.get(key).is_none_or(|value| !values.contains(value)),
             Self::Exists(key) => labels.contains_key(key),
             Self::DoesNotExist(key) => !labels.contains_key(key),
+        }
+    }
+
+    /// How many values it compares, at least one.
+    pub(crate) fn count_values(&self) -> usize {
+        match self {
+            Self::In(_, values) | Self::NotIn(_, values) => values.len().max(1),
+            Self::Exists(_) | Self::DoesNotExist(_) => 1,
         }
     }
 

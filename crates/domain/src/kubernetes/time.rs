@@ -42,9 +42,12 @@ impl Timestamp {
         if elapsed < 0 { 0 } else { elapsed }
     }
 
-    /// The age as a short text: `12 s`, `5 min`, `3 h`, `9 d`.
+    /// The age as a short text: `< 1 s`, `12 s`, `5 min`, `3 h`, `9 d`. Milliseconds of an age would only flicker.
     pub fn format_age(self, now: Self) -> String {
-        format_duration(now.millis_since(self))
+        match now.millis_since(self) {
+            ..1_000 => "< 1 s".to_owned(),
+            millis => format_duration(millis),
+        }
     }
 }
 
@@ -111,6 +114,6 @@ mod tests {
         let at = Timestamp::from_millis(1_000_000);
         assert_eq!(at.format_age(at.plus_millis(12_500)), "12 s");
         assert_eq!(at.format_age(at.plus_millis(3 * 3_600_000)), "3 h");
-        assert_eq!(at.format_age(at.plus_millis(-5)), "0 ms");
+        assert_eq!(at.format_age(at.plus_millis(-5)), "< 1 s");
     }
 }

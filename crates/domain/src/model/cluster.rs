@@ -87,6 +87,11 @@ impl Connectivity {
         self.into()
     }
 
+    /// The connectivity of this name.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::VARIANTS.iter().copied().find(|connectivity| connectivity.as_str() == word)
+    }
+
     /// The connectivity for a last heartbeat at `last_seen`: late after one lease, offline after three.
     pub fn from_last_seen(last_seen: Option<Timestamp>, lease_seconds: u32, now: Timestamp) -> Self {
         let lease_millis = i64::from(lease_seconds) * 1_000;

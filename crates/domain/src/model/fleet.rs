@@ -74,6 +74,17 @@ pub struct NonReportingCluster {
     pub last_known: ReleaseCounts,
 }
 
+/// How many clusters there are, and how many of them do not report.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClusterOutages {
+    /// Number of clusters.
+    pub clusters_total: u32,
+    /// Number of those that are not online or have an API server that does not respond.
+    pub not_online: u32,
+    /// The one with the longest outage.
+    pub longest: Option<NonReportingCluster>,
+}
+
 /// A cluster as a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

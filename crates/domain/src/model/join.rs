@@ -216,15 +216,15 @@ fn new_condition(
 
 fn reachable_condition(cluster: &Cluster) -> ClusterCondition {
     let status = cluster.connectivity == Connectivity::Online;
-    let message = if status { "Its heartbeats arrive in time." } else { "It has not sent a heartbeat yet." };
     let since = if status { None } else { cluster.last_seen };
-    let message = if since.is_some() { "Its last heartbeat is older than its lease." } else { message };
-    let reachable = new_condition(
-        ClusterConditionType::Reachable,
-        status,
-        cluster.connectivity.as_str(),
-        message.to_owned(),
-    );
+    let lease = cluster.lease_seconds;
+    let message = match (status, since) {
+        (true, _) => format!("Its heartbeats arrive within its lease of {lease} s."),
+        (false, Some(_)) => format!("Its last heartbeat is older than its lease of {lease} s."),
+        (false, None) => "It has not sent a heartbeat yet.".to_owned(),
+    };
+    let reachable =
+        new_condition(ClusterConditionType::Reachable, status, cluster.connectivity.as_str(), message);
     ClusterCondition { since, ..reachable }
 }
 
@@ -338,7 +338,14 @@ mod tests {
         assert_eq!(summary(&cluster, &joining)[4], expected("Healthy", False, "NoSchedulableNodes"));
         cluster.facts.node_pools[0].ready = 1;
         assert!(summary(&cluster, &joining).iter().all(|(_, status, _)| *status == True));
+        cluster.lease_seconds = 40;
+        let message = |cluster: &Cluster| cluster_conditions(cluster, None)[0].message.clone();
+        assert_eq!(message(&cluster), "Its heartbeats arrive within its lease of 40 s.");
         cluster.connectivity = Connectivity::Offline;
+        assert_eq!(message(&cluster), "It has not sent a heartbeat yet.");
+        cluster.last_seen = Some(Timestamp::from_millis(7));
+        assert_eq!(message(&cluster), "Its last heartbeat is older than its lease of 40 s.");
+        cluster.last_seen = None;
         assert_eq!(
             summary(&cluster, &joining)[2..],
             [

@@ -56,7 +56,7 @@ pub use group_members::{
     FleetLabel, GroupCandidate, GroupEffect, GroupMembersChange, GroupMembershipKind, GroupPreview,
     GroupSummary, SUMMARY_CLUSTERS, matches_search,
 };
-pub use limits::{MAX_ENTRIES, check_limits};
+pub use limits::{MAX_ENTRIES, MAX_SELECTOR_BYTES, MAX_VALUES, check_limits};
 pub use members_policy::apply_new_members_policy;
 pub use remedy::{Remedy, RequiredChange};
 pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MINUTES, request_removals, update_pending_removals};

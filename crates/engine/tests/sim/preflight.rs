@@ -157,6 +157,8 @@ async fn facts_contain_version_nodes_kinds_and_classes() {
     assert_eq!((&*pool.architecture, pool.nodes, pool.ready), ("amd64", 3, 3));
     assert_eq!((pool.cpu, pool.largest_cpu), (Quantity::from_units(48), Quantity::from_units(16)));
     assert!(facts.namespace("default").is_some());
+    // The simulated cluster allows everything, and says so.
+    assert!(facts.permissions_known && facts.apis.iter().all(|api| !api.denied), "{:?}", facts.apis);
     agent.stop().await;
 }
 

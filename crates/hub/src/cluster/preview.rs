@@ -2,14 +2,11 @@
 
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Placement, is_still_selected};
-use domain::release::Release;
 use domain::request::ClusterPatch;
-use domain::workload::Intent;
 use domain::{ClusterId, Finding};
-use store::Tx;
+use store::{Tx, run_blocking_in_place};
 
 use super::{edit, load_cluster};
-use crate::workload::load_present_releases;
 use crate::{Error, Hub};
 
 /// What an edit of a cluster would do.
@@ -41,11 +38,12 @@ impl Hub {
             return Ok(ClusterEditPreview { leaving: Vec::new(), findings });
         }
         let comparison = FleetComparison::load(&mut tx, after).await?;
+        let releases = store::release::list_all_by_cluster(&mut tx, before.id).await?;
+        drop(tx);
         let mut leaving = Vec::new();
-        for (release, workload) in store::release::list_all_by_cluster(&mut tx, before.id).await? {
-            if let Some((placement, current)) = load_published_placement(&mut tx, &release).await?
-                && comparison.removes(&placement, &current)
-            {
+        for (release, workload) in releases.into_iter().filter(|(release, _)| release.is_present()) {
+            let Some(placed) = self.read_published_placement(release.workload()).await? else { continue };
+            if run_blocking_in_place(|| comparison.removes(&placed.placement, &placed.current)) {
                 leaving.push(workload);
             }
         }
@@ -91,20 +89,4 @@ impl FleetComparison {
             |clusters: &[Cluster]| is_still_selected(placement, (clusters, self.at), &self.groups, current);
         is_selected(&self.before) && !is_selected(&self.after)
     }
-}
-
-/// The published placement of a release's workload, and the clusters that run it; `None` if nothing should run.
-async fn load_published_placement(
-    tx: &mut Tx,
-    release: &Release,
-) -> Result<Option<(Placement, Vec<ClusterId>)>, Error> {
-    if !release.is_present() {
-        return Ok(None);
-    }
-    let head = store::workload::get_head_by_id(tx, release.workload()).await?;
-    let published = head.filter(|head| head.intent == Intent::Published).and_then(|head| head.published);
-    let Some(number) = published else { return Ok(None) };
-    let revision = store::revision::get_existing(tx, release.workload(), number).await?;
-    let current = load_present_releases(tx, release.workload()).await?.into_keys().collect();
-    Ok(Some((revision.spec.placement, current)))
 }

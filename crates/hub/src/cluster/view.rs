@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::cluster::{Cluster, ClusterSummary};
+use domain::cluster::{Cluster, ClusterSummary, Connectivity};
 use domain::join;
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
@@ -21,17 +21,19 @@ impl Hub {
     pub async fn list_clusters(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
         let mut tx = self.read().await?;
         let page = store::cluster::list(&mut tx, query).await?;
-        let ids: Vec<ClusterId> = page.items.iter().map(|cluster| cluster.id).collect();
-        let counts: HashMap<ClusterId, ReleaseCounts> =
-            store::release::counts_by_cluster(&mut tx, &ids).await?.into_iter().collect();
-        let joinings = store::certificate::list_join_statuses(&mut tx, &ids).await?;
-        Ok(page.map(|mut cluster| {
-            cluster.facts.apis.clear();
-            let counts = counts.get(&cluster.id).cloned().unwrap_or_default();
-            let conditions = join::cluster_conditions(&cluster, joinings.get(&cluster.id));
-            let pending_facts = cluster.pending_facts();
-            ClusterSummary { cluster, counts, conditions, pending_facts, agent: None }
-        }))
+        load_summaries(&mut tx, page).await
+    }
+
+    /// One page of clusters: those that do not report first, then those with failing releases, then by name. Only those with this
+    /// connectivity, if one is given.
+    pub async fn list_clusters_worst_first(
+        &self,
+        query: &ListQuery,
+        connectivity: Option<Connectivity>,
+    ) -> Result<Page<ClusterSummary>, Error> {
+        let mut tx = self.read().await?;
+        let page = store::cluster::list_worst_first(&mut tx, query, connectivity).await?;
+        load_summaries(&mut tx, page).await
     }
 
     /// One cluster with its facts and counts.
@@ -66,6 +68,20 @@ impl Hub {
         let cluster = load_cluster(&mut tx, name).await?;
         load_releases(&mut tx, &cluster, query).await
     }
+}
+
+async fn load_summaries(tx: &mut store::Tx, page: Page<Cluster>) -> Result<Page<ClusterSummary>, Error> {
+    let ids: Vec<ClusterId> = page.items.iter().map(|cluster| cluster.id).collect();
+    let counts: HashMap<ClusterId, ReleaseCounts> =
+        store::release::counts_by_cluster(tx, &ids).await?.into_iter().collect();
+    let joinings = store::certificate::list_join_statuses(tx, &ids).await?;
+    Ok(page.map(|mut cluster| {
+        cluster.facts.apis.clear();
+        let counts = counts.get(&cluster.id).cloned().unwrap_or_default();
+        let conditions = join::cluster_conditions(&cluster, joinings.get(&cluster.id));
+        let pending_facts = cluster.pending_facts();
+        ClusterSummary { cluster, counts, conditions, pending_facts, agent: None }
+    }))
 }
 
 async fn load_summary(tx: &mut store::Tx, found: Cluster, now: Timestamp) -> Result<ClusterSummary, Error> {

@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use domain::chart::MAX_RELEASE_NAME;
 use domain::deployment::{DeploymentRequest, format_release_name};
 use domain::guard::RELEASE_NAME_IN_USE;
-use domain::placement::decide;
 use domain::release::Release;
 use domain::workload::Intent;
 use domain::{ClusterId, Digest, Finding, WorkloadId, name_check};
@@ -16,7 +15,7 @@ use rand::Rng;
 use store::Tx;
 
 use super::Deployment;
-use crate::placement::{PlacementInputs, load_placement_inputs};
+use crate::placement::{PlacementInputs, decide, load_placement_inputs};
 use crate::{Actor, Error, Hub};
 
 /// How many random names are tried.

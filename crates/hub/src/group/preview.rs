@@ -5,24 +5,22 @@ use std::collections::HashSet;
 use domain::ClusterId;
 use domain::cluster::Cluster;
 use domain::placement::{
-    ClusterGroup, GroupEffect, GroupMembersChange, GroupMembershipKind, GroupPreview, Placement, decide,
+    ClusterGroup, GroupEffect, GroupMembersChange, GroupMembershipKind, GroupPreview, decide,
 };
 use domain::plan::BlastRadius;
-use domain::workload::Intent;
-use store::{Tx, run_blocking_in_place};
+use store::run_blocking_in_place;
 
 use super::exclusive::describe_new_conflicts;
-use crate::workload::load_present_releases;
+use crate::placement::PublishedPlacement;
 use crate::{Error, Hub};
 
 /// Most workloads for which the effect is computed: each is placed twice.
 const WORKLOADS_MAX: usize = 50;
 
-/// The published placement of a workload, and the clusters that run it.
-struct PlacedWorkload {
+/// A workload with its published placement.
+struct NamedPlacement {
     name: String,
-    placement: Placement,
-    current: Vec<ClusterId>,
+    published: PublishedPlacement,
 }
 
 impl Hub {
@@ -48,29 +46,32 @@ impl Hub {
         let mut tx = self.read().await?;
         let groups = store::group::list(&mut tx).await?;
         let clusters = store::cluster::list_all(&mut tx).await?;
-        let (placed, not_evaluated) = self.load_placed_workloads(&mut tx, &changed.name).await?;
+        let names = store::workload::list_names_by_group(&mut tx, &changed.name).await?;
         drop(tx);
+        let (placed, not_evaluated) = self.load_placed_workloads(names, &changed.name).await?;
         let preview = run_blocking_in_place(|| evaluate(&clusters, groups, changed, &placed));
         Ok(GroupPreview { not_evaluated, ..preview })
     }
 
-    /// The published workloads whose placement refers to this group, and how many more there are.
+    /// Those of these workloads whose published placement refers to this group, and how many more names there are.
     async fn load_placed_workloads(
         &self,
-        tx: &mut Tx,
+        names: Vec<String>,
         group: &str,
-    ) -> Result<(Vec<PlacedWorkload>, u32), Error> {
-        let names = store::workload::list_names_by_group(tx, group).await?;
+    ) -> Result<(Vec<NamedPlacement>, u32), Error> {
+        let refers = |groups: &[String]| groups.iter().any(|one| one == group);
         let mut placed = Vec::new();
         let mut left = names.into_iter();
         for name in left.by_ref().take(WORKLOADS_MAX) {
-            let head = self.load_workload_head(tx, &name).await?;
-            let Some(number) = head.published.filter(|_| head.intent == Intent::Published) else { continue };
-            let placement = store::revision::get_existing(tx, head.id, number).await?.spec.placement;
-            let refers = |groups: &[String]| groups.iter().any(|one| one == group);
-            if placement.predicates.iter().any(|predicate| refers(&predicate.groups)) {
-                let current = load_present_releases(tx, head.id).await?.into_keys().collect();
-                placed.push(PlacedWorkload { name, placement, current });
+            let mut tx = self.read().await?;
+            let head = store::workload::get_head_by_name(&mut tx, self.project(), &name).await;
+            let head = head.map_err(|error| Error::from(error).with_unreadable_workload(&name))?;
+            drop(tx);
+            // One that was deleted meanwhile loses nothing.
+            let Some(head) = head else { continue };
+            let Some(published) = self.read_published_placement(head.id).await? else { continue };
+            if published.placement.predicates.iter().any(|predicate| refers(&predicate.groups)) {
+                placed.push(NamedPlacement { name, published });
             }
         }
         Ok((placed, u32::try_from(left.count()).unwrap_or(u32::MAX)))
@@ -81,7 +82,7 @@ fn evaluate(
     clusters: &[Cluster],
     groups: Vec<ClusterGroup>,
     changed: ClusterGroup,
-    placed: &[PlacedWorkload],
+    placed: &[NamedPlacement],
 ) -> GroupPreview {
     let none = ClusterGroup::default();
     let before = groups.iter().find(|group| group.name == changed.name).unwrap_or(&none);
@@ -120,7 +121,7 @@ fn evaluate(
 
 /// The clusters that a workload loses or gains by the change, as a placement before and after it says.
 fn evaluate_workload(
-    PlacedWorkload { name, placement, current }: &PlacedWorkload,
+    NamedPlacement { name, published: PublishedPlacement { placement, current } }: &NamedPlacement,
     clusters: &[Cluster],
     (groups, changed): (&[ClusterGroup], &[ClusterGroup]),
 ) -> GroupEffect {

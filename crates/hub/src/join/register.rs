@@ -93,11 +93,6 @@ impl Hub {
             return Err(TOKEN_NOT_USABLE);
         }
         replace_pending_registration(&mut tx, &join.name, &token).await?;
-        let existing = store::cluster::get_by_name(&mut tx, &join.name).await?;
-        if existing.as_ref().is_some_and(|cluster| cluster.kind != ClusterKind::Agent) {
-            let message = format!("Cluster {} is served by the server itself.", join.name);
-            return Err(Error::AlreadyExists(message));
-        }
         let registration = Registration {
             fingerprint: request.fingerprint.clone(),
             state: RegistrationState::Pending,
@@ -110,6 +105,13 @@ impl Hub {
             name: join.name,
         };
         store::registration::save(&mut tx, &registration, &join.csr).await?;
+        // Read now: another agent that joins at the same time under this name has the pending registration until it commits, and the
+        // cluster is its own then.
+        let existing = store::cluster::get_by_name(&mut tx, &registration.name).await?;
+        if existing.as_ref().is_some_and(|cluster| cluster.kind != ClusterKind::Agent) {
+            let message = format!("Cluster {} is served by the server itself.", registration.name);
+            return Err(Error::AlreadyExists(message));
+        }
         let mut effects = CommitEffects::with_event(new_join_event(&registration, now));
         if !token.can_auto_accept(&registration.name, existing.is_some()) {
             self.commit(tx, effects).await?;

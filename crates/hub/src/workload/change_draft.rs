@@ -3,6 +3,7 @@
 use domain::actions;
 use domain::authorization::UserAction;
 use domain::cluster::check_labels;
+use domain::event::NewEvent;
 use domain::labels::Labels;
 use domain::manifest_work;
 use domain::owner::{check_owners, normalize_owners};
@@ -11,7 +12,6 @@ use domain::rollout::RolloutStrategy;
 use domain::workload::{Policies, Source, Workload};
 
 use super::check_if_match;
-use super::edit::edited_event;
 use crate::git::keep_pin;
 use crate::{Actor, Error, Hub, placement};
 
@@ -86,21 +86,20 @@ impl Hub {
             keep_pin(source, before.as_ref());
             self.pin_source(source, before.as_ref()).await?;
         }
-        let mut tx = self.write_as(actor, UserAction::Edit).await?;
-        let mut workload = self.load_workload(&mut tx, name).await?;
-        actions::check_edit(&workload)?;
-        let before = workload.clone();
-        let has_new_source = patch.source.is_some();
-        patch.apply_to(&mut workload);
-        if has_new_source {
-            manifest_work::adopt_policies(&mut workload.draft);
-        }
-        if workload == before {
-            return Ok(workload);
-        }
-        check_if_match(workload.revision, Some(if_match))?;
-        placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
-        let event = edited_event(actor, &workload);
-        self.store_edit(tx, actor, workload, event).await
+        let change = |before: &Workload, workload: &mut Workload| -> Result<Option<NewEvent>, Error> {
+            actions::check_edit(before)?;
+            let has_new_source = patch.source.is_some();
+            patch.clone().apply_to(workload);
+            if has_new_source {
+                manifest_work::adopt_policies(&mut workload.draft);
+            }
+            if *workload == *before {
+                return Ok(None);
+            }
+            check_if_match(before.revision, Some(if_match))?;
+            placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
+            Ok(None)
+        };
+        Box::pin(self.edit_read_workload(actor, name, change)).await
     }
 }

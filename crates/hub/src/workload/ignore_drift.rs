@@ -4,11 +4,11 @@
 use domain::Finding;
 use domain::actions;
 use domain::authorization::UserAction;
+use domain::event::NewEvent;
 use domain::overrides::ObjectSelector;
 use domain::policy::{self, IgnoreRule, IgnoreWhen};
 use domain::workload::Workload;
 
-use super::edit::edited_event;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -25,20 +25,17 @@ impl Hub {
         path: &str,
     ) -> Result<Workload, Error> {
         actor.authorize(UserAction::Edit)?;
-        let mut tx = self.write_as(actor, UserAction::Edit).await?;
-        let mut workload = self.load_workload(&mut tx, name).await?;
-        actions::check_edit(&workload)?;
-        if !add_rule(&mut workload.draft.policies.ignore, object, path) {
-            return Ok(workload);
-        }
-        let is_about_rules = |finding: &Finding| finding.path.starts_with("/policies/ignore");
-        let findings: Vec<Finding> =
-            policy::check(&workload.draft.policies).into_iter().filter(is_about_rules).collect();
-        if !findings.is_empty() {
-            return Err(Error::Invalid(findings));
-        }
-        let event = edited_event(actor, &workload);
-        self.store_edit(tx, actor, workload, event).await
+        let change = |before: &Workload, workload: &mut Workload| -> Result<Option<NewEvent>, Error> {
+            actions::check_edit(before)?;
+            if !add_rule(&mut workload.draft.policies.ignore, object.clone(), path) {
+                return Ok(None);
+            }
+            let is_about_rules = |finding: &Finding| finding.path.starts_with("/policies/ignore");
+            let findings: Vec<Finding> =
+                policy::check(&workload.draft.policies).into_iter().filter(is_about_rules).collect();
+            if findings.is_empty() { Ok(None) } else { Err(Error::Invalid(findings)) }
+        };
+        Box::pin(self.edit_read_workload(actor, name, change)).await
     }
 }
 

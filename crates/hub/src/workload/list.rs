@@ -1,5 +1,6 @@
 //! Lists of workloads and of their revisions.
 
+use domain::WorkloadId;
 use domain::authorization::UserAction;
 use domain::page::{ListQuery, Page};
 use domain::workload::{Revision, WorkloadOrder, WorkloadSummary};
@@ -15,6 +16,15 @@ impl Hub {
     ) -> Result<Page<WorkloadSummary>, Error> {
         let mut tx = self.read().await?;
         Ok(store::workload::list(&mut tx, self.project(), query, order).await?)
+    }
+
+    /// Of each of these workloads with a failing release, the message of the worst one.
+    pub async fn list_failure_messages(
+        &self,
+        workloads: &[WorkloadId],
+    ) -> Result<Vec<(WorkloadId, String)>, Error> {
+        let mut tx = self.read().await?;
+        Ok(store::release::list_worst_messages(&mut tx, workloads).await?)
     }
 
     /// The numbers of its newest revisions, newest first.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use domain::authorization::{UserAction, authorize};
 use domain::cluster::Cluster;
-use domain::placement::{ClusterGroup, Decision, decide};
+use domain::placement::{ClusterGroup, Decision};
 use domain::plan::BlastRadius;
 use domain::project::Project;
 use domain::release::Release;
@@ -27,6 +27,7 @@ use super::{PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests, load_project, unrendered};
 use crate::overrides::OverrideChange;
+use crate::placement::decide;
 use crate::render::restore_facts;
 use crate::{Error, Hub};
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use domain::chart_values::ChartRelease;
-use domain::placement::decide;
 use domain::render::RenderError;
 use domain::values::{EffectiveValues, LayerValues, ValuesLayer, trace_values};
 use domain::workload::{Source, WorkloadSpec};
@@ -13,6 +12,7 @@ use store::Tx;
 
 use super::snapshot::load_present_releases;
 use crate::manifests::RenderWait;
+use crate::placement::decide;
 use crate::render::restore_facts;
 use crate::requester::current_turn;
 use crate::{Error, Hub};

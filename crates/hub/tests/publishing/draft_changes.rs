@@ -161,3 +161,32 @@ async fn p20_a_placement_with_too_many_predicates_is_neither_stored_nor_evaluate
     assert_eq!(stored_workload(&test).await.draft.placement, everywhere());
     test.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_of_one_workload_at_the_same_time_without_a_precondition_are_all_stored() {
+    let test = TestHub::open().await;
+    test.create_draft("web", everywhere()).await;
+    let before = stored_workload(&test).await;
+    let mut spec = before.draft.clone();
+    spec.namespace = "other".to_owned();
+    let labels = [("team".to_owned(), "a".to_owned())].into();
+    let edits = [
+        WorkloadEdit { spec: Some(spec), ..WorkloadEdit::default() },
+        WorkloadEdit { labels: Some(labels), ..WorkloadEdit::default() },
+        WorkloadEdit { owners: Some(vec!["ben".to_owned()]), ..WorkloadEdit::default() },
+    ];
+    let edited = edits.map(|edit| test.hub.edit_workload(&test.actor, "web", edit, None));
+    let edited = futures::future::join_all(edited).await;
+    assert!(edited.iter().all(Result::is_ok), "{edited:?}");
+    let after = stored_workload(&test).await;
+    assert_eq!((after.draft.namespace.as_str(), after.labels.len()), ("other", 1));
+    assert_eq!((after.owners, after.revision), (vec!["ben".to_owned()], before.revision + 3));
+    let owners = (0..8).map(|number| {
+        let edit = WorkloadEdit { owners: Some(vec![format!("user-{number}")]), ..WorkloadEdit::default() };
+        test.hub.edit_workload(&test.actor, "web", edit, None)
+    });
+    let edited = futures::future::join_all(owners).await;
+    assert!(edited.iter().all(Result::is_ok), "{edited:?}");
+    assert_eq!(stored_workload(&test).await.revision, before.revision + 11);
+    test.close().await;
+}

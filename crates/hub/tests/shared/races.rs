@@ -4,13 +4,17 @@
 use std::time::Duration;
 
 use domain::chart_repository::NewChartRepository;
-use domain::cluster::ClusterKind;
+use domain::cluster::{ClusterFacts, ClusterKind};
 use domain::git_repository::GitRepositoryPut;
+use domain::join::NewJoinToken;
 use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{NewWorkload, Source};
-use hub::{Actor, Error, Hub, NewCluster, PublishContent, PublishOptions, WorkloadEdit};
+use hub::{
+    Actor, Authority, Clock, Error, Hub, JoinRequest, NewCluster, PublishContent, PublishOptions,
+    RegistrationResult, WorkloadEdit,
+};
 
 use crate::{RACE_ROUNDS, create_database, new_workload, open_server};
 
@@ -150,6 +154,40 @@ async fn p35_a_cluster_that_is_deleted_while_a_workload_is_placed_on_it_has_no_r
             }
         }
         loops.stop().await;
+    })
+    .await;
+}
+
+/// The request of an agent with a token of its own, which accepts automatically.
+async fn request_join(hub: &Hub, actor: &Actor, name: &str) -> JoinRequest {
+    let new = NewJoinToken { auto_accept: true, ..NewJoinToken::default() };
+    let token = hub.create_join_token(actor, new).await.unwrap();
+    JoinRequest {
+        token: token.id,
+        secret: token.secret,
+        name: name.to_owned(),
+        csr: testkit::create_certificate_request(),
+        facts: ClusterFacts::default(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p35_of_two_agents_that_join_at_once_as_one_cluster_one_is_accepted_and_not_replaced_by_the_other() {
+    let (authority, _) = Authority::generate(Clock::system()).unwrap();
+    for_each_setup("joined_clusters", async |one, other, rounds| {
+        let actor = Actor::system();
+        for round in rounds {
+            let name = format!("c-{round}");
+            let first = request_join(one, &actor, &name).await;
+            let second = request_join(one, &actor, &name).await;
+            let both =
+                tokio::join!(one.register_agent(&authority, first), other.register_agent(&authority, second));
+            let is_accepted = |result: &Result<RegistrationResult, Error>| {
+                matches!(result, Ok(RegistrationResult::Certificate(_)))
+            };
+            assert!(is_accepted(&both.0) != is_accepted(&both.1), "round {round}: {both:?}");
+            one.get_cluster(&name).await.unwrap();
+        }
     })
     .await;
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 
 use super::request::{self, ApiRequest, client_name, content_type};
-use super::{discovery, openapi, view, watch};
+use super::{discovery, openapi, review, view, watch};
 use crate::cluster::SimCluster;
 use crate::decode;
 use crate::object;
@@ -81,6 +81,11 @@ fn route_request(
         increment(&counters.gets, 1);
         let (body, media) = document;
         return Ok(body_response(cluster, 200, body, media));
+    }
+    if let Some(answer) = review::answer_review(&head.method, path, body)? {
+        // A review stores nothing: it is a read.
+        increment(&counters.gets, 1);
+        return Ok(json_response(cluster, 201, answer.to_string().into()));
     }
     let request = request::parse_request(&cluster.sim, path, head.uri.query().unwrap_or(""), &head.headers)?;
     let counter = match head.method {

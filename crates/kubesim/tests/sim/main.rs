@@ -5,5 +5,6 @@ mod controllers;
 mod faults;
 mod kubectl;
 mod lifecycle;
+mod reviews;
 mod support;
 mod watch;

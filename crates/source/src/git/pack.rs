@@ -129,20 +129,25 @@ impl CommitObjects {
 
     /// How many commits of this history `base` does not have; `None` if it is not among the fetched ones.
     pub(super) fn count_ahead_of(&self, base: &str) -> Result<Option<u32>, GitError> {
+        self.count_ahead_within(base, ANCESTORS_TIME)
+    }
+
+    /// The same, with so much time for each of both histories.
+    fn count_ahead_within(&self, base: &str, limit: Duration) -> Result<Option<u32>, GitError> {
         let parse = |id: &str| {
             ObjectId::from_hex(id.as_bytes()).map_err(|_| GitError::invalid("A commit has no valid id."))
         };
         let (tip, base) = (parse(&self.details.id)?, parse(base)?);
-        let all = self.list_ancestors(tip)?;
+        let all = self.list_ancestors(tip, limit)?;
         if !all.contains(&base) {
             return Ok(None);
         }
-        let known = self.list_ancestors(base)?;
+        let known = self.list_ancestors(base, limit)?;
         Ok(Some(u32::try_from(all.difference(&known).count()).unwrap_or(u32::MAX)))
     }
 
     /// A commit and its ancestors, as far as they were fetched.
-    fn list_ancestors(&self, from: ObjectId) -> Result<HashSet<ObjectId>, GitError> {
+    fn list_ancestors(&self, from: ObjectId, limit: Duration) -> Result<HashSet<ObjectId>, GitError> {
         let began = Instant::now();
         let (mut found, mut pending) = (HashSet::new(), Vec::new());
         if self.has(from) {
@@ -150,8 +155,8 @@ impl CommitObjects {
             pending.push(from);
         }
         while let Some(id) = pending.pop() {
-            if began.elapsed() > ANCESTORS_TIME {
-                let limit = ANCESTORS_TIME.as_secs();
+            if began.elapsed() >= limit {
+                let limit = limit.as_secs();
                 return Err(long_history(format!("took longer than {limit} s to read")));
             }
             for parent in list_parents(id, &self.find(id, Kind::Commit)?)? {

@@ -16,7 +16,7 @@ impl RepositoryClient {
         &self,
         repository: &Url,
         scope: FetchScope<'_>,
-    ) -> Result<RepositoryIndex, RepositoryError> {
+    ) -> Result<ReservedIndex, RepositoryError> {
         match self.fetch_changed_http_index(repository, scope, None).await? {
             Some((index, _)) => Ok(index),
             None => Err(RepositoryError::invalid(format!(
@@ -31,7 +31,7 @@ impl RepositoryClient {
         repository: &Url,
         scope: FetchScope<'_>,
         validators: Option<&CacheValidators>,
-    ) -> Result<Option<(RepositoryIndex, CacheValidators)>, RepositoryError> {
+    ) -> Result<Option<(ReservedIndex, CacheValidators)>, RepositoryError> {
         let url = join(repository, "index.yaml")?;
         let request = FetchRequest {
             url,
@@ -54,8 +54,8 @@ impl RepositoryClient {
         let memory = INDEXES_OF_USERS.reserve_in_full(current_turn(), estimate_memory(&body)).await?;
         let parsed = tokio::task::spawn_blocking(move || {
             let index = RepositoryIndex::parse(&body, repository, policy);
-            drop((body, received, memory));
-            index
+            drop((body, received));
+            index.map(|index| ReservedIndex { index, memory })
         });
         let index = parsed.await.map_err(|error| RepositoryError::from_task(&error))??;
         Ok(Some((index, validators)))
@@ -67,12 +67,8 @@ impl RepositoryClient {
         scope: FetchScope<'_>,
         chart: &ChartRequest<'_>,
     ) -> Result<FetchedArchive, RepositoryError> {
-        // The index is not in memory while the archive arrives.
-        let (version, index) = {
-            let index = self.fetch_http_index(repository, scope).await?;
-            let version = index.find(chart.name, chart.version)?.clone();
-            (version, IndexOrigin { url: index.url, policy: index.policy })
-        };
+        // Neither the index is in memory while the archive arrives, nor is memory reserved for it.
+        let (version, index) = self.fetch_http_index(repository, scope).await?.take_version(chart)?;
         if let Some(rest) = version.location.strip_prefix("oci://") {
             return self.fetch_indexed_oci_chart(&index, &version, rest).await;
         }
@@ -117,6 +113,30 @@ impl RepositoryClient {
         let fetched =
             self.fetch_oci_chart(&chart, FetchScope { policy: index.policy, credentials: None }).await?;
         Ok(FetchedArchive { published: version.digest.clone().or(fetched.published), ..fetched })
+    }
+}
+
+/// An index with the memory that is reserved for it as long as it is needed.
+pub(super) struct ReservedIndex {
+    index: RepositoryIndex,
+    memory: ClientReservation,
+}
+
+impl ReservedIndex {
+    /// The index, without its memory: for what uses it at once and waits for nothing meanwhile.
+    pub(super) fn into_index(self) -> RepositoryIndex {
+        drop(self.memory);
+        self.index
+    }
+
+    /// One version of a chart; of the index remains where it is from.
+    fn take_version(
+        self,
+        chart: &ChartRequest<'_>,
+    ) -> Result<(RepositoryVersion, IndexOrigin), RepositoryError> {
+        let Self { index, memory: _memory } = self;
+        let version = index.find(chart.name, chart.version)?.clone();
+        Ok((version, IndexOrigin { url: index.url, policy: index.policy }))
     }
 }
 

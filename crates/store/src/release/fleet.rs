@@ -1,4 +1,4 @@
-//! Releases on the fleet page: the cells of its matrix, and the failing releases by cause.
+//! Releases on the fleet page and in the list of workloads: the cells of its matrix, and the failing releases by cause.
 
 use domain::fleet::{AttentionItem, FleetCell};
 use domain::release::ReleaseState;
@@ -99,6 +99,29 @@ pub async fn list_attention(tx: &mut Tx, limit: u32) -> Result<Vec<AttentionItem
     .fetch_all(tx)
     .await?;
     Ok(decode_readable_rows(&rows, "release", read_attention))
+}
+
+/// Of each of these workloads with a failing release, the message of the worst one, the oldest among equals.
+pub async fn list_worst_messages(
+    tx: &mut Tx,
+    workloads: &[WorkloadId],
+) -> Result<Vec<(WorkloadId, String)>, Error> {
+    let mut messages = Vec::new();
+    for workloads in workloads.chunks(500) {
+        let rows = sql("SELECT workload_id, message FROM (SELECT workload_id, message, ROW_NUMBER() OVER \
+             (PARTITION BY workload_id ORDER BY state_rank DESC, state_since, cluster_name) AS place \
+             FROM release WHERE state_rank >= ")
+        .push(&state_rank(ReleaseState::Blocked).to_string())
+        .push(" AND workload_id IN ")
+        .push_list(workloads)
+        .push(") AS failing WHERE place = 1")
+        .fetch_all(tx)
+        .await?;
+        messages.extend(decode_readable_rows(&rows, "release", |row| {
+            Ok((row.parse::<WorkloadId>("workload_id")?, row.text("message")?))
+        }));
+    }
+    Ok(messages)
 }
 
 fn read_attention(row: &RowReader<'_>) -> Result<AttentionItem, DecodeError> {

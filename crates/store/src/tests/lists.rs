@@ -74,6 +74,42 @@ async fn clusters_are_paged_by_name_while_others_join() {
 }
 
 #[tokio::test]
+async fn clusters_are_paged_worst_first_and_then_by_name() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 7, 2).await;
+        let mut tx = store.write().await.unwrap();
+        // On 3 both releases fail, on 5 one of them.
+        for id in [1003, 2003, 1005] {
+            let mut one = release::get(&mut tx, release_id(id)).await.unwrap().unwrap();
+            one.apply_report(&release_report(&one, Health::new(HealthStatus::Degraded, "", "")), at(1))
+                .unwrap();
+            release::update(&mut tx, &one).await.unwrap();
+        }
+        cluster::set_connectivity(&mut tx, cluster_id(7), Connectivity::Offline).await.unwrap();
+        cluster::set_connectivity(&mut tx, cluster_id(2), Connectivity::Late).await.unwrap();
+        cluster::begin_api_server_outage(&mut tx, cluster_id(6), "connection reset", at(2)).await.unwrap();
+        tx.commit().await.unwrap();
+        let page = |query: ListQuery| {
+            let store = store.clone();
+            async move { cluster::list_worst_first(&mut store.read().await.unwrap(), &query, None).await.unwrap() }
+        };
+        let names: Vec<String> =
+            collect_pages(page, |_| async {}).await.into_iter().map(|cluster| cluster.name).collect();
+        assert_eq!(names, ["c-007", "c-006", "c-002", "c-003", "c-005", "c-001", "c-004"]);
+        let mut tx = store.read().await.unwrap();
+        for (connectivity, total, first) in [
+            (Connectivity::Online, 5, "c-006"),
+            (Connectivity::Late, 1, "c-002"),
+            (Connectivity::Offline, 1, "c-007"),
+        ] {
+            let page = cluster::list_worst_first(&mut tx, &page_of(1, None), Some(connectivity)).await.unwrap();
+            assert_eq!((page.total, page.items[0].name.as_str()), (total, first), "{connectivity:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn releases_are_paged_worst_first_and_then_by_cluster() {
     for_each_engine(|store| async move {
         insert_full_fleet(&store, 10, 1).await;

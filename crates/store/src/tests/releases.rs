@@ -105,7 +105,12 @@ async fn the_objects_of_a_release_read_back_as_they_were_written() {
         release::set_resources(&mut tx, id, std::slice::from_ref(&one)).await.unwrap();
         release::set_resources(&mut tx, id, std::slice::from_ref(&one)).await.unwrap();
         assert_eq!(release::get_resources(&mut tx, id).await.unwrap(), std::slice::from_ref(&one));
+        let drifted = ResourceStatus { drifted: vec!["/a".to_owned(), "/b".to_owned()], ..one.clone() };
+        release::set_resources(&mut tx, id, &[one.clone(), drifted]).await.unwrap();
+        let fields = release::count_drifted_fields(&mut tx, &[id, release_id(999_999)]).await.unwrap();
+        assert_eq!(fields.into_iter().collect::<Vec<_>>(), [(id, 2)]);
         release::set_resources(&mut tx, id, &[one.clone(), one]).await.unwrap();
+        assert!(release::count_drifted_fields(&mut tx, &[id]).await.unwrap().is_empty());
         let counts = release::count_objects(&mut tx, &[workload_id(1), workload_id(2)]).await.unwrap();
         assert_eq!(counts.into_iter().collect::<Vec<_>>(), [(workload_id(1), 2)]);
         assert_eq!(release::count_clusters(&mut tx, &[workload_id(1)]).await.unwrap(), 1);
@@ -241,6 +246,11 @@ async fn failing_releases_are_listed_once_per_cause() {
             ]
         );
         assert_eq!(release::list_attention(&mut tx, 1).await.unwrap().len(), 1);
+        let some = [workload_id(1), workload_id(2), workload_id(9)];
+        let mut messages = release::list_worst_messages(&mut tx, &some).await.unwrap();
+        messages.sort();
+        let message = |n, text: &str| (workload_id(n), text.to_owned());
+        assert_eq!(messages, [message(1, "web crashes"), message(2, "no such bundle")]);
     })
     .await;
 }

@@ -154,3 +154,33 @@ async fn an_unreadable_group_or_draft_and_a_missing_revision_are_errors() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn labels_and_owners_are_written_without_the_draft_of_the_workload() {
+    for_each_address(|url| async move {
+        let store = Store::open_for_test(&url).await.unwrap();
+        insert_full_fleet(&store, 1, 1).await;
+        let mut tx = store.read().await.unwrap();
+        let mut edited = workload::get_by_id(&mut tx, workload_id(1)).await.unwrap().unwrap();
+        drop(tx);
+        execute_directly(&url, "UPDATE workload SET draft = '\"x\"'").await;
+        let before = edited.revision;
+        edited.labels.insert("team".to_owned(), "a".to_owned());
+        edited.revision += 1;
+        let mut tx = store.write().await.unwrap();
+        assert!(workload::update_metadata(&mut tx, &edited, before, "ben").await.unwrap());
+        assert!(!workload::update_metadata(&mut tx, &edited, before, "cy").await.unwrap(), "it was changed");
+        tx.commit().await.unwrap();
+        let mut tx = store.read().await.unwrap();
+        let head = workload::get_head_by_id(&mut tx, workload_id(1)).await.unwrap().unwrap();
+        assert_eq!(head.revision, before + 1);
+        let subject = workload::get_incident_subject(&mut tx, workload_id(1)).await.unwrap().unwrap();
+        assert_eq!(subject.labels, edited.labels);
+        // Otherwise it would be readable again.
+        let error = workload::get_by_id(&mut tx, workload_id(1)).await.unwrap_err();
+        assert!(matches!(&error, Error::InvalidRow { table, .. } if *table == "workload"), "{error:?}");
+        drop(tx);
+        store.close().await;
+    })
+    .await;
+}

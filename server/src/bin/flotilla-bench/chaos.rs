@@ -3,7 +3,8 @@
 //! Servers are child processes: one on SQLite, or two on one PostgreSQL database. Agents run in this process, each on a runtime
 //! of its own, so that dropping the runtime ends it as `kill -9` would; their clusters are simulated, their certificates are
 //! real. Clients publish revisions, overrides, rollouts and rollbacks, and unpublish, through a balancer; faults happen at random. Then all faults end,
-//! the run waits for convergence, reads everything, and checks the history. With violations it is saved, and the run fails.
+//! the run waits for convergence, reads everything, and checks the history. With violations it is saved, and the run fails. Two more clients
+//! send requests at once of which a rule over several rows allows one; such a rule that does not hold is a violation too.
 
 mod agents;
 mod balancer;
@@ -12,6 +13,7 @@ mod environment;
 mod faults;
 mod final_reads;
 mod publisher;
+mod rivals;
 mod servers;
 
 use std::path::PathBuf;
@@ -74,6 +76,7 @@ pub async fn run(args: ChaosArgs) -> anyhow::Result<()> {
     let publishers: Vec<_> = (0..args.workloads)
         .map(|number| tokio::spawn(publisher::run(world.publisher(number, seed), stop.clone())))
         .collect();
+    let rivals = tokio::spawn(rivals::run(world.client.clone(), StdRng::seed_from_u64(!seed), stop.clone()));
     let mut random = StdRng::seed_from_u64(seed);
     let faults = faults::inject(&mut world, &args, &mut random).await;
     wait_for_publishes(&recorder, args.min_accepted).await;
@@ -81,6 +84,7 @@ pub async fn run(args: ChaosArgs) -> anyhow::Result<()> {
     for publisher in publishers {
         publisher.await?;
     }
+    let rivals = rivals.await?;
     faults?;
     let settled = final_reads::wait_for_convergence(&world, Duration::from_secs(args.converge_within)).await;
     final_reads::record(&world).await?;
@@ -88,9 +92,15 @@ pub async fn run(args: ChaosArgs) -> anyhow::Result<()> {
     let history = recorder.finish(world.database.read_log().await?);
     world.database.drop_database().await?;
     print_summary(&history);
-    let violations = history::check(&history);
+    println!("{}", rivals.summary());
+    let in_history = history::check(&history);
+    let violations: Vec<String> =
+        in_history.iter().map(ToString::to_string).chain(rivals.violations).collect();
     if violations.is_empty() {
-        println!("I1 to I7 hold; converged {:.1} s after the last fault", settled.as_secs_f64());
+        println!(
+            "I1 to I7 and the rules of rival requests hold; converged {:.1} s after the last fault",
+            settled.as_secs_f64()
+        );
         return Ok(());
     }
     let file = args.output.join(format!("history-{seed}.json"));

@@ -32,7 +32,8 @@ pub(super) fn constraint_fields(context: PlacementFieldContext) -> AnyView {
             },
             |form| Some(&mut form.tolerations),
         )}
-        {number_fields(context)}
+        {number_field(context)}
+        {limit_fields(context)}
         <details class="fold" open=has_ranking>
             <summary>"Spread and preference "</summary>
             <div class="fields pt-2 pb-4">
@@ -80,16 +81,8 @@ fn constraint_lists(context: PlacementFieldContext) -> AnyView {
     .into_any()
 }
 
-/// The numbers, and a sentence that says what they mean here.
-fn number_fields(context: PlacementFieldContext) -> AnyView {
-    let field = |path: &str, label, placeholder, help| TextFieldProps {
-        path: path.to_owned(),
-        label,
-        placeholder,
-        help,
-        numeric: true,
-        ..TextFieldProps::default()
-    };
+/// The number, and a sentence that says what it means here.
+fn number_field(context: PlacementFieldContext) -> AnyView {
     let PlacementFieldContext { form, decision, .. } = context;
     let sentence = move || {
         let number = form.with(|form| form.number.trim().to_owned());
@@ -106,25 +99,61 @@ fn number_fields(context: PlacementFieldContext) -> AnyView {
         }
     };
     view! {
-        <div class="field">
-            <div class="field-row">
-                {context.text_field(
-                    field("number", "Number of clusters", "all", "Best N of those that match."),
-                    |form| Some(&mut form.number),
-                )}
-                {context.text_field(
-                    field("minimum", "Minimum", "any number", "With fewer, a publish is rejected."),
-                    |form| Some(&mut form.minimum),
-                )}
-                {context.text_field(
-                    field("available", "Min available", "default", "With fewer running it, no other cluster loses it."),
-                    |form| Some(&mut form.available),
-                )}
-            </div>
+        <div class="stack-sm">
+            {context.text_field(count_props("number", "Number of clusters", "all", ""), |form| Some(&mut form.number))}
             <p class="meta">{sentence}</p>
         </div>
     }
     .into_any()
+}
+
+/// What happens with fewer clusters: at a publish, and while others leave.
+fn limit_fields(context: PlacementFieldContext) -> AnyView {
+    let has_limits = context
+        .form
+        .with_untracked(|form| !form.minimum.trim().is_empty() || !form.available.trim().is_empty());
+    let default_available = context.default_available;
+    let sentence = move || {
+        default_available.get().map(|(available, selected)| {
+            format!("Without a number: {available} of the {} selected.", pluralize(selected, "cluster"))
+        })
+    };
+    view! {
+        <details class="fold" open=has_limits>
+            <summary>"Minimum number of clusters "</summary>
+            <div class="fields pt-2 pb-4">
+                {context.text_field(
+                    count_props("minimum", "Reject a publish below", "any number", "With fewer selected clusters, a publish is rejected."),
+                    |form| Some(&mut form.minimum),
+                )}
+                <div class="stack-sm">
+                    {context.text_field(
+                        count_props("available", "Available on at least", "", "While fewer of the selected clusters run it, no other cluster loses it."),
+                        |form| Some(&mut form.available),
+                    )}
+                    <p class="meta">{sentence}</p>
+                </div>
+            </div>
+        </details>
+    }
+    .into_any()
+}
+
+/// A field for a number of clusters.
+fn count_props(
+    path: &'static str,
+    label: &'static str,
+    placeholder: &'static str,
+    help: &'static str,
+) -> TextFieldProps {
+    TextFieldProps {
+        path: path.to_owned(),
+        label,
+        placeholder,
+        help,
+        numeric: true,
+        ..TextFieldProps::default()
+    }
 }
 
 fn spread_row(context: PlacementFieldContext, at: usize) -> AnyView {

@@ -112,7 +112,7 @@ pub(super) fn term_rows(context: PlacementFieldContext, list: TermList, at: usiz
             <legend class="field-label mb-1">{list.legend()}</legend>
             {move || (0..count.get()).map(|row| term_row(context, list, at, row)).collect_view()}
             <div>
-                <button class="btn btn-sm btn-quiet noscript:hidden" type="button" on:click=add>
+                <button class="btn btn-sm btn-quiet btn-add noscript:hidden" type="button" on:click=add>
                     {icon("plus")}
                     {format!("Add {}", list.noun())}
                 </button>

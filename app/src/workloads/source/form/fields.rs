@@ -242,7 +242,7 @@ fn finding_note(finding: Finding) -> AnyView {
 /// A small button that adds something.
 pub fn add_button(word: &'static str, press: impl Fn() + Send + Sync + 'static) -> AnyView {
     view! {
-        <button class="btn btn-sm btn-quiet noscript:hidden" type="button" on:click=move |_| press()>
+        <button class="btn btn-sm btn-quiet btn-add noscript:hidden" type="button" on:click=move |_| press()>
             {icon("plus")}
             {word}
         </button>

@@ -1,6 +1,7 @@
 //! Templates (G115): invalid expressions, and values that a selected cluster does not have.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -67,7 +68,8 @@ pub(super) fn has_templates(rendering: &BundleRenderer<'_>) -> bool {
 }
 
 /// Replaces the template expressions of an object with the values of a cluster. Expressions without a value on the
-/// cluster stay as written and are returned as findings.
+/// cluster stay as written and are returned as findings; so do those that only fail with its values, such as one that
+/// would produce too much of a long value.
 pub(super) fn fill_object(
     rendering: &BundleRenderer<'_>,
     cluster: &Cluster,
@@ -75,13 +77,39 @@ pub(super) fn fill_object(
     (object, budget): (&mut Value, &mut TemplateBudget),
 ) -> Vec<Finding> {
     let name = crate::kubernetes::object::object_ref(object);
+    let written = template::is_templated(object).then(|| object.clone());
     let problems = template::fill(object, &rendering.template_values(cluster), budget);
-    let missing = problems.iter().filter_map(|problem| {
-        template::missing_finding(problem, &name, &cluster.name, rendering.should_wait_on(cluster))
-    });
-    let placed = missing.map(|finding| {
+    let mut findings: Vec<Finding> = problems
+        .iter()
+        .filter_map(|problem| {
+            template::missing_finding(problem, &name, &cluster.name, rendering.should_wait_on(cluster))
+        })
+        .collect();
+    if problems.iter().any(|problem| find_invalid(problem).is_some()) {
+        let known = written.map(list_invalid).unwrap_or_default();
+        let by_cluster = problems
+            .iter()
+            .filter(|problem| find_invalid(problem).is_some_and(|pointer| !known.contains(pointer)));
+        let invalid = by_cluster.filter_map(|problem| template::static_finding(problem, &name));
+        findings.extend(invalid.map(|finding| finding.with_clusters(vec![cluster.name.clone()])));
+    }
+    let placed = findings.into_iter().map(|finding| {
         let place = manifest.location_of(&finding.path);
         finding.with_location(Some(place))
     });
     placed.collect()
+}
+
+/// Where an expression is that can't be evaluated although it has its values.
+fn find_invalid(problem: &TemplateError) -> Option<&String> {
+    match problem {
+        TemplateError::Invalid { pointer, .. } => Some(pointer),
+        _ => None,
+    }
+}
+
+/// Where the expressions of an object are that can't be evaluated on any cluster: they are findings of the draft.
+fn list_invalid(mut object: Value) -> BTreeSet<String> {
+    let problems = template::fill(&mut object, &SampleValues, &mut TemplateBudget::default());
+    problems.iter().filter_map(find_invalid).cloned().collect()
 }

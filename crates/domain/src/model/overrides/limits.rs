@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::apply::raw_path;
-use super::{Override, Patch, PatchOp};
+use super::{ClusterSelector, Override, Patch, PatchOp};
+use crate::kubernetes::labels::LabelSelector;
 use crate::text::finding::Finding;
 use crate::text::manifest::{MAX_DEPTH, MAX_OBJECT_BYTES, json_size, value_depth};
 
@@ -16,6 +17,10 @@ pub const MAX_PATCHES: usize = 2_000;
 pub const MAX_PATCH_NODES: usize = 10_000;
 /// Most bytes of all overrides of one workload together, as JSON: no cluster takes more in one object.
 pub const MAX_OVERRIDE_BYTES: usize = MAX_OBJECT_BYTES;
+
+/// Most values in the selectors of the targets of all overrides of one workload together, names of groups included. A term without values
+/// counts as one. Each is compared with each cluster.
+pub const MAX_TARGET_VALUES: usize = 5_000;
 
 const SPLIT_HINT: &str = "Split the workload, or write the content into the source, a volume or an image.";
 
@@ -31,6 +36,12 @@ pub fn check_limits(overrides: &[Override]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = count(overrides.len(), MAX_OVERRIDES, "overrides", group_hint)
         .into_iter()
         .chain(count(patches, MAX_PATCHES, "patches in its overrides", merge_hint))
+        .chain(count(
+            overrides.iter().map(|over| count_target_values(&over.target)).sum(),
+            MAX_TARGET_VALUES,
+            "values in the selectors and groups of its overrides",
+            "Give the clusters one label that says what the values say together, or name the clusters.",
+        ))
         .collect();
     let bytes = json_size(overrides);
     if bytes > MAX_OVERRIDE_BYTES {
@@ -50,6 +61,12 @@ pub fn check_limits(overrides: &[Override]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// How many values this target compares with a cluster, names of clusters excepted.
+fn count_target_values(target: &ClusterSelector) -> usize {
+    let labels = target.selector.as_ref().map_or(0, LabelSelector::count_values);
+    target.groups.len() + labels + target.field_selector.count_values()
 }
 
 fn check_patch(name: &str, patch: &Patch) -> Option<Finding> {
@@ -95,5 +112,37 @@ pub(super) fn value_nodes(value: &Value) -> usize {
         Value::Object(map) => 1 + map.values().map(value_nodes).sum::<usize>(),
         Value::Array(items) => 1 + items.iter().map(value_nodes).sum::<usize>(),
         _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kubernetes::id::OverrideId;
+
+    #[test]
+    fn p20_the_targets_of_all_overrides_have_a_limit_on_their_values_together() {
+        let with = |groups: usize| {
+            let names: Vec<String> = (0..MAX_TARGET_VALUES - 2).map(|n| format!("v{n}")).collect();
+            let target = ClusterSelector {
+                clusters: vec!["eu".to_owned(); 10],
+                groups: vec!["a".to_owned(); groups],
+                selector: Some(format!("key in ({})", names.join(",")).parse().unwrap()),
+                field_selector: "!region".parse().unwrap(),
+            };
+            let over = Override {
+                id: OverrideId::from_parts(0, 0),
+                name: "wide".to_owned(),
+                target,
+                priority: 1,
+                values: String::new(),
+                patches: Vec::new(),
+            };
+            check_limits(&[over])
+        };
+        assert!(with(1).is_empty(), "{:?}", with(1));
+        let findings = with(2);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].is_blocking() && findings[0].message.contains("5001 values"), "{findings:?}");
     }
 }

@@ -262,6 +262,15 @@ impl FactSelector {
         self.terms.is_empty()
     }
 
+    /// How many values its terms compare; a term without values counts as one.
+    pub fn count_values(&self) -> usize {
+        let count = |term: &FactTerm| match term {
+            FactTerm::Requirement(_, term) => term.count_values(),
+            FactTerm::Version(..) => 1,
+        };
+        self.terms.iter().map(count).sum()
+    }
+
     /// Whether all its terms hold for this cluster.
     pub fn matches(&self, cluster: &Cluster) -> bool {
         self.terms.iter().all(|term| term.matches(cluster))

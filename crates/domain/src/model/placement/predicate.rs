@@ -64,8 +64,17 @@ impl<'a> PreparedPlacement<'a> {
                 .as_ref()
                 .map_or(UNSATISFIABLE, |changes| u32::try_from(changes.len()).unwrap_or(UNSATISFIABLE))
         };
-        // `min_by_key` returns the first of equals: the written order decides.
-        let nearest = alternatives.enumerate().min_by_key(|(_, changes)| distance(changes));
+        // The first of equals: the written order decides.
+        let mut nearest: Option<(usize, Option<Vec<RequiredChange>>)> = None;
+        for (index, changes) in alternatives.enumerate() {
+            let away = distance(&changes);
+            if nearest.as_ref().is_none_or(|(_, best)| away < distance(best)) {
+                nearest = Some((index, changes));
+            }
+            if away == 0 {
+                break;
+            }
+        }
         let Some((index, changes)) = nearest else {
             return (no_predicates_result(), 1);
         };

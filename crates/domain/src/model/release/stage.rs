@@ -86,6 +86,14 @@ impl StageName {
             Self::Confirmed => "The cluster's confirmation is stored.",
         }
     }
+
+    /// What has to hold for the stage to be done, as a sentence: the description of a stage that is not done would state
+    /// something that is not so.
+    pub fn requirement(self) -> String {
+        let mut rest = self.description().chars();
+        let first = rest.next().unwrap_or_default().to_ascii_lowercase();
+        format!("Done when {first}{}", rest.as_str())
+    }
 }
 
 /// The progress of a stage.
@@ -280,5 +288,18 @@ pub(super) fn explain_old_agent(state: &mut StageState) {
         && let Some(message) = explain_unserved_envelope(&reason.message)
     {
         reason.message = message;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_that_is_not_done_has_its_requirement_in_words() {
+        assert_eq!(StageName::ImagesPulled.requirement(), "Done when no container waits for its image.");
+        for &name in StageName::ALL {
+            assert!(name.requirement().ends_with(&name.description()[1..]), "{name:?}");
+        }
     }
 }

@@ -271,7 +271,7 @@ fn decide_placement(
     stored: &StoredPlacement,
 ) -> Decision {
     let policy = &revision.spec.placement;
-    let mut decision = placement::decide(policy, &fleet.clusters, &fleet.groups, current);
+    let mut decision = crate::placement::decide(policy, &fleet.clusters, &fleet.groups, current);
     let is_first = stored.placed_revision != revision.number;
     // An addon is placed on every matching cluster, also on those that join later (S4-1).
     if !is_first && !revision.spec.addon {

@@ -66,3 +66,14 @@ async fn p19_a_history_of_too_many_commits_is_not_counted() {
     // On a busy machine it may be the time that ends first.
     assert!(error.message.starts_with("The history between two commits"), "{error}");
 }
+
+#[tokio::test]
+async fn p19_a_history_that_takes_too_long_to_read_is_not_counted() {
+    let (root_text, root) = commit("root", &[]);
+    let (tip_text, tip) = commit("tip", &[root]);
+    let objects = read(&[root_text, tip_text], tip).await.unwrap();
+    let error = objects.count_ahead_within(&root.to_string(), Duration::ZERO).unwrap_err();
+    assert_eq!(error.kind, GitErrorKind::TooLarge);
+    assert!(error.message.contains("took longer than 0 s to read"), "{error}");
+    assert_eq!(objects.count_ahead_within(&root.to_string(), Duration::from_secs(3_600)).unwrap(), Some(1));
+}

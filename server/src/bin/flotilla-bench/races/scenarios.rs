@@ -28,7 +28,7 @@ pub const FIRST: RaceScenario =
     RaceScenario { name: "setup-token", run: |race| Box::pin(users::use_setup_token_once(race)) };
 
 /// Those of every round.
-pub const ALL: [RaceScenario; 21] = [
+pub const ALL: [RaceScenario; 22] = [
     RaceScenario { name: "names", run: |race| Box::pin(names::use_names_once(race)) },
     RaceScenario { name: "repository-urls", run: |race| Box::pin(names::use_repository_urls_once(race)) },
     RaceScenario { name: "deleted-group", run: |race| Box::pin(groups::delete_group_of_revision(race)) },
@@ -38,6 +38,7 @@ pub const ALL: [RaceScenario; 21] = [
     RaceScenario { name: "release-names", run: |race| Box::pin(groups::use_release_names_once(race)) },
     RaceScenario { name: "exposures", run: |race| Box::pin(exposures::expose_once(race)) },
     RaceScenario { name: "deleted-chart", run: |race| Box::pin(charts::delete_chart_in_use(race)) },
+    RaceScenario { name: "deleted-repository", run: |race| Box::pin(charts::delete_repository_in_use(race)) },
     RaceScenario { name: "object-revisions", run: |race| Box::pin(revisions::change_once(race)) },
     RaceScenario { name: "deletions", run: |race| Box::pin(deletions::delete_once(race)) },
     RaceScenario { name: "draft-publishes", run: |race| Box::pin(revisions::publish_once(race)) },

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use domain::server_status::SandboxMode;
 use hub::{Clock, Hub, HubConfig, KeySource, Loops};
+use source::RemoteAccess;
 use source::helm::Helm;
+use source::repository::RepositoryClient;
 use source::sandbox::{self, Sandbox};
 use source::scratch::ScratchFolder;
 use tempfile::TempDir;
@@ -96,7 +98,7 @@ impl RaceServers {
     }
 }
 
-/// A server that renders charts, and opens an incident as soon as a release fails.
+/// A server that renders charts, fetches them from repositories of this machine, and opens an incident as soon as a release fails.
 async fn open_server(database: &str, helm: &Path) -> anyhow::Result<Hub> {
     let config = HubConfig {
         keys: Some(KeySource::Value(KEY.to_owned())),
@@ -108,5 +110,7 @@ async fn open_server(database: &str, helm: &Path) -> anyhow::Result<Hub> {
     let scratch = ScratchFolder::open(&ScratchFolder::default_parent())?;
     let sandbox = Sandbox::measure(command, SandboxMode::BestEffort, scratch).await;
     hub.set_helm(Helm::find(Some(helm), sandbox).await?);
+    // The repositories of the scenarios are in this process.
+    hub.set_repository_client(RepositoryClient::new(RemoteAccess::PrivateHttp)?);
     Ok(hub)
 }

@@ -143,6 +143,34 @@ fn g115_a_value_that_a_selected_cluster_lacks_is_reported_with_the_cluster() {
 }
 
 #[test]
+fn g115_an_expression_that_expands_too_much_with_the_values_of_a_cluster_is_reported_with_the_cluster() {
+    let seed = |name: &str, bytes: usize| {
+        let mut cluster = cluster(name, "v1.30.0", &[]);
+        cluster.values.insert("seed".into(), "x".repeat(bytes).into());
+        cluster
+    };
+    // It has 256 times its value.
+    let text = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata:\n  key: '${{{{ cluster.values.seed{} }}}}'\n",
+        " | map(\"{}{}\")".repeat(8)
+    );
+    let of = |findings: Vec<Finding>| -> Vec<Finding> {
+        findings.into_iter().filter(|finding| finding.code == "G115").collect()
+    };
+    let findings = of(check_clusters(&text, &[seed("eu-1", 10), seed("eu-2", 30_000)]));
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert!(
+        finding.is_blocking() && finding.message.contains("would produce more than 2 MiB"),
+        "{finding:?}"
+    );
+    assert_eq!((&finding.clusters[..], finding.location.is_some()), (&["eu-2".to_owned()][..], true));
+    // What fails on every cluster is a finding of the draft, and none of each cluster.
+    let everywhere =
+        text.replace("cluster.values.seed", &format!("cluster.name{}", " | map(\"{}{}\")".repeat(32)));
+    assert_eq!(of(check_clusters(&everywhere, &[seed("eu-1", 10), seed("eu-2", 10)])), []);
+}
+
+#[test]
 fn g115_other_rules_see_sample_values_and_errors_have_a_location() {
     let check = |text: &str| {
         let files = [SourceFile { name: "a.yaml".into(), text: text.into() }];

@@ -1,13 +1,19 @@
 //! Charts beside the publishes that use them.
 
 use anyhow::{bail, ensure};
+use domain::Digest;
 use domain::chart::ChartSource;
+use domain::chart_repository::NewChartRepository;
+use domain::deployment::DeploymentRequest;
 use domain::workload::{Intent, NewWorkload, Source};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hub::{Error, PublishOptions};
 use tar::{Builder, Header};
+use testkit::{HttpResponse, HttpServer};
+use tokio::time::Instant;
 
+use super::groups::deployment_request;
 use crate::races::agent::ReportingAgent;
 use crate::races::race::{Race, spec_on_cluster};
 
@@ -29,6 +35,11 @@ pub fn pack_chart(name: &str, version: &str, content: &str) -> anyhow::Result<Ve
         builder.append_data(&mut header, format!("{name}/{path}"), text.as_bytes())?;
     }
     Ok(builder.into_inner()?.finish()?)
+}
+
+/// The URL of a repository of charts that nothing serves: it is refused at once, without a name to be resolved.
+pub fn unused_url(path: &str) -> String {
+    format!("http://127.0.0.1:1/{path}")
 }
 
 /// Uploads the chart of deployments; the same archive again is no change.
@@ -69,4 +80,55 @@ pub async fn delete_chart_in_use(race: &Race) -> anyhow::Result<()> {
     ensure!(is_stored == deleted.is_err(), "the deletion answered {deleted:?}, stored: {is_stored}");
     race.clean_up(&["a"], &["c"]).await?;
     Ok(())
+}
+
+/// A repository of charts that is removed while a deployment of one of its charts is created: one of both is refused, and nothing is left
+/// of a deployment that is refused.
+pub async fn delete_repository_in_use(race: &Race) -> anyhow::Result<()> {
+    let (one, other, actor) = (&race.one, &race.other, &race.actor);
+    let packed = pack_chart("web", VERSION, "a")?;
+    let server = HttpServer::start(move |_, request| serve_chart(&packed, &request.path)).await;
+    let repository = race.name("r");
+    let new = NewChartRepository {
+        name: repository.clone(),
+        url: server.url("/charts"),
+        ..NewChartRepository::default()
+    };
+    one.create_chart_repository(actor, new).await?;
+    let cluster = race.name("c");
+    ReportingAgent::register(one, &cluster).await?;
+    let group = race.create_group("g", &cluster).await?.name;
+    let name = race.name("a");
+    let request = DeploymentRequest { name: format!("{repository}/web"), ..deployment_request(&name) };
+    // It fetches and renders the chart, so that the race is about the writes.
+    let dry_run = DeploymentRequest { dry_run: true, ..request.clone() };
+    Box::pin(one.create_deployment(actor, &group, dry_run, Instant::now())).await?;
+    let create = one.create_deployment(actor, &group, request, Instant::now());
+    let remove = other.remove_chart_repository(actor, &repository);
+    let (created, removed) = race.send_both(create, remove).await;
+    ensure!(created.is_ok() != removed.is_ok(), "one is refused: {created:?} {removed:?}");
+    let repositories = other.list_chart_repositories().await?;
+    let is_stored = repositories.iter().any(|found| found.name == repository);
+    ensure!(is_stored == removed.is_err(), "the removal answered {removed:?}, stored: {is_stored}");
+    match one.get_workload(&name).await {
+        Ok(_) => ensure!(created.is_ok(), "{name} was refused and is stored: {created:?}"),
+        Err(Error::NotFound { .. }) => ensure!(created.is_err(), "{name} is not stored: {created:?}"),
+        Err(error) => bail!(error),
+    }
+    race.clean_up(&["a"], &["c"]).await?;
+    race.clean_up_groups(&["g"]).await?;
+    let remove = async || Box::pin(one.remove_chart_repository(actor, &repository)).await;
+    race.delete(&repository, remove).await
+}
+
+/// A repository with one chart.
+fn serve_chart(packed: &[u8], path: &str) -> HttpResponse {
+    let file = format!("web-{VERSION}.tgz");
+    if path == "/charts/index.yaml" {
+        let digest = Digest::compute(packed);
+        let digest = digest.as_str().trim_start_matches("sha256:");
+        let entry = format!("  - {{name: web, version: {VERSION}, digest: {digest}, urls: [{file}]}}");
+        return HttpResponse::ok(format!("apiVersion: v1\nentries:\n  web:\n{entry}\n"));
+    }
+    if path == format!("/charts/{file}") { HttpResponse::ok(packed) } else { HttpResponse::status(404) }
 }

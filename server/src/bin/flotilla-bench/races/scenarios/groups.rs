@@ -4,9 +4,10 @@ use anyhow::{bail, ensure};
 use domain::cluster::ClusterKind;
 use domain::deployment::DeploymentRequest;
 use domain::guard::RELEASE_NAME_IN_USE;
+use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, GroupFeatureName, INVALID_GROUP};
 use domain::request::ClusterPatch;
-use domain::workload::{Intent, NewWorkload};
+use domain::workload::{Intent, NewWorkload, WorkloadOrder};
 use hub::{Error, NewCluster, PublishContent, PublishOptions, WorkloadEdit};
 use tokio::time::Instant;
 
@@ -91,6 +92,7 @@ pub async fn disable_feature_in_use(race: &Race) -> anyhow::Result<()> {
                 found.workload.intent != Intent::Published,
                 "{name} is published to group {group}, whose feature is disabled ({created:?})"
             );
+            ensure!(created.is_ok(), "{name} was refused and is stored: {created:?}");
         }
         Err(Error::NotFound { .. }) => {}
         Err(error) => bail!(error),
@@ -116,7 +118,32 @@ pub async fn exclude_groups(race: &Race) -> anyhow::Result<()> {
         .await?;
     ensure!(is_group_conflict(&refused), "{refused:?}");
     race.clean_up_groups(&["a", "b"]).await?;
-    exclude_labels(race).await
+    Box::pin(exclude_changed_members(race)).await?;
+    Box::pin(exclude_labels(race)).await?;
+    Box::pin(exclude_changed_labels(race)).await
+}
+
+/// Of two exclusive groups that get the same member at once one is refused (G502).
+async fn exclude_changed_members(race: &Race) -> anyhow::Result<()> {
+    let (one, other, actor) = (&race.one, &race.other, &race.actor);
+    let group = |part: &str, members: Vec<String>| ClusterGroup {
+        name: race.name(part),
+        members,
+        exclusive: true,
+        ..ClusterGroup::default()
+    };
+    for part in ["a", "b"] {
+        one.create_group(actor, group(part, Vec::new())).await?;
+    }
+    let members = vec![race.name("c")];
+    let refused = race
+        .send_rivals(
+            one.save_group(actor, group("a", members.clone()), None),
+            other.save_group(actor, group("b", members), None),
+        )
+        .await?;
+    ensure!(is_group_conflict(&refused), "members: {refused:?}");
+    race.clean_up_groups(&["a", "b"]).await
 }
 
 /// Of labels with which a cluster joins one exclusive group, and another exclusive group that it would be in, one is refused (G502).
@@ -143,6 +170,32 @@ async fn exclude_labels(race: &Race) -> anyhow::Result<()> {
     race.clean_up(&[], &["c"]).await
 }
 
+/// Of two labels that are added at once to a cluster, with each of which it joins another exclusive group, one is refused (G502).
+async fn exclude_changed_labels(race: &Race) -> anyhow::Result<()> {
+    let (one, other, actor) = (&race.one, &race.other, &race.actor);
+    let name = race.create_cluster("d").await?.name;
+    let value = format!("y{}", race.round);
+    for part in ["a", "b"] {
+        let selector = Some(format!("{part}={value}").parse()?);
+        let group =
+            ClusterGroup { name: race.name(part), selector, exclusive: true, ..ClusterGroup::default() };
+        one.create_group(actor, group).await?;
+    }
+    let patch = |label: &str| ClusterPatch {
+        labels: [(label.to_owned(), Some(value.clone()))].into(),
+        ..ClusterPatch::default()
+    };
+    let refused = race
+        .send_rivals(
+            one.edit_cluster(actor, &name, patch("a"), None),
+            other.edit_cluster(actor, &name, patch("b"), None),
+        )
+        .await?;
+    ensure!(is_group_conflict(&refused), "two labels: {refused:?}");
+    race.clean_up_groups(&["a", "b"]).await?;
+    race.clean_up(&[], &["d"]).await
+}
+
 fn is_group_conflict(refused: &Error) -> bool {
     matches!(refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == INVALID_GROUP))
 }
@@ -162,24 +215,61 @@ pub async fn use_release_names_once(race: &Race) -> anyhow::Result<()> {
             race.other.create_deployment(&race.actor, &groups[1], deployment_request(&name), Instant::now()),
         )
         .await?;
-    let is_expected = matches!(&refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == RELEASE_NAME_IN_USE));
-    ensure!(is_expected, "{refused:?}");
+    ensure!(is_name_conflict(&refused), "{refused:?}");
     let mut published = 0;
     for group in &groups {
         published += race.one.list_deployments(group).await?.len();
     }
     ensure!(published == 1, "{published} deployments have the name {name}");
+    // The draft that has the plain name, and the published one; nothing of the one that was refused.
+    let query = ListQuery { q: name.clone(), ..ListQuery::default() };
+    let stored = race.one.list_workloads(&query, WorkloadOrder::default()).await?.items;
+    ensure!(stored.len() == 2, "{} workloads have the name {name}", stored.len());
     for group in &groups {
-        let delete =
-            async || Box::pin(race.one.delete_group_with_deployments(&race.actor, group, None)).await;
-        race.delete(group, delete).await?;
+        delete_with_deployments(race, group).await?;
     }
+    Box::pin(extend_release_name(race, &cluster)).await?;
     race.clean_up(&["a"], &["c"]).await?;
     Ok(())
 }
 
+/// Of a deployment that gets a further cluster with its group, and another one that is created with its name on that cluster, one is
+/// refused (G105).
+async fn extend_release_name(race: &Race, cluster: &str) -> anyhow::Result<()> {
+    let (one, other, actor) = (&race.one, &race.other, &race.actor);
+    let added = race.name("d");
+    ReportingAgent::register(one, &added).await?;
+    let group = race.create_group("i", cluster).await?;
+    let rival = race.create_group("j", &added).await?.name;
+    let name = race.name("b");
+    let request = deployment_request(&name);
+    Box::pin(one.create_deployment(actor, &group.name, request.clone(), Instant::now())).await?;
+    let members = vec![cluster.to_owned(), added];
+    let extended = ClusterGroup { members, ..group.clone() };
+    let extend = async {
+        one.save_group(actor, extended, None).await?;
+        let update = one.update_deployment(actor, (&group.name, &name), request.clone(), Instant::now());
+        Box::pin(update).await
+    };
+    let create = other.create_deployment(actor, &rival, request.clone(), Instant::now());
+    let refused = race.send_rivals(extend, create).await?;
+    ensure!(is_name_conflict(&refused), "extended group: {refused:?}");
+    delete_with_deployments(race, &group.name).await?;
+    delete_with_deployments(race, &rival).await?;
+    race.clean_up(&[], &["d"]).await
+}
+
+async fn delete_with_deployments(race: &Race, group: &str) -> anyhow::Result<()> {
+    let delete = async || Box::pin(race.one.delete_group_with_deployments(&race.actor, group, None)).await;
+    race.delete(group, delete).await
+}
+
+fn is_name_conflict(refused: &Error) -> bool {
+    matches!(refused, Error::Invalid(findings) if findings.iter().any(|finding| finding.code == RELEASE_NAME_IN_USE))
+}
+
 /// The request for a deployment of the chart of the run.
-fn deployment_request(release: &str) -> DeploymentRequest {
+pub fn deployment_request(release: &str) -> DeploymentRequest {
     DeploymentRequest {
         name: super::charts::REFERENCE.to_owned(),
         version: super::charts::VERSION.to_owned(),

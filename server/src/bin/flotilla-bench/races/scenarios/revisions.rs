@@ -1,15 +1,18 @@
 //! Changes of one object at once, and of the intent of one workload.
 
 use anyhow::{bail, ensure};
+use domain::chart_repository::{ChartRepositoryPut, NewChartRepository};
 use domain::git_repository::GitRepositoryPut;
+use domain::overrides::ClusterSelector;
 use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
 use domain::report::DesiredPhase;
-use domain::request::{ClusterPatch, RemovalOptions};
+use domain::request::{ClusterPatch, OverridePut, RemovalOptions};
 use domain::rollout::{RolloutAction, RolloutStrategy, Wave};
 use domain::workload::{Intent, NewWorkload};
-use hub::{DraftPatch, Error, PublishOptions};
+use hub::{DraftPatch, Error, OverrideChange, PublishOptions};
 
+use super::charts::unused_url;
 use crate::races::agent::ReportingAgent;
 use crate::races::race::{Race, config_map, spec_on_cluster};
 
@@ -68,8 +71,64 @@ pub async fn change_once(race: &Race) -> anyhow::Result<()> {
     ensure!(matches!(refused, Error::RevisionConflict { .. }), "repository: {refused:?}");
     // Their number is limited.
     one.remove_git_repository(actor, &name).await?;
+    Box::pin(change_override_once(race, &draft.name)).await?;
+    Box::pin(change_chart_repository_once(race)).await?;
+    Box::pin(change_project_once(race)).await?;
     race.clean_up(&["a"], &["c"]).await?;
     race.clean_up_groups(&["g"]).await?;
+    Ok(())
+}
+
+/// An override is part of the draft.
+async fn change_override_once(race: &Race, workload: &str) -> anyhow::Result<()> {
+    let (one, other, actor) = (&race.one, &race.other, &race.actor);
+    let save = |priority: u32| OverrideChange::Save {
+        name: "o".to_owned(),
+        content: OverridePut {
+            target: ClusterSelector { clusters: vec![race.name("c")], ..ClusterSelector::default() },
+            priority,
+            ..OverridePut::default()
+        },
+    };
+    let revision = Some(one.change_override(actor, workload, save(1), None).await?.revision);
+    let refused = race
+        .send_rivals(
+            one.change_override(actor, workload, save(2), revision),
+            other.change_override(actor, workload, save(3), revision),
+        )
+        .await?;
+    ensure!(matches!(refused, Error::RevisionConflict { .. }), "override: {refused:?}");
+    Ok(())
+}
+
+async fn change_chart_repository_once(race: &Race) -> anyhow::Result<()> {
+    let (one, other, actor) = (&race.one, &race.other, &race.actor);
+    let name = race.name("r");
+    let url = |part: &str| unused_url(&format!("revisions-{}-{part}", race.round));
+    let new = NewChartRepository { name: name.clone(), url: url("first"), ..NewChartRepository::default() };
+    let revision = Some(one.create_chart_repository(actor, new).await?.revision);
+    let put = |part: &str| ChartRepositoryPut { url: url(part), ..ChartRepositoryPut::default() };
+    let refused = race
+        .send_rivals(
+            one.change_chart_repository(actor, &name, put("front"), revision),
+            other.change_chart_repository(actor, &name, put("back"), revision),
+        )
+        .await?;
+    ensure!(matches!(refused, Error::RevisionConflict { .. }), "repository of charts: {refused:?}");
+    race.delete(&name, async || one.remove_chart_repository(actor, &name).await).await
+}
+
+/// The values that the project locks; no other scenario changes them.
+async fn change_project_once(race: &Race) -> anyhow::Result<()> {
+    let (one, other, actor) = (&race.one, &race.other, &race.actor);
+    let revision = Some(one.get_project().await?.revision);
+    let refused = race
+        .send_rivals(
+            one.save_project(actor, String::new(), revision),
+            other.save_project(actor, String::new(), revision),
+        )
+        .await?;
+    ensure!(matches!(refused, Error::RevisionConflict { .. }), "project: {refused:?}");
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail, ensure};
 use domain::cluster::ClusterFacts;
 use domain::join::{NewJoinToken, RegistrationState};
 use domain::role::Role;
+use domain::user::{User, UserState};
 use hub::{Error, JoinRequest, JoinTokenSecret, RegistrationResult, SignInClient};
 
 use crate::races::race::Race;
@@ -34,20 +35,34 @@ pub async fn use_setup_token_once(race: &Race) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Of two administrators whose roles are changed at once one remains.
+/// Of two administrators who at once get another role or are disabled one remains, whatever happens to each.
 pub async fn retain_administrator(race: &Race) -> anyhow::Result<()> {
+    let (one, other, actor) = (&race.one, &race.other, &race.actor);
     let [first, second] = ADMINISTRATORS;
     let refused = race
         .send_rivals(
-            race.one.set_user_role(&race.actor, first, Role::Viewer),
-            race.other.set_user_role(&race.actor, second, Role::Viewer),
+            one.set_user_role(actor, first, Role::Viewer),
+            other.set_user_role(actor, second, Role::Viewer),
         )
         .await?;
+    check_administrator(race, &refused).await.context("two roles")?;
+    let refused = race
+        .send_rivals(one.disable_user(actor, first), other.set_user_role(actor, second, Role::Viewer))
+        .await?;
+    check_administrator(race, &refused).await.context("a user who is disabled, and a role")?;
+    let refused = race.send_rivals(one.disable_user(actor, first), other.disable_user(actor, second)).await?;
+    check_administrator(race, &refused).await.context("two users who are disabled")
+}
+
+/// One of the administrators can still sign in; the other one is what it was again.
+async fn check_administrator(race: &Race, refused: &Error) -> anyhow::Result<()> {
     ensure!(matches!(refused, Error::FailedPrecondition(_)), "{refused:?}");
     let users = race.one.list_users(&race.actor).await?;
-    let administrators = users.iter().filter(|user| user.role == Role::Admin).count();
-    ensure!(administrators == 1, "{administrators} administrators");
+    let is_administrator = |user: &&User| user.role == Role::Admin && user.state == UserState::Active;
+    let administrators = users.iter().filter(is_administrator).count();
+    ensure!(administrators == 1, "{administrators} administrators can sign in");
     for name in ADMINISTRATORS {
+        race.one.enable_user(&race.actor, name).await?;
         race.one.set_user_role(&race.actor, name, Role::Admin).await?;
     }
     Ok(())
@@ -135,7 +150,7 @@ pub async fn rejoin_deleted_cluster(race: &Race) -> anyhow::Result<()> {
 }
 
 /// The request of an agent with a new key.
-fn join_request(token: &JoinTokenSecret, name: String) -> anyhow::Result<JoinRequest> {
+pub fn join_request(token: &JoinTokenSecret, name: String) -> anyhow::Result<JoinRequest> {
     let key = rcgen::KeyPair::generate()?;
     let csr = rcgen::CertificateParams::default().serialize_request(&key)?.pem()?;
     Ok(JoinRequest {

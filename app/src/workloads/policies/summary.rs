@@ -1,0 +1,158 @@
+//! The values of the policies in a few words, for the summaries of the folds that contain their fields. Pure.
+
+use domain::policy::{
+    ChangedJobsPolicy, ConflictPolicy, DeletionPolicy, DriftPolicy, NotAssessedPolicy, PruneOrder,
+};
+
+use super::form::PolicyForm;
+use super::rule_rows::{RuleList, RuleRow};
+
+/// Who is notified of incidents.
+pub(super) fn describe_owners(form: &PolicyForm) -> String {
+    match form.owners.trim() {
+        "" => "notify the user who created it".to_owned(),
+        owners => format!("notify {owners}"),
+    }
+}
+
+/// Which clusters get the workload later.
+pub(super) fn describe_addon(form: &PolicyForm) -> String {
+    let words = if form.addon { "addon: also clusters that match later" } else { "no addon" };
+    words.to_owned()
+}
+
+/// How objects are written.
+pub(super) fn describe_apply(form: &PolicyForm) -> String {
+    let namespaces = if form.create_namespace { "create namespaces" } else { "do not create namespaces" };
+    let conflict = match form.conflict {
+        ConflictPolicy::Abort => "fail on conflict",
+        ConflictPolicy::Force => "force on conflict",
+        ConflictPolicy::IfIdentical => "adopt if identical",
+    };
+    let jobs = match form.changed_jobs {
+        ChangedJobsPolicy::Replace => "replace changed Jobs",
+        ChangedJobsPolicy::Refuse => "reject changed Jobs",
+    };
+    let mut parts = vec![namespaces.to_owned(), conflict.to_owned(), jobs.to_owned()];
+    if form.allow_system_namespaces {
+        parts.push("system namespaces allowed".to_owned());
+    }
+    parts.extend(count_rules(form, RuleList::Update, "update strategy", "update strategies"));
+    let executor = form.executor.trim();
+    if !executor.is_empty() {
+        parts.push(format!("as {executor}"));
+    }
+    parts.join(", ")
+}
+
+/// What happens on drift.
+pub(super) fn describe_drift(form: &PolicyForm) -> String {
+    let drift = match form.drift {
+        DriftPolicy::Revert => "self-heal",
+        DriftPolicy::Notify => "notify only",
+    };
+    let ignored = count_rules(form, RuleList::Ignore, "rule for ignored fields", "rules for ignored fields");
+    join_parts(drift, ignored)
+}
+
+/// What a wave does with objects without an assessment of their health.
+pub(super) fn describe_health(form: &PolicyForm) -> String {
+    let words = match form.not_assessed {
+        NotAssessedPolicy::Accept => "not assessed: the wave continues",
+        NotAssessedPolicy::Wait => "not assessed: the wave waits until healthy",
+    };
+    words.to_owned()
+}
+
+/// What is deleted, and when.
+pub(super) fn describe_deletion(form: &PolicyForm) -> String {
+    let prune = match (form.prune, form.prune_order) {
+        (false, _) => "no prune",
+        (true, PruneOrder::AfterOperational) => "prune once operational",
+        (true, PruneOrder::AfterApply) => "prune once applied",
+    };
+    let deletion = match form.deletion {
+        DeletionPolicy::Foreground => "delete on removal",
+        DeletionPolicy::Orphan => "orphan on removal",
+        DeletionPolicy::SelectivelyOrphan => "orphan some objects on removal",
+    };
+    let ttl = form.ttl.trim();
+    let mut parts = vec![prune.to_owned(), deletion.to_owned()];
+    parts.extend(count_rules(
+        form,
+        RuleList::Orphan,
+        "rule for orphaned objects",
+        "rules for orphaned objects",
+    ));
+    if !ttl.is_empty() {
+        parts.push(format!("TTL {ttl} s"));
+    }
+    parts.join(", ")
+}
+
+/// The number of rules in rows, and whether there are others as YAML; `None` without any.
+fn count_rules(form: &PolicyForm, list: RuleList, one: &str, several: &str) -> Option<String> {
+    let rows: &[RuleRow] = match list {
+        RuleList::Ignore => &form.ignore,
+        RuleList::Update => &form.update,
+        RuleList::Orphan => &form.orphan,
+    };
+    let counted = match rows.iter().filter(|row| !row.is_blank(list)).count() {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {several}")),
+    };
+    let has_others = form.rules.contains(list.slug());
+    match counted {
+        counted if !has_others => counted,
+        Some(counted) => Some(format!("{counted} and others as YAML")),
+        None => Some(format!("{several} as YAML")),
+    }
+}
+
+fn join_parts(first: &str, more: Option<String>) -> String {
+    match more {
+        Some(more) => format!("{first}, {more}"),
+        None => first.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::policy::Policies;
+
+    use super::*;
+
+    #[test]
+    fn a_summary_has_the_values_of_its_part() {
+        let form = PolicyForm::from_policies("", false, &Policies::default());
+        assert_eq!(describe_owners(&form), "notify the user who created it");
+        assert_eq!(describe_addon(&form), "no addon");
+        assert_eq!(describe_apply(&form), "create namespaces, fail on conflict, replace changed Jobs");
+        assert_eq!(describe_drift(&form), "self-heal");
+        assert_eq!(describe_deletion(&form), "prune once operational, delete on removal");
+    }
+
+    #[test]
+    fn a_summary_counts_the_rules_with_input_and_no_blank_row() {
+        let row = |kind: &str| RuleRow { kind: kind.to_owned(), ..RuleRow::default() };
+        let form = PolicyForm {
+            owners: " ops ".into(),
+            drift: DriftPolicy::Notify,
+            ignore: vec![row("Secret"), RuleRow { option: "onPresence".into(), ..row("") }],
+            orphan: vec![row("Secret"), row("ConfigMap")],
+            executor: "deployer/flotilla".into(),
+            rules: "orphan:\n- {}\nupdate:\n- strategy: readOnly\n".into(),
+            ttl: "60".into(),
+            ..PolicyForm::default()
+        };
+        assert_eq!(describe_owners(&form), "notify ops");
+        assert_eq!(describe_drift(&form), "notify only, 1 rule for ignored fields");
+        let apply = describe_apply(&form);
+        assert!(apply.ends_with(", update strategies as YAML, as deployer/flotilla"), "{apply}");
+        assert_eq!(
+            describe_deletion(&form),
+            "no prune, delete on removal, 2 rules for orphaned objects and others as YAML, TTL 60 s"
+        );
+    }
+}
