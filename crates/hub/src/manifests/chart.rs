@@ -14,6 +14,7 @@ use domain::manifest_work;
 use domain::release::{Reason, RenderOutcome};
 use domain::workload::{Policies, SourceFile};
 use domain::{ClusterId, Digest, Finding, WorkloadId};
+use source::requester::current_turn;
 use store::chart::ChartRendering;
 use store::run_blocking_in_place;
 
@@ -24,7 +25,6 @@ use crate::blocking::run_blocking;
 use crate::chart::{RenderingFailure, SharedRendering, StoredChart, accept_rendering, too_many_renderings};
 use crate::fair_queue::QueueKey;
 use crate::render::{findings_reason, to_outcome};
-use crate::requester::current_turn;
 use crate::{Error, Hub};
 
 /// Most distinct renderings of one publish: each is a run of Helm, and all are in memory at once.
