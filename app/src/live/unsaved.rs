@@ -10,8 +10,10 @@ mod server {
 
     /// Gives the fields of a form the values with which it was rendered, unless something was entered since its submission.
     pub fn clear_form(_form: &HtmlFormElement) {}
+
     /// Notes input and submissions of guarded forms, and asks before it is lost.
     pub fn watch_forms() {}
+
     /// Whether the page may be left for this address of the console.
     pub fn confirm_leave(_address: &str) -> bool {
         true

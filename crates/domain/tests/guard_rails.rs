@@ -20,13 +20,13 @@ fn root() -> PathBuf {
 }
 
 /// A Rust source file.
-struct SourceText {
+struct RustFile {
     /// Path from the root of the repository.
     path: String,
     text: String,
 }
 
-impl SourceText {
+impl RustFile {
     /// The part that is compiled into the products; empty for a file of tests.
     fn product_code(&self) -> &str {
         let is_test = |part: &str| matches!(part, "tests" | "benches" | "tests.rs" | "properties.rs");
@@ -40,7 +40,7 @@ impl SourceText {
 }
 
 /// All Rust sources of the repository.
-fn sources() -> Vec<SourceText> {
+fn sources() -> Vec<RustFile> {
     let root = root();
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> =
@@ -52,8 +52,7 @@ fn sources() -> Vec<SourceText> {
                 folders.push(path);
             } else if path.extension().is_some_and(|kind| kind == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
-                found
-                    .push(SourceText { path: path.strip_prefix(&root).unwrap().display().to_string(), text });
+                found.push(RustFile { path: path.strip_prefix(&root).unwrap().display().to_string(), text });
             }
         }
     }

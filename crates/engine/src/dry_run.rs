@@ -94,7 +94,7 @@ pub(crate) async fn plan_present(
     let prepared = prepare_bundle(release, record.as_deref(), bundle);
     let policies = &policies.with_chart_crds(prepared.chart_crds());
     let api = cx.api.impersonating(policies.executor());
-    let rules = ObjectPolicies::new(policies, &cx.observed.cluster).with_dropped(
+    let rules = ObjectPolicies::new(policies, &cx.observed.cluster).with_record(
         policies,
         &prepared,
         record.as_deref(),

@@ -79,7 +79,7 @@ impl ObjectPolicies {
 
     /// The same policies, with what is recorded of the bundle that was applied last, and what is pruned after the apply of this one.
     #[must_use]
-    pub(crate) fn with_dropped(
+    pub(crate) fn with_record(
         self,
         policies: &Policies,
         prepared: &PreparedBundle,
@@ -363,7 +363,7 @@ mod tests {
         let digest = Digest::compute(b"");
         let prepared = PreparedBundle { digest, objects: Vec::new(), hooks: Vec::new(), helm_release: None };
         let rules =
-            ObjectPolicies::new(&policies, &Arc::default()).with_dropped(&policies, &prepared, Some(&record));
+            ObjectPolicies::new(&policies, &Arc::default()).with_record(&policies, &prepared, Some(&record));
         let was_scaled = |name: &str| rules.for_object(&policies, &object("v1", name)).was_scaled;
         assert!(was_scaled("web"));
         assert!(!was_scaled("api") && !was_scaled("other"));

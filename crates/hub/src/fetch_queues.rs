@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use domain::ssh_url::SshUrl;
 use futures::FutureExt as _;
+use source::requester::current_turn;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::sleep;
 
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePlace};
-use crate::requester::current_turn;
 
 /// How often a read that nobody awaits gives way to those that wait.
 const NEED_CHECK: Duration = Duration::from_secs(1);
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
     use crate::fair_queue::QueuePosition;
-    use crate::requester::run_for_requester;
+    use source::requester::run_for_requester;
 
     #[test]
     fn the_host_of_a_url_is_that_of_its_requests() {

@@ -40,7 +40,6 @@ mod project;
 mod release;
 mod render;
 mod report;
-mod requester;
 mod rollout;
 mod search;
 mod secret_content;
@@ -71,8 +70,8 @@ pub use loops::{LOOPS, Loops, TableStatistics};
 pub use notification::{MessageRequest, MessageSender};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
-pub use requester::run_for_requester;
 pub use sign_in::{NewSession, SignInClient, SignInStatistics};
+pub use source::requester::run_for_requester;
 pub use store::session::SessionDetails;
 pub use store::{
     DataKeySummary, DatabaseOutage, EncryptionMode, EncryptionProgress, EncryptionStatus, KeySource,

@@ -15,10 +15,10 @@ use domain::render::{BundleRenderer, RenderError};
 use domain::rollout::RolloutStrategy;
 use domain::workload::{HelmReleasePolicy, Policies, Revision, Source};
 use domain::{ClusterId, Digest, Finding, rollout};
+use source::requester::run_for_requester;
 
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests};
-use crate::requester::run_for_requester;
 use crate::workload::{InstalledReleases, in_decision_order};
 use crate::{Actor, Error, Hub};
 

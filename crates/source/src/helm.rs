@@ -13,8 +13,7 @@ use domain::generated_values::{GeneratedFields, find_generated_fields};
 use domain::manifest;
 use domain::workload::SourceFile;
 
-use crate::archive::{ChartArchive, reserve_memory};
-use crate::memory_budget::MemoryExhausted;
+use crate::archive::ChartArchive;
 use crate::sandbox::{RUN_TIMEOUT, RunEnd, Sandbox, run_process};
 use crate::scratch::{create_private_folder, write_private_file};
 
@@ -66,25 +65,12 @@ impl Helm {
         &self.0.version
     }
 
-    /// Renders a packed chart that is in memory: [`PreparedChart::read`] and [`Self::render_prepared`].
-    ///
-    /// # Errors
-    /// As these.
-    pub async fn render(&self, archive: &[u8], inputs: &ChartInputs) -> Result<RenderedChart, RenderFailed> {
-        self.0.sandbox.check()?;
-        let busy = |error: MemoryExhausted| RenderFailed::new(FailureKind::Server, error.to_string());
-        let memory = reserve_memory(archive.len()).await.map_err(busy)?;
-        let chart = PreparedChart::read(archive, inputs)?;
-        drop(memory);
-        self.render_prepared(chart, inputs).await
-    }
-
     /// Renders a chart with the inputs that it is prepared for. A chart that uses random values or the clock is rendered twice, to name what
     /// differs.
     ///
     /// # Errors
     /// The chart can't be rendered with these inputs, or exceeds a limit, or the sandbox is not closed.
-    pub async fn render_prepared(
+    pub async fn render(
         &self,
         chart: PreparedChart,
         inputs: &ChartInputs,
@@ -188,7 +174,7 @@ pub struct PreparedChart {
 }
 
 impl PreparedChart {
-    /// Reads a packed chart. It unpacks: call it off the async threads, with the memory of [`reserve_memory`].
+    /// Reads a packed chart. It unpacks: call it off the async threads, with the memory of [`crate::archive::reserve_memory`].
     ///
     /// # Errors
     /// It is not a chart.

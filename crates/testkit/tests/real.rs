@@ -154,8 +154,8 @@ async fn pod_faults_are_reported_as_a_kubelet_reports_them() {
     let last = |pod: &Value, reason: &str| {
         pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] == reason
     };
-    type Condition<'a> = &'a dyn Fn(&Value) -> bool;
-    let cases: [(PodFault, &str, Condition<'_>); 5] = [
+    type PodCondition<'a> = &'a dyn Fn(&Value) -> bool;
+    let cases: [(PodFault, &str, PodCondition<'_>); 5] = [
         (PodFault::Crash, "crash", &|pod| waiting(pod, "CrashLoopBackOff") && last(pod, "Error")),
         (PodFault::OutOfMemory, "memory", &|pod| waiting(pod, "CrashLoopBackOff") && last(pod, "OOMKilled")),
         (PodFault::ImagePull, "image", &|pod| waiting(pod, "ImagePullBackOff")),

@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Map, Value, json};
 
-use crate::openapi_document::{OpenApiDocument, Operation};
+use crate::openapi_document::{DocumentedOperation, ServedDocument};
 
 /// Texts that a client may send.
 const TEXTS: [&str; 18] = [
@@ -36,14 +36,14 @@ const LONG_TEXT_CHARS: usize = 2_000;
 
 /// Generates inputs from the schemas of a document.
 pub struct InputGenerator<'d> {
-    document: &'d OpenApiDocument,
+    document: &'d ServedDocument,
     random: StdRng,
     /// Ids of what the walk created.
     ids: Vec<String>,
 }
 
 impl<'d> InputGenerator<'d> {
-    pub fn new(document: &'d OpenApiDocument, seed: u64) -> Self {
+    pub fn new(document: &'d ServedDocument, seed: u64) -> Self {
         Self { document, random: StdRng::seed_from_u64(seed), ids: Vec::new() }
     }
 
@@ -53,7 +53,7 @@ impl<'d> InputGenerator<'d> {
     }
 
     /// The parameters of an operation at this place.
-    pub fn parameters<'o>(&self, operation: &Operation<'o>, place: &str) -> Vec<&'o Value> {
+    pub fn parameters<'o>(&self, operation: &DocumentedOperation<'o>, place: &str) -> Vec<&'o Value> {
         let all = operation.value["parameters"].as_array().into_iter().flatten();
         all.filter(|parameter| parameter["in"] == place).collect()
     }

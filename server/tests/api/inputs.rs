@@ -18,7 +18,7 @@ pub async fn servers(test: &str) -> Vec<TestServer> {
 }
 
 /// An operation of the OpenAPI document.
-struct Operation {
+struct ProbedOperation {
     method: Method,
     /// The path with values for its parameters.
     path: String,
@@ -27,7 +27,7 @@ struct Operation {
     has_json_body: bool,
 }
 
-async fn list_operations(server: &TestServer) -> Vec<Operation> {
+async fn list_operations(server: &TestServer) -> Vec<ProbedOperation> {
     let document = server.get("/api/v1/openapi.json").await.json();
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -38,7 +38,7 @@ async fn list_operations(server: &TestServer) -> Vec<Operation> {
                 found.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
             };
             let path_parameters = names("path");
-            operations.push(Operation {
+            operations.push(ProbedOperation {
                 method: method.to_uppercase().parse().unwrap(),
                 path: fill(path, &path_parameters, ""),
                 path_parameters: path_parameters
@@ -69,7 +69,7 @@ fn fill(path: &str, parameters: &[String], null: &str) -> String {
     })
 }
 
-async fn send(server: &TestServer, operation: &Operation, target: &str, body: &str) -> TestResponse {
+async fn send(server: &TestServer, operation: &ProbedOperation, target: &str, body: &str) -> TestResponse {
     let headers = [("content-type", "application/json"), ("if-match", "*")];
     server.send(operation.method.clone(), target, &headers, Body::from(body.to_owned())).await
 }

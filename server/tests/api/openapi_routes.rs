@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::Method;
 use serde_json::Value;
 
-use crate::openapi_document::OpenApiDocument;
+use crate::openapi_document::ServedDocument;
 use crate::test_server::TestServer;
 
 /// The operation that only the demo has.
@@ -15,12 +15,12 @@ const DEMO_OPERATION: &str = "injectFault";
 /// The routes of the API that are no operations: the document itself, and what does not exist.
 const OTHER_ROUTES: [&str; 2] = ["\"/api/v1/openapi.json\"", "\"/api/v1/{*rest}\""];
 
-async fn read_document(server: &TestServer) -> OpenApiDocument {
-    OpenApiDocument::new(server.get("/api/v1/openapi.json").await.json())
+async fn read_document(server: &TestServer) -> ServedDocument {
+    ServedDocument::new(server.get("/api/v1/openapi.json").await.json())
 }
 
 /// The methods of every path of the document.
-fn list_methods(document: &OpenApiDocument) -> BTreeMap<String, BTreeSet<String>> {
+fn list_methods(document: &ServedDocument) -> BTreeMap<String, BTreeSet<String>> {
     let mut methods: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for operation in document.list_operations() {
         methods.entry(operation.path.to_owned()).or_default().insert(operation.method.to_string());
@@ -150,7 +150,7 @@ async fn s1_24_the_limits_of_lists_in_the_openapi_document_are_those_that_are_ap
 async fn s1_24_no_schema_of_the_openapi_document_contradicts_itself() {
     let server = TestServer::start().await;
     let json = server.get("/api/v1/openapi.json").await.json();
-    let document = OpenApiDocument::new(json.clone());
+    let document = ServedDocument::new(json.clone());
     let schemas = json["components"]["schemas"].as_object().unwrap();
     assert!(schemas.len() > 200, "{}", schemas.len());
     for (name, schema) in schemas {
@@ -159,7 +159,7 @@ async fn s1_24_no_schema_of_the_openapi_document_contradicts_itself() {
 }
 
 /// A default fits its schema, and no part of a combined schema excludes the fields of the others.
-fn check_schema(document: &OpenApiDocument, schema: &Value, at: &str) {
+fn check_schema(document: &ServedDocument, schema: &Value, at: &str) {
     for part in schema["allOf"].as_array().into_iter().flatten() {
         let part = document.resolve(part);
         assert_ne!(part["additionalProperties"], false, "{at}: a part of allOf excludes the other parts");

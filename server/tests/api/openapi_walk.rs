@@ -12,7 +12,7 @@ use tower::ServiceExt as _;
 
 use crate::generated_input::InputGenerator;
 use crate::inputs::servers;
-use crate::openapi_document::{OpenApiDocument, Operation, ReceivedResponse};
+use crate::openapi_document::{DocumentedOperation, ReceivedResponse, ServedDocument};
 use crate::test_server::{TestResponse, TestServer, WORKLOADS};
 
 /// How often every operation is called on each engine.
@@ -69,7 +69,7 @@ impl std::fmt::Display for GeneratedRequest {
 }
 
 /// The path, with a value for each parameter.
-fn fill_path(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -> String {
+fn fill_path(operation: &DocumentedOperation<'_>, input: &mut InputGenerator<'_>) -> String {
     let mut path = operation.path.to_owned();
     for parameter in input.parameters(operation, "path") {
         let name = parameter["name"].as_str().unwrap();
@@ -84,7 +84,7 @@ fn fill_path(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -> Strin
 }
 
 /// What an operation that removes something removes.
-fn find_disposable(operation: &Operation<'_>, parameter: &str) -> Option<&'static str> {
+fn find_disposable(operation: &DocumentedOperation<'_>, parameter: &str) -> Option<&'static str> {
     let removes = operation.method == Method::DELETE
         || ["unpublishWorkload", "revokeCluster", "updateClusterGroup"].contains(&operation.id);
     match parameter {
@@ -95,7 +95,7 @@ fn find_disposable(operation: &Operation<'_>, parameter: &str) -> Option<&'stati
     }
 }
 
-fn generate_query(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -> String {
+fn generate_query(operation: &DocumentedOperation<'_>, input: &mut InputGenerator<'_>) -> String {
     let mut query = String::new();
     for parameter in input.parameters(operation, "query") {
         let is_required = parameter["required"] == true;
@@ -117,7 +117,10 @@ fn generate_query(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -> 
     query
 }
 
-fn generate_headers(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -> Vec<(String, String)> {
+fn generate_headers(
+    operation: &DocumentedOperation<'_>,
+    input: &mut InputGenerator<'_>,
+) -> Vec<(String, String)> {
     let mut headers = vec![("prefer".to_owned(), "wait=0".to_owned())];
     for parameter in input.parameters(operation, "header") {
         let name = parameter["name"].as_str().unwrap().to_lowercase();
@@ -140,7 +143,10 @@ fn generate_headers(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -
 }
 
 /// The body and its type; without either for an operation that has none.
-fn generate_body(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -> Option<(String, Vec<u8>)> {
+fn generate_body(
+    operation: &DocumentedOperation<'_>,
+    input: &mut InputGenerator<'_>,
+) -> Option<(String, Vec<u8>)> {
     let content = operation.value["requestBody"]["content"].as_object()?;
     let (media_type, body) = content.iter().next().unwrap();
     if media_type != "application/json" {
@@ -155,7 +161,7 @@ fn generate_body(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -> O
     Some((media_type.to_owned(), value.to_string().into_bytes()))
 }
 
-fn generate_request(operation: &Operation<'_>, input: &mut InputGenerator<'_>) -> GeneratedRequest {
+fn generate_request(operation: &DocumentedOperation<'_>, input: &mut InputGenerator<'_>) -> GeneratedRequest {
     let path = fill_path(operation, input);
     let target = format!("{path}{}", generate_query(operation, input));
     let mut headers = generate_headers(operation, input);
@@ -185,8 +191,8 @@ async fn send(server: &TestServer, generated: &GeneratedRequest) -> TestResponse
 
 /// What the answer contradicts: the document, or that no input is a server error.
 fn find_violation(
-    document: &OpenApiDocument,
-    operation: &Operation<'_>,
+    document: &ServedDocument,
+    operation: &DocumentedOperation<'_>,
     response: &TestResponse,
 ) -> Result<(), String> {
     let status = response.status.as_u16();
@@ -201,7 +207,7 @@ fn find_violation(
 async fn s1_24_whatever_is_sent_to_an_operation_gets_an_answer_that_the_openapi_document_describes() {
     for (engine, server) in servers("openapi_walk").await.into_iter().enumerate() {
         create_content(&server).await;
-        let document = OpenApiDocument::new(server.get("/api/v1/openapi.json").await.json());
+        let document = ServedDocument::new(server.get("/api/v1/openapi.json").await.json());
         let operations = document.list_operations();
         let seed = SEED + engine as u64;
         let mut input = InputGenerator::new(&document, seed);

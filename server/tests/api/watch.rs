@@ -15,18 +15,18 @@ const WATCH: &str = "/api/v1/watch";
 
 /// One frame of the stream.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct SseFrame {
+struct WatchFrame {
     id: String,
     event: String,
     data: String,
 }
 
-struct WatchStream {
+struct OpenWatch {
     body: BodyDataStream,
     text: String,
 }
 
-impl WatchStream {
+impl OpenWatch {
     async fn open(server: &TestServer, path: &str, last_event_id: Option<i64>) -> Self {
         let id = last_event_id.map(|id| id.to_string());
         let headers: Vec<(&str, &str)> = id.iter().map(|id| ("last-event-id", &**id)).collect();
@@ -42,12 +42,12 @@ impl WatchStream {
     }
 
     /// The next frame. The timeout makes a missing frame fail the test.
-    async fn next(&mut self) -> Option<SseFrame> {
+    async fn next(&mut self) -> Option<WatchFrame> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
                 let frame = parse_frame(block);
                 self.text = rest.to_owned();
-                if frame != SseFrame::default() {
+                if frame != WatchFrame::default() {
                     return Some(frame);
                 }
                 continue;
@@ -58,12 +58,12 @@ impl WatchStream {
     }
 }
 
-fn parse_frame(block: &str) -> SseFrame {
+fn parse_frame(block: &str) -> WatchFrame {
     let field = |name: &str| {
         let line = block.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap_or_default().trim().to_owned()
     };
-    SseFrame { id: field("id:"), event: field("event:"), data: field("data:") }
+    WatchFrame { id: field("id:"), event: field("event:"), data: field("data:") }
 }
 
 async fn last_seq(server: &TestServer) -> i64 {
@@ -73,7 +73,7 @@ async fn last_seq(server: &TestServer) -> i64 {
 #[tokio::test]
 async fn a_change_is_sent_as_a_signal_with_its_position() {
     let server = TestServer::start().await;
-    let mut stream = WatchStream::open(&server, WATCH, None).await;
+    let mut stream = OpenWatch::open(&server, WATCH, None).await;
     assert_eq!(stream.next().await.unwrap().event, "", "the first frame has the position only");
     let id = server.create_workload("web").await["id"].clone();
     let frame = stream.next().await.unwrap();
@@ -95,7 +95,7 @@ async fn a_client_that_reconnects_misses_no_change() {
         (format!("{WATCH}?after={position}"), None),
         (format!("{WATCH}?since={position}"), None),
     ] {
-        let mut stream = WatchStream::open(&server, &path, header).await;
+        let mut stream = OpenWatch::open(&server, &path, header).await;
         assert_eq!(stream.next().await.unwrap().id, position.to_string());
         let ids = [stream.next().await.unwrap().id, stream.next().await.unwrap().id];
         assert_eq!(ids, [(position + 1).to_string(), (position + 2).to_string()], "{path}");
@@ -106,7 +106,7 @@ async fn a_client_that_reconnects_misses_no_change() {
 async fn a_position_ahead_of_the_log_is_answered_with_resync() {
     let server = TestServer::start().await;
     server.create_workload("a").await;
-    let mut stream = WatchStream::open(&server, WATCH, Some(999_999)).await;
+    let mut stream = OpenWatch::open(&server, WATCH, Some(999_999)).await;
     stream.next().await;
     let frame = stream.next().await.unwrap();
     assert_eq!((&*frame.event, frame.id), ("resync", last_seq(&server).await.to_string()));
@@ -122,7 +122,7 @@ async fn too_many_missed_changes_are_answered_with_resync() {
         let edit = wire::ClusterPatch { schedulable: Some(n % 2 == 0), ..wire::ClusterPatch::default() };
         server.hub.edit_cluster(&server.actor, "eu-1", edit, None).await.unwrap();
     }
-    let mut stream = WatchStream::open(&server, WATCH, Some(position)).await;
+    let mut stream = OpenWatch::open(&server, WATCH, Some(position)).await;
     stream.next().await;
     let frame = stream.next().await.unwrap();
     assert_eq!((&*frame.event, frame.id), ("resync", last_seq(&server).await.to_string()));
@@ -132,7 +132,7 @@ async fn too_many_missed_changes_are_answered_with_resync() {
 async fn a_burst_of_changes_of_one_object_is_coalesced_and_the_last_one_sent() {
     let server = TestServer::start().await;
     server.register_cluster("eu-1", &[]).await;
-    let mut stream = WatchStream::open(&server, WATCH, None).await;
+    let mut stream = OpenWatch::open(&server, WATCH, None).await;
     stream.next().await;
     for n in 0..100 {
         let edit = wire::ClusterPatch { schedulable: Some(n % 2 == 0), ..wire::ClusterPatch::default() };
@@ -155,7 +155,7 @@ async fn a_stream_ends_at_shutdown() {
         ..server::SiteOptions::bare(hub)
     })
     .await;
-    let mut stream = WatchStream::open(&server, WATCH, None).await;
+    let mut stream = OpenWatch::open(&server, WATCH, None).await;
     stream.next().await;
     stop.cancel();
     assert_eq!(stream.next().await, None);
@@ -192,17 +192,17 @@ async fn p20_a_user_has_a_limited_number_of_streams_and_may_open_another_when_on
 }
 
 /// Opens a stream with these credentials and reads the frame with which it begins.
-async fn open_as(server: &TestServer, header: (&str, &str)) -> WatchStream {
+async fn open_as(server: &TestServer, header: (&str, &str)) -> OpenWatch {
     let request = axum::http::Request::get(WATCH).header(header.0, header.1).body(Body::empty()).unwrap();
     let response = server.app.router.clone().oneshot(request).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
-    let mut stream = WatchStream { body: response.into_body().into_data_stream(), text: String::new() };
+    let mut stream = OpenWatch { body: response.into_body().into_data_stream(), text: String::new() };
     stream.next().await.unwrap();
     stream
 }
 
 /// Reads until the stream ends. A frame that does not come within the timeout fails the test.
-async fn read_to_end(mut stream: WatchStream) {
+async fn read_to_end(mut stream: OpenWatch) {
     while stream.next().await.is_some() {}
 }
 

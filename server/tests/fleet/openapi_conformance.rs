@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use reqwest::StatusCode;
 
 use super::deployments::{DEPLOYMENTS, EU, GROUPS, WEB, fleet_of};
-use super::openapi_document::{OpenApiDocument, Operation, ReceivedResponse};
+use super::openapi_document::{DocumentedOperation, ReceivedResponse, ServedDocument};
 use super::*;
 
 const PROJECT: &str = "/api/v1/projects/default";
@@ -17,14 +17,14 @@ const LONG_WAIT: &str = "wait=60";
 /// A client that compares every response with the document.
 struct CheckedClient<'c> {
     fleet: &'c TestFleet,
-    document: &'c OpenApiDocument,
+    document: &'c ServedDocument,
     violations: Vec<String>,
     /// Ids of the operations that have succeeded.
     successful: BTreeSet<String>,
 }
 
 impl<'c> CheckedClient<'c> {
-    fn new(fleet: &'c TestFleet, document: &'c OpenApiDocument) -> Self {
+    fn new(fleet: &'c TestFleet, document: &'c ServedDocument) -> Self {
         Self { fleet, document, violations: Vec::new(), successful: BTreeSet::new() }
     }
 
@@ -179,7 +179,7 @@ impl<'c> CheckedClient<'c> {
 }
 
 /// The operation of a request: of those whose path fits, the one with the fewest parameters.
-fn find_operation<'d>(document: &'d OpenApiDocument, method: &str, path: &str) -> Operation<'d> {
+fn find_operation<'d>(document: &'d ServedDocument, method: &str, path: &str) -> DocumentedOperation<'d> {
     let path = path.split('?').next().unwrap();
     let fitting = document.list_operations().into_iter();
     let fitting =
@@ -221,7 +221,7 @@ async fn s1_24_every_response_about_a_fleet_in_use_is_one_that_the_openapi_docum
         let client = reqwest::Client::new().get(format!("{}/api/v1/openapi.json", fleet.url));
         let response = client.bearer_auth(&fleet.token).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
-        let document = OpenApiDocument::new(response.json().await.unwrap());
+        let document = ServedDocument::new(response.json().await.unwrap());
         let (ids, some) = (fleet.ids(&[0, 1, 2]), fleet.ids(&[0, 1]));
 
         let mut client = CheckedClient::new(&fleet, &document);

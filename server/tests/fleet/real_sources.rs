@@ -150,12 +150,12 @@ async fn define(plane: &ControlPlane, group: &str, plural: &str, kind: &str) {
 }
 
 /// Two real clusters, of which only the first has the kind that the library asks for.
-struct RealFleet {
+struct SourceFleet {
     fleet: TestFleet,
     planes: [ControlPlane; 2],
 }
 
-impl RealFleet {
+impl SourceFleet {
     async fn start() -> Self {
         let options = ControlPlaneOptions::default;
         let (one, two) = tokio::join!(ControlPlane::start(options()), ControlPlane::start(options()));
@@ -262,7 +262,7 @@ async fn sources_are_published_to_real_clusters_as_their_own_tools_read_them() {
     }
     with_timeout(Box::pin(async {
         let server = repository().await;
-        let real = RealFleet::start().await;
+        let real = SourceFleet::start().await;
         publish_manifests(&real, &server).await;
         publish_lists(&real).await;
         publish_subcharts(&real, &server).await;
@@ -272,7 +272,7 @@ async fn sources_are_published_to_real_clusters_as_their_own_tools_read_them() {
 }
 
 /// A chart without what `.helmignore` names, and manifests without the files of other tools and teams.
-async fn publish_manifests(real: &RealFleet, server: &GitServer) {
+async fn publish_manifests(real: &SourceFleet, server: &GitServer) {
     for (name, path) in [("shelf", "shelf"), ("app", "app"), ("web", "deploy/web")] {
         real.create(name, git_source(server, path)).await;
         let plan = real.plan(name).await;
@@ -300,7 +300,7 @@ async fn publish_manifests(real: &RealFleet, server: &GitServer) {
     assert!(!real.has(bindings, ("", "shelf-debug")).await, "the chart leaves it out");
 }
 
-async fn publish_lists(real: &RealFleet) {
+async fn publish_lists(real: &SourceFleet) {
     let file = SourceFile { name: "lists.yaml".to_owned(), text: LISTS.to_owned() };
     real.create("lists", Source::Yaml { files: vec![file] }).await;
     let plan = real.plan("lists").await;
@@ -324,7 +324,7 @@ async fn publish_lists(real: &RealFleet) {
 
 /// A subchart that asks for an API, packed in the repository, as a folder there, and in an archive that `helm package` made: each
 /// cluster gets what `helm install` would see there, and the random value is a finding.
-async fn publish_subcharts(real: &RealFleet, server: &GitServer) {
+async fn publish_subcharts(real: &SourceFleet, server: &GitServer) {
     real.fleet.client.upload_chart(helm_package(&server.path("lamp-packed"))).await.unwrap();
     let pushed = Source::Chart(ChartSource {
         chart: "local/lamp".into(),

@@ -16,18 +16,18 @@ const AUTHORIZATION: &str = "Basic Y2k6czNjcmV0";
 pub type Layer = (&'static str, Vec<u8>);
 
 /// What the repository has, by the path below its own.
-type Contents = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+type RegistryContents = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// The registry and its server.
 pub struct TestRegistry {
     server: HttpServer,
-    contents: Contents,
+    contents: RegistryContents,
 }
 
 impl TestRegistry {
     /// A registry whose only repository has this name and is empty.
     pub async fn start(repository: &str) -> Self {
-        let contents = Contents::default();
+        let contents = RegistryContents::default();
         let (state, prefix) = (contents.clone(), format!("/v2/{repository}/"));
         let server = HttpServer::start(move |_, request| respond(&state, &prefix, request)).await;
         Self { server, contents }
@@ -98,7 +98,7 @@ pub fn login(password: &str) -> RepositoryCredentials {
     }
 }
 
-fn respond(contents: &Contents, prefix: &str, request: &HttpRequest) -> HttpResponse {
+fn respond(contents: &RegistryContents, prefix: &str, request: &HttpRequest) -> HttpResponse {
     if request.header("authorization") != Some(AUTHORIZATION) {
         return HttpResponse::status(401).with_header("www-authenticate", "Basic realm=\"registry\"");
     }

@@ -10,10 +10,10 @@ const NAMED_HEADERS: [&str; 6] =
 const CERTAIN_HEADERS: [&str; 3] = ["ETag", "Location", "Retry-After"];
 
 /// The document of a server.
-pub struct OpenApiDocument(Value);
+pub struct ServedDocument(Value);
 
 /// An operation of the document.
-pub struct Operation<'d> {
+pub struct DocumentedOperation<'d> {
     pub id: &'d str,
     pub method: Method,
     /// The path with the names of its parameters between braces.
@@ -30,18 +30,18 @@ pub struct ReceivedResponse<'r> {
     pub text: &'r str,
 }
 
-impl OpenApiDocument {
+impl ServedDocument {
     pub fn new(document: Value) -> Self {
         Self(document)
     }
 
-    pub fn list_operations(&self) -> Vec<Operation<'_>> {
+    pub fn list_operations(&self) -> Vec<DocumentedOperation<'_>> {
         let mut operations = Vec::new();
         for (path, item) in self.0["paths"].as_object().unwrap() {
             for (method, value) in item.as_object().unwrap() {
                 let id = value["operationId"].as_str().unwrap();
                 let method = method.to_uppercase().parse().unwrap();
-                operations.push(Operation { id, method, path, value });
+                operations.push(DocumentedOperation { id, method, path, value });
             }
         }
         operations
@@ -61,7 +61,7 @@ impl OpenApiDocument {
     /// What contradicts the document in a response to this operation.
     pub fn find_violation(
         &self,
-        operation: &Operation<'_>,
+        operation: &DocumentedOperation<'_>,
         response: &ReceivedResponse<'_>,
     ) -> Result<(), String> {
         let status = response.status.to_string();

@@ -11,7 +11,7 @@ pub struct Token<'a> {
 
 /// What a part of a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PartKind {
+enum SyntaxPart {
     Token,
     StringLiteral,
     /// White space, a comment, or a character literal.
@@ -20,36 +20,36 @@ enum PartKind {
 
 /// Reads the tokens of a text.
 pub fn read_tokens(text: &str) -> Vec<Token<'_>> {
-    read_parts(text, PartKind::Token)
+    read_parts(text, SyntaxPart::Token)
 }
 
 /// Reads the string literals of a text, with their quotes.
 pub fn read_string_literals(text: &str) -> Vec<Token<'_>> {
-    read_parts(text, PartKind::StringLiteral)
+    read_parts(text, SyntaxPart::StringLiteral)
 }
 
 /// The parts of a text of one kind.
-fn read_parts(text: &str, wanted: PartKind) -> Vec<Token<'_>> {
+fn read_parts(text: &str, wanted: SyntaxPart) -> Vec<Token<'_>> {
     let mut parts = Vec::new();
     let (mut at, mut line) = (0, 1);
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         let (length, kind) = if rest.starts_with("//") {
-            (rest.find('\n').unwrap_or(rest.len()), PartKind::Other)
+            (rest.find('\n').unwrap_or(rest.len()), SyntaxPart::Other)
         } else if rest.starts_with("/*") {
-            (block_comment_length(rest), PartKind::Other)
+            (block_comment_length(rest), SyntaxPart::Other)
         } else if let Some(length) = string_length(rest) {
-            (length, PartKind::StringLiteral)
+            (length, SyntaxPart::StringLiteral)
         } else if c == '\'' {
-            (quote_length(rest), PartKind::Other)
+            (quote_length(rest), SyntaxPart::Other)
         } else if rest.starts_with("::") {
-            (2, PartKind::Token)
+            (2, SyntaxPart::Token)
         } else if is_word(c) {
-            (rest.find(|c| !is_word(c)).unwrap_or(rest.len()), PartKind::Token)
+            (rest.find(|c| !is_word(c)).unwrap_or(rest.len()), SyntaxPart::Token)
         } else if c.is_whitespace() {
-            (c.len_utf8(), PartKind::Other)
+            (c.len_utf8(), SyntaxPart::Other)
         } else {
-            (c.len_utf8(), PartKind::Token)
+            (c.len_utf8(), SyntaxPart::Token)
         };
         if kind == wanted {
             parts.push(Token { text: &rest[..length], line });

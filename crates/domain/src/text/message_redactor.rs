@@ -18,7 +18,8 @@ const COMPARING_RULES: [&str; 5] =
 
 /// The secrets among some values of a chart.
 pub struct MessageRedactor {
-    values: Value,
+    /// The values; `None` if they can't be read, so that it is not known what is a secret.
+    values: Option<Value>,
     /// The same with [`HIDDEN_VALUE`] in place of the secrets.
     hidden: Value,
     /// The texts of the secrets by their first bytes, longest first.
@@ -26,13 +27,13 @@ pub struct MessageRedactor {
 }
 
 impl MessageRedactor {
-    /// For values in JSON. If they can't be read, no value is known and each violation counts as one of a secret.
+    /// For values in JSON. If they can't be read, every message is hidden as a whole.
     pub fn new(marks: &SecretMarks, values: &str) -> Self {
-        let values: Value = serde_json::from_str(values).unwrap_or_default();
-        let mut hidden = values.clone();
+        let values: Option<Value> = serde_json::from_str(values).ok();
+        let mut hidden = values.clone().unwrap_or_default();
         marks.hide_in_value(&mut hidden);
         let mut texts = BTreeSet::new();
-        collect_secrets(&values, &hidden, &mut texts);
+        collect_secrets(values.as_ref().unwrap_or(&Value::Null), &hidden, &mut texts);
         let mut secrets: HashMap<[u8; MIN_SECRET_BYTES], Vec<String>> = HashMap::new();
         for text in texts {
             let Some(start) = text.as_bytes().first_chunk().copied() else { continue };
@@ -46,6 +47,9 @@ impl MessageRedactor {
 
     /// The first 2 000 characters of a complete message, with [`HIDDEN_VALUE`] in place of each secret that begins there.
     pub fn redact(&self, message: &str) -> String {
+        if self.values.is_none() {
+            return HIDDEN_VALUE.to_owned();
+        }
         let mut shown = String::new();
         // Where the last secret ends. Others may begin in it.
         let mut hidden_until = 0;
@@ -66,8 +70,8 @@ impl MessageRedactor {
     /// The same for the violation of a schema at this JSON pointer. What is not among the values, such as a default or a value of a chart with
     /// an alias, counts as a secret.
     pub fn redact_violation(&self, pointer: &str, message: &str) -> String {
-        let is_plain =
-            self.values.pointer(pointer).is_some_and(|value| self.hidden.pointer(pointer) == Some(value));
+        let value = self.values.as_ref().and_then(|values| values.pointer(pointer));
+        let is_plain = value.is_some_and(|value| self.hidden.pointer(pointer) == Some(value));
         if is_plain { self.redact(message) } else { self.redact_hidden_violation(message) }
     }
 
@@ -256,9 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_read_make_every_violation_one_of_a_secret() {
+    fn with_values_that_cannot_be_read_no_message_is_shown() {
         let redactor = MessageRedactor::new(&SecretMarks::Names, "{not json");
         let shown = redactor.redact_violation("/db/name", "'hunter2' does not match pattern '^a'");
-        assert_eq!(shown, "(hidden) does not match pattern '^a'");
+        assert_eq!(shown, "(hidden)");
+        assert_eq!(redactor.redact("execution error: hunter2 is weak"), "(hidden)");
     }
 }

@@ -128,7 +128,7 @@ impl<'a> Reconciliation<'a> {
         let record = cx.applied_releases.get(worker.id);
         let object_policies = ObjectPolicies::new(&policies, &cx.observed.cluster)
             .at_revision(revision)
-            .with_dropped(&policies, &prepared, record.as_deref());
+            .with_record(&policies, &prepared, record.as_deref());
         Self {
             cx,
             worker,

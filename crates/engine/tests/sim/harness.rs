@@ -14,6 +14,7 @@ use kubesim::SimCluster;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tower::Service as _;
 
 /// Time limit of every wait; a test that reaches it fails. The clock is paused: it advances only while every task waits for
 /// a timer, so that a loaded machine changes no order.
@@ -29,6 +30,35 @@ pub struct TestAgent {
     cancel: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
     received: ReceivedReports,
+}
+
+/// What becomes of a request on a connection that is not an ordinary one.
+pub enum Interception {
+    /// It is sent.
+    Pass,
+    /// The connection is refused.
+    Refuse,
+    /// It is never answered.
+    Hang,
+}
+
+/// A client of the cluster that asks `intercept` about each request before it is sent.
+pub fn intercepted_client(
+    cluster: &SimCluster,
+    intercept: impl Fn(&http::Request<kube::client::Body>) -> Interception + Send + 'static,
+) -> kube::Client {
+    let service = cluster.service();
+    let send = move |request| {
+        let (interception, mut service) = (intercept(&request), service.clone());
+        async move {
+            match interception {
+                Interception::Pass => service.call(request).await,
+                Interception::Refuse => Err(kubesim::ConnectionRefused),
+                Interception::Hang => std::future::pending().await,
+            }
+        }
+    };
+    kube::Client::new(tower::service_fn(send), "default")
 }
 
 pub fn simulated_cluster() -> SimCluster {

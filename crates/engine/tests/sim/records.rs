@@ -1,14 +1,12 @@
 //! The record of a release on its cluster: content, owning hub, finalizer.
 
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 
 use domain::Digest;
 use domain::policy::{DeletionPolicy, Policies};
 use domain::release::StageName;
-use http::{Method, Request};
+use http::Method;
 use serde_json::{Value, json};
-use tower::Service;
 
 use crate::harness::*;
 
@@ -74,32 +72,15 @@ async fn s3_8_the_record_of_a_release_missing_from_the_desired_state_is_marked_a
     agent.stop().await;
 }
 
-/// A connection whose watch of records never delivers an event.
-#[derive(Clone)]
-struct WithoutRecordWatch(kubesim::ApiService);
-
-impl Service<Request<kube::client::Body>> for WithoutRecordWatch {
-    type Response = <kubesim::ApiService as Service<Request<kube::client::Body>>>::Response;
-    type Error = kubesim::ConnectionRefused;
-    type Future = <kubesim::ApiService as Service<Request<kube::client::Body>>>::Future;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
-        let uri = request.uri().to_string();
-        if uri.contains("appliedreleases") && uri.contains("watch=") {
-            return Box::pin(std::future::pending());
-        }
-        self.0.call(request)
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn s3_11_a_deleted_record_is_not_re_created_to_mark_its_eviction() {
     let cluster = cluster_without_controllers();
-    let client = kube::Client::new(WithoutRecordWatch(cluster.service()), "default");
+    // The watch of records never delivers an event.
+    let client = intercepted_client(&cluster, |request| {
+        let uri = request.uri().to_string();
+        let is_watch = uri.contains("appliedreleases") && uri.contains("watch=");
+        if is_watch { Interception::Hang } else { Interception::Pass }
+    });
     let agent = TestAgent::start(engine::Engine::connect(client, options()).await.unwrap());
     let input = present_input(1, 1, &bundle(vec![config_map("a", "1")]), Policies::default());
     agent.engine.set_desired(vec![input.clone()]);
@@ -187,41 +168,21 @@ async fn s3_10_a_release_is_not_reported_gone_before_its_record_is_deleted() {
     agent.stop().await;
 }
 
-/// Path and user of each write.
-type RecordedWrites = Vec<(String, Option<String>)>;
-
-/// Records the user of each write.
-#[derive(Clone)]
-struct RecordingService {
-    inner: kubesim::ApiService,
-    writes: Arc<Mutex<RecordedWrites>>,
-}
-
-impl Service<Request<kube::client::Body>> for RecordingService {
-    type Response = <kubesim::ApiService as Service<Request<kube::client::Body>>>::Response;
-    type Error = kubesim::ConnectionRefused;
-    type Future = <kubesim::ApiService as Service<Request<kube::client::Body>>>::Future;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
-        if request.method() != Method::GET {
-            let user = request.headers().get("Impersonate-User");
-            let user = user.and_then(|user| user.to_str().ok()).map(str::to_owned);
-            self.writes.lock().unwrap().push((request.uri().path().to_owned(), user));
-        }
-        self.inner.call(request)
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_executor_writes_and_deletes_the_objects_and_the_agent_writes_the_record() {
     let cluster = cluster_without_controllers();
-    let writes = Arc::new(Mutex::new(RecordedWrites::new()));
-    let service = RecordingService { inner: cluster.service(), writes: writes.clone() };
-    let engine = engine::Engine::connect(kube::Client::new(service, "default"), options()).await.unwrap();
+    // Path and user of each write.
+    let writes = Arc::new(Mutex::new(Vec::<(String, Option<String>)>::new()));
+    let recorded = writes.clone();
+    let client = intercepted_client(&cluster, move |request| {
+        if request.method() != Method::GET {
+            let user = request.headers().get("Impersonate-User");
+            let user = user.and_then(|user| user.to_str().ok()).map(str::to_owned);
+            recorded.lock().unwrap().push((request.uri().path().to_owned(), user));
+        }
+        Interception::Pass
+    });
+    let engine = engine::Engine::connect(client, options()).await.unwrap();
     let agent = TestAgent::start(engine);
     let policies = Policies { executor: "web/deployer".into(), ..Policies::default() };
     let input = present_input(1, 1, &bundle(vec![config_map("a", "1")]), policies.clone());

@@ -1,16 +1,13 @@
 //! Restarts: no unnecessary writes, and no lost state after a crash at any point.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::task::{Context, Poll};
 
 use domain::health::HealthStatus;
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageName, StageState};
 use domain::report::ReleaseReport;
 use domain::workload::{DeletionPolicy, Policies};
-use http::{Method, Request, Response};
-use tower::Service;
+use http::Method;
 
 use crate::harness::*;
 
@@ -99,31 +96,16 @@ async fn p26_a_settled_release_causes_no_requests() {
     agent.stop().await;
 }
 
-/// A connection that fails permanently after a number of writes, which simulates a crash between two of them.
-#[derive(Clone)]
-struct FailsAfterWrites {
-    inner: kubesim::ApiService,
-    writes: Arc<AtomicI64>,
-}
-
-impl Service<Request<kube::client::Body>> for FailsAfterWrites {
-    type Response = <kubesim::ApiService as Service<Request<kube::client::Body>>>::Response;
-    type Error = kubesim::ConnectionRefused;
-    type Future = <kubesim::ApiService as Service<Request<kube::client::Body>>>::Future;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
+/// A client whose connection fails permanently after a number of writes, which simulates a crash between two of them.
+fn client_that_fails_after(cluster: &kubesim::SimCluster, writes: i64) -> kube::Client {
+    let left = AtomicI64::new(writes);
+    intercepted_client(cluster, move |request| {
         // A review of permissions is sent by POST and writes nothing.
         let is_review = request.uri().path().starts_with("/apis/authorization.k8s.io/");
         let is_write = request.method() != Method::GET && !is_review;
-        if is_write && self.writes.fetch_sub(1, Ordering::SeqCst) <= 0 {
-            return Box::pin(async { Err::<Response<_>, _>(kubesim::ConnectionRefused) });
-        }
-        self.inner.call(request)
-    }
+        let is_refused = is_write && left.fetch_sub(1, Ordering::SeqCst) <= 0;
+        if is_refused { Interception::Refuse } else { Interception::Pass }
+    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,8 +113,7 @@ async fn p15_after_a_crash_between_any_two_writes_the_next_engine_converges() {
     // Definition, record, three objects, record: one iteration more than writes, to cover every position.
     for writes in 0..7 {
         let cluster = simulated_cluster();
-        let service = FailsAfterWrites { inner: cluster.service(), writes: Arc::new(AtomicI64::new(writes)) };
-        let client = kube::Client::new(service, "default");
+        let client = client_that_fails_after(&cluster, writes);
         let input = present_input(1, 1, &shop("nginx"), Policies::default());
         if let Ok(engine) = engine::Engine::connect(client, options()).await {
             let crashing = TestAgent::start(engine);
@@ -166,8 +147,8 @@ async fn p15_after_a_crash_between_any_two_steps_of_a_removal_the_next_engine_co
         first.until_operational(&input.desired).await;
         wait_until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
         first.stop().await;
-        let service = FailsAfterWrites { inner: cluster.service(), writes: Arc::new(AtomicI64::new(writes)) };
-        let engine = engine::Engine::connect(kube::Client::new(service, "default"), options()).await.unwrap();
+        let client = client_that_fails_after(&cluster, writes);
+        let engine = engine::Engine::connect(client, options()).await.unwrap();
         let crashing = TestAgent::start(engine);
         crashing.engine.set_desired(vec![absent_input(1, 2, DeletionPolicy::Foreground)]);
         tokio::time::sleep(std::time::Duration::from_millis(60)).await;
@@ -185,8 +166,8 @@ async fn p15_after_a_crash_between_any_two_steps_of_a_removal_the_next_engine_co
 #[tokio::test(start_paused = true)]
 async fn p15_a_partially_applied_bundle_is_never_reported_as_applied() {
     let cluster = simulated_cluster();
-    let service = FailsAfterWrites { inner: cluster.service(), writes: Arc::new(AtomicI64::new(4)) };
-    let engine = engine::Engine::connect(kube::Client::new(service, "default"), options()).await.unwrap();
+    let client = client_that_fails_after(&cluster, 4);
+    let engine = engine::Engine::connect(client, options()).await.unwrap();
     let crashing = TestAgent::start(engine);
     let input = present_input(1, 1, &shop("nginx"), Policies::default());
     crashing.engine.set_desired(vec![input.clone()]);

@@ -14,6 +14,7 @@ use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use source::repository::{ChartRequest, RepositoryError, RepositoryErrorKind, RepositoryVersion};
 use source::request_context::RequestContext;
+use source::requester::current_turn;
 use source::retained_memory::run_with_memory;
 use store::chart_repository::ChartRepositoryRow;
 
@@ -24,7 +25,6 @@ use crate::chart_repository::to_source;
 use crate::fetch_queues::{acquire, acquire_within, describe_ended, fetch_key, run_while_needed};
 use crate::hub::CommitEffects;
 use crate::manifests::RenderWait;
-use crate::requester::current_turn;
 use crate::{Actor, Error, Hub};
 
 /// How long a request waits for the versions of a chart in a registry, for its turn and for the response: less than what proxies allow.

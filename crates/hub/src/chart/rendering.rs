@@ -304,7 +304,7 @@ async fn render_and_store(
         Err(failure) => return Ok(Err(failure)),
     };
     let schema = chart.take_values_schema();
-    let rendered = match helm.render_prepared(chart, &inputs).await {
+    let rendered = match helm.render(chart, &inputs).await {
         Ok(rendered) => rendered,
         Err(failed) => return Ok(Err(explain_failure(failed, &inputs, schema).await?)),
     };

@@ -135,7 +135,7 @@ impl Hub {
                     Err(failure) => return Ok(failure.findings),
                 };
                 let schema = chart.take_values_schema();
-                match helm.render_prepared(chart, inputs).await {
+                match helm.render(chart, inputs).await {
                     // The version of Kubernetes is a sample too, so whether the chart supports it says nothing.
                     Err(failed) if failed.kind != FailureKind::KubernetesVersion => {
                         Ok(explain_failure(failed, inputs, schema).await?.findings)

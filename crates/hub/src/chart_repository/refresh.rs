@@ -10,13 +10,13 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use source::repository::{CacheValidators, RepositoryIndex};
 use source::request_context::RequestContext;
+use source::requester::{current_turn, start_for_requester};
 use store::chart_repository::ChartRepositoryRow;
 
 use super::{ReadFailure, to_public, to_source};
 use crate::blocking::run_blocking;
 use crate::fetch_queues::acquire_with_lock;
 use crate::hub::CommitEffects;
-use crate::requester::{current_turn, start_for_requester};
 use crate::{Actor, Error, Hub};
 
 /// A refresh that runs; every requester awaits the same one. An error says why it had no turn: nothing was read, and the status stays.

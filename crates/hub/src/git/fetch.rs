@@ -13,6 +13,7 @@ use futures::future::{BoxFuture, Shared};
 use source::git::{AllowedSigners, CommitDetails, FileTree, GitError, GitSnapshot, SnapshotContent};
 use source::kustomize::KustomizeFailed;
 use source::request_context::RequestContext;
+use source::requester::current_turn;
 use store::git::GitPath;
 
 use super::{GitFetchKey, invalid_signers, not_read, rejected, to_failure, waiting};
@@ -21,7 +22,6 @@ use crate::chart::RenderingFailure;
 use crate::fair_queue::QueueKey;
 use crate::fetch_queues::{acquire, describe_ended, fetch_key, run_while_needed};
 use crate::manifests::{RenderWait, record_need};
-use crate::requester::current_turn;
 use crate::{Error, Hub};
 
 /// What a commit or an artifact says about itself, and what is at each path; or why it can't be read at all.

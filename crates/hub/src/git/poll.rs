@@ -8,6 +8,7 @@ use domain::git_status::{GitFailure, GitRefStatus};
 use domain::remote::PinnedCommit;
 use rand::Rng;
 use source::request_context::RequestContext;
+use source::requester::run_for_requester;
 use store::Tx;
 use store::git::{DueRef, GitFollower, GitRefRow};
 use tokio::sync::OwnedMutexGuard;
@@ -18,7 +19,6 @@ use super::{RESOLVE_WAIT, RefKey, describe, identity};
 use crate::chart::RenderingFailure;
 use crate::fair_queue::QueuePlace;
 use crate::fetch_queues::{REFS, acquire_with_lock, url_host};
-use crate::requester::run_for_requester;
 use crate::{Error, Hub};
 
 /// Pause between two checks of a ref.

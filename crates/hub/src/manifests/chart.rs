@@ -14,6 +14,7 @@ use domain::manifest_work;
 use domain::release::{Reason, RenderOutcome};
 use domain::workload::{Policies, SourceFile};
 use domain::{ClusterId, Digest, Finding, WorkloadId};
+use source::requester::current_turn;
 use store::chart::ChartRendering;
 use store::run_blocking_in_place;
 
@@ -26,7 +27,6 @@ use crate::chart::{
 };
 use crate::fair_queue::QueueKey;
 use crate::render::findings_reason;
-use crate::requester::current_turn;
 use crate::{Error, Hub};
 
 mod inputs;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use domain::Finding;
 use source::client_shares::{ClientReservation, VALUES_OF_USERS};
+use source::requester::current_turn;
 use tokio::runtime::Handle;
 
 use crate::Error;
-use crate::requester::current_turn;
 
 /// How many times the memory for values of all requests the bundles of one request may have, if nobody else needs it.
 const MAX_BUDGETS: u64 = 4;

@@ -16,13 +16,13 @@ use domain::workload::{Revision, Source, Workload, WorkloadSpec, WorkloadView};
 use domain::{Finding, ProjectId};
 use similar::TextDiff;
 use source::client_shares::VALUES_OF_USERS;
+use source::requester::current_turn;
 use store::Tx;
 
 use super::snapshot::{InstalledReleases, load_present_releases};
 use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, estimate_compared, load_project};
 use crate::render::restore_facts;
-use crate::requester::current_turn;
 use crate::secret_content::list_marked_charts;
 use crate::{Actor, Error, Hub};
 

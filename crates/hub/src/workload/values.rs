@@ -8,13 +8,13 @@ use domain::values::{EffectiveValues, LayerValues, ValuesLayer, trace_values};
 use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, Finding};
 use source::client_shares::CHART_VALUES_OF_USERS;
+use source::requester::current_turn;
 use store::Tx;
 
 use super::snapshot::load_present_releases;
 use crate::manifests::RenderWait;
 use crate::placement::decide;
 use crate::render::restore_facts;
-use crate::requester::current_turn;
 use crate::{Error, Hub};
 
 impl Hub {

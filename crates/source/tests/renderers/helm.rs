@@ -10,13 +10,13 @@ use domain::workload::SourceFile;
 use serde_json::Value;
 use source::helm::{FailureKind, RenderedChart};
 
-use super::{chart, helm, helm_program, inputs, pack_chart};
+use super::{chart, helm, helm_program, inputs, pack_chart, render_archive};
 
 pub const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n";
 
 async fn render(template: &str, values: &str) -> Result<RenderedChart, source::helm::RenderFailed> {
     let template = format!("{CONFIG}{template}");
-    helm().await.render(&chart(&[("templates/a.yaml", &template)]), &inputs(values)).await
+    render_archive(&helm().await, &chart(&[("templates/a.yaml", &template)]), &inputs(values)).await
 }
 
 fn objects(files: &[SourceFile]) -> BTreeMap<String, Value> {
@@ -45,8 +45,7 @@ async fn s1_10_every_real_chart_renders_the_objects_of_helm_template() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let values =
             values.iter().find(|(chart, _)| name.starts_with(chart)).map_or("", |(_, values)| values);
-        let output = helm
-            .render(&std::fs::read(&path).unwrap(), &inputs(values))
+        let output = render_archive(&helm, &std::fs::read(&path).unwrap(), &inputs(values))
             .await
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let folder = tempfile::tempdir().unwrap();
@@ -84,7 +83,7 @@ const APP_TEMPLATE_VALUES: &str =
 async fn null_in_values_deletes_the_default_of_the_chart() {
     let template = format!("{CONFIG}  a: {{{{ .Values.m | toJson | quote }}}}\n");
     let archive = chart(&[("templates/a.yaml", &template), ("values.yaml", "m: {x: 1, z: 2}\n")]);
-    let rendered = helm().await.render(&archive, &inputs(r#"{"m":{"x":null}}"#)).await.unwrap();
+    let rendered = render_archive(&helm().await, &archive, &inputs(r#"{"m":{"x":null}}"#)).await.unwrap();
     let objects = objects(&rendered.files);
     assert_eq!(objects.values().next().unwrap()["data"]["a"], r#"{"z":2}"#);
 }
@@ -105,7 +104,7 @@ async fn version_apis_release_and_namespace_are_those_of_the_inputs() {
         api_versions: vec!["example.com/v1".into(), "example.com/v1/Planet".into()],
         ..inputs("")
     };
-    let rendered = helm().await.render(&archive, &with_api).await.unwrap();
+    let rendered = render_archive(&helm().await, &archive, &with_api).await.unwrap();
     assert_eq!(objects(&rendered.files).values().next().unwrap()["data"]["a"], "web shop v1.36.3 true false");
 }
 
@@ -129,7 +128,7 @@ async fn a_packed_subchart_and_a_value_that_tpl_evaluates_are_rendered_and_named
         ("templates/b.yaml", by_value.as_bytes()),
     ];
     let random = async |files: &[(&str, &[u8])], values: &str| {
-        helm().await.render(&pack_chart("web", files), &inputs(values)).await.unwrap().random_files
+        render_archive(&helm().await, &pack_chart("web", files), &inputs(values)).await.unwrap().random_files
     };
     let (fixed, changing) = (r#"{"note":"{{ .Release.Name }}"}"#, r#"{"note":"{{ randNumeric 9 }}"}"#);
     assert_eq!(random(&files, fixed).await, ["templates/a.yaml"]);
@@ -152,7 +151,7 @@ async fn tests_hooks_and_crds_of_the_chart_are_rendered_and_a_random_test_is_no_
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.example.com}\n",
         ),
     ]);
-    let rendered = helm().await.render(&archive, &inputs("")).await.unwrap();
+    let rendered = render_archive(&helm().await, &archive, &inputs("")).await.unwrap();
     let names: Vec<&str> = rendered.files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["crds/a.yaml", "templates/hook.yaml", "templates/test.yaml"]);
     assert!(rendered.random_files.is_empty(), "{:?}", rendered.random_files);
@@ -179,13 +178,13 @@ async fn failures_name_their_cause_and_no_path_of_the_server() {
     let schema = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
     let archive =
         chart(&[("values.schema.json", schema), ("templates/a.yaml", &format!("{CONFIG}  a: b\n"))]);
-    let failed = helm().await.render(&archive, &inputs(r#"{"replicas":"3"}"#)).await.unwrap_err();
+    let failed = render_archive(&helm().await, &archive, &inputs(r#"{"replicas":"3"}"#)).await.unwrap_err();
     assert_eq!(failed.kind, FailureKind::Schema);
     assert!(failed.message.contains("replicas") && failed.message.contains("integer"), "{failed}");
 
     let archive = chart(&[("templates/a.yaml", &format!("{CONFIG}  a: b\n")), ("charts/.keep", "")]);
     let old = ChartInputs { kubernetes_version: "v1.22.17".into(), ..inputs("") };
-    assert!(helm().await.render(&archive, &old).await.is_ok(), "the chart has no range");
+    assert!(render_archive(&helm().await, &archive, &old).await.is_ok(), "the chart has no range");
 }
 
 #[tokio::test]
@@ -193,7 +192,7 @@ async fn a_schema_that_refers_elsewhere_is_not_fetched_and_named() {
     let schema = r#"{"$ref": "https://127.0.0.1:9/schema.json"}"#;
     let archive =
         chart(&[("values.schema.json", schema), ("templates/a.yaml", &format!("{CONFIG}  a: b\n"))]);
-    let rendered = helm().await.render(&archive, &inputs("")).await.unwrap();
+    let rendered = render_archive(&helm().await, &archive, &inputs("")).await.unwrap();
     assert_eq!(rendered.unchecked_schema_refs, ["https://127.0.0.1:9/schema.json"]);
 }
 

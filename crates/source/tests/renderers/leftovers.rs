@@ -7,7 +7,7 @@ use source::sandbox::Sandbox;
 use source::scratch::ScratchFolder;
 use testkit::find_processes;
 
-use super::{chart, helm_in, inputs, sandbox_command};
+use super::{chart, helm_in, inputs, render_archive, sandbox_command};
 
 /// CPU time well below the limit at which the kernel would kill it.
 const LIMIT_SECONDS: u64 = 15;
@@ -30,7 +30,8 @@ async fn p34_a_rendering_whose_request_is_gone_is_killed_and_its_folder_deleted(
     let sandbox = Sandbox::measure(sandbox_command(""), SandboxMode::Strict, scratch.clone()).await;
     let helm = helm_in(sandbox).await;
     let archive = chart(&[("templates/a.yaml", BUSY)]);
-    let rendering = tokio::spawn(async move { helm.render(&archive, &inputs("password: x\n")).await });
+    let rendering =
+        tokio::spawn(async move { render_archive(&helm, &archive, &inputs("password: x\n")).await });
     let path = scratch.path().to_str().unwrap().to_owned();
     let has_folders = || std::fs::read_dir(scratch.path()).unwrap().next().is_some();
     wait_until("helm runs", || !find_processes(&path).is_empty()).await;

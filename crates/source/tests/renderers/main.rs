@@ -8,7 +8,7 @@ use domain::chart::ChartInputs;
 use domain::server_status::SandboxMode;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use source::helm::Helm;
+use source::helm::{Helm, PreparedChart, RenderFailed, RenderedChart};
 use source::kustomize::Kustomize;
 use source::sandbox::Sandbox;
 use source::scratch::ScratchFolder;
@@ -49,6 +49,15 @@ async fn helm() -> Helm {
 
 async fn helm_in(sandbox: Sandbox) -> Helm {
     Helm::find(Some(&helm_program()), sandbox).await.unwrap()
+}
+
+/// Renders a packed chart.
+async fn render_archive(
+    helm: &Helm,
+    archive: &[u8],
+    inputs: &ChartInputs,
+) -> Result<RenderedChart, RenderFailed> {
+    helm.render(PreparedChart::read(archive, inputs)?, inputs).await
 }
 
 async fn kustomize_in(sandbox: Sandbox) -> Kustomize {

@@ -6,7 +6,7 @@ use domain::server_status::SandboxMode;
 use source::helm::FailureKind;
 
 use super::helm::CONFIG;
-use super::{chart, helm, inputs, kustomize_in, measure_sandbox};
+use super::{chart, helm, inputs, kustomize_in, measure_sandbox, render_archive};
 
 /// A file that exists, one that does not, a folder, and a path below a file.
 const PATHS: [&str; 4] = ["/etc/passwd", "/etc/flotilla-missing", "/etc", "/etc/passwd/a"];
@@ -19,7 +19,7 @@ async fn p33_helm_does_not_reveal_whether_a_file_of_the_server_exists() {
         let schema = format!(r#"{{"title": "\ud800", "$ref": "file://{path}"}}"#);
         let archive =
             chart(&[("values.schema.json", &schema), ("templates/a.yaml", &format!("{CONFIG}  a: b\n"))]);
-        let failed = helm().await.render(&archive, &inputs("")).await.unwrap_err();
+        let failed = render_archive(&helm().await, &archive, &inputs("")).await.unwrap_err();
         assert!(failed.message.contains(path), "{failed}");
         shown.push((failed.kind, failed.message.replace(path, "PATH")));
     }

@@ -14,7 +14,10 @@ use source::helm::FailureKind;
 use source::sandbox::{Protections, Sandbox, SandboxArguments, probe};
 
 use super::helm::CONFIG;
-use super::{chart, helm_in, helm_program, inputs, kustomize_in, measure_sandbox, sandbox_command, scratch};
+use super::{
+    chart, helm_in, helm_program, inputs, kustomize_in, measure_sandbox, render_archive, sandbox_command,
+    scratch,
+};
 
 /// A server that counts its connections and answers each with an empty schema.
 struct CountingServer {
@@ -129,7 +132,8 @@ async fn p33_nothing_is_rendered_where_a_protection_is_missing_unless_that_is_al
         ("landlock,namespaces,seccomp", "so a chart could read files of the server and open connections."),
     ] {
         let strict = measure_sandbox(without, SandboxMode::Strict).await;
-        let refused = helm_in(strict.clone()).await.render(&archive, &inputs("")).await.unwrap_err();
+        let refused =
+            render_archive(&helm_in(strict.clone()).await, &archive, &inputs("")).await.unwrap_err();
         assert_eq!(refused.kind, FailureKind::Sandbox);
         let expected = format!(
             "Nothing is rendered: the kernel of the server does not close the sandbox of renderers, {reason}"
@@ -143,7 +147,7 @@ async fn p33_nothing_is_rendered_where_a_protection_is_missing_unless_that_is_al
         let allowed = measure_sandbox(without, SandboxMode::BestEffort).await;
         assert_eq!((allowed.status().problem.as_deref(), allowed.status().is_closed()), (None, false));
         assert_eq!(
-            helm_in(allowed.clone()).await.render(&archive, &inputs("")).await.unwrap().files.len(),
+            render_archive(&helm_in(allowed.clone()).await, &archive, &inputs("")).await.unwrap().files.len(),
             1
         );
         assert_eq!(kustomize_in(allowed).await.build(files.clone(), "").await.unwrap().len(), 1);
@@ -159,7 +163,7 @@ async fn p33_a_sandbox_that_can_not_be_measured_renders_nothing_in_any_mode() {
     for command in ["/bin/true", "/bin/false", "/nonexistent"] {
         for mode in [SandboxMode::Strict, SandboxMode::BestEffort] {
             let sandbox = Sandbox::measure(vec![command.into()], mode, scratch()).await;
-            let refused = helm_in(sandbox).await.render(&archive, &inputs("")).await.unwrap_err();
+            let refused = render_archive(&helm_in(sandbox).await, &archive, &inputs("")).await.unwrap_err();
             assert_eq!(refused.kind, FailureKind::Sandbox);
             assert!(refused.message.contains("could not be measured"), "{refused}");
         }
@@ -185,7 +189,7 @@ async fn p19_a_chart_that_needs_too_much_memory_is_ended_by_its_limit() {
     let template = "kind: ConfigMap\ndata:\n  a: {{ repeat 300000000 \"aaaa\" | len }}\n";
     let archive = chart(&[("templates/a.yaml", template)]);
     let helm = helm_in(measure_sandbox("", SandboxMode::Strict).await).await;
-    let failed = helm.render(&archive, &inputs("")).await.unwrap_err();
+    let failed = render_archive(&helm, &archive, &inputs("")).await.unwrap_err();
     assert_eq!(failed.kind, FailureKind::Limit, "{failed}");
 }
 

@@ -8,7 +8,7 @@ use super::databases::for_each_address;
 use crate::migrate::{MIGRATIONS, Migration, migrate_to};
 
 /// A column, as a server of that schema knows it.
-struct Column {
+struct SchemaColumn {
     name: String,
     /// A value of its type, as SQL.
     value: &'static str,
@@ -17,9 +17,9 @@ struct Column {
     is_key: bool,
 }
 
-struct Table {
+struct SchemaTable {
     name: String,
-    columns: Vec<Column>,
+    columns: Vec<SchemaColumn>,
 }
 
 const SQLITE_COLUMNS: &str = "SELECT name, type, \"notnull\" = 1 AND dflt_value IS NULL OR pk > 0, pk > 0
@@ -37,13 +37,13 @@ async fn list_tables(
     connection: &mut AnyConnection,
     is_sqlite: bool,
     migrations: &[Migration],
-) -> Vec<Table> {
+) -> Vec<SchemaTable> {
     let words = migrations.iter().flat_map(|migration| migration.text().split("CREATE TABLE ").skip(1));
     let mut tables = Vec::new();
     for name in words.map(|rest| rest.split_whitespace().next().unwrap()) {
         let query = if is_sqlite { SQLITE_COLUMNS } else { POSTGRES_COLUMNS }.replace("{table}", name);
         let rows = connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(query))).await.unwrap();
-        let columns = rows.iter().map(|row| Column {
+        let columns = rows.iter().map(|row| SchemaColumn {
             name: row.get(0),
             value: match row.get::<String, _>(1).to_lowercase().as_str() {
                 "text" => "'x'",
@@ -57,20 +57,20 @@ async fn list_tables(
         });
         let columns: Vec<_> = columns.collect();
         assert!(!columns.is_empty(), "{name}");
-        tables.push(Table { name: name.to_owned(), columns });
+        tables.push(SchemaTable { name: name.to_owned(), columns });
     }
     tables
 }
 
-impl Table {
-    fn names(&self, is_included: impl Fn(&Column) -> bool) -> String {
+impl SchemaTable {
+    fn names(&self, is_included: impl Fn(&SchemaColumn) -> bool) -> String {
         let names =
             self.columns.iter().filter(|column| is_included(column)).map(|column| column.name.as_str());
         names.collect::<Vec<_>>().join(", ")
     }
 
     /// `INSERT` of a row with these columns. All texts are equal, so every reference refers to an existing row.
-    fn insert(&self, is_included: impl Fn(&Column) -> bool) -> String {
+    fn insert(&self, is_included: impl Fn(&SchemaColumn) -> bool) -> String {
         let values = self.columns.iter().filter(|column| is_included(column)).map(|column| column.value);
         let (names, values) = (self.names(&is_included), values.collect::<Vec<_>>().join(", "));
         format!("INSERT INTO {} ({names}) VALUES ({values})", self.name)
@@ -79,7 +79,7 @@ impl Table {
     /// What a server does with a row that exists.
     fn statements_on_row(&self) -> Vec<String> {
         let all = self.names(|_| true);
-        let set = |value: fn(&Column) -> String| {
+        let set = |value: fn(&SchemaColumn) -> String| {
             let columns = self.columns.iter().map(|column| format!("{} = {}", column.name, value(column)));
             columns.collect::<Vec<_>>().join(", ")
         };
@@ -107,9 +107,9 @@ async fn find_failure(url: &str, older: &[Migration], newer: &[Migration]) -> Op
     migrate_to(url, newer).await.unwrap();
     let mut statements = Vec::new();
     for is_complete in [true, false] {
-        let insert = |table: &Table| table.insert(|column| is_complete || column.is_required);
+        let insert = |table: &SchemaTable| table.insert(|column| is_complete || column.is_required);
         statements.extend(tables.iter().map(insert));
-        statements.extend(tables.iter().flat_map(Table::statements_on_row));
+        statements.extend(tables.iter().flat_map(SchemaTable::statements_on_row));
         statements.extend(tables.iter().rev().map(|table| format!("DELETE FROM {}", table.name)));
     }
     let mut failure = None;

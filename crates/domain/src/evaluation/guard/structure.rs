@@ -152,12 +152,9 @@ fn violation_finding(
 }
 
 /// The message of a violation, without the value if it is one of a Secret.
-fn shown_message<'a>(object: &RuleObject<'_>, violation: &'a SchemaViolation) -> &'a str {
+fn shown_message(object: &RuleObject<'_>, violation: &SchemaViolation) -> String {
     let is_value = ["/data", "/stringData"].iter().any(|field| violation.pointer.starts_with(field));
-    match violation.message.split_once(", not ") {
-        Some((expected, _)) if is_value && object.is_kind("", "Secret") => expected,
-        _ => &violation.message,
-    }
+    if is_value && object.is_kind("", "Secret") { violation.message.clone() } else { violation.describe() }
 }
 
 /// Violations in the objects with overrides applied that are not in the objects as written.

@@ -25,12 +25,24 @@ const BASE64: GeneralPurpose =
 pub struct SchemaViolation {
     /// JSON pointer of the field; for a missing field, of its place.
     pub pointer: String,
-    /// What is wrong, without the name of the object: `unknown field spec.replica`.
+    /// What is wrong, without the name of the object and without the value: `spec.replicas must be a whole number`.
     pub message: String,
+    /// The value that is there instead, as a message shows it; empty where that is not said.
+    pub found: String,
     /// What to do about it.
     pub hint: String,
     /// Whether a later version of the kind may allow it, since versions only add fields and enumeration values.
     pub may_be_newer: bool,
+}
+
+impl SchemaViolation {
+    /// The message with the value that is there.
+    pub fn describe(&self) -> String {
+        match &*self.found {
+            "" => self.message.clone(),
+            found => format!("{}, not {found}", self.message),
+        }
+    }
 }
 
 impl Schema {
@@ -77,9 +89,7 @@ impl<'a> SchemaChecker<'a> {
             (ValueType::Quantity, Value::String(text)) if Quantity::parse(text).is_none() => {
                 self.push_violation(messages::invalid_quantity(&self.position.steps, text));
             }
-            (of, value) if !is_type_of(of, value) => {
-                self.push_violation(messages::wrong_type(&self.position.steps, of, value))
-            }
+            (of, value) if !is_type_of(of, value) => self.push_wrong_type(of, value),
             _ => {}
         }
     }
@@ -138,9 +148,19 @@ impl<'a> SchemaChecker<'a> {
             self.violations.push(SchemaViolation {
                 pointer: json_pointer(&self.position.steps),
                 message: what,
+                found: String::new(),
                 hint,
                 may_be_newer: false,
             });
+        }
+    }
+
+    /// A value of another type, which the violation has beside the message: it may be a secret.
+    fn push_wrong_type(&mut self, of: &ValueType, value: &Value) {
+        let before = self.violations.len();
+        self.push_violation(messages::wrong_type(&self.position.steps, of, value));
+        if let Some(fault) = self.violations.get_mut(before) {
+            fault.found = messages::value_label(value);
         }
     }
 

@@ -50,9 +50,9 @@ pub(super) fn missing_field(steps: &[FieldPathStep<'_>], field: &str, of: &Value
     (format!("{} is missing", format_field_path(steps, field)), format!("Add {}{example}.", clip_text(field)))
 }
 
-/// A value of another type.
+/// A value of another type. The message does not contain it.
 pub(super) fn wrong_type(steps: &[FieldPathStep<'_>], of: &ValueType, value: &Value) -> MessageAndHint {
-    let what = format!("{} must be {}, not {}", format_path(steps), type_label(of), value_label(value));
+    let what = format!("{} must be {}", format_path(steps), type_label(of));
     let quoted = value.as_str().map(str::trim);
     let hint = match (of, value) {
         (ValueType::Boolean, Value::String(_)) if matches!(quoted, Some("true" | "false")) => {
@@ -143,7 +143,7 @@ fn type_label(of: &ValueType) -> &'static str {
 }
 
 /// The description of a value in messages.
-fn value_label(value: &Value) -> String {
+pub(super) fn value_label(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
         Value::Bool(on) => on.to_string(),

@@ -16,14 +16,17 @@ fn check_ship(schema: &Schema, object: &Value) -> Vec<SchemaViolation> {
 
 /// Pointer and message of every violation.
 fn violations(of: &Value, object: &Value) -> Vec<(String, String)> {
-    check_ship(&ship_schema(of), object).into_iter().map(|fault| (fault.pointer, fault.message)).collect()
+    check_ship(&ship_schema(of), object)
+        .into_iter()
+        .map(|fault| (fault.pointer.clone(), fault.describe()))
+        .collect()
 }
 
 /// The violations of an object of one of Kubernetes' own kinds.
 fn kubernetes_violations(object: &Value) -> Vec<(String, String)> {
     let name = crate::kubernetes::object::object_ref(object);
     let faults = kubernetes_schema().check(&(name.group, name.version, name.kind), object);
-    faults.into_iter().map(|fault| (fault.pointer, fault.message)).collect()
+    faults.into_iter().map(|fault| (fault.pointer.clone(), fault.describe())).collect()
 }
 
 fn one_violation(pointer: &str, what: &str) -> Vec<(String, String)> {
@@ -126,7 +129,7 @@ fn g403_wrong_types_enumeration_values_and_keys_are_reported_with_a_hint() {
     let messages: Vec<String> = kubernetes_schema()
         .check(&name, &object)
         .into_iter()
-        .map(|fault| format!("{}. {}", fault.message, fault.hint))
+        .map(|fault| format!("{}. {}", fault.describe(), fault.hint))
         .collect();
     let pod = "spec.template.spec";
     assert_eq!(
@@ -204,7 +207,11 @@ fn g403_a_custom_kind_is_checked_against_its_definition() {
     let messages = |spec: Value| -> Vec<String> {
         let object = json!({"apiVersion": "sea.example.com/v1", "kind": "Ship",
             "metadata": {"name": "a", "label": {}}, "spec": spec, "status": {"x": 1}});
-        kubernetes_schema().check_value(&kinds[0].1, &object).into_iter().map(|fault| fault.message).collect()
+        kubernetes_schema()
+            .check_value(&kinds[0].1, &object)
+            .into_iter()
+            .map(|fault| fault.describe())
+            .collect()
     };
     let metadata = "unknown field metadata.label (did you mean labels?)";
     let good = json!({"masts": 3, "extra": {"a": 1, "b": 2}, "any": {"c": [1]}, "port": "http", "labels": {"a": "b"},

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering::SeqCst;
 use domain::chart_repository::NewChartRepository;
 use source::RemoteAccess;
 use source::repository::RepositoryClient;
+use source::requester::run_for_requester;
 use testkit::{HttpResponse, HttpServer};
 
 use super::*;
 use crate::fetch_queues::{INDEXES, fetch_key};
-use crate::requester::run_for_requester;
 use crate::{Clock, HubConfig};
 
 fn failure() -> ReadFailure {
