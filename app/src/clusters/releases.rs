@@ -30,6 +30,7 @@ pub fn release_table(
     let row = |one: ReleaseView| {
         let revision = one.release.revision().map(|n| view! { <span class="tag">{format!("r{n}")}</span> });
         let applied = one.release.applied_revision();
+        let applied_label = applied.map(|_| "Applied");
         let class = if applied == one.release.revision() { "mono text-ink" } else { "mono text-3" };
         let applied = applied.map(|number| view! { <span class=class>{format!("r{number}")}</span> });
         let leaving = pending_removals
@@ -46,7 +47,7 @@ pub fn release_table(
                     <StateLabel state=one.state last_known=one.last_known_state reported_at=one.release.reported_at() at=at />
                 </td>
                 <td data-label="Desired">{revision}</td>
-                <td data-label=applied.is_some().then_some("Applied")>{applied}</td>
+                <td data-label=applied_label>{applied}</td>
                 <td data-label="Since">
                     <Age since=one.release.state_since() at=at />
                 </td>

@@ -151,8 +151,9 @@ fn group_by_region(columns: &[FleetColumn]) -> Vec<(String, usize)> {
 fn matrix_head(columns: &[FleetColumn]) -> impl IntoView + use<> {
     let groups = group_by_region(columns).into_iter().map(|(name, n)| {
         let name = if name.is_empty() { "no region".to_owned() } else { name };
+        let title = name.clone();
         view! {
-            <th class="matrix-group" colspan=n.to_string() scope="colgroup" title=name.clone()>
+            <th class="matrix-group" colspan=n.to_string() scope="colgroup" title=title>
                 <span>{name}</span>
             </th>
         }

@@ -77,6 +77,7 @@ fn workload_row(
         .then(|| view! { <span class="meta">" + draft"</span> });
     let strip =
         (targeted > 0).then(|| view! { <StateStrip counts=one.counts.clone() class="strip strip-row" /> });
+    let first_line = (!message.is_empty()).then(|| view! { <span class="line-clamp-1">{message.clone()}</span> });
     view! {
         <tr class:row-selected=selection.is_selected(&one.name)>
             <td class="cell-pick">{selection.row_checkbox(one.name.clone())}</td>
@@ -98,8 +99,8 @@ fn workload_row(
                 <Age since=one.updated_at at=at suffix=" ago" />
                 {format!(" by {}", one.updated_by)}
             </td>
-            <td class="min-w-48 sm:max-xl:hidden" title=message.clone()>
-                {(!message.is_empty()).then(|| view! { <span class="line-clamp-1">{message}</span> })}
+            <td class="min-w-48 sm:max-xl:hidden" title=message>
+                {first_line}
             </td>
         </tr>
     }

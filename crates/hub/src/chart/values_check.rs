@@ -17,6 +17,7 @@ use serde_json::Value;
 use source::archive::ChartArchive;
 use source::client_shares::CHART_VALUES_OF_USERS;
 use source::helm::FailureKind;
+use source::requester::current_turn;
 use source::unknown_values::KnownValues;
 
 use super::failure::explain_failure;
@@ -24,7 +25,6 @@ use super::rendering::{RenderingFailure, too_many_renderings};
 use super::upload::rejected_archive;
 use crate::manifests::RenderWait;
 use crate::placement::{PlacementInputs, decide, load_placement_inputs};
-use crate::requester::current_turn;
 use crate::workload::hide_values;
 use crate::{Actor, Error, Hub};
 
