@@ -77,7 +77,8 @@ fn workload_row(
         .then(|| view! { <span class="meta">" + draft"</span> });
     let strip =
         (targeted > 0).then(|| view! { <StateStrip counts=one.counts.clone() class="strip strip-row" /> });
-    let first_line = (!message.is_empty()).then(|| view! { <span class="line-clamp-1">{message.clone()}</span> });
+    let first_line =
+        (!message.is_empty()).then(|| view! { <span class="line-clamp-1">{message.clone()}</span> });
     view! {
         <tr class:row-selected=selection.is_selected(&one.name)>
             <td class="cell-pick">{selection.row_checkbox(one.name.clone())}</td>
