@@ -1,5 +1,5 @@
-//! What a task has of the request that it works on: the turns of its user and what the request has reserved. A task that is spawned has
-//! neither, unless it runs with the context of the task that spawns it.
+//! What a task has of the request that it works on: the turns of its user, what the request has reserved, and what is left of its wait for
+//! memory. A task that is spawned has none of them, unless it runs with the context of the task that spawns it.
 
 use tokio::task::JoinHandle;
 
