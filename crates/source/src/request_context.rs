@@ -107,13 +107,13 @@ mod tests {
 
     #[tokio::test]
     async fn p20_a_task_that_others_await_too_does_not_share_the_wait_of_the_request_that_started_it() {
-        let has_shared_wait = async || {
+        let has_shared_wait = async {
             let context = RequestContext::current();
             let of_request = context.clone().spawn(async { SharedWait::current().is_some() });
             let of_all = context.with_own_wait().spawn(async { SharedWait::current().is_some() });
             (of_request.await.unwrap(), of_all.await.unwrap())
         };
-        assert_eq!(SharedWait::default().run(has_shared_wait()).await, (true, false));
+        assert_eq!(SharedWait::default().run(has_shared_wait).await, (true, false));
     }
 
     #[tokio::test]
