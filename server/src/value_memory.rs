@@ -10,7 +10,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
-use hub::{Actor, run_blocking_in_place};
+use hub::Actor;
 use parking_lot::Mutex;
 use source::memory_budget::MemoryExhausted;
 use source::requester::current_turn;
@@ -136,7 +136,7 @@ pub fn count_json_values(body: &[u8]) -> u64 {
 /// # Errors
 /// It has too many.
 pub fn estimate_message(body: &[u8]) -> Result<u64, ApiError> {
-    let values = run_blocking_in_place(|| count_json_values(body));
+    let values = count_json_values(body);
     if values <= MAX_MESSAGE_VALUES {
         return Ok(JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64);
     }

@@ -1,5 +1,5 @@
-//! What a task has of the request that it works on: the turns of its user and what the request has reserved. A task that is spawned has
-//! neither, unless it runs with the context of the task that spawns it.
+//! What a task has of the request that it works on: the turns of its user, what the request has reserved, and what is left of its wait for
+//! memory. A task that is spawned has none of them, unless it runs with the context of the task that spawns it.
 
 use tokio::task::JoinHandle;
 
@@ -7,8 +7,8 @@ use crate::memory_budget::SharedWait;
 use crate::requester::{current_requester, run_for_requester};
 use crate::retained_memory::{MemoryReference, RetainedMemory, run_with_reference};
 
-/// The user of a request, a reference to its reservations, and what is left of its wait for memory. The tasks that run with it do not retain them: the request, and what works for
-/// it on threads for blocking work, does.
+/// The user of a request, a reference to its reservations, and what is left of its wait for memory. The tasks that run with it do not retain
+/// the reservations: the request, and what works for it on threads for blocking work, does.
 #[derive(Debug, Clone)]
 pub struct RequestContext {
     requester: Option<String>,
@@ -21,6 +21,13 @@ impl RequestContext {
     pub fn current() -> Self {
         let memory = RetainedMemory::current().map(|memory| memory.to_reference());
         Self { requester: current_requester(), memory, memory_wait: SharedWait::current() }
+    }
+
+    /// The same for a task that other requests await too: each of its reservations waits for itself. Otherwise it would fail for all of them
+    /// at once when the request that has started it had waited before.
+    #[must_use]
+    pub fn with_own_wait(self) -> Self {
+        Self { memory_wait: None, ..self }
     }
 
     /// Starts a task of its own with it. The task may go on longer than the request.
@@ -96,6 +103,17 @@ mod tests {
         assert_eq!(Arc::strong_count(&reserved), 2);
         drop(retained);
         assert_eq!(Arc::strong_count(&reserved), 1);
+    }
+
+    #[tokio::test]
+    async fn p20_a_task_that_others_await_too_does_not_share_the_wait_of_the_request_that_started_it() {
+        let has_shared_wait = async {
+            let context = RequestContext::current();
+            let of_request = context.clone().spawn(async { SharedWait::current().is_some() });
+            let of_all = context.with_own_wait().spawn(async { SharedWait::current().is_some() });
+            (of_request.await.unwrap(), of_all.await.unwrap())
+        };
+        assert_eq!(SharedWait::default().run(has_shared_wait).await, (true, false));
     }
 
     #[tokio::test]

@@ -232,20 +232,21 @@ pub async fn get_resources(tx: &mut Tx, id: ReleaseId) -> Result<Vec<ResourceSta
     Ok(decode_row(row, "release_resources", |row| row.json("resources"))?.unwrap_or_default())
 }
 
-/// The number of drifted fields of each of these releases that has some, as its cluster last reported them.
+/// The number of drifted fields of each of these releases that has some, as its cluster last reported them; to be displayed.
 pub async fn count_drifted_fields(tx: &mut Tx, ids: &[ReleaseId]) -> Result<BTreeMap<ReleaseId, u32>, Error> {
     let mut counts = BTreeMap::new();
-    for ids in ids.chunks(500) {
-        let some =
-            sql("SELECT release_id, resources FROM release_resources WHERE release_id IN ").push_list(ids);
-        let rows = decode_rows(&some.fetch_all(tx).await?, "release_resources", |row| {
-            Ok((row.parse::<ReleaseId>("release_id")?, row.json::<Vec<ResourceStatus>>("resources")?))
-        })?;
-        for (id, resources) in rows {
-            let fields: usize = resources.iter().map(|resource| resource.drifted.len()).sum();
-            if fields > 0 {
-                counts.insert(id, u32::try_from(fields).unwrap_or(u32::MAX));
-            }
+    // The objects of one release may have megabytes: those of a page are not in memory at once.
+    for &id in ids {
+        let rows = sql("SELECT release_id, resources FROM release_resources WHERE release_id = $1")
+            .bind_text(id)
+            .fetch_all(tx)
+            .await?;
+        let resources = decode_readable_rows(&rows, "release_resources", |row| {
+            row.json::<Vec<ResourceStatus>>("resources")
+        });
+        let fields: usize = resources.iter().flatten().map(|resource| resource.drifted.len()).sum();
+        if fields > 0 {
+            counts.insert(id, u32::try_from(fields).unwrap_or(u32::MAX));
         }
     }
     Ok(counts)

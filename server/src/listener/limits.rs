@@ -85,7 +85,7 @@ fn fit_console(wanted: usize, memory: Option<u64>) -> usize {
     let possible = count_by_memory(memory).max(MIN_OF_CONSOLE);
     if possible < wanted {
         tracing::info!(
-            "--max-connections is {wanted}, but the memory of the server has room for {possible} connections; {possible} is the limit"
+            "the memory of the server has room for {possible} connections of the console instead of {wanted}; {possible} is the limit"
         );
     }
     possible.min(wanted)

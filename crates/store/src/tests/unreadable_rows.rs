@@ -4,6 +4,7 @@ use domain::cluster::Connectivity;
 use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, Predicate};
 use domain::release::ReleaseState;
+use domain::report::ResourceStatus;
 
 use super::databases::{execute_directly, for_each_address};
 use super::fixtures::{
@@ -179,6 +180,35 @@ async fn labels_and_owners_are_written_without_the_draft_of_the_workload() {
         // Otherwise it would be readable again.
         let error = workload::get_by_id(&mut tx, workload_id(1)).await.unwrap_err();
         assert!(matches!(&error, Error::InvalidRow { table, .. } if *table == "workload"), "{error:?}");
+        drop(tx);
+        store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn drifted_fields_of_unreadable_objects_are_not_counted_and_those_of_others_are() {
+    for_each_address(|url| async move {
+        let store = Store::open_for_test(&url).await.unwrap();
+        insert_full_fleet(&store, 2, 1).await;
+        let ids = [release_id(1001), release_id(1002)];
+        let drifted = ResourceStatus { drifted: vec!["/data/a".to_owned()], ..ResourceStatus::default() };
+        let mut tx = store.write().await.unwrap();
+        for id in ids {
+            release::set_resources(&mut tx, id, std::slice::from_ref(&drifted)).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        let breaking =
+            format!("UPDATE release_resources SET resources = 'x' WHERE release_id = '{}'", ids[0]);
+        execute_directly(&url, &breaking).await;
+        let mut tx = store.read().await.unwrap();
+        assert_invalid(
+            release::get_resources(&mut tx, ids[0]).await,
+            "release_resources",
+            &ids[0].to_string(),
+        );
+        let fields = release::count_drifted_fields(&mut tx, &ids).await.unwrap();
+        assert_eq!(fields.into_iter().collect::<Vec<_>>(), [(ids[1], 1)]);
         drop(tx);
         store.close().await;
     })

@@ -115,7 +115,8 @@ impl RivalClients {
         self.create_exclusive_groups(&name).await
     }
 
-    /// A name is used once. Returns the revision of the group; `None` if there is none because both outcomes are unknown.
+    /// A name is used once. Returns the revision of the group. `None` if an outcome is unknown: a suspended server may execute that creation
+    /// later, also after a deletion of the group.
     async fn create_group_twice(&mut self, name: &str) -> anyhow::Result<Option<i64>> {
         let group = |member: &str| ClusterGroup {
             name: name.to_owned(),
@@ -124,7 +125,9 @@ impl RivalClients {
         };
         let (first, second) = (group("first"), group("second"));
         let both = self.send_both(self.client.create_group(&first), self.client.create_group(&second)).await;
-        let is_accepted = self.check_outcomes(&format!("creations of group {name}"), &both, "AlreadyExists");
+        let refusal = "AlreadyExists";
+        let is_accepted = self.check_outcomes(&format!("creations of group {name}"), &both, refusal);
+        let outcomes = [to_outcome(&both.0, refusal), to_outcome(&both.1, refusal)];
         let stored = self.read_group(name).await?;
         self.results.check(stored.is_some() || !is_accepted, || {
             format!("group {name} was created and does not exist")
@@ -134,6 +137,10 @@ impl RivalClients {
             self.results.check(created.is_err() || is_stored, || {
                 format!("group {name} was created with {:?}, and is {stored:?}", sent.members)
             });
+        }
+        if outcomes.contains(&RivalOutcome::Unknown) {
+            self.delete_group(name).await?;
+            return Ok(None);
         }
         Ok(stored.map(|stored| stored.revision))
     }
@@ -203,13 +210,17 @@ impl RivalClients {
         }
     }
 
-    /// Counts and checks both outcomes; returns whether one is accepted for certain.
+    /// Counts and checks both outcomes, and that none was refused for another reason than the other request; returns whether one is accepted
+    /// for certain.
     fn check_outcomes<A, B>(
         &mut self,
         what: &str,
         (first, second): &(Result<A, Error>, Result<B, Error>),
         refusal: &str,
     ) -> bool {
+        for error in [first.as_ref().err(), second.as_ref().err()].into_iter().flatten() {
+            self.results.check(!is_refused_otherwise(error, refusal), || format!("{what}: {error}"));
+        }
         self.results.check_rivals(what, [to_outcome(first, refusal), to_outcome(second, refusal)])
     }
 
@@ -231,9 +242,14 @@ impl RivalClients {
 
     /// Deletes a group that may exist, so that their number stays small.
     async fn delete_group(&self, name: &str) -> anyhow::Result<()> {
+        let begun = Instant::now();
         while self.read_group(name).await?.is_some() {
             // What was not deleted is read again.
-            let _ = self.client.delete_group(name).await;
+            if let Err(error) = self.client.delete_group(name).await {
+                let is_late = begun.elapsed() > testkit::patience();
+                anyhow::ensure!(!is_late, "group {name} can't be deleted: {error}");
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
         }
         Ok(())
     }
@@ -247,9 +263,34 @@ fn to_outcome<T>(result: &Result<T, Error>, refusal: &str) -> RivalOutcome {
     }
 }
 
+/// Whether a server has refused a request for certain, and for another reason than the other request. What is refused for a moment is not.
+fn is_refused_otherwise(error: &Error, refusal: &str) -> bool {
+    let is_final = |status: u16| (400..500).contains(&status) && !matches!(status, 408 | 429);
+    let is_awaited = error.code() == "RequestInProgress";
+    error.code() != refusal && !is_awaited && error.problem().is_some_and(|problem| is_final(problem.status))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{RivalOutcome, RivalResults};
+    use wire::{Error, Problem};
+
+    use super::{RivalOutcome, RivalResults, is_refused_otherwise};
+
+    #[test]
+    fn a_refusal_for_another_reason_than_the_other_request_violates_the_rule() {
+        for (status, code, is_otherwise) in [
+            (409, "AlreadyExists", false),
+            (409, "RequestInProgress", false),
+            (408, "Timeout", false),
+            (429, "RateLimited", false),
+            (503, "DatabaseUnavailable", false),
+            (422, "Invalid", true),
+            (403, "Forbidden", true),
+        ] {
+            let error = Error::Rejected(Box::new(Problem::new(status, code, "t", "d")));
+            assert_eq!(is_refused_otherwise(&error, "AlreadyExists"), is_otherwise, "{code}");
+        }
+    }
 
     #[test]
     fn two_rivals_that_are_both_accepted_or_both_refused_violate_the_rule() {
