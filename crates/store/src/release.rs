@@ -232,21 +232,18 @@ pub async fn get_resources(tx: &mut Tx, id: ReleaseId) -> Result<Vec<ResourceSta
     Ok(decode_row(row, "release_resources", |row| row.json("resources"))?.unwrap_or_default())
 }
 
-/// The number of drifted fields of each of these releases that has some, as its cluster last reported them.
+/// The number of drifted fields of each of these releases, as its cluster last reported them; without those whose report is missing or
+/// can't be read.
 pub async fn count_drifted_fields(tx: &mut Tx, ids: &[ReleaseId]) -> Result<BTreeMap<ReleaseId, u32>, Error> {
     let mut counts = BTreeMap::new();
     for ids in ids.chunks(500) {
         let some =
             sql("SELECT release_id, resources FROM release_resources WHERE release_id IN ").push_list(ids);
-        let rows = decode_rows(&some.fetch_all(tx).await?, "release_resources", |row| {
-            Ok((row.parse::<ReleaseId>("release_id")?, row.json::<Vec<ResourceStatus>>("resources")?))
-        })?;
-        for (id, resources) in rows {
+        counts.extend(decode_readable_rows(&some.fetch_all(tx).await?, "release_resources", |row| {
+            let resources = row.json::<Vec<ResourceStatus>>("resources")?;
             let fields: usize = resources.iter().map(|resource| resource.drifted.len()).sum();
-            if fields > 0 {
-                counts.insert(id, u32::try_from(fields).unwrap_or(u32::MAX));
-            }
-        }
+            Ok((row.parse::<ReleaseId>("release_id")?, u32::try_from(fields).unwrap_or(u32::MAX)))
+        }));
     }
     Ok(counts)
 }

@@ -80,6 +80,30 @@ async fn an_unreadable_release_is_an_error_for_decisions_and_left_out_of_pages()
 }
 
 #[tokio::test]
+async fn the_drifted_fields_of_an_unreadable_report_are_not_counted_and_those_of_others_are() {
+    for_each_address(|url| async move {
+        let store = Store::open_for_test(&url).await.unwrap();
+        insert_full_fleet(&store, 2, 1).await;
+        let (unreadable, other) = (release_id(1001), release_id(1002));
+        let statement = format!(
+            "INSERT INTO release_resources (release_id, resources) VALUES ('{unreadable}', 'x'), ('{other}', '[]')"
+        );
+        execute_directly(&url, &statement).await;
+        let mut tx = store.read().await.unwrap();
+        let fields = release::count_drifted_fields(&mut tx, &[unreadable, other]).await.unwrap();
+        assert_eq!(fields.into_iter().collect::<Vec<_>>(), [(other, 0)]);
+        assert_invalid(
+            release::get_resources(&mut tx, unreadable).await,
+            "release_resources",
+            &unreadable.to_string(),
+        );
+        drop(tx);
+        store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_release_in_a_state_of_a_later_version_is_counted_as_unknown_and_not_written() {
     for_each_address(|url| async move {
         let store = Store::open_for_test(&url).await.unwrap();
