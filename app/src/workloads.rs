@@ -71,7 +71,7 @@ use title::{WorkloadTotals, describe_totals};
 pub struct WorkloadList {
     /// The workloads.
     pub page: Page<WorkloadSummary>,
-    /// Of those of them with a failing release, the message of the worst one.
+    /// Of those of them with a failing or blocked release, the message of the worst one.
     pub messages: Vec<(WorkloadId, String)>,
     /// All workloads, whatever the filter is.
     pub totals: WorkloadTotals,
