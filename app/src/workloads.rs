@@ -71,7 +71,7 @@ use title::{WorkloadTotals, describe_totals};
 pub struct WorkloadList {
     /// The workloads.
     pub page: Page<WorkloadSummary>,
-    /// Of those of them with a failing release, the message of the worst one.
+    /// Of those of them with a failing or blocked release, the message of the worst one.
     pub messages: Vec<(WorkloadId, String)>,
     /// All workloads, whatever the filter is.
     pub totals: WorkloadTotals,
@@ -101,15 +101,22 @@ pub async fn workloads_read(
     let page = host::into_app_result(hub.list_workloads(&query, order).await)?;
     let ids: Vec<WorkloadId> = page.items.iter().map(|one| one.id).collect();
     let messages = host::into_app_result(hub.list_failure_messages(&ids).await)?;
-    let failing = ListQuery {
-        state: StateGroup::state_filter(StateGroup::Failing.slug()),
-        limit: Some(1),
-        ..ListQuery::default()
-    };
-    let failing = host::into_app_result(hub.list_workloads(&failing, WorkloadOrder::Name).await)?.total;
+    let failing = count_workloads(&hub, StateGroup::Failing).await?;
+    let has_unknown = failing == 0 && count_workloads(&hub, StateGroup::Unknown).await? > 0;
     let (total, _) = host::into_app_result(hub.count_fleet().await)?;
-    let totals = WorkloadTotals { total, failing };
+    let totals = WorkloadTotals { total, failing, has_unknown };
     Ok(WorkloadList { page, messages, totals, read_at: hub.clock().now() })
+}
+
+/// How many workloads have a release in one of these states.
+#[cfg(feature = "ssr")]
+async fn count_workloads(hub: &hub::Hub, group: StateGroup) -> AppResult<u32> {
+    let query = domain::page::ListQuery {
+        state: StateGroup::state_filter(group.slug()),
+        limit: Some(1),
+        ..domain::page::ListQuery::default()
+    };
+    Ok(crate::host::into_app_result(hub.list_workloads(&query, WorkloadOrder::Name).await)?.total)
 }
 
 /// The page with the list of workloads.

@@ -65,6 +65,10 @@ test("an offline cluster shows its last known state and blocks no other; after i
     await expect(row(page, "us-east-2")).toHaveCount(0);
     await expect(row(page, "us-east-1")).toBeVisible();
 
+    // A workload on it is not said to work.
+    await open(page, "/workloads");
+    await expect(page.getByRole("heading", { level: 1 })).toContainText(/known to be failing\./);
+
     // The review says that a publish does not wait for it.
     await open(page, "/workloads/lighthouse/publish");
     await expect(page.getByText(/^1 cluster offline; they get it when they reconnect and block no other cluster\./)).toBeVisible();

@@ -100,6 +100,10 @@ test("a saved placement is displayed again, also as YAML", async ({ page }) => {
   await expect(text).toHaveValue(/labelSelector: region=eu-west/);
   await text.fill("predicates:\n  - labelSelector: region=us-east\n");
   await expect(page.getByRole("heading", { name: /^2 of 5 clusters selected/ })).toBeVisible();
+  await text.fill("predicates:\n  - labelSelector: region=us-east\nnumberOfClusters: 1\n");
+  const remedy = page.getByRole("cell", { name: "raise the number of clusters to 2" });
+  await expect(remedy).toBeVisible();
+  await expect(remedy.getByRole("link"), "its field is not displayed").toHaveCount(0);
   await text.fill("predicates:\n  - labelSelector: region=eu-west\n");
   await page.getByRole("button", { name: "Save placement" }).click();
   await expect(page.getByText("Placement saved in the draft.")).toBeVisible();

@@ -28,7 +28,7 @@ pub struct ReleaseList {
     pub page: Page<ReleaseView>,
     /// The open release, if there is one.
     pub open: Option<ReleaseDetails>,
-    /// The number of drifted fields of the releases that have some.
+    /// The number of drifted fields of the releases that drift; without those of which it is not known.
     pub drifted_fields: Vec<(ReleaseId, u32)>,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
@@ -112,7 +112,7 @@ fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str
     let drifted_fields: BTreeMap<ReleaseId, u32> = drifted_fields.into_iter().collect();
     let rows = rows.into_iter().map(|row| {
         let detail = open.clone().filter(|open| open.view.release.id() == row.release.id());
-        let fields = drifted_fields.get(&row.release.id()).copied().unwrap_or_default();
+        let fields = drifted_fields.get(&row.release.id()).copied();
         release_rows(row, fields, detail, &here, at)
     });
     view! {
@@ -138,10 +138,11 @@ fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str
     .into_any()
 }
 
-/// The rows of a release: three axes, and the state itself on a phone. `fields` is the number of its drifted fields.
+/// The rows of a release: three axes, and the state itself on a phone. `fields` is the number of its drifted fields;
+/// `None` if it does not drift, or they are not known.
 fn release_rows(
     row: ReleaseView,
-    fields: u32,
+    fields: Option<u32>,
     open: Option<ReleaseDetails>,
     here: &str,
     at: Timestamp,
@@ -218,10 +219,11 @@ fn applied_revision(applied: Option<u32>, desired: Option<u32>) -> AnyView {
 }
 
 /// `2 fields`; `objects` if only whole objects differ.
-fn drift_label(sync: SyncStatus, fields: u32) -> AnyView {
+fn drift_label(sync: SyncStatus, fields: Option<u32>) -> AnyView {
     match (sync, fields) {
-        (SyncStatus::Drifted, 0) => "objects".into_any(),
-        (SyncStatus::Drifted, fields) => pluralize(fields, "field").into_any(),
+        (SyncStatus::Drifted, None) => view! { <span class="text-3">"unknown"</span> }.into_any(),
+        (SyncStatus::Drifted, Some(0)) => "objects".into_any(),
+        (SyncStatus::Drifted, Some(fields)) => pluralize(fields, "field").into_any(),
         _ => no_value(),
     }
 }
@@ -285,7 +287,7 @@ mod tests {
     }
 
     fn render(row: ReleaseView) -> String {
-        render_html(move || release_rows(row, 0, None, "/workloads/shop", Timestamp::default()))
+        render_html(move || release_rows(row, None, None, "/workloads/shop", Timestamp::default()))
     }
 
     #[test]
@@ -317,8 +319,9 @@ mod tests {
     #[test]
     fn drift_is_counted_in_fields() {
         let text = |sync, fields| render_html(move || drift_label(sync, fields));
-        assert!(text(SyncStatus::Drifted, 1).contains("1 field"));
-        assert!(text(SyncStatus::Drifted, 0).contains("objects"));
-        assert!(text(SyncStatus::Synced, 0).contains("none"));
+        assert!(text(SyncStatus::Drifted, Some(1)).contains("1 field"));
+        assert!(text(SyncStatus::Drifted, Some(0)).contains("objects"));
+        assert!(text(SyncStatus::Drifted, None).contains("unknown"));
+        assert!(text(SyncStatus::Synced, None).contains("none"));
     }
 }

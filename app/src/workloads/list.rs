@@ -54,7 +54,7 @@ pub fn show_list(list: WorkloadList, filter: &ListAddress, selection: RowSelecti
     .into_any()
 }
 
-/// A row; `message` is that of the worst failing release.
+/// A row; `message` is that of the worst failing or blocked release.
 fn workload_row(
     one: WorkloadSummary,
     message: String,

@@ -49,7 +49,7 @@ pub fn WorkloadPage(
                 Some(WorkloadTab::Clusters) => view! { <ClustersTab name=name version=version /> }.into_any(),
                 Some(tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides | WorkloadTab::Policies)) => editor(tab, name),
                 Some(WorkloadTab::History) => view! { <HistoryTab name=name version=version /> }.into_any(),
-                None => view! { <UnknownTab first=paths::workload(&name.get_untracked()) /> }.into_any(),
+                None => view! { <UnknownTab first=paths::workload(&name.get()) /> }.into_any(),
                 Some(WorkloadTab::Events) => view! { <EventsTab scope=EventScope::Workload name=name version=version /> }.into_any(),
             }}
         </div>

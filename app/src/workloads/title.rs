@@ -9,12 +9,16 @@ pub struct WorkloadTotals {
     pub total: u32,
     /// Number of those with a failing release.
     pub failing: u32,
+    /// Whether none fails and the state of a release is not known, because its cluster is offline.
+    pub has_unknown: bool,
 }
 
 /// `1 of 12 workloads is failing.`
 pub fn describe_totals(totals: WorkloadTotals) -> String {
     match (totals.total, totals.failing) {
         (0, _) => "Workloads".to_owned(),
+        (1, 0) if totals.has_unknown => "The one workload is not known to be failing.".to_owned(),
+        (total, 0) if totals.has_unknown => format!("None of {total} workloads is known to be failing."),
         (1, 0) => "The one workload is not failing.".to_owned(),
         (1, _) => "The one workload is failing.".to_owned(),
         (total, 0) => format!("None of {total} workloads is failing."),
@@ -29,11 +33,18 @@ mod tests {
 
     #[test]
     fn the_heading_answers_how_many_workloads_are_failing() {
-        let title = |total, failing| describe_totals(WorkloadTotals { total, failing });
+        let title = |total, failing| describe_totals(WorkloadTotals { total, failing, has_unknown: false });
         assert_eq!(title(0, 0), "Workloads");
         assert_eq!(title(1, 0), "The one workload is not failing.");
         assert_eq!(title(12, 0), "None of 12 workloads is failing.");
         assert_eq!(title(12, 1), "1 of 12 workloads is failing.");
         assert_eq!(title(12, 3), "3 of 12 workloads are failing.");
+    }
+
+    #[test]
+    fn a_workload_on_an_offline_cluster_is_not_said_to_work() {
+        let title = |total| describe_totals(WorkloadTotals { total, failing: 0, has_unknown: true });
+        assert_eq!(title(1), "The one workload is not known to be failing.");
+        assert_eq!(title(12), "None of 12 workloads is known to be failing.");
     }
 }

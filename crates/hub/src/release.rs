@@ -26,7 +26,7 @@ impl Hub {
             .map(|(release, cluster, region)| ReleaseView::new(release, found.name.clone(), cluster, region)))
     }
 
-    /// The number of drifted fields of those of these releases that drift; the others are not in it.
+    /// The number of drifted fields of those of these releases that drift; the others, and those whose report can't be read, are not in it.
     pub async fn count_drifted_fields(
         &self,
         releases: &[ReleaseView],

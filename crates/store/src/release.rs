@@ -232,7 +232,8 @@ pub async fn get_resources(tx: &mut Tx, id: ReleaseId) -> Result<Vec<ResourceSta
     Ok(decode_row(row, "release_resources", |row| row.json("resources"))?.unwrap_or_default())
 }
 
-/// The number of drifted fields of each of these releases that has some, as its cluster last reported them; to be displayed.
+/// The number of drifted fields of each of these releases, as its cluster last reported them; without those whose report is missing or
+/// can't be read.
 pub async fn count_drifted_fields(tx: &mut Tx, ids: &[ReleaseId]) -> Result<BTreeMap<ReleaseId, u32>, Error> {
     let mut counts = BTreeMap::new();
     // The objects of one release may have megabytes: those of a page are not in memory at once.
@@ -241,13 +242,11 @@ pub async fn count_drifted_fields(tx: &mut Tx, ids: &[ReleaseId]) -> Result<BTre
             .bind_text(id)
             .fetch_all(tx)
             .await?;
-        let resources = decode_readable_rows(&rows, "release_resources", |row| {
-            row.json::<Vec<ResourceStatus>>("resources")
-        });
-        let fields: usize = resources.iter().flatten().map(|resource| resource.drifted.len()).sum();
-        if fields > 0 {
-            counts.insert(id, u32::try_from(fields).unwrap_or(u32::MAX));
-        }
+        counts.extend(decode_readable_rows(&rows, "release_resources", |row| {
+            let resources = row.json::<Vec<ResourceStatus>>("resources")?;
+            let fields: usize = resources.iter().map(|resource| resource.drifted.len()).sum();
+            Ok((id, u32::try_from(fields).unwrap_or(u32::MAX)))
+        }));
     }
     Ok(counts)
 }

@@ -1,6 +1,7 @@
 //! The overrides editor: the list of overrides, and for one cluster every field with its base, the value of the edited
 //! override, the effective value and its origin (E-8). The browser merges with the same functions as the server.
 
+use domain::authorization::UserAction;
 use domain::manifest;
 use domain::overrides::Override;
 use domain::workload::{Intent, Workload};
@@ -18,6 +19,7 @@ use crate::address::{defer_change, use_tab_query};
 use crate::components::{Banner, DisabledButton, FindingList, StatusStyle, render_resource_part};
 use crate::parsing::parse_text;
 use crate::paths::{self, WorkloadTab};
+use crate::permission::Permission;
 use crate::workloads::autosave::SavedDraft;
 use crate::workloads::draft_saving::{render_save_error, save_button};
 use crate::workloads::form_autosave::FormAutosave;
@@ -242,7 +244,12 @@ fn tab_footer(state: EditorState, status: AnyView) -> AnyView {
     let buttons = move || {
         if is_blank.get() {
             let (verb, why) = ("Save override".to_owned(), "Nothing is changed.".to_owned());
-            return view! { <DisabledButton verb=verb why=why id="why-blank" /> }.into_any();
+            return view! {
+                <Permission action=UserAction::Edit>
+                    <DisabledButton verb=verb why=why id="why-blank" />
+                </Permission>
+            }
+            .into_any();
         }
         let save = state.workload.with_value(|workload| save_button(workload, "Save override"));
         let now = (is_published && is_editable).then(|| {

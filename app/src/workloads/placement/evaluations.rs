@@ -1,8 +1,7 @@
 //! The result of a placement: clusters left after each filter, selected clusters, clusters that are not selected with the
 //! remedy (E-3).
 //!
-//! The decision is `domain::placement::decide`, the same in browser and server; no request is sent while a person types. Counts
-//! are exact; rows are bounded, and a search finds the others.
+//! The decision is `domain::placement::decide`, as on the server: typing sends no request. Rows are bounded, a search finds the others.
 
 use std::collections::BTreeMap;
 
@@ -76,6 +75,8 @@ pub fn LivePreview(
     preview: Memo<LiveDecision>,
     /// The fleet.
     fleet: StoredValue<Fleet>,
+    /// Whether the fields of the form are displayed, to which remedies lead.
+    has_fields: Memo<bool>,
 ) -> impl IntoView {
     let search = RwSignal::new(String::new());
     let connectivity: ConnectivityByName = fleet.with_value(|fleet| {
@@ -91,7 +92,7 @@ pub fn LivePreview(
                 <div class="stack-md min-w-0">
                     {funnel(&decision)}
                     {(!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })}
-                    {decision_tables(decision, connectivity, search, true)}
+                    {decision_tables(decision, connectivity, search, has_fields.get())}
                 </div>
             }
             .into_any()
@@ -209,12 +210,12 @@ fn funnel(decision: &Decision) -> impl IntoView + use<> {
     }
 }
 
-/// The tables; `has_form`: whether the fields of the placement are on this page.
+/// The tables; `has_fields`: whether the fields of the placement are displayed on this page.
 fn decision_tables(
     decision: Decision,
     connectivity: ConnectivityByName,
     search: RwSignal<String>,
-    has_form: bool,
+    has_fields: bool,
 ) -> AnyView {
     let (selected, rejected): (Vec<ClusterEvaluation>, Vec<ClusterEvaluation>) =
         decision.evaluations.into_iter().partition(|evaluation| evaluation.selected);
@@ -250,7 +251,7 @@ fn decision_tables(
         {move || {
             let (rows, more) = found(rejected);
             let all = rejected.with_value(Vec::len);
-            (all > 0).then(|| rejected_table(rows, more, all, has_form))
+            (all > 0).then(|| rejected_table(rows, more, all, has_fields))
         }}
     }
     .into_any()
@@ -367,12 +368,12 @@ fn selected_row(evaluation: &ClusterEvaluation, reach: Connectivity, ranked: boo
     }
 }
 
-fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize, has_form: bool) -> AnyView {
+fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize, has_fields: bool) -> AnyView {
     let row = |evaluation: ClusterEvaluation| {
         let step = evaluation.failed_filter().cloned();
         let at = step.as_ref().map_or("", |step| filter_label(step.filter));
         let remedy = step.as_ref().and_then(|step| step.remedy.as_ref());
-        let remedy = remedy_view(remedy, &evaluation.name, has_form);
+        let remedy = remedy_view(remedy, &evaluation.name, has_fields);
         let (expected, actual) =
             step.map(|step| (step.expected.to_string(), step.actual.to_string())).unwrap_or_default();
         view! {

@@ -6,9 +6,9 @@ use leptos::prelude::*;
 use crate::components::unbroken;
 use crate::paths;
 
-/// Where a remedy is done: on the page of the cluster or of a group, or in a field of the form, if that is on this page.
-fn remedy_address(remedy: &Remedy, cluster: &str, has_form: bool) -> Option<String> {
-    let field = |id: &str| has_form.then(|| format!("#placement-{id}"));
+/// Where a remedy is done: on the page of the cluster or of a group, or in a field, if the fields are displayed on this page.
+fn remedy_address(remedy: &Remedy, cluster: &str, has_fields: bool) -> Option<String> {
+    let field = |id: &str| has_fields.then(|| format!("#placement-{id}"));
     match remedy {
         Remedy::AddPredicate | Remedy::ChangeSelector => field("selection"),
         Remedy::Change { changes } => changes.iter().find_map(|change| match change {
@@ -27,16 +27,16 @@ fn remedy_address(remedy: &Remedy, cluster: &str, has_form: bool) -> Option<Stri
         Remedy::Uncordon { cluster } => Some(paths::cluster_scheduling(cluster)),
         Remedy::RaiseNumber { .. } => field("number"),
         Remedy::AddSpreadLabel { .. } => Some(paths::cluster_labels(cluster)),
-        Remedy::AllowSkew { .. } | Remedy::LoosenSpread => field("spread-0-skew"),
+        Remedy::AllowSkew { .. } | Remedy::LoosenSpread => field("spread"),
         Remedy::Publish => None,
     }
 }
 
 /// The remedy, as a link to where it is done.
-pub fn remedy_view(remedy: Option<&Remedy>, cluster: &str, has_form: bool) -> AnyView {
+pub fn remedy_view(remedy: Option<&Remedy>, cluster: &str, has_fields: bool) -> AnyView {
     let Some(remedy) = remedy else { return ().into_any() };
     let text = unbroken(&remedy.to_string());
-    match remedy_address(remedy, cluster, has_form) {
+    match remedy_address(remedy, cluster, has_fields) {
         // The router would only scroll; the browser also moves the point from which Tab goes on.
         Some(href) => {
             let rel = href.starts_with('#').then_some("external");
@@ -58,15 +58,17 @@ mod tests {
         let names = Remedy::Change { changes: vec![name] };
         let cordon = Remedy::Uncordon { cluster: "eu-1".into() };
         let number = Remedy::RaiseNumber { to: 2 };
-        let address = |remedy: &Remedy, has_form: bool| remedy_address(remedy, "eu-1", has_form);
-        for has_form in [true, false] {
-            assert_eq!(address(&labels, has_form), Some(paths::cluster_labels("eu-1")));
-            assert_eq!(address(&cordon, has_form), Some(paths::cluster_scheduling("eu-1")));
-            assert_eq!(address(&Remedy::Publish, has_form), None);
+        let address = |remedy: &Remedy, has_fields: bool| remedy_address(remedy, "eu-1", has_fields);
+        for has_fields in [true, false] {
+            assert_eq!(address(&labels, has_fields), Some(paths::cluster_labels("eu-1")));
+            assert_eq!(address(&cordon, has_fields), Some(paths::cluster_scheduling("eu-1")));
+            assert_eq!(address(&Remedy::Publish, has_fields), None);
         }
         assert_eq!(address(&names, true).as_deref(), Some("#placement-selection"));
         assert_eq!(address(&number, true).as_deref(), Some("#placement-number"));
-        // A recorded decision has no form on its page.
+        let skew = Remedy::AllowSkew { key: "zone".into(), skew: 2, fewest_value: "b".into() };
+        assert_eq!(address(&skew, true).as_deref(), Some("#placement-spread"), "of several spreads");
+        // A recorded decision has no form on its page, and a placement as YAML no fields.
         assert_eq!((address(&names, false), address(&number, false)), (None, None));
     }
 }

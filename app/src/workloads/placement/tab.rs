@@ -1,5 +1,6 @@
 //! The placement editor: the form, and for every cluster whether it is selected and why.
 
+use domain::rollout::RolloutStrategy;
 use domain::workload::{Workload, WorkloadSpec};
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -105,7 +106,8 @@ pub fn PlacementEditor(
     let form = RwSignal::new(with_spare_rows(begin, &fleet));
     let fleet = StoredValue::new(fleet);
     let decision = watch_decision(form, fleet);
-    let default_available = watch_default_available(workload.draft.clone(), decision);
+    let has_fields = Memo::new(move |_| form.with(|form| form.as_text != "yes"));
+    let default_available = watch_default_available(workload.draft.rollout.clone(), decision);
     let findings = Signal::derive(move || {
         decision.with(|decision| fleet.with_value(|fleet| preview_findings(decision, fleet)))
     });
@@ -154,7 +156,7 @@ pub fn PlacementEditor(
             <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
                 <PlacementFields form=form fleet=fleet decision=decision default_available=default_available />
                 <section class="min-w-0" id="placement-result" tabindex="-1" aria-label="Result of the placement">
-                    <LivePreview preview=decision fleet=fleet />
+                    <LivePreview preview=decision fleet=fleet has_fields=has_fields />
                 </section>
             </div>
             {end}
@@ -164,9 +166,11 @@ pub fn PlacementEditor(
 }
 
 /// How many clusters must run the workload while others lose it, if the form has no number, and how many are selected.
-fn watch_default_available(draft: WorkloadSpec, decision: Memo<LiveDecision>) -> Memo<Option<(u32, u32)>> {
-    let mut spec = draft;
-    spec.placement.min_available_clusters = None;
+fn watch_default_available(
+    rollout: RolloutStrategy,
+    decision: Memo<LiveDecision>,
+) -> Memo<Option<(u32, u32)>> {
+    let spec = WorkloadSpec { rollout, ..WorkloadSpec::default() };
     Memo::new(move |_| {
         decision.with(|decided| {
             let (_, decision) = decided.as_ref().ok()?;

@@ -55,10 +55,16 @@ impl RuleList {
     }
 }
 
+/// The rows with which a list begins: these rules, and a blank one. Input with which the page was left is entered by the positions of the
+/// rows, so that a blank row before another one stays.
+fn begin_rows(list: RuleList, rules: &[RuleRow]) -> Vec<(usize, RuleRow)> {
+    let written = rules.iter().rposition(|row| !row.is_blank(list)).map_or(0, |last| last + 1);
+    rules.iter().take(written).cloned().chain([RuleRow::default()]).enumerate().collect()
+}
+
 /// The rows of a list, with these rules.
 pub(super) fn rule_fields(list: RuleList, rules: &[RuleRow]) -> AnyView {
-    let written = rules.iter().filter(|row| !row.is_blank(list)).cloned();
-    let begin: Vec<(usize, RuleRow)> = written.chain([RuleRow::default()]).enumerate().collect();
+    let begin = begin_rows(list, rules);
     // A number is not used again: what was typed into a removed row does not come back.
     let next = StoredValue::new(begin.len());
     let spare = SpareRow { at: begin.len() - 1, is_displayed: RwSignal::new(false) };
@@ -187,4 +193,19 @@ fn option_select(list: RuleList, at: usize, selected: String) -> AnyView {
         </select>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_keeps_its_position_behind_blank_ones_and_blank_ones_at_the_end_are_one() {
+        let row = |kind: &str| RuleRow { kind: kind.to_owned(), ..RuleRow::default() };
+        let kinds = |rules: &[RuleRow]| -> Vec<String> {
+            begin_rows(RuleList::Orphan, rules).into_iter().map(|(_, row)| row.kind).collect()
+        };
+        assert_eq!(kinds(&[]), [""]);
+        assert_eq!(kinds(&[row(""), row(""), row("Secret"), row(""), row("")]), ["", "", "Secret", ""]);
+    }
 }

@@ -102,12 +102,22 @@ fn count_rules(form: &PolicyForm, list: RuleList, one: &str, several: &str) -> O
         1 => Some(format!("1 {one}")),
         n => Some(format!("{n} {several}")),
     };
-    let has_others = form.rules.contains(list.slug());
+    let has_others = has_key(&form.rules, list.slug());
     match counted {
         counted if !has_others => counted,
         Some(counted) => Some(format!("{counted} and others as YAML")),
         None => Some(format!("{several} as YAML")),
     }
+}
+
+/// Whether the YAML has this key: the name of a list is no key of a rule. It is not parsed, because it can be long and is read at every
+/// change.
+fn has_key(yaml: &str, key: &str) -> bool {
+    yaml.match_indices(key).any(|(at, _)| {
+        let is_start =
+            yaml[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || "{,\"'".contains(c));
+        is_start && yaml[at + key.len()..].trim_start_matches(['"', '\'', ' ']).starts_with(':')
+    })
 }
 
 fn join_parts(first: &str, more: Option<String>) -> String {
@@ -131,6 +141,17 @@ mod tests {
         assert_eq!(describe_apply(&form), "create namespaces, fail on conflict, replace changed Jobs");
         assert_eq!(describe_drift(&form), "self-heal");
         assert_eq!(describe_deletion(&form), "prune once operational, delete on removal");
+    }
+
+    #[test]
+    fn only_a_list_of_rules_in_the_yaml_is_mentioned() {
+        let describe =
+            |rules: &str| describe_drift(&PolicyForm { rules: rules.into(), ..PolicyForm::default() });
+        let none = describe("feedback:\n- name: ignore\n  path: $.spec.ignored\n");
+        assert_eq!(none, describe(""));
+        for rules in ["ignore:\n- paths: [/a]\n", "feedback: []\nignore: []\n", "{\"ignore\": []}"] {
+            assert_eq!(describe(rules), format!("{none}, rules for ignored fields as YAML"), "{rules}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use domain::cluster::Connectivity;
 use domain::placement::Decision;
 use domain::plan::{BlastRadius, ClusterPlan, ClusterPlanGroup, CreatedManifest, FieldChange};
 use domain::rollout::WavePreview;
-use domain::workload::WorkloadView;
+use domain::workload::{Intent, WorkloadView};
 use domain::{Digest, Finding, Timestamp};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -89,8 +89,10 @@ impl Review {
         let workload = &self.view.workload;
         let plan = self.plan.as_ref().filter(|plan| plan.no_op_message.is_some())?;
         let is_certain = plan.dry_runs.pending + plan.dry_runs.not_requested == 0;
+        // The clusters of an unpublished workload that still have its objects lose them.
+        let is_published = workload.intent == Intent::Published;
         let is_as_published = self.content.is_draft() && !workload.draft_changed && self.settings.is_empty();
-        let published = workload.published.filter(|_| is_certain && is_as_published)?;
+        let published = workload.published.filter(|_| is_certain && is_published && is_as_published)?;
         let count = plan.groups.iter().map(|group| group.count).sum::<usize>();
         let clusters = pluralize(u32::try_from(count).unwrap_or(u32::MAX), "cluster");
         let run = if count == 1 { "runs" } else { "run" };
@@ -259,4 +261,86 @@ async fn load_plan_view(hub: &hub::Hub, plan: domain::plan::Plan) -> AppResult<P
         findings: plan.findings,
         blast_radius: plan.blast_radius,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::rollup::ReleaseCounts;
+    use domain::workload::{Workload, WorkloadPhase, WorkloadSpec};
+    use domain::{ProjectId, WorkloadId};
+
+    use super::*;
+
+    /// The review of a draft that is as r1, with a plan without changes.
+    fn review(intent: Intent, not_requested: usize) -> Review {
+        let at = Timestamp::default();
+        let workload = Workload {
+            id: WorkloadId::from_parts(1, 1),
+            project: ProjectId::from_parts(1, 1),
+            name: "web".to_owned(),
+            labels: domain::labels::Labels::default(),
+            owners: Vec::new(),
+            draft: WorkloadSpec::default(),
+            intent,
+            published: Some(1),
+            draft_changed: false,
+            created_by: "ann".to_owned(),
+            created_at: at,
+            updated_at: at,
+            revision: 1,
+        };
+        let view = WorkloadView {
+            workload,
+            phase: WorkloadPhase::Published,
+            counts: ReleaseCounts::default(),
+            published_revision: None,
+            rollout: None,
+            failures: Vec::new(),
+        };
+        let plan = PlanView {
+            hash: Digest::compute(b"plan"),
+            created_at: at,
+            expires_at: at,
+            findings: Vec::new(),
+            blast_radius: BlastRadius::default(),
+            no_op_message: Some("No changes.".to_owned()),
+            groups: Vec::new(),
+            dry_runs: DryRunProgress { completed: 1, not_requested, pending: 0 },
+        };
+        Review {
+            view,
+            content: ReviewContent::default(),
+            guard_findings: Vec::new(),
+            decision: Decision::default(),
+            connectivity: BTreeMap::new(),
+            waves: Vec::new(),
+            objects: 1,
+            settings: Vec::new(),
+            blocked_reason: None,
+            plan: Some(plan),
+            forcible_codes: Vec::new(),
+            plan_expired: false,
+            read_at: at,
+        }
+    }
+
+    #[test]
+    fn only_of_a_published_workload_whose_clusters_all_answered_there_is_nothing_to_publish() {
+        assert!(review(Intent::Published, 0).nothing_to_publish().is_some());
+        assert!(review(Intent::Published, 1).nothing_to_publish().is_none());
+        let unpublished = review(Intent::Unpublished, 0);
+        assert!(unpublished.changes_nothing() && unpublished.nothing_to_publish().is_none());
+        let mut changed = review(Intent::Published, 0);
+        changed.view.workload.draft_changed = true;
+        assert!(changed.nothing_to_publish().is_none());
+    }
+
+    #[test]
+    fn a_finding_is_corrected_in_a_step_and_that_of_an_earlier_revision_shown_there() {
+        let finding = Finding::error("G517", "no", "do").with_path("/policies/ttlSecondsAfterFinished");
+        let mut review = review(Intent::Published, 0);
+        assert_eq!(review.correction_path(&finding), WizardStep::Policies.path("web"));
+        review.content.revision = Some(1);
+        assert_eq!(review.correction_path(&finding), paths::revision("web", 1));
+    }
 }

@@ -151,10 +151,12 @@ impl TemplateReader<'_> {
 
 /// How many `..` a path has outside of quotes.
 fn count_searches(path: &str) -> usize {
-    let (mut quote, mut previous, mut count) = (None, ' ', 0);
+    let (mut quote, mut escaped, mut previous, mut count) = (None, false, ' ', 0);
     for c in path.chars() {
         match (quote, c) {
-            (Some(open), c) if c == open && previous != '\\' => quote = None,
+            _ if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
             (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
             (None, '.') if previous == '.' => count += 1,
@@ -221,9 +223,13 @@ mod tests {
         assert_eq!(render("{..name}"), "web api");
         assert_eq!(render("{..name}, {..Healthy}"), "web api, 3 0");
         assert_eq!(render("{.items[?(@.name=='a..b..c')].name}"), "");
-        for template in
-            ["{..*..*}", "{..*..name}", "{range ..*}{..name}{end}", "{range ..*}{range .a}{..b}{end}{end}"]
-        {
+        for template in [
+            "{..*..*}",
+            "{..*..name}",
+            r"{['a\\']..*..*}",
+            "{range ..*}{..name}{end}",
+            "{range ..*}{range .a}{..b}{end}{end}",
+        ] {
             let error = JsonPathTemplate::parse(template).unwrap_err();
             assert!(error.contains("searches with .."), "{template}: {error}");
         }

@@ -18,7 +18,7 @@ impl Hub {
         Ok(store::workload::list(&mut tx, self.project(), query, order).await?)
     }
 
-    /// Of each of these workloads with a failing release, the message of the worst one.
+    /// Of each of these workloads with a failing or blocked release, the message of the worst one.
     pub async fn list_failure_messages(
         &self,
         workloads: &[WorkloadId],

@@ -101,7 +101,7 @@ pub async fn list_attention(tx: &mut Tx, limit: u32) -> Result<Vec<AttentionItem
     Ok(decode_readable_rows(&rows, "release", read_attention))
 }
 
-/// Of each of these workloads with a failing release, the message of the worst one, the oldest among equals.
+/// Of each of these workloads with a failing or blocked release, the message of the worst one, the oldest among equals.
 pub async fn list_worst_messages(
     tx: &mut Tx,
     workloads: &[WorkloadId],

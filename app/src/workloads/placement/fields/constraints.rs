@@ -37,7 +37,7 @@ pub(super) fn constraint_fields(context: PlacementFieldContext) -> AnyView {
         <details class="fold" open=has_ranking>
             <summary>"Spread and preference "</summary>
             <div class="fields pt-2 pb-4">
-                <fieldset class="field">
+                <fieldset class="field" id="placement-spread">
                     <legend class="field-label mb-1">"Spread over"</legend>
                     {(0..spreads).map(|at| spread_row(context, at)).collect_view()}
                 </fieldset>
