@@ -106,7 +106,7 @@ fn a_finding_leads_to_the_page_that_corrects_it_unless_it_is_about_a_cluster_alo
     let place = domain::finding::SourceLocation { file: "deploy.yaml".into(), line: 25, column: 3 };
     let findings = vec![
         Finding::warning("G210", "512m is half a byte.", "Write 512Mi.").with_location(Some(place)),
-        Finding::warning("G415", "eu-1 is offline.", "Restore its connection."),
+        Finding::warning("G411", "eu-1 is offline.", "Restore its connection."),
     ];
     let page = render_html(move || {
         let open = Callback::new(|_: Finding| "/workloads/web/edit/source".to_owned());

@@ -42,6 +42,8 @@ impl RequestContext {
     /// Runs a task with it.
     pub async fn run<F: Future>(self, task: F) -> F::Output {
         let Self { requester, memory, memory_wait } = self;
+        // On the heap: each layer below would have it on its stack more than once, and tasks of the hub have up to 100 KiB.
+        let task = Box::pin(task);
         let task = async move {
             match memory {
                 Some(memory) => run_with_reference(memory, task).await,
@@ -114,6 +116,18 @@ mod tests {
             (of_request.await.unwrap(), of_all.await.unwrap())
         };
         assert_eq!(SharedWait::default().run(has_shared_wait).await, (true, false));
+    }
+
+    #[tokio::test]
+    async fn a_large_task_is_not_in_every_layer_of_its_context() {
+        let large = [0_u8; 64 << 10];
+        let task = async move {
+            tokio::task::yield_now().await;
+            large.len()
+        };
+        let running = RequestContext::current().run(task);
+        assert!(size_of_val(&running) < 3 * large.len(), "{}", size_of_val(&running));
+        assert_eq!(running.await, large.len());
     }
 
     #[tokio::test]
