@@ -7,8 +7,8 @@ use crate::memory_budget::SharedWait;
 use crate::requester::{current_requester, run_for_requester};
 use crate::retained_memory::{MemoryReference, RetainedMemory, run_with_reference};
 
-/// The user of a request, a reference to its reservations, and what is left of its wait for memory. The tasks that run with it do not retain them: the request, and what works for
-/// it on threads for blocking work, does.
+/// The user of a request, a reference to its reservations, and what is left of its wait for memory. The tasks that run with it do not retain
+/// them: the request, and what works for it on threads for blocking work, does.
 #[derive(Debug, Clone)]
 pub struct RequestContext {
     requester: Option<String>,
@@ -21,6 +21,13 @@ impl RequestContext {
     pub fn current() -> Self {
         let memory = RetainedMemory::current().map(|memory| memory.to_reference());
         Self { requester: current_requester(), memory, memory_wait: SharedWait::current() }
+    }
+
+    /// The same for work that goes on longer than the request, or that others await too. Its reservations wait each for themselves: how long
+    /// the first of them has waited before says nothing about the others.
+    #[must_use]
+    pub fn with_own_wait(self) -> Self {
+        Self { memory_wait: None, ..self }
     }
 
     /// Starts a task of its own with it. The task may go on longer than the request.
@@ -56,11 +63,13 @@ impl RequestContext {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, LazyLock};
+    use std::time::Duration;
 
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::memory_budget::MemoryBudget;
     use crate::requester::current_turn;
     use crate::retained_memory::run_with_memory;
 
@@ -96,6 +105,26 @@ mod tests {
         assert_eq!(Arc::strong_count(&reserved), 2);
         drop(retained);
         assert_eq!(Arc::strong_count(&reserved), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p20_what_others_await_too_waits_for_memory_although_its_request_has_waited_before() {
+        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        async fn reserve() -> (bool, String) {
+            let reserved = BUDGET.reserve(u64::MAX).await;
+            (reserved.is_ok(), current_turn())
+        }
+        let in_use = BUDGET.reserve(1).await.unwrap();
+        let request = async {
+            BUDGET.reserve(u64::MAX).await.unwrap_err();
+            let own = RequestContext::current().spawn(reserve());
+            let shared = RequestContext::current().with_own_wait().spawn(reserve());
+            assert_eq!(own.await.unwrap(), (false, "user ada".to_owned()), "nothing is left of the wait");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(in_use);
+            assert_eq!(shared.await.unwrap(), (true, "user ada".to_owned()));
+        };
+        run_for_requester("ada".to_owned(), SharedWait::default().run(request)).await;
     }
 
     #[tokio::test]

@@ -132,7 +132,7 @@ impl Hub {
         }
         let (hub, row, task_key) = (self.clone(), repository.clone(), key.clone());
         // A task of its own: a fetch goes on when its requester is gone.
-        let task = RequestContext::current().spawn(async move {
+        let task = RequestContext::current().with_own_wait().spawn(async move {
             let fetched = fetch(&hub, &row, &task_key).await.unwrap_or_else(|error| {
                 let message = format!("The chart could not be stored: {error}");
                 Err(RenderingFailure::retried(message, "It is tried again."))

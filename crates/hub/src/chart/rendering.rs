@@ -227,7 +227,7 @@ impl Hub {
         let position = renderer.queue.enqueue(key)?;
         let id = renderer.last_id.fetch_add(1, Relaxed);
         let entry = RequestedEntry { hub: self.clone(), inputs: digest.clone(), id };
-        let rendering = render_in_turn(entry, inputs, position, RequestContext::current());
+        let rendering = render_in_turn(entry, inputs, position, RequestContext::current().with_own_wait());
         let rendering = rendering.boxed().shared();
         if let Some(weak) = rendering.downgrade() {
             requested.insert(digest.clone(), RequestedRendering { id, rendering: weak });

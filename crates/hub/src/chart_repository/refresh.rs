@@ -111,7 +111,7 @@ impl Hub {
         let (hub, row, ended) = (self.clone(), row.clone(), key.clone());
         let requested_at = self.clock().now();
         // A task of its own: a refresh goes on when its requester is gone.
-        let task = RequestContext::current().spawn(async move {
+        let task = RequestContext::current().with_own_wait().spawn(async move {
             let refreshed = refresh(&hub, &row, requested_at).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, repository = ended.0, "the refresh of a chart repository could not be stored");
                 Ok(())

@@ -94,7 +94,7 @@ impl Hub {
         }
         let (hub, task_key) = (self.clone(), key.clone());
         // A task of its own: a fetch goes on when its requester is gone.
-        let task = RequestContext::current().spawn(async move {
+        let task = RequestContext::current().with_own_wait().spawn(async move {
             let paths = std::slice::from_ref(&task_key.path);
             let is_awaited = || hub.is_fetch_awaited(&task_key);
             let fetched = hub.fetch_git_commit(&task_key.url, &task_key.commit, paths, is_awaited).await;

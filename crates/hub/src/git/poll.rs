@@ -151,7 +151,7 @@ impl Hub {
     pub(super) async fn check_git_ref_within_request(&self, row: GitRefRow) -> Result<(), Error> {
         let hub = self.clone();
         let check = async move { hub.check_git_ref(row, CheckTrigger::User).await };
-        let check = RequestContext::current().spawn(check);
+        let check = RequestContext::current().with_own_wait().spawn(check);
         match tokio::time::timeout(REQUEST_WAIT, check).await {
             Ok(Ok(checked)) => checked,
             Ok(Err(error)) => Err(Error::Internal(Box::new(error))),
