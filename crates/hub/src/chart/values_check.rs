@@ -86,10 +86,10 @@ impl Hub {
             installed: &installed,
         };
         let targets: Vec<&Cluster> = targets.iter().collect();
-        let mut findings = release.find_sample_lock_violations(&targets);
-        findings.extend(self.find_unknown_values(&release, &chart).await?);
         // Until they are rendered.
         let _memory = CHART_VALUES_OF_USERS.reserve(current_turn(), release.estimate_values()).await?;
+        let mut findings = release.find_sample_lock_violations(&targets);
+        findings.extend(self.find_unknown_values(&release, &chart).await?);
         // Not with values that can't be read, which the static checks report, or that the project locks, which are reported above.
         if let Ok(inputs) = release.sample_inputs(&chart) {
             findings.extend(self.render_sample(workload, &inputs).await?);
