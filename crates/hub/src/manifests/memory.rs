@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use domain::overrides::{Override, PatchOp};
+use domain::overrides::Override;
 use domain::template;
 use domain::workload::Source;
 use source::client_shares::{ClientReservation, MANIFESTS_OF_USERS};
@@ -91,12 +91,8 @@ pub(super) fn estimate_files(source: &Source) -> MemoryNeed {
 
 /// What the expressions in patches add to the objects of one cluster.
 pub(super) fn estimate_patches(overrides: &[Override]) -> MemoryNeed {
-    let is_templated = |op: &PatchOp| match op {
-        PatchOp::Merge { value } | PatchOp::Set { value, .. } => template::is_templated(value),
-        PatchOp::Remove { .. } => false,
-    };
-    let has_expressions =
-        overrides.iter().flat_map(|item| &item.patches).any(|patch| is_templated(&patch.op));
+    let mut patches = overrides.iter().flat_map(|item| &item.patches);
+    let has_expressions = patches.any(|patch| patch.op.value().is_some_and(template::is_templated));
     MemoryNeed {
         expansion: if has_expressions { template::MAX_EXPANSION_BYTES } else { 0 },
         ..MemoryNeed::default()
@@ -114,7 +110,7 @@ pub(crate) fn estimate_compared(source: &Source) -> u64 {
 #[cfg(test)]
 mod tests {
     use domain::OverrideId;
-    use domain::overrides::{ClusterSelector, ObjectSelector, Patch};
+    use domain::overrides::{ClusterSelector, ObjectSelector, Patch, PatchOp};
     use domain::workload::{NewWorkload, Revision, SourceFile, WorkloadSpec};
 
     use super::*;
