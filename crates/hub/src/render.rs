@@ -29,7 +29,7 @@ use facts::TargetClusters;
 pub(crate) use facts::{FactsArtifact, RecordedRendering, recorded_facts, restore_facts};
 pub(crate) use memory::BundlesMemory;
 #[cfg(test)]
-pub(crate) use memory::TESTS_OF_VALUES;
+pub(crate) use memory::MEMORY_TESTS;
 
 /// The release of one selected cluster.
 #[derive(Debug, Clone)]

@@ -171,6 +171,7 @@ mod tests {
 
     #[tokio::test]
     async fn p19_a_stored_workload_is_evaluated_only_with_memory_of_its_user_for_it() {
+        let _alone = crate::render::MEMORY_TESTS.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
         let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();

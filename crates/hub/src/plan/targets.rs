@@ -237,12 +237,12 @@ mod tests {
     use source::client_shares::VALUES_OF_USERS;
 
     use super::*;
-    use crate::render::TESTS_OF_VALUES;
+    use crate::render::MEMORY_TESTS;
     use crate::{Clock, Hub, HubConfig, run_for_requester};
 
     #[tokio::test]
     async fn p19_released_bundles_that_differ_are_loaded_only_with_memory_for_all_of_them() {
-        let _alone = TESTS_OF_VALUES.lock().await;
+        let _alone = MEMORY_TESTS.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
         let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();

@@ -16,10 +16,6 @@ const MAX_BUDGETS: u64 = 4;
 /// them, so that a plan of equal bundles does not wait for anybody.
 const COVERED_BYTES: u64 = 8 << 20;
 
-/// Tests that need all of the memory for values of requests run one after the other.
-#[cfg(test)]
-pub(crate) static TESTS_OF_VALUES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-
 /// Memory that grows with each distinct bundle. It is in the share of the user for values of requests, because the share for manifests has
 /// a part for this request already; what is larger than that is alone in it. It never waits while it grows: two that grow would wait for
 /// each other.
@@ -87,6 +83,10 @@ fn too_large(most: u64) -> Finding {
     Finding::error("G111", message, hint)
 }
 
+/// Tests that reserve all of a share, or need what others may reserve, run one after the other: they are in one process.
+#[cfg(test)]
+pub(crate) static MEMORY_TESTS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +104,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn p19_bundles_that_differ_have_memory_of_their_user_and_are_refused_beyond_it() {
-        let _alone = TESTS_OF_VALUES.lock().await;
+        let _alone = MEMORY_TESTS.lock().await;
         let free = async || VALUES_OF_USERS.reserve("user bruno".to_owned(), 0).await.unwrap().free_bytes();
         let before = free().await;
         let (accepted, memory) = extend("bruno", vec![4 << 20, 4 << 20]).await;
