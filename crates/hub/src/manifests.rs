@@ -236,7 +236,7 @@ impl ManifestsQuery<'_> {
     fn other_need(&self) -> MemoryNeed {
         let replaced = self.replaced.map(estimate_files).unwrap_or_default();
         // They are compared as they are written.
-        let replaced = MemoryNeed { filled: 0, ..replaced };
+        let replaced = MemoryNeed { parsed: replaced.parsed, ..MemoryNeed::default() };
         replaced.and(estimate_patches(&self.spec.overrides))
     }
 }

@@ -70,10 +70,10 @@ impl Hub {
             findings: checked.findings,
         };
         // Not before the manifests have their memory, for which the request may wait. What a digest names does not change.
+        let mut memory = BundlesMemory::reserve().await?;
         let mut tx = self.read().await?;
-        let released = load_released_bundles(&mut tx, &snapshot.stored).await?;
+        let released = load_released_bundles(&mut tx, &snapshot.stored, &mut memory).await?;
         drop(tx);
-        let memory = BundlesMemory::reserve().await?;
         let compute = move || ComputedPlan::compute(head, snapshot, released, memory);
         let ComputedPlan { mut plan, bundles, targets, expected, memory: _memory } =
             run_blocking(compute).await??;
@@ -212,7 +212,6 @@ impl ComputedPlan {
         released: ReleasedBundles,
         mut memory: BundlesMemory,
     ) -> Result<Self, Error> {
-        memory.extend(released.values().flatten().map(Vec::len).sum());
         let mut inputs = PlanInputs::render(&snapshot, RetainedBundles::BytesWithin(&mut memory));
         let memory = memory.finish()?;
         let (targets, expected) = plan_targets(head.id, &snapshot, &inputs, released);

@@ -28,6 +28,8 @@ mod memory;
 use facts::TargetClusters;
 pub(crate) use facts::{FactsArtifact, RecordedRendering, recorded_facts, restore_facts};
 pub(crate) use memory::BundlesMemory;
+#[cfg(test)]
+pub(crate) use memory::MEMORY_TESTS;
 
 /// The release of one selected cluster.
 #[derive(Debug, Clone)]
@@ -267,7 +269,7 @@ impl SharedBundles<'_> {
         let is_retained = self.by_digest.contains_key(&digest)
             || match &mut self.retained {
                 RetainedBundles::Bytes => true,
-                RetainedBundles::BytesWithin(memory) => memory.extend(bytes.len()),
+                RetainedBundles::BytesWithin(memory) => memory.try_extend(bytes.len()),
                 RetainedBundles::Digests => false,
             };
         let bytes =

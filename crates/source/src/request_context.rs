@@ -8,7 +8,7 @@ use crate::requester::{current_requester, run_for_requester};
 use crate::retained_memory::{MemoryReference, RetainedMemory, run_with_reference};
 
 /// The user of a request, a reference to its reservations, and what is left of its wait for memory. The tasks that run with it do not retain
-/// the reservations: the request, and what works for it on threads for blocking work, does.
+/// them: the request, and what works for it on threads for blocking work, does.
 #[derive(Debug, Clone)]
 pub struct RequestContext {
     requester: Option<String>,
@@ -65,11 +65,13 @@ impl RequestContext {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, LazyLock};
+    use std::time::Duration;
 
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::memory_budget::MemoryBudget;
     use crate::requester::current_turn;
     use crate::retained_memory::run_with_memory;
 
@@ -107,15 +109,24 @@ mod tests {
         assert_eq!(Arc::strong_count(&reserved), 1);
     }
 
-    #[tokio::test]
-    async fn p20_a_task_that_others_await_too_does_not_share_the_wait_of_the_request_that_started_it() {
-        let has_shared_wait = async {
-            let context = RequestContext::current();
-            let of_request = context.clone().spawn(async { SharedWait::current().is_some() });
-            let of_all = context.with_own_wait().spawn(async { SharedWait::current().is_some() });
-            (of_request.await.unwrap(), of_all.await.unwrap())
+    #[tokio::test(start_paused = true)]
+    async fn p20_what_others_await_too_waits_for_memory_although_its_request_has_waited_before() {
+        static BUDGET: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        async fn reserve() -> (bool, String) {
+            let reserved = BUDGET.reserve(u64::MAX).await;
+            (reserved.is_ok(), current_turn())
+        }
+        let in_use = BUDGET.reserve(1).await.unwrap();
+        let request = async {
+            BUDGET.reserve(u64::MAX).await.unwrap_err();
+            let own = RequestContext::current().spawn(reserve());
+            let shared = RequestContext::current().with_own_wait().spawn(reserve());
+            assert_eq!(own.await.unwrap(), (false, "user ada".to_owned()), "nothing is left of the wait");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(in_use);
+            assert_eq!(shared.await.unwrap(), (true, "user ada".to_owned()));
         };
-        assert_eq!(SharedWait::default().run(has_shared_wait).await, (true, false));
+        run_for_requester("ada".to_owned(), SharedWait::default().run(request)).await;
     }
 
     #[tokio::test]
@@ -125,8 +136,9 @@ mod tests {
             tokio::task::yield_now().await;
             large.len()
         };
-        let running = RequestContext::current().run(task);
-        assert!(size_of_val(&running) < 3 * large.len(), "{}", size_of_val(&running));
+        let running = Box::pin(RequestContext::current().run(task));
+        let size = size_of_val(&*running);
+        assert!(size < 3 * large.len(), "{size}");
         assert_eq!(running.await, large.len());
     }
 

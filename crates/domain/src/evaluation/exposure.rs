@@ -76,6 +76,8 @@ pub fn collect_exposures(objects: &[Value]) -> Vec<Exposure> {
     all.sort();
     all.dedup();
     all.truncate(MAX_EXPOSURES);
+    // Those of many clusters are in memory at once.
+    all.shrink_to_fit();
     all
 }
 

@@ -128,6 +128,16 @@ pub enum PatchOp {
     },
 }
 
+impl PatchOp {
+    /// The value that it writes; `None` if it removes a field.
+    pub const fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Merge { value } | Self::Set { value, .. } => Some(value),
+            Self::Remove { .. } => None,
+        }
+    }
+}
+
 /// A change of some objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

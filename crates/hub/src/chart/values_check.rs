@@ -19,6 +19,7 @@ use source::client_shares::CHART_VALUES_OF_USERS;
 use source::helm::FailureKind;
 use source::requester::current_turn;
 use source::unknown_values::KnownValues;
+use store::run_blocking_in_place;
 
 use super::failure::explain_failure;
 use super::rendering::{RenderingFailure, too_many_renderings};
@@ -86,12 +87,12 @@ impl Hub {
             installed: &installed,
         };
         let targets: Vec<&Cluster> = targets.iter().collect();
-        let mut findings = release.find_sample_lock_violations(&targets);
-        findings.extend(self.find_unknown_values(&release, &chart).await?);
         // Until they are rendered.
         let _memory = CHART_VALUES_OF_USERS.reserve(current_turn(), release.estimate_values()).await?;
+        let mut findings = run_blocking_in_place(|| release.find_sample_lock_violations(&targets));
+        findings.extend(self.find_unknown_values(&release, &chart).await?);
         // Not with values that can't be read, which the static checks report, or that the project locks, which are reported above.
-        if let Ok(inputs) = release.sample_inputs(&chart) {
+        if let Ok(inputs) = run_blocking_in_place(|| release.sample_inputs(&chart)) {
             findings.extend(self.render_sample(workload, &inputs).await?);
         }
         // A sample is no value of the user: the review checks the values of each cluster.
@@ -165,7 +166,7 @@ impl Hub {
         let mut findings = Vec::new();
         for (origin, text) in texts {
             // The static checks report values that can't be read.
-            let Ok(Some(values)) = yaml_value::read(text) else { continue };
+            let Ok(Some(values)) = run_blocking_in_place(|| yaml_value::read(text)) else { continue };
             findings.extend(known.find_unknown(&values).into_iter().map(|unknown| {
                 let message = format!(
                     "{:?} is not a value of chart {} {}{origin}: nothing in the chart reads it.",

@@ -10,6 +10,7 @@
 use std::time::Duration;
 
 use domain::WorkloadId;
+use source::memory_budget::SharedWait;
 use store::queue::ClaimOrder;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -179,9 +180,11 @@ async fn release_claims(hub: &Hub, claims: Vec<PlacerClaim>) -> Result<(), Error
     Ok(tx.commit().await.map(drop)?)
 }
 
-/// Decides one workload; a panic is an error of this workload.
+/// Decides one workload; a panic is an error of this workload. It waits for memory in all as long as for one reservation: others wait for
+/// their turn meanwhile, and a claim has a lifetime.
 async fn decide_claim(hub: &Hub, id: WorkloadId) -> Result<Option<PlacementOutcome>, Error> {
-    flatten(catch_panic(Box::pin(decide::decide_workload(hub, id))).await)
+    let decide = Box::pin(decide::decide_workload(hub, id));
+    flatten(catch_panic(SharedWait::default().run(decide)).await)
 }
 
 /// Commits one workload; a panic is an error of this workload, and its transaction is rolled back.

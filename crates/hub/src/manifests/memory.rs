@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use domain::overrides::{Override, PatchOp};
+use domain::overrides::Override;
 use domain::template;
 use domain::workload::Source;
 use source::client_shares::{ClientReservation, MANIFESTS_OF_USERS};
@@ -48,19 +48,26 @@ impl ManifestsMemory {
 pub(super) struct MemoryNeed {
     /// For the texts and their values.
     pub parsed: u64,
-    /// For the objects of one cluster with its values in place of template expressions. Those of one cluster after the other are in memory.
-    pub filled: u64,
+    /// For a copy of the objects of one cluster. There is one if template expressions are replaced, of one cluster after the other.
+    pub copied: u64,
+    /// For what template expressions produce on one cluster.
+    pub expansion: u64,
 }
 
 impl MemoryNeed {
     /// What these manifests need together with others.
     pub fn and(self, other: Self) -> Self {
-        Self { parsed: self.parsed.saturating_add(other.parsed), filled: self.filled.max(other.filled) }
+        Self {
+            parsed: self.parsed.saturating_add(other.parsed),
+            copied: self.copied.max(other.copied),
+            expansion: self.expansion.max(other.expansion),
+        }
     }
 
     /// The bytes in all.
     pub fn bytes(self) -> u64 {
-        self.parsed.saturating_add(self.filled)
+        let filled = if self.expansion > 0 { self.expansion.saturating_add(self.copied) } else { 0 };
+        self.parsed.saturating_add(filled)
     }
 }
 
@@ -74,9 +81,7 @@ pub(super) fn estimate_memory<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Memo
         parsed += VALUE_BYTES * values + TEXT_COPIES * text.len() as u64;
         expansion = expansion.max(template::estimate_expansion(text));
     }
-    // A copy of the objects is filled in.
-    let filled = if expansion > 0 { expansion + parsed / 2 } else { 0 };
-    MemoryNeed { parsed, filled }
+    MemoryNeed { parsed, copied: parsed / 2, expansion }
 }
 
 /// What the manifests of files need at most; nothing for those of a chart or a commit, which are not in the source.
@@ -86,13 +91,12 @@ pub(super) fn estimate_files(source: &Source) -> MemoryNeed {
 
 /// What the expressions in patches add to the objects of one cluster.
 pub(super) fn estimate_patches(overrides: &[Override]) -> MemoryNeed {
-    let is_templated = |op: &PatchOp| match op {
-        PatchOp::Merge { value } | PatchOp::Set { value, .. } => template::is_templated(value),
-        PatchOp::Remove { .. } => false,
-    };
-    let has_expressions =
-        overrides.iter().flat_map(|item| &item.patches).any(|patch| is_templated(&patch.op));
-    MemoryNeed { parsed: 0, filled: if has_expressions { template::MAX_EXPANSION_BYTES } else { 0 } }
+    let mut patches = overrides.iter().flat_map(|item| &item.patches);
+    let has_expressions = patches.any(|patch| patch.op.value().is_some_and(template::is_templated));
+    MemoryNeed {
+        expansion: if has_expressions { template::MAX_EXPANSION_BYTES } else { 0 },
+        ..MemoryNeed::default()
+    }
 }
 
 /// What the objects of a source need while they are compared with others, about: what a chart or a commit has is not known before.
@@ -106,7 +110,7 @@ pub(crate) fn estimate_compared(source: &Source) -> u64 {
 #[cfg(test)]
 mod tests {
     use domain::OverrideId;
-    use domain::overrides::{ClusterSelector, ObjectSelector, Patch};
+    use domain::overrides::{ClusterSelector, ObjectSelector, Patch, PatchOp};
     use domain::workload::{NewWorkload, Revision, SourceFile, WorkloadSpec};
 
     use super::*;
@@ -132,11 +136,12 @@ mod tests {
         let one = estimate_memory([templated].into_iter());
         let two = estimate_memory([templated, templated].into_iter());
         let plain = estimate_memory(["name: web\n".as_bytes()].into_iter());
-        assert_eq!(plain.filled, 0);
-        assert!(one.filled > template::MAX_EXPANSION_BYTES);
-        assert!(two.filled < one.filled + one.parsed, "{two:?}");
-        assert_eq!(one.and(one), MemoryNeed { parsed: 2 * one.parsed, filled: one.filled });
-        assert_eq!(one.and(plain).bytes(), one.parsed + plain.parsed + one.filled);
+        assert_eq!(plain.bytes(), plain.parsed);
+        let filled = one.bytes() - one.parsed;
+        assert!(filled > template::MAX_EXPANSION_BYTES);
+        assert!(two.bytes() - two.parsed < filled + one.parsed, "{two:?}");
+        assert_eq!(one.and(one), MemoryNeed { parsed: 2 * one.parsed, ..one });
+        assert_eq!(one.and(plain).bytes(), one.parsed + plain.parsed + filled);
     }
 
     #[test]
@@ -155,10 +160,18 @@ mod tests {
         assert_eq!(estimate_patches(&with_patch("plain")), MemoryNeed::default());
         let need = estimate_patches(&with_patch("${{ cluster.name }}"));
         assert_eq!(need.bytes(), template::MAX_EXPANSION_BYTES);
+        let plain = estimate_memory(["name: web\n".repeat(1_000).as_bytes()].into_iter());
+        let filled = plain.and(need).bytes() - plain.bytes();
+        assert_eq!(
+            filled,
+            template::MAX_EXPANSION_BYTES + plain.parsed / 2,
+            "a copy of the files is filled in"
+        );
     }
 
     #[tokio::test]
     async fn p19_a_stored_workload_is_evaluated_only_with_memory_of_its_user_for_it() {
+        let _alone = crate::render::MEMORY_TESTS.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
         let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();

@@ -102,6 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn p19_stored_files_are_loaded_only_when_there_is_memory_for_their_manifests() {
+        let _alone = crate::render::MEMORY_TESTS.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
         let hub = Hub::open(HubConfig::new(database.clone(), Clock::system())).await.unwrap();

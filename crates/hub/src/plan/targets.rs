@@ -1,7 +1,6 @@
 //! The targets of a plan: a dry-run request and the expected changes for every cluster.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
@@ -16,7 +15,7 @@ use store::plan::TargetWithRequest;
 
 use super::inputs::PlanInputs;
 use crate::Error;
-use crate::render::ReleaseTarget;
+use crate::render::{BundlesMemory, ReleaseTarget};
 use crate::workload::{PublishSnapshot, PublishableWorkload};
 
 /// Note in expected changes; the cause of the missing dry run is in the target's state.
@@ -25,17 +24,32 @@ const EXPECTED_NOTE: &str = "No dry run: compared with the bundle that the clust
 /// The stored bytes of released bundles, by digest; `None` if they are missing.
 pub(super) type ReleasedBundles = HashMap<Digest, Option<Vec<u8>>>;
 
-/// Loads the bundles released to the clusters, each once.
+/// Loads the bundles released to the clusters, each once, after `memory` is extended by their bytes.
+///
+/// # Errors
+/// There is not enough memory for all of them.
 pub(super) async fn load_released_bundles(
     tx: &mut Tx,
     stored: &PublishableWorkload,
+    memory: &mut BundlesMemory,
 ) -> Result<ReleasedBundles, Error> {
+    let released = stored.releases.values().filter_map(|release| release.released());
+    load_bundles(tx, &released.collect(), memory).await
+}
+
+async fn load_bundles(
+    tx: &mut Tx,
+    digests: &HashSet<&Digest>,
+    memory: &mut BundlesMemory,
+) -> Result<ReleasedBundles, Error> {
+    let mut bytes = 0;
+    for digest in digests {
+        bytes += store::artifact::measure(tx, digest).await?.unwrap_or_default();
+    }
+    memory.extend(bytes).await?;
     let mut bundles = ReleasedBundles::new();
-    for digest in stored.releases.values().filter_map(|release| release.released().cloned()) {
-        if let Entry::Vacant(entry) = bundles.entry(digest) {
-            let bytes = store::artifact::get(tx, entry.key()).await?;
-            entry.insert(bytes);
-        }
+    for &digest in digests {
+        bundles.insert(digest.clone(), store::artifact::get(tx, digest).await?);
     }
     Ok(bundles)
 }
@@ -215,5 +229,50 @@ fn request_dry_run(target: PlanTarget, reach: Connectivity, request: DryRunReque
                     .to_owned();
             (PlanTarget { dry_run: DryRunState::NotRequested { message: why }, ..target }, None)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use source::client_shares::VALUES_OF_USERS;
+
+    use super::*;
+    use crate::render::MEMORY_TESTS;
+    use crate::{Clock, Hub, HubConfig, run_for_requester};
+
+    #[tokio::test]
+    async fn p19_released_bundles_that_differ_are_loaded_only_with_memory_for_all_of_them() {
+        let _alone = MEMORY_TESTS.lock().await;
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();
+        let bundles = [b'a', b'b'].map(|letter| vec![letter; 5 << 20]);
+        let digests: Vec<Digest> = bundles.iter().map(|bytes| Digest::compute(bytes)).collect();
+        let mut tx = hub.write().await.unwrap();
+        for (digest, bytes) in digests.iter().zip(&bundles) {
+            store::artifact::put(&mut tx, digest, bytes, hub.clock().now()).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        let load = async || {
+            let mut memory = BundlesMemory::reserve().await?;
+            let mut tx = hub.read().await?;
+            let loaded = load_bundles(&mut tx, &digests.iter().collect(), &mut memory).await?;
+            Ok::<_, Error>((loaded, memory))
+        };
+        let in_use = VALUES_OF_USERS.reserve("user clara".to_owned(), u64::MAX).await.unwrap();
+        let refused = run_for_requester("clara".to_owned(), load()).await.err();
+        assert!(matches!(refused, Some(Error::ServerBusy { .. })), "{refused:?}");
+        drop(in_use);
+        let count_free =
+            async || VALUES_OF_USERS.reserve("user clara".to_owned(), 0).await.unwrap().free_bytes();
+        let before = count_free().await;
+        let (loaded, memory) = run_for_requester("clara".to_owned(), load()).await.unwrap();
+        let reserved = before - count_free().await;
+        assert!(reserved >= 2 << 20, "{reserved}");
+        for (digest, bytes) in digests.iter().zip(&bundles) {
+            assert!(loaded.get(digest).is_some_and(|found| found.as_ref() == Some(bytes)));
+        }
+        drop(memory);
+        assert_eq!(count_free().await, before);
     }
 }

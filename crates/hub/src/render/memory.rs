@@ -35,23 +35,28 @@ impl BundlesMemory {
         Ok(Self { reserved, bytes: 0, refusal: None })
     }
 
-    /// Extends it by so many bytes, on a thread for blocking work; false if it is refused, then and from then on.
-    pub fn extend(&mut self, bytes: usize) -> bool {
-        if self.refusal.is_some() {
-            return false;
-        }
+    /// Extends it by so many bytes.
+    ///
+    /// # Errors
+    /// Others use the memory, or the bundles have more than one request may have (G111).
+    pub async fn extend(&mut self, bytes: usize) -> Result<(), Error> {
         self.bytes += bytes as u64;
         let most = MAX_BUDGETS * self.reserved.budget().bytes();
         if self.bytes > most {
-            self.refusal = Some(Error::Invalid(vec![too_large(most)]));
-            return false;
+            return Err(Error::Invalid(vec![too_large(most)]));
         }
         let needed = self.bytes.saturating_sub(COVERED_BYTES);
-        if needed == 0 {
-            return true;
+        if needed > 0 {
+            self.reserved.extend_in_full_within(needed, Duration::ZERO).await?;
         }
-        let extend = self.reserved.extend_in_full_within(needed, Duration::ZERO);
-        self.refusal = Handle::current().block_on(extend).err().map(Error::from);
+        Ok(())
+    }
+
+    /// The same on a thread for blocking work; false if it is refused, then and from then on.
+    pub fn try_extend(&mut self, bytes: usize) -> bool {
+        if self.refusal.is_none() {
+            self.refusal = Handle::current().block_on(self.extend(bytes)).err();
+        }
         self.refusal.is_none()
     }
 
@@ -78,6 +83,10 @@ fn too_large(most: u64) -> Finding {
     Finding::error("G111", message, hint)
 }
 
+/// Tests that reserve all of a share, or need what others may reserve, run one after the other: they are in one process.
+#[cfg(test)]
+pub(crate) static MEMORY_TESTS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,12 +97,14 @@ mod tests {
     async fn extend(user: &str, sizes: Vec<usize>) -> (usize, Result<ClientReservation, Error>) {
         let reserve = run_for_requester(user.to_owned(), BundlesMemory::reserve());
         let mut memory = reserve.await.unwrap();
-        let grow = move || (sizes.into_iter().filter(|size| memory.extend(*size)).count(), memory.finish());
+        let grow =
+            move || (sizes.into_iter().filter(|size| memory.try_extend(*size)).count(), memory.finish());
         run_blocking(grow).await.unwrap()
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn p19_bundles_that_differ_have_memory_of_their_user_and_are_refused_beyond_it() {
+        let _alone = MEMORY_TESTS.lock().await;
         let free = async || VALUES_OF_USERS.reserve("user bruno".to_owned(), 0).await.unwrap().free_bytes();
         let before = free().await;
         let (accepted, memory) = extend("bruno", vec![4 << 20, 4 << 20]).await;

@@ -275,6 +275,7 @@ mod tests {
 
     #[tokio::test]
     async fn p19_a_comparison_has_a_share_with_the_bodies_of_its_user_and_leaves_the_rest_to_others() {
+        let _alone = crate::render::MEMORY_TESTS.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
         let hub = Hub::open(HubConfig::new(database, Clock::system())).await.unwrap();

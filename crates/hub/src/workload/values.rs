@@ -9,7 +9,7 @@ use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, Finding};
 use source::client_shares::CHART_VALUES_OF_USERS;
 use source::requester::current_turn;
-use store::Tx;
+use store::{Tx, run_blocking_in_place};
 
 use super::snapshot::load_present_releases;
 use crate::manifests::RenderWait;
@@ -73,13 +73,18 @@ impl Hub {
             installed: &installed,
         };
         let _memory = CHART_VALUES_OF_USERS.reserve(current_turn(), release.estimate_values()).await?;
-        let invalid = |error: RenderError| Error::Invalid(error.into_findings());
-        let own = release.layers(&target).map_err(invalid)?;
-        let values = release.merge_values(&own, Some(&target)).map_err(invalid)?;
+        let evaluate = || {
+            let own = release.layers(&target)?;
+            let values = release.merge_values(&own, Some(&target))?;
+            Ok::<_, RenderError>((own, values))
+        };
+        let evaluated = run_blocking_in_place(evaluate);
+        let (own, values) = evaluated.map_err(|error| Error::Invalid(error.into_findings()))?;
         let mut layers: Vec<LayerValues> =
             self.load_chart_defaults(&spec.source).await?.into_iter().collect();
         layers.extend(own);
-        let provenance = trace_values(&layers).map_err(|finding| Error::Invalid(vec![*finding]))?;
+        let traced = run_blocking_in_place(|| trace_values(&layers));
+        let provenance = traced.map_err(|finding| Error::Invalid(vec![*finding]))?;
         let effective = EffectiveValues { cluster: target.name.clone(), values, provenance };
         Ok((spec.source.clone(), effective))
     }

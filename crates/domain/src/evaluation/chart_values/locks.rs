@@ -39,9 +39,11 @@ impl ChartRelease<'_> {
         let mut filler = LayerFiller::new(&SampleValues);
         let common = filler.read_layer(ValuesLayer::Common, &self.source.values);
         filler.rejected.clear();
+        let common_size = filler.size.clone();
         let of_groups = self.list_group_locks(|group| clusters.iter().any(|cluster| group.contains(cluster)));
         for (layer, text) in of_groups.chain(self.project_lock()) {
             // Each lock alone: two groups need not have a cluster in common.
+            filler.size = common_size.clone();
             filler.lock_values(&mut vec![common.clone()], layer, text);
         }
         let locked = filler.rejected.into_iter().filter(|finding| finding.code == LOCKED_VALUE);
@@ -108,11 +110,16 @@ mod tests {
 
     /// The paths of the violations by the values of a workload on cluster `a`, each with the start of its message.
     fn find_violations(values: &str) -> Vec<(String, String)> {
-        let source = ChartSource { values: values.to_owned(), ..ChartSource::default() };
         let groups = [
             group("prod", "a", "registry: mirror.example\nname: ${{ cluster.name }}\n"),
             group("other", "b", "registry: other.example\n"),
         ];
+        find_violations_with(values, &groups)
+    }
+
+    /// The same with these groups.
+    fn find_violations_with(values: &str, groups: &[ClusterGroup]) -> Vec<(String, String)> {
+        let source = ChartSource { values: values.to_owned(), ..ChartSource::default() };
         let project =
             Project { name: "default".into(), locked_values: "tls: {enabled: true}\n".into(), revision: 1 };
         let release = ChartRelease {
@@ -120,7 +127,7 @@ mod tests {
             revision: 1,
             spec: &WorkloadSpec::default(),
             source: &source,
-            groups: &groups,
+            groups,
             project: Some(&project),
             targets: &[],
             installed: &BTreeMap::new(),
@@ -145,5 +152,13 @@ mod tests {
         for allowed in ["", "registry: mirror.example\ntls: {port: 443}\n", "registry: [", "- a list\n"] {
             assert_eq!(find_violations(allowed), [], "{allowed}");
         }
+    }
+
+    #[test]
+    fn g119_the_locks_of_many_groups_count_one_by_one_for_the_size_of_the_values() {
+        let aliases = format!("long: &a {}\nall: [{}]\n", "x".repeat(1_000), vec!["*a"; 5_000].join(", "));
+        let groups = ["one", "two"].map(|name| group(name, "a", &aliases));
+        let found = find_violations_with("tls: {enabled: false}\n", &groups);
+        assert_eq!(found, [("/source/values/tls/enabled".to_owned(), "Project default".to_owned())]);
     }
 }

@@ -20,6 +20,7 @@ const TEXT_COPIES: u64 = 4;
 const VALUE_BYTES: u64 = 256;
 
 /// What the layers for one cluster may still have.
+#[derive(Clone)]
 pub(super) struct LayersSize {
     left: usize,
 }

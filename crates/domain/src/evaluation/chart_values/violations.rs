@@ -19,27 +19,53 @@ impl ChartRelease<'_> {
     /// Adds the origin to violations by values that are not among the common ones. Those have a path there, which leads to the field
     /// of the form, and retain it if not all clusters of a violation are read: the others may have the common value.
     pub fn name_origins(&self, findings: &mut [Finding], clusters: &[Cluster]) {
-        let mut layers: BTreeMap<&str, Vec<LayerValues>> = BTreeMap::new();
         let violations = findings.iter_mut().filter(|finding| finding.code == SCHEMA_VIOLATION);
-        for finding in violations.take(MAX_FINDINGS) {
-            let Some(pointer) = finding.path.strip_prefix(COMMON_VALUES) else { continue };
-            let named = clusters.iter().filter(|cluster| finding.clusters.contains(&cluster.name));
-            let named: Vec<&Cluster> = named.take(MAX_CLUSTERS).collect();
-            let mut origins = named.iter().copied().map(|cluster| {
-                let own = layers.entry(&cluster.name).or_insert_with(|| self.written_layers(cluster));
-                find_origin(own, pointer)
-            });
-            let Some(Some(origin)) = origins.next() else { continue };
-            if !origins.all(|other| other.as_ref() == Some(&origin)) {
-                continue;
+        let mut read: Vec<TracedViolation<'_>> = violations
+            .take(MAX_FINDINGS)
+            .filter(|finding| finding.path.starts_with(COMMON_VALUES))
+            .map(|finding| TracedViolation::new(finding, clusters))
+            .collect();
+        let named: BTreeMap<&str, &Cluster> =
+            read.iter().flat_map(|one| &one.named).map(|&cluster| (cluster.name.as_str(), cluster)).collect();
+        // The layers of one cluster after the other are in memory.
+        for cluster in named.into_values() {
+            let layers = self.written_layers(cluster);
+            for one in read.iter_mut().filter(|one| one.named.iter().any(|named| named.name == cluster.name))
+            {
+                let pointer = one.finding.path.strip_prefix(COMMON_VALUES).unwrap_or_default();
+                one.origins.push(find_origin(&layers, pointer));
             }
-            if named.len() == finding.clusters.len() {
-                finding.message = format!("{} {origin}.", finding.message);
-                finding.path.clear();
-            } else {
-                let names: Vec<&str> = named.iter().map(|cluster| cluster.name.as_str()).collect();
-                finding.message = format!("{} {origin} on {}.", finding.message, names.join(", "));
-            }
+        }
+        read.into_iter().for_each(TracedViolation::name_origin);
+    }
+}
+
+/// A violation with the clusters that are read for it.
+struct TracedViolation<'a> {
+    finding: &'a mut Finding,
+    named: Vec<&'a Cluster>,
+    /// The origin of the value on each of these clusters.
+    origins: Vec<Option<String>>,
+}
+
+impl<'a> TracedViolation<'a> {
+    fn new(finding: &'a mut Finding, clusters: &'a [Cluster]) -> Self {
+        let named = clusters.iter().filter(|cluster| finding.clusters.contains(&cluster.name));
+        let named = named.take(MAX_CLUSTERS).collect();
+        Self { finding, named, origins: Vec::new() }
+    }
+
+    /// Adds the origin, if it is the same on all clusters that were read.
+    fn name_origin(self) {
+        let Self { finding, named, mut origins } = self;
+        origins.dedup();
+        let [Some(origin)] = &origins[..] else { return };
+        if named.len() == finding.clusters.len() {
+            finding.message = format!("{} {origin}.", finding.message);
+            finding.path.clear();
+        } else {
+            let names: Vec<&str> = named.iter().map(|cluster| cluster.name.as_str()).collect();
+            finding.message = format!("{} {origin} on {}.", finding.message, names.join(", "));
         }
     }
 }
@@ -99,6 +125,10 @@ mod tests {
         };
         let all = (String::new(), "It violates the schema. Group prod locks it.".to_owned());
         assert_eq!(named(&["a", "b", "c", "d"]), all);
+        assert_eq!(named(&["d"]), all);
+        let unchanged = ("/source/values/tag".to_owned(), "It violates the schema.".to_owned());
+        assert_eq!(named(&["d", "e"]), unchanged, "e has the common value");
+        assert_eq!(named(&[]), unchanged);
         let (path, message) = named(&["a", "b", "c", "d", "e"]);
         assert_eq!(message, "It violates the schema. Group prod locks it on a, b, c, d.");
         assert_eq!(path, "/source/values/tag", "the field of the common value, which e has");

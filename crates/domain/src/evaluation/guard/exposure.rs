@@ -70,8 +70,7 @@ impl Exposures {
         }
         let group = |EffectiveObjects { parsed, clusters, .. }: EffectiveObjects<'_>| {
             let objects = rule_context::rule_objects(rendering.spec, &parsed);
-            let mut exposures: Vec<DeclaredExposure> = objects.iter().flat_map(declared_exposures).collect();
-            exposures.truncate(MAX_EXPOSURES);
+            let exposures = objects.iter().flat_map(declared_exposures).take(MAX_EXPOSURES).collect();
             let cluster = |cluster: &&Cluster| ExposedCluster {
                 id: cluster.id,
                 name: cluster.name.clone(),
@@ -187,4 +186,35 @@ fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<St
         .with_path(own.path.as_str())
         .with_location(Some(own.place.clone()))
         .with_clusters(clusters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kubernetes::time::Timestamp;
+    use crate::model::cluster::ClusterKind;
+    use crate::model::workload::{SourceFile, WorkloadSpec};
+
+    #[test]
+    fn p19_exposures_beyond_the_limit_need_no_memory_of_their_own() {
+        let paths = "{path: /, pathType: Prefix}, ".repeat(20 * MAX_EXPOSURES);
+        let text = format!(
+            "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: web}}\nspec: {{rules: [{{http: {{paths: [{paths}]}}}}]}}\n"
+        );
+        let parsed = crate::text::manifest::parse(&[SourceFile { name: "a.yaml".to_owned(), text }]);
+        let cluster =
+            Cluster::new(ClusterId::from_parts(1, 0), "eu", ClusterKind::Agent, Timestamp::from_millis(0));
+        let rendering = BundleRenderer {
+            workload: "shop",
+            revision: 1,
+            spec: &WorkloadSpec::default(),
+            parsed: &parsed,
+            groups: &[],
+            targets: &[],
+        };
+        let Exposures(groups) = Exposures::from_rendering(&rendering, &[&cluster]);
+        let [ExposureGroup { exposures, .. }] = &groups[..] else { panic!("{groups:?}") };
+        assert_eq!(exposures.len(), MAX_EXPOSURES);
+        assert!(exposures.capacity() < 2 * MAX_EXPOSURES, "{}", exposures.capacity());
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::evaluation::render::BundleRenderer;
 use crate::model::cluster::Cluster;
-use crate::model::overrides::{self, PatchOp};
+use crate::model::overrides;
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::{Manifest, ParsedManifests};
@@ -40,10 +40,7 @@ pub(super) fn fill_with_samples<'a>(
 }
 
 fn check_override(patched: &overrides::Override, budget: &mut TemplateBudget) -> Vec<Finding> {
-    let values = patched.patches.iter().filter_map(|patch| match &patch.op {
-        PatchOp::Merge { value } | PatchOp::Set { value, .. } => Some(value),
-        PatchOp::Remove { .. } => None,
-    });
+    let values = patched.patches.iter().filter_map(|patch| patch.op.value());
     let mut findings = Vec::new();
     for value in values.filter(|value| template::is_templated(value)) {
         for problem in template::fill(&mut value.clone(), &SampleValues, budget) {
@@ -58,13 +55,10 @@ fn check_override(patched: &overrides::Override, budget: &mut TemplateBudget) ->
 
 /// Whether manifests or overrides contain template expressions.
 pub(super) fn has_templates(rendering: &BundleRenderer<'_>) -> bool {
-    let in_patch = |op: &PatchOp| match op {
-        PatchOp::Merge { value } | PatchOp::Set { value, .. } => template::is_templated(value),
-        PatchOp::Remove { .. } => false,
-    };
     let mut patches = rendering.spec.overrides.iter().flat_map(|item| &item.patches);
     let mut objects = rendering.parsed.manifests.iter().map(|manifest| &manifest.object);
-    patches.any(|patch| in_patch(&patch.op)) || objects.any(template::is_templated)
+    patches.any(|patch| patch.op.value().is_some_and(template::is_templated))
+        || objects.any(template::is_templated)
 }
 
 /// Replaces the template expressions of an object with the values of a cluster. Expressions without a value on the

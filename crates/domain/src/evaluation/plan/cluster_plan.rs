@@ -144,6 +144,8 @@ impl PlannedAction {
         }
         let left_out = fields.len().saturating_sub(MAX_ENTRIES);
         fields.truncate(MAX_ENTRIES);
+        // The plans of many clusters are in memory at once.
+        fields.shrink_to_fit();
         for value in fields.iter_mut().flat_map(|field| [&mut field.desired, &mut field.live]).flatten() {
             truncate_value(value, MAX_VALUE_BYTES);
         }
@@ -216,6 +218,7 @@ impl ClusterPlan {
     pub fn from_changes(mut objects: Vec<PlannedChange>) -> Self {
         let omitted = u32::try_from(objects.len().saturating_sub(MAX_ENTRIES)).unwrap_or(u32::MAX);
         objects.truncate(MAX_ENTRIES);
+        objects.shrink_to_fit();
         Self { objects, omitted, findings: Vec::new() }
     }
 
@@ -424,6 +427,20 @@ mod tests {
             &Policies::default(),
         );
         assert!(serde_json::to_string(&long).unwrap().len() < MAX_VALUE_BYTES * 2);
+    }
+
+    #[test]
+    fn p19_excess_fields_of_a_change_need_no_memory_of_their_own() {
+        let map = |value: &str| {
+            let data = (0..10 * MAX_ENTRIES).map(|n| (format!("k{n}"), Value::from(value)));
+            let mut map = config_map("a", "1");
+            map["data"] = Value::Object(data.collect());
+            map
+        };
+        let effect = estimate(&[map("1")], &[map("2")], &Policies::default());
+        let PlannedAction::Change { fields, omitted } = &effect.objects[0].action else { panic!() };
+        assert_eq!((fields.len(), *omitted as usize), (MAX_ENTRIES, 9 * MAX_ENTRIES));
+        assert!(fields.capacity() < 2 * MAX_ENTRIES, "{}", fields.capacity());
     }
 
     #[test]

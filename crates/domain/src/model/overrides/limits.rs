@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::apply::raw_path;
-use super::{ClusterSelector, Override, Patch, PatchOp};
+use super::{ClusterSelector, Override, Patch};
 use crate::kubernetes::labels::LabelSelector;
 use crate::text::finding::Finding;
 use crate::text::manifest::{MAX_DEPTH, MAX_OBJECT_BYTES, json_size, value_depth};
@@ -91,19 +91,12 @@ fn check_patch(name: &str, patch: &Patch) -> Option<Finding> {
 
 /// How deep the patch nests fields in an object: the segments of its path, and the levels of its value.
 fn patch_depth(patch: &Patch) -> usize {
-    raw_path(&patch.op).matches('/').count() + patch_value(patch).map_or(0, value_depth)
+    raw_path(&patch.op).matches('/').count() + patch.op.value().map_or(0, value_depth)
 }
 
 /// The number of values in the patch.
 pub(super) fn patch_nodes(patch: &Patch) -> usize {
-    patch_value(patch).map_or(0, value_nodes)
-}
-
-fn patch_value(patch: &Patch) -> Option<&Value> {
-    match &patch.op {
-        PatchOp::Merge { value } | PatchOp::Set { value, .. } => Some(value),
-        PatchOp::Remove { .. } => None,
-    }
+    patch.op.value().map_or(0, value_nodes)
 }
 
 /// The number of values: the value itself, and everything in it.
