@@ -20,7 +20,7 @@ pub const MAX_READ: u32 = 200;
 pub struct OpenIncidents {
     /// Number of them.
     pub total: u32,
-    /// Since when the oldest one is open; `None` if not all were read.
+    /// Since when the workload of the oldest one fails; `None` if not all were read.
     pub oldest: Option<Timestamp>,
     /// Number of those that nobody acknowledged; `None` if not all were read.
     pub unacknowledged: Option<u32>,
