@@ -69,6 +69,8 @@ test("a group is created, changed only from its current revision, and deleted wh
   await page.getByRole("dialog").getByRole("link", { name: "Cancel" }).click();
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await expect(page, "the change of the members is retained").toHaveURL(/\/groups\/edge\?add=us-east-1$/);
+  await page.getByRole("link", { name: "Discard" }).click();
+  await expect(pick(page, "us-east-1"), "a discarded change").not.toBeChecked();
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
