@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
 use crate::components::{
-    Age, ClusterReachability, FilterForm, Pager, StateStrip, cluster_label, labels_field, render_resource,
-    search_field,
+    Age, ClusterReachability, EmptyPage, FilterForm, Pager, StateStrip, cluster_label, labels_field,
+    render_resource, search_field,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -240,14 +240,14 @@ fn connectivity_links(filter: &ClusterFilter) -> AnyView {
 fn show_list(list: ClusterList, accept: ServerAction<ClusterAccept>, filter: &ClusterFilter) -> AnyView {
     let (page, at) = (list.page, list.at);
     let pending = view! { <PendingRegistrations waiting=list.pending accept=accept at=at /> };
-    if page.items.is_empty() {
-        return view! {
-            {pending}
-            {show_empty(filter.is_empty())}
-        }
-        .into_any();
-    }
     let first = filter.cursor.is_some().then(|| filter.address(""));
+    if page.items.is_empty() {
+        let empty = match first {
+            Some(first) => view! { <EmptyPage first=first /> }.into_any(),
+            None => show_empty(filter.is_empty()).into_any(),
+        };
+        return view! { {pending} {empty} }.into_any();
+    }
     let next = page.next.as_ref().map(|cursor| filter.address(cursor));
     let shown = page.items.len();
     view! {
