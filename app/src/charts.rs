@@ -11,7 +11,8 @@ use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
 use crate::components::{
-    Empty, ErrorBanner, FilterForm, Pager, icon, pluralize, render_resource, render_selected, search_field,
+    Empty, EmptyPage, ErrorBanner, FilterForm, Pager, icon, pluralize, render_resource, render_selected,
+    search_field,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic, files::LocalFile, files::read_picked_archive};
@@ -174,8 +175,11 @@ fn upload_result(upload: ServerAction<ChartUpload>, unreadable: RwSignal<Option<
 fn show_charts(list: ChartList, q: &str, later: bool) -> AnyView {
     let ChartList { page, has_helm, .. } = list;
     let missing = (!has_helm).then(helm_missing);
+    let base = paths::query(paths::CHARTS, &[("q", q)]);
     if page.items.is_empty() {
-        let empty = if q.is_empty() {
+        let empty = if later {
+            view! { <EmptyPage first=base /> }.into_any()
+        } else if q.is_empty() {
             view! {
                 <Empty title="No charts yet" text="Upload a packed chart, or add a repository, then start a workload from it."
                     command="flotilla chart push podinfo-6.14.1.tgz">
@@ -197,7 +201,6 @@ fn show_charts(list: ChartList, q: &str, later: bool) -> AnyView {
         };
         return view! { {missing} {empty} }.into_any();
     }
-    let base = paths::query(paths::CHARTS, &[("q", q)]);
     let next = page.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
     let shown = page.items.len();
     let row = |chart: CatalogChart| {

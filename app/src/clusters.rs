@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
 use crate::components::{
-    Age, ClusterReachability, FilterForm, Pager, StateStrip, cluster_label, labels_field, render_resource,
-    search_field,
+    Age, ClusterReachability, EmptyPage, FilterForm, Pager, StateStrip, cluster_label, labels_field,
+    render_resource, search_field,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -240,14 +240,14 @@ fn connectivity_links(filter: &ClusterFilter) -> AnyView {
 fn show_list(list: ClusterList, accept: ServerAction<ClusterAccept>, filter: &ClusterFilter) -> AnyView {
     let (page, at) = (list.page, list.at);
     let pending = view! { <PendingRegistrations waiting=list.pending accept=accept at=at /> };
-    if page.items.is_empty() {
-        return view! {
-            {pending}
-            {show_empty(filter.is_empty())}
-        }
-        .into_any();
-    }
     let first = filter.cursor.is_some().then(|| filter.address(""));
+    if page.items.is_empty() {
+        let empty = match first {
+            Some(first) => view! { <EmptyPage first=first /> }.into_any(),
+            None => show_empty(filter.is_empty()).into_any(),
+        };
+        return view! { {pending} {empty} }.into_any();
+    }
     let next = page.next.as_ref().map(|cursor| filter.address(cursor));
     let shown = page.items.len();
     view! {
@@ -282,6 +282,8 @@ fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
         _ => view! { <StateStrip counts=counts class="strip strip-row" /> }.into_any(),
     };
     let labels = labels::first_label_chips(&labels);
+    // An empty text would be a blank in the page: a cell with only a label.
+    let text = |text: String| Some(text).filter(|text| !text.is_empty());
     let last_seen = match reachability.last_seen {
         Some(seen) => view! { <Age since=seen at=at suffix=" ago" /> }.into_any(),
         None => "never".into_any(),
@@ -293,9 +295,9 @@ fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
             </th>
             <td class="cell-state">{cluster_label(reachability, at)}</td>
             <td data-label="Last seen">{last_seen}</td>
-            <td data-label="Region">{region}</td>
+            <td data-label="Region">{text(region)}</td>
             <td class="mono" data-label="Kubernetes">
-                {kubernetes_version}
+                {text(kubernetes_version)}
             </td>
             <td class="cell-strip" title=spoken>
                 {strip}
@@ -346,6 +348,29 @@ fn show_empty(is_unfiltered: bool) -> impl IntoView {
 mod tests {
     use super::*;
     use crate::render_tests::{query, render_html};
+
+    #[test]
+    fn a_cluster_that_has_not_reported_has_no_cell_that_is_only_a_label() {
+        let render = |region: &str, version: &str| {
+            let cluster = ClusterRow {
+                name: "eu-1".to_owned(),
+                reachability: ClusterReachability {
+                    connectivity: Connectivity::Offline,
+                    last_seen: None,
+                    api_server_down_since: None,
+                },
+                region: region.to_owned(),
+                kubernetes_version: version.to_owned(),
+                counts: ReleaseCounts::default(),
+                labels: Labels::default(),
+            };
+            render_html(move || row(cluster, Timestamp::default()))
+        };
+        let page = render("eu-west", "v1.33.4");
+        assert!(page.contains(">eu-west") && page.contains(">v1.33.4"), "{page}");
+        let page = render("", "");
+        assert!(page.contains("Region") && !page.contains("> </td>"), "{page}");
+    }
 
     #[test]
     fn the_links_to_a_connectivity_retain_the_filter_and_not_the_page() {

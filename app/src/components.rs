@@ -25,7 +25,7 @@ pub use counts::{StateCounts, StateGroup, StateStrip};
 pub use create_form::clear_after_success;
 pub use dialog::ConfirmDialog;
 pub use editor::Editor;
-pub use empty::Empty;
+pub use empty::{Empty, EmptyPage};
 pub use error::ErrorBanner;
 pub use field::{Banner, DisabledButton, DisabledReason, labels_field, search_field};
 pub use filter_form::FilterForm;

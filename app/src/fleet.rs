@@ -37,6 +37,8 @@ pub struct FleetData {
     pub last_change: Option<EventSummary>,
     /// The recent changes.
     pub feed: Vec<FeedEntry>,
+    /// Whether there are events, of which none may be a change.
+    pub has_events: bool,
 }
 
 /// The page's one query. `group` is a group's slug and filters the rows.
@@ -56,6 +58,7 @@ pub async fn fleet_read(group: String) -> AppResult<FleetData> {
     Ok(FleetData {
         last_change: last_change.map(EventSummary::from_event),
         feed: feed::list_recent(&recent),
+        has_events: !recent.is_empty(),
         status,
     })
 }
@@ -84,7 +87,7 @@ pub fn FleetPage() -> impl IntoView {
 }
 
 fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
-    let FleetData { status: fleet, last_change, feed } = data;
+    let FleetData { status: fleet, last_change, feed, has_events } = data;
     if fleet.clusters_total == 0 {
         return no_clusters().into_any();
     }
@@ -135,7 +138,7 @@ fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
                     }}
                 </div>
                 <aside class="stack" aria-label="Recent">
-                    <RecentChanges entries=feed at=at />
+                    <RecentChanges entries=feed has_events=has_events at=at />
                     <NonReportingClusters clusters=fleet.not_reporting total=fleet.clusters_not_online at=at />
                 </aside>
             </div>
@@ -179,7 +182,7 @@ mod tests {
     fn render(workloads: u32) -> String {
         let status = FleetStatus { clusters_total: 1, workloads_total: workloads, ..FleetStatus::default() };
         render_html(move || {
-            let data = FleetData { status, last_change: None, feed: Vec::new() };
+            let data = FleetData { status, last_change: None, feed: Vec::new(), has_events: false };
             show_fleet(data, "", MatrixState::new())
         })
     }

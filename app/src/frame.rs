@@ -141,6 +141,8 @@ fn Rail(data: PageResource<FrameData>) -> impl IntoView {
                 href=address
                 title=word
                 aria-current=move || is_current_page(address, &path.get()).then_some("page")
+                // The current section may be at the same address, and then no navigation closes the rail.
+                on:click=|_| live::page::close_menu(RAIL)
             >
                 {icon(name)}
                 <span class="rail-word">{word}</span>

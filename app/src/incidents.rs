@@ -8,7 +8,9 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Empty, FilterForm, Pager, StatusStyle, render_resource, search_field};
+use crate::components::{
+    Age, Empty, EmptyPage, FilterForm, Pager, StatusStyle, render_resource, search_field,
+};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
@@ -110,11 +112,14 @@ fn state_links(current: &str, workload: &str) -> AnyView {
 
 fn show_list(list: IncidentList, state: &str, workload: &str, is_later: bool) -> AnyView {
     let IncidentList { page, at, .. } = list;
-    if page.items.is_empty() {
-        return no_incidents(state, workload);
-    }
     let here = [("workload", workload), ("state", state)];
     let first = is_later.then(|| paths::query(paths::INCIDENTS, &here));
+    if page.items.is_empty() {
+        return match first {
+            Some(first) => view! { <EmptyPage first=first /> }.into_any(),
+            None => no_incidents(state, workload),
+        };
+    }
     let next = page.next.map(|cursor| {
         paths::query(paths::INCIDENTS, &[("workload", workload), ("state", state), ("cursor", &cursor)])
     });
@@ -190,5 +195,27 @@ const fn state_style(state: IncidentState) -> StatusStyle {
     match state {
         IncidentState::Open => StatusStyle { icon: "failed", hue: "hue-degraded", emphasis: "state-broken" },
         IncidentState::Closed => StatusStyle { icon: "healthy", hue: "hue-healthy", emphasis: "state-quiet" },
+    }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::render_tests::render_html;
+
+    #[test]
+    fn an_empty_later_page_does_not_say_that_there_is_no_incident() {
+        let render = |is_later: bool| {
+            let page = Page { items: Vec::new(), next: None, total: 60 };
+            let open = OpenIncidents { total: 60, oldest: None, unacknowledged: None };
+            let list = IncidentList { page, open, at: Timestamp::default() };
+            render_html(move || show_list(list, "", "shop", is_later))
+        };
+        let page = render(true);
+        assert!(
+            page.contains("href=\"/incidents?workload=shop\"") && !page.contains("No open incident"),
+            "{page}"
+        );
+        assert!(render(false).contains("No open incident of shop"));
     }
 }

@@ -81,7 +81,7 @@ try {
   });
   try {
     await page.goto("/workloads");
-    await see(page.getByRole("heading", { name: /workload/i }));
+    await see(page.getByRole("heading", { level: 1, name: /workload/i }));
     started.at = Date.now();
     await walk(page, { click, type, see, lap, injectFault });
   } catch (error) {

@@ -63,6 +63,14 @@ test("a group is created, changed only from its current revision, and deleted wh
   await open(page, "/groups");
   await expect(row(page, "edge")).toContainText("4 clusters: 2 by name, 2 by label");
   await page.getByRole("link", { name: "edge", exact: true }).click();
+  await pick(page, "us-east-1").check();
+  await page.getByRole("button", { name: "More actions" }).click();
+  await page.getByText("Delete group").click();
+  await page.getByRole("dialog").getByRole("link", { name: "Cancel" }).click();
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await expect(page, "the change of the members is retained").toHaveURL(/\/groups\/edge\?add=us-east-1$/);
+  await page.getByRole("link", { name: "Discard" }).click();
+  await expect(pick(page, "us-east-1"), "a discarded change").not.toBeChecked();
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByText("Delete group").click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();

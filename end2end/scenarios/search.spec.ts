@@ -98,6 +98,20 @@ test("the command of an action is copied with Ctrl C and with the button", async
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(command);
 });
 
+test("without a clipboard, as on a page without TLS, nothing claims to have copied and the page stays alive", async ({ page }) => {
+  await page.addInitScript(() => Object.defineProperty(Navigator.prototype, "clipboard", { get: () => undefined }));
+  await open(page, "/");
+  await openPalette(page);
+  await type(page, "cordon eu-west-1", /^Cordon eu-west-1…/);
+  await option(page, /^Cordon eu-west-1…/).hover();
+  await page.keyboard.press("Control+c");
+  await palette(page).getByRole("button", { name: "Copy", exact: true }).click();
+  await expect(palette(page).getByRole("button", { name: "Copied" })).toHaveCount(0);
+  await field(page).fill("");
+  await type(page, "groups", "Groups");
+  await expect(palette(page).getByText("flotilla cluster cordon eu-west-1")).toHaveCount(0);
+});
+
 test("answers to an earlier text are dropped, and a failed search says so", async ({ page, faults }) => {
   faults.expect(/search_read|Failed to load resource/);
   await open(page, "/");

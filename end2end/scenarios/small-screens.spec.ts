@@ -57,6 +57,10 @@ test.describe("with touch", () => {
       await expect(rail).toBeHidden();
       await expect(more).toHaveAttribute("aria-current", "true");
     }
+    // Also when it is the one that is open already.
+    await more.tap();
+    await rail.getByRole("link", { name: "Settings" }).tap();
+    await expect(rail).toBeHidden();
   });
 
   test("an entry of the audit log has no label without a value", async ({ page }) => {

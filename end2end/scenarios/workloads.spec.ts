@@ -57,6 +57,10 @@ test("labels of a workload are saved with its draft, and the list is filtered by
   await search.pressSequentially("no such");
   await expect(page.getByRole("heading", { name: "No workload matches" })).toBeVisible();
   await expect(search).toBeFocused();
+  await page.getByRole("main").getByRole("link", { name: "Show all" }).click();
+  await expect(page).toHaveURL(/\/workloads$/);
+  await expect(search, "the field shows what the list is filtered by").toHaveValue("");
+  await expect(row(page, "lighthouse")).toBeVisible();
   await search.fill("light");
   await expect(page).toHaveURL(/\?q=light$/);
   await expect(row(page, "lighthouse")).toBeVisible();

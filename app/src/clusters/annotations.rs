@@ -70,7 +70,8 @@ pub fn AnnotationEditor(
     let table = (!annotations.is_empty()).then(|| {
         view! {
             <ActionForm action=action>
-                <Permission action=UserAction::EditCluster quiet=true>
+                // The fold, in which the reason is too, may be closed.
+                <Permission action=UserAction::EditCluster>
                     <input type="hidden" name="name" value=for_removal />
                     <table class="table">
                         <thead>

@@ -90,6 +90,7 @@ pub fn LabelEditor(
         }
     };
     let for_removal = name.clone();
+    let has_labels = !labels.is_empty();
     view! {
         <section class="stack-sm" aria-labelledby="labels">
             <h2 class="section" id="labels">
@@ -97,7 +98,8 @@ pub fn LabelEditor(
             </h2>
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <ActionForm action=action attr:class="flex flex-wrap gap-1">
-                <Permission action=UserAction::EditCluster quiet=true>
+                // The fold, in which the reason is too, may be closed.
+                <Permission action=UserAction::EditCluster quiet=!has_labels>
                     {hidden(for_removal)}
                     {labels.into_iter().map(chip).collect_view()}
                 </Permission>
@@ -140,5 +142,25 @@ mod tests {
         assert_eq!(parse_change("tier=edge", ""), Ok(("tier".into(), Some("edge".into()))));
         assert_eq!(parse_change("", "tier"), Ok(("tier".into(), None)));
         assert_eq!(parse_change("tier", "").unwrap_err().code, "G215");
+    }
+
+    #[cfg(feature = "ssr")]
+    #[test]
+    fn the_reason_why_a_label_cannot_be_removed_is_beside_it_and_not_only_in_the_fold() {
+        let render = |labels: Labels| {
+            crate::render_tests::render_html(move || {
+                let viewer = hub::Actor::new("ann", hub::ActorKind::System, domain::role::Role::Viewer);
+                provide_context(viewer);
+                crate::permission::provide_role();
+                let action = ServerAction::<ClusterLabel>::new();
+                view! { <LabelEditor name="eu-1".to_owned() labels=labels revision=1 action=action /> }
+            })
+        };
+        let before_fold = |page: &str| page.split("<details").next().unwrap_or_default().to_owned();
+        let page = render([("env".to_owned(), "prod".to_owned())].into());
+        assert!(before_fold(&page).contains("you need the role"), "{page}");
+        let page = render(Labels::new());
+        assert!(!before_fold(&page).contains("you need the role"), "nothing is disabled there: {page}");
+        assert!(page.contains("you need the role"), "{page}");
     }
 }

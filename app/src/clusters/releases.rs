@@ -6,7 +6,7 @@ use domain::release::ReleaseView;
 use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
 
-use crate::components::{Age, Empty, Pager, StateLabel, unbroken_durations};
+use crate::components::{Age, Empty, EmptyPage, Pager, StateLabel, unbroken_durations};
 use crate::{live, paths};
 
 /// The table; `page` is the address of the cluster, the filter by state, and whether it is not the first page.
@@ -16,6 +16,10 @@ pub fn release_table(
     (base, group, later): (&str, &str, bool),
     at: Timestamp,
 ) -> impl IntoView + use<> {
+    let base = paths::query(base, &[("state", group)]);
+    if releases.items.is_empty() && later {
+        return view! { <EmptyPage first=base /> }.into_any();
+    }
     if releases.items.is_empty() {
         let text = if group.is_empty() {
             "No workload is placed on this cluster. Placements select clusters by their labels."
@@ -24,7 +28,6 @@ pub fn release_table(
         };
         return view! { <Empty title="No releases" text=text /> }.into_any();
     }
-    let base = paths::query(base, &[("state", group)]);
     let next = releases.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
     let shown = releases.items.len();
     let row = |one: ReleaseView| {
@@ -94,4 +97,28 @@ fn describe_removal(workload: &str, removal: &PendingRemoval, at: Timestamp) -> 
         " "
     }
     .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::render_tests::render_html;
+
+    #[test]
+    fn an_empty_later_page_does_not_say_that_no_workload_is_placed_on_the_cluster() {
+        let render = |is_later: bool| {
+            let releases = Page { items: Vec::new(), next: None, total: 60 };
+            render_html(move || {
+                release_table(
+                    releases,
+                    &[],
+                    ("/clusters/eu-1?tab=workloads", "", is_later),
+                    Timestamp::default(),
+                )
+            })
+        };
+        let page = render(true);
+        assert!(page.contains("Back to the start") && !page.contains("No workload is placed"), "{page}");
+        assert!(render(false).contains("No workload is placed on this cluster."));
+    }
 }

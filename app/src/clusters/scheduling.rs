@@ -176,7 +176,8 @@ fn TaintEditor(
         }
     };
     let for_removal = name.clone();
-    let none = taints.is_empty().then(|| view! { <p class="text-3">"No taints."</p> });
+    let has_taints = !taints.is_empty();
+    let none = (!has_taints).then(|| view! { <p class="text-3">"No taints."</p> });
     view! {
         <section class="stack-sm" aria-labelledby="taints">
             <h2 class="section" id="taints">
@@ -185,7 +186,8 @@ fn TaintEditor(
             {action_error(action.value())}
             {none}
             <ActionForm action=action attr:class="flex flex-wrap gap-1">
-                <Permission action=UserAction::EditCluster quiet=true>
+                // The fold, in which the reason is too, may be closed.
+                <Permission action=UserAction::EditCluster quiet=!has_taints>
                     {hidden(for_removal)}
                     {taints.into_iter().map(chip).collect_view()}
                 </Permission>

@@ -1,9 +1,22 @@
 //! Text with a copy button, such as the command line of what a page does (S0-3).
 
+use leptos::ev::MouseEvent;
 use leptos::prelude::*;
 
 use super::icon::icon;
 use crate::live;
+
+/// What a button does that copies a text, and whether it has copied it: not where the browser has no clipboard.
+fn copy_action(text: String) -> (RwSignal<bool>, impl Fn(MouseEvent) + 'static) {
+    let copied = RwSignal::new(false);
+    let copy = move |_: MouseEvent| copied.set(live::page::copy_text(&text));
+    (copied, copy)
+}
+
+/// The icon of the button.
+fn copy_icon(is_copied: bool) -> impl IntoView {
+    icon(if is_copied { "check" } else { "copy" })
+}
 
 /// One line of code with a button that copies it. Without script the line can be selected and copied.
 #[component]
@@ -12,18 +25,13 @@ pub fn CopyLine(
     #[prop(into)]
     line: String,
 ) -> impl IntoView {
-    let copied = RwSignal::new(false);
-    let text = line.clone();
-    let copy = move |_| {
-        live::page::copy_text(&text);
-        copied.set(true);
-    };
+    let (copied, copy) = copy_action(line.clone());
     let button_label = move || if copied.get() { "Copied" } else { "Copy" };
     view! {
         <div class="copy">
             <code>{line}</code>
             <button class="btn btn-sm btn-icon" type="button" aria-label=button_label on:click=copy>
-                {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
+                {move || copy_icon(copied.get())}
             </button>
         </div>
     }
@@ -38,15 +46,11 @@ pub fn CopyButton(
     /// Accessible name.
     label: &'static str,
 ) -> impl IntoView {
-    let copied = RwSignal::new(false);
-    let copy = move |_| {
-        live::page::copy_text(&text);
-        copied.set(true);
-    };
+    let (copied, copy) = copy_action(text);
     let label = move || if copied.get() { "Copied" } else { label };
     view! {
         <button class="btn btn-sm btn-icon btn-quiet noscript:hidden" type="button" aria-label=label on:click=copy>
-            {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
+            {move || copy_icon(copied.get())}
         </button>
     }
     .into_any()
@@ -62,18 +66,13 @@ pub fn CopySecretLine(
     /// What is after it.
     after: String,
 ) -> impl IntoView {
-    let copied = RwSignal::new(false);
-    let text = format!("{before}{secret}{after}");
-    let copy = move |_| {
-        live::page::copy_text(&text);
-        copied.set(true);
-    };
+    let (copied, copy) = copy_action(format!("{before}{secret}{after}"));
     let button_label = move || if copied.get() { "Copied" } else { "Copy" };
     view! {
         <div class="copy">
             <code>{before}<span class="secret" title="hidden here, copied in full">{secret}</span>{after}</code>
             <button class="btn btn-sm" type="button" on:click=copy>
-                {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
+                {move || copy_icon(copied.get())}
                 {button_label}
             </button>
         </div>
@@ -91,18 +90,13 @@ pub fn CopyBlock(
     #[prop(into)]
     label: String,
 ) -> impl IntoView {
-    let copied = RwSignal::new(false);
-    let whole = text.clone();
-    let copy = move |_| {
-        live::page::copy_text(&whole);
-        copied.set(true);
-    };
+    let (copied, copy) = copy_action(text.clone());
     let button_label = move || if copied.get() { "Copied" } else { "Copy all" };
     view! {
         <div class="stack-sm">
             <div>
                 <button class="btn btn-sm" type="button" on:click=copy>
-                    {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
+                    {move || copy_icon(copied.get())}
                     {button_label}
                 </button>
             </div>

@@ -30,3 +30,20 @@ pub fn Empty(
     }
     .into_any()
 }
+
+/// A later page of a list with nothing on it: its items are on an earlier page now, or not in the list any more. The list itself need not be
+/// empty.
+#[component]
+pub fn EmptyPage(
+    /// Address of the first page.
+    first: String,
+) -> impl IntoView {
+    view! {
+        <Empty title="Nothing is on this page any more" text="What was on it is on an earlier page, or not in the list any more.">
+            <a class="btn" href=first>
+                "Back to the start"
+            </a>
+        </Empty>
+    }
+    .into_any()
+}

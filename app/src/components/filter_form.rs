@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use leptos::ev::SubmitEvent;
+use leptos::html::Form;
 use leptos::prelude::*;
 use leptos::web_sys::Event;
 use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
+use leptos_router::hooks::{use_location, use_navigate};
 
 use crate::live;
 use crate::paths;
@@ -17,7 +18,8 @@ use crate::paths;
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// A form with the method GET. In the browser empty fields are left out of the address, and a change is applied without the button: that of
-/// the field `q` while a person types, that of another field once it is left, because what is typed until then may not be valid.
+/// the field `q` while a person types, that of another field once it is left, because what is typed until then may not be valid. The fields
+/// follow the address, which a link like "Show all" changes: the next change would filter by what they show.
 #[component]
 pub fn FilterForm(
     /// The path of the page.
@@ -55,14 +57,31 @@ pub fn FilterForm(
             apply_later(event);
         }
     };
+    // Also of the search, which may be left before the pause is over.
     let changed = move |event: Event| {
-        if !submit_only && !live::form::is_search_event(&event) {
+        if !submit_only {
             apply(event);
         }
     };
+    let form = NodeRef::<Form>::new();
+    if !submit_only {
+        follow_address(form, action.clone());
+    }
     view! {
-        <form method="get" action=action data-live=(!submit_only).then_some("") on:submit=submit on:input=typed on:change=changed>
+        <form node_ref=form method="get" action=action data-live=(!submit_only).then_some("") on:submit=submit on:input=typed on:change=changed>
             {children()}
         </form>
     }
+}
+
+/// Shows the query of the address in the fields when it has changed, as long as the address is that of this page.
+fn follow_address(form: NodeRef<Form>, page: String) {
+    let location = use_location();
+    Effect::new(move |former: Option<()>| {
+        let query = location.query.get();
+        let is_changed = former.is_some() && location.pathname.with_untracked(|path| *path == page);
+        if is_changed && let Some(form) = form.try_get_untracked().flatten() {
+            live::form::show_values(&form, |name| query.get(name).unwrap_or_default());
+        }
+    });
 }

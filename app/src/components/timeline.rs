@@ -72,9 +72,10 @@ fn stage_item(stage: Stage, current: bool, at: Timestamp) -> impl IntoView {
         move || stage_timing(&stage, now.get())
     };
     let about = current.then(|| view! { <p class="stage-about">{stage.name.requirement()}</p> });
-    let title = match stage.state {
+    let title = match &stage.state {
         _ if current => None,
         StageState::Done => Some(stage.name.description().to_owned()),
+        StageState::Skipped { message } => Some(message.clone()).filter(|message| !message.is_empty()),
         _ => Some(stage.name.requirement()),
     };
     view! {
@@ -203,6 +204,8 @@ mod tests {
         for name in StageName::ALL.iter().filter(|name| **name < StageName::ImagesPulled) {
             stages.set(*name, StageState::Done, at);
         }
+        let skipped = StageState::Skipped { message: "There is nothing to prune.".to_owned() };
+        stages.set(StageName::Pruned, skipped, at);
         let failed = StageState::Failed(StageReason::new(Reason::ImagePullFailed, "401"));
         stages.set(StageName::ImagesPulled, failed, at);
         let page = crate::render_tests::render_html(move || view! { <Timeline stages=stages at=at /> });
@@ -210,6 +213,7 @@ mod tests {
         assert!(page.contains("Done when no container waits for its image."), "{page}");
         assert!(page.contains("title=\"Every object is applied, in order.\""), "{page}");
         assert!(page.contains("title=\"Done when every object is healthy.\""), "{page}");
+        assert!(page.contains("title=\"There is nothing to prune.\""), "what was skipped says why: {page}");
         assert!(!page.contains("No container waits") && !page.contains("Every object is healthy"), "{page}");
     }
 }

@@ -46,8 +46,14 @@ fn is_omitted(entry: &FeedEntry) -> bool {
 
 /// The section with the recent changes.
 #[component]
-pub fn RecentChanges(entries: Vec<FeedEntry>, at: Timestamp) -> impl IntoView {
-    let none = entries.is_empty().then(|| view! { <p class="text-3">"Nothing has happened yet."</p> });
+pub fn RecentChanges(
+    entries: Vec<FeedEntry>,
+    /// Whether there are events: a publish to many clusters is older than the latest ones, which are its progress.
+    has_events: bool,
+    at: Timestamp,
+) -> impl IntoView {
+    let text = if has_events { "No change is among the latest events." } else { "Nothing has happened yet." };
+    let none = entries.is_empty().then(|| view! { <p class="text-3">{text}</p> });
     let row = |entry: FeedEntry| {
         let detail = entry.whole_detail();
         let FeedEntry { event, at: since, subject, text, .. } = entry;
@@ -129,6 +135,18 @@ mod tests {
     fn a_publish_without_a_reported_outcome_shows_no_state() {
         let style = event_style(&list_recent(&[published(1)])[0].event);
         assert_eq!((style.icon, style.hue), ("upload", "hue-unknown"));
+    }
+
+    #[test]
+    fn a_list_without_changes_does_not_say_that_nothing_has_happened() {
+        let render = |has_events: bool| {
+            let at = Timestamp::default();
+            crate::render_tests::render_html(
+                move || view! { <RecentChanges entries=Vec::new() has_events=has_events at=at /> },
+            )
+        };
+        assert!(render(true).contains("No change is among the latest events."));
+        assert!(render(false).contains("Nothing has happened yet."));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::theme::ThemeSwitch;
 pub fn TopBar(data: PageResource<FrameData>) -> impl IntoView {
     view! {
         <header class="topbar">
-            <button class="btn btn-icon btn-quiet rail-toggle" type="button" popovertarget="rail" aria-label="Menu">
+            <button class="btn btn-icon btn-quiet rail-toggle" type="button" popovertarget=super::RAIL aria-label="Menu">
                 {icon("menu")}
             </button>
             <Crumbs />

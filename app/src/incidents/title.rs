@@ -20,7 +20,7 @@ pub const MAX_READ: u32 = 200;
 pub struct OpenIncidents {
     /// Number of them.
     pub total: u32,
-    /// Since when the oldest one is open; `None` if not all were read.
+    /// Since when the workload of the oldest one fails; `None` if not all were read.
     pub oldest: Option<Timestamp>,
     /// Number of those that nobody acknowledged; `None` if not all were read.
     pub unacknowledged: Option<u32>,
@@ -85,6 +85,25 @@ mod tests {
         assert_eq!(title(1, 19, 1), "1 incident is open, for 19 s, acknowledged by nobody.");
         assert_eq!(title(1, 19, 0), "1 incident is open, for 19 s.");
         assert_eq!(title(3, 7_200, 1), "3 incidents are open, the oldest for 2 h, 1 not acknowledged.");
+    }
+
+    #[cfg(feature = "ssr")]
+    #[test]
+    fn the_open_incidents_are_described_only_if_all_of_them_were_read() {
+        let incident = |seconds: i64, acknowledged_by: Option<&str>| -> IncidentSummary {
+            let since = NOW.plus_millis(-seconds * 1_000).to_string();
+            serde_json::from_value(serde_json::json!({
+                "id": domain::IncidentId::from_parts(1, 1).to_string(), "workload": "shop", "state": "open",
+                "clusters": ["eu-1"], "cause": "Container web cannot pull its image.", "reason": "ImagePullFailed",
+                "since": since.clone(), "openedAt": since, "acknowledgedBy": acknowledged_by,
+            }))
+            .unwrap()
+        };
+        let items = vec![incident(19, None), incident(60, Some("ann"))];
+        let describe = |total| OpenIncidents::from_page(&Page { items: items.clone(), next: None, total });
+        let oldest = Some(NOW.plus_millis(-60_000));
+        assert_eq!(describe(2), OpenIncidents { total: 2, oldest, unacknowledged: Some(1) });
+        assert_eq!(describe(900), OpenIncidents { total: 900, oldest: None, unacknowledged: None });
     }
 
     #[test]

@@ -12,6 +12,9 @@ mod server {
         false
     }
 
+    /// Shows values in the fields of a form, unless one of them has the focus: what is being entered stays.
+    pub fn show_values(_form: &HtmlFormElement, _value: impl Fn(&str) -> String) {}
+
     /// The fields of a form as a submission would send them.
     pub fn read_form<S>(_form: &HtmlFormElement) -> Option<S> {
         None
@@ -65,6 +68,20 @@ mod browser {
         field.is_some_and(|field| {
             field.has_attribute("data-search") && field.get_attribute("name").is_some_and(|name| name == "q")
         })
+    }
+
+    /// Shows the values that `value` returns for their names in the fields of a form, without reporting it, unless one of them has the
+    /// focus: what is being entered stays.
+    pub fn show_values(form: &HtmlFormElement, value: impl Fn(&str) -> String) {
+        let has_focus = form.query_selector("input:focus, select:focus").is_ok_and(|field| field.is_some());
+        if has_focus {
+            return;
+        }
+        let found = form.query_selector_all("input, select").ok();
+        for element in found.iter().flat_map(list_elements) {
+            let name = element.get_attribute("name").unwrap_or_default();
+            set_value(&element, &value(&name));
+        }
     }
 
     /// Whether the page has the form with this id.

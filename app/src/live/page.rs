@@ -22,8 +22,10 @@ mod server {
     pub fn close_menu(_id: &str) {}
     /// Returns the focus to the element that has it now, if the rendering that follows takes it.
     pub fn keep_focus() {}
-    /// Copies text to the clipboard.
-    pub fn copy_text(_text: &str) {}
+    /// Copies text to the clipboard; returns whether there is one.
+    pub fn copy_text(_text: &str) -> bool {
+        false
+    }
     /// Makes an open dialog modal.
     pub fn show_modal(_dialog: &HtmlDialogElement) {}
     /// Estimates the server's time.
@@ -168,11 +170,15 @@ mod browser {
         let _ = element.focus_with_options(&options);
     }
 
-    /// Copies text to the clipboard.
-    pub fn copy_text(text: &str) {
-        if let Some(window) = web_sys::window() {
-            let _ = window.navigator().clipboard().write_text(text);
+    /// Copies text to the clipboard; returns whether there is one. A page that was not sent over TLS has none.
+    pub fn copy_text(text: &str) -> bool {
+        let Some(window) = web_sys::window() else { return false };
+        let clipboard = window.navigator().clipboard();
+        let is_missing = AsRef::<JsValue>::as_ref(&clipboard).is_undefined();
+        if !is_missing {
+            let _ = clipboard.write_text(text);
         }
+        !is_missing
     }
 
     /// Makes an open dialog modal.

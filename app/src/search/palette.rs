@@ -115,8 +115,8 @@ impl Model {
     }
 
     fn copy_command(self, entry: &SearchEntry) {
-        live::page::copy_text(&entry.command);
-        self.copied.set(Some(self.active.get_untracked()));
+        let is_copied = live::page::copy_text(&entry.command);
+        self.copied.set(is_copied.then(|| self.active.get_untracked()));
     }
 }
 

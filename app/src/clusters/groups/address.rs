@@ -99,6 +99,15 @@ impl MembersAddress {
 
     /// The page of this group with this address.
     pub fn to_path(&self, group: &str) -> String {
+        self.add_to(&paths::group(group))
+    }
+
+    /// The same with the question whether the group is deleted.
+    pub fn to_deletion_path(&self, group: &str) -> String {
+        self.add_to(&paths::group_deletion(group))
+    }
+
+    fn add_to(&self, path: &str) -> String {
         let parts = [
             ("q", &*self.q),
             ("cursor", &*self.cursor),
@@ -106,7 +115,7 @@ impl MembersAddress {
             ("remove", &*self.remove),
             ("selector", &*self.selector),
         ];
-        paths::query(&paths::group(group), &parts)
+        paths::query(path, &parts)
     }
 }
 
@@ -162,6 +171,12 @@ mod tests {
         assert_eq!(path, "/groups/edge?q=eu&add=eu-3%2Cus-1&remove=eu-2&selector=-");
         let again = query(&[("q", "eu"), ("add", "eu-3,us-1"), ("remove", "eu-2"), ("selector", "-")]);
         assert_eq!(MembersAddress::from_query(&again), address);
+    }
+
+    #[test]
+    fn the_question_whether_the_group_is_deleted_retains_the_change() {
+        let address = MembersAddress::default().with_tick("eu-1", false, true);
+        assert_eq!(address.to_deletion_path("edge"), "/groups/edge?dialog=delete&add=eu-1");
     }
 
     #[test]

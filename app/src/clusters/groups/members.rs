@@ -178,7 +178,9 @@ fn show_candidate(
 ) -> impl IntoView {
     let is_member = cluster.membership == GroupMembershipKind::Named;
     let is_ticked = address.get_untracked().is_ticked(&cluster.name, is_member);
-    let name = cluster.name.clone();
+    let (name, shown) = (cluster.name.clone(), cluster.name.clone());
+    // The change can be discarded, and Back returns to the former one: the box shows what the address says.
+    let follow_address = move || address.read().is_ticked(&shown, is_member);
     let tick = move |event| {
         let is_ticked = event_target_checked(&event);
         go.run(address.get_untracked().with_tick(&name, is_member, is_ticked));
@@ -187,7 +189,7 @@ fn show_candidate(
     let label = format!("Member by name: {}", cluster.name);
     let pick = view! {
         <input type="checkbox" class="checkbox" id=id.clone() name="pick" value=cluster.name.clone()
-            checked=is_ticked aria-label=label on:change=tick />
+            checked=is_ticked prop:checked=follow_address aria-label=label on:change=tick />
     };
     candidate_row(cluster, at, id, pick.into_any())
 }

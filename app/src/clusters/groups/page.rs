@@ -144,10 +144,10 @@ pub fn GroupPage() -> impl IntoView {
         <div class="stack">
             // First: without script, the open dialog is where it is in the page.
             <FeatureDialog name=name actions=features />
-            <DeleteDialog name=name delete=delete />
+            <DeleteDialog name=name address=address delete=delete />
             <div class="head">
                 {render_resource(head, |(_, view)| show_head(view))}
-                <Transition>{render_selected(head, |(_, view)| view.group.name, show_menu)}</Transition>
+                <Transition>{render_selected(head, |(_, view)| view.group.name, move |name| show_menu(name, address))}</Transition>
             </div>
             <div class="split split-344">
                 <section class="stack-sm" aria-labelledby="members">
@@ -270,14 +270,15 @@ fn show_settings(group: ClusterGroup, save: ServerAction<GroupSave>) -> AnyView 
 }
 
 /// The menu of the page. Rendered once, so that an update of the page does not close it.
-fn show_menu(name: String) -> AnyView {
+fn show_menu(name: String, address: Memo<MembersAddress>) -> AnyView {
+    let deletion = move || address.read().to_deletion_path(&name);
     view! {
         <div class="head-actions">
             <button class="btn btn-icon" type="button" popovertarget="group-menu" aria-label="More actions">
                 {icon("more")}
             </button>
             <div class="popover" id="group-menu" popover="auto">
-                <a class="menu-item" href=paths::group_deletion(&name)>"Delete group…"</a>
+                <a class="menu-item" href=deletion>"Delete group…"</a>
             </div>
         </div>
     }
@@ -286,21 +287,28 @@ fn show_menu(name: String) -> AnyView {
 
 /// The question whether the group is deleted, if the address asks it.
 #[component]
-fn DeleteDialog(name: Memo<String>, delete: ServerAction<GroupDelete>) -> impl IntoView {
+fn DeleteDialog(
+    name: Memo<String>,
+    /// The change of the members that is not saved, to which Cancel returns.
+    address: Memo<MembersAddress>,
+    delete: ServerAction<GroupDelete>,
+) -> impl IntoView {
     let query = use_query_map();
     let is_asked = Memo::new(move |_| query.read().get("dialog").is_some_and(|dialog| dialog == "delete"));
     move || {
         is_asked.get().then(|| {
             let data = create_resource(move || name.get(), group_read);
-            render_resource_part(data, move |view| deletion_dialog(&view, delete))
+            render_resource_part(data, move |view| {
+                let back = address.get_untracked().to_path(&view.group.name);
+                deletion_dialog(&view, back, delete)
+            })
         })
     }
 }
 
 /// The deletion, or the workloads that prevent it.
-fn deletion_dialog(view: &GroupPageView, delete: ServerAction<GroupDelete>) -> AnyView {
+fn deletion_dialog(view: &GroupPageView, back: String, delete: ServerAction<GroupDelete>) -> AnyView {
     let name = view.group.name.clone();
-    let back = paths::group(&name);
     let title = format!("Delete {name}?");
     match domain::actions::check_delete_group(&name, &view.used_by) {
         Err(why) => {
