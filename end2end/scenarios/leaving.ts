@@ -9,6 +9,18 @@ export async function followHistory(page: Page): Promise<void> {
   await expect(page.getByRole("heading", { name: "Never published" })).toBeVisible();
 }
 
+/** Opens an address of the console within the document. */
+export async function navigateTo(page: Page, address: string): Promise<void> {
+  await page.evaluate((address) => {
+    const link = document.createElement("a");
+    link.href = address;
+    document.body.append(link);
+    link.click();
+    link.remove();
+  }, address);
+  await expect(page).toHaveURL(address);
+}
+
 /** The response to the next save. To be called before the input: a save may come at any time after it. */
 export async function nextSave(page: Page): Promise<void> {
   await page.waitForResponse((response) => /\/api\/fn\/\w*save/.test(response.url()));

@@ -2,7 +2,7 @@
 
 import { type Locator, type Page } from "@playwright/test";
 import { accessible, alive, expect, open, openPolicies, override, paste, remove, SAVED, step, test, toStep, WEB_YAML } from "./kit.js";
-import { followHistory, leaveForHistory, nextSave } from "./leaving.js";
+import { followHistory, leaveForHistory, navigateTo, nextSave } from "./leaving.js";
 
 const NAME = "typed";
 
@@ -248,18 +248,6 @@ test("what is typed right before the tab is left is saved, also while an earlier
 /** The banner above every page about a form that was left. */
 function leftForm(page: Page, part: string): Locator {
   return page.getByRole("status").filter({ hasText: `${part} of ${NAME} is not saved.` });
-}
-
-/** Opens an address of the console within the document. */
-async function navigateTo(page: Page, address: string): Promise<void> {
-  await page.evaluate((address) => {
-    const link = document.createElement("a");
-    link.href = address;
-    document.body.append(link);
-    link.click();
-    link.remove();
-  }, address);
-  await expect(page).toHaveURL(address);
 }
 
 test("input that is rejected after its page was left is shown on every page and can be opened again", async ({ page, faults }) => {

@@ -59,13 +59,14 @@ fn transactions(counts: [Counts; 4]) -> [(u64, u64); 4] {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_check_a_plan_and_a_publish_each_read_one_snapshot_and_write_at_most_once() {
     let counts = count_operations(&CONFIG.replace("blue", "red"), 2).await;
-    assert_eq!(transactions(counts), [(1, 0), (1, 1), (1, 1), (1, 1)]);
+    // A plan reads the released bundles apart, once there is memory for them: a digest names the same bytes in any snapshot.
+    assert_eq!(transactions(counts), [(1, 0), (2, 1), (1, 1), (1, 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exposures_of_other_workloads_are_the_only_second_read() {
+async fn exposures_of_other_workloads_are_the_only_other_read() {
     let counts = count_operations(SERVICE, 2).await;
-    assert_eq!(transactions(counts), [(2, 0), (2, 1), (2, 1), (2, 1)]);
+    assert_eq!(transactions(counts), [(2, 0), (3, 1), (2, 1), (2, 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,7 @@
 //! The budget of template expressions: a filter can make a value longer, and filters follow each other, so that a line of text
 //! could produce more than a machine holds. Each result is charged before it is written.
 
-use super::expression::InvalidExpression;
-use super::fill::OPEN;
+use super::expression::{InvalidExpression, OPEN};
 
 /// Most bytes that one expression produces, the results of all its filters together. The names of 10 000 clusters, mapped and
 /// joined, take about 1 MiB.

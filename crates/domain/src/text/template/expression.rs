@@ -3,6 +3,9 @@
 use super::variable::{ROOTS, Variable};
 use crate::kubernetes::nearest::find_nearest;
 
+/// What an expression begins with in a text.
+pub(super) const OPEN: &str = "${{";
+
 /// A variable and its filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Expression {

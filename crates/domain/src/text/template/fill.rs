@@ -3,12 +3,10 @@
 use serde_json::Value;
 
 use super::budget::ErrorKind;
-use super::expression::{self, Expression, ExpressionFilter, InvalidExpression};
+use super::expression::{self, Expression, ExpressionFilter, InvalidExpression, OPEN};
 use super::{TemplateBudget, Variable, VariableSource};
 use crate::kubernetes::field_path::escape_pointer_token;
 
-/// What an expression begins with.
-pub(super) const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
 /// Maximum number of expressions replaced in one text, as a bound on hostile input.
 const MAX_EXPRESSIONS: usize = 1_000;
