@@ -103,7 +103,7 @@ test("s0_3 a taint by which a workload would leave is confirmed first, and the p
   await dialog.getByRole("button", { name: "Set" }).click();
   await expect(taints.getByText("dedicated=gpu:NoSelect", { exact: true })).toBeVisible();
   await expect(dialog).toHaveCount(0);
-  const leaving = row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d\u00a0min$/ });
+  const leaving = row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d\smin$/ });
   await expect(leaving).toBeVisible();
   await accessible(page, "a cluster that a workload is about to leave");
 
