@@ -108,9 +108,9 @@ test("e_6 a change of a group shows which workloads would leave and come, and le
   await expect(page).toHaveURL(/\/groups\/pair$/);
   await expect(effect).toContainText("Nothing is changed yet.");
   await open(page, "/workloads/paired");
-  await expect(page.getByText(/^removal in 1\d\u00a0min$/)).toBeVisible();
+  await expect(page.getByText(/^removal in 1\d\smin$/)).toBeVisible();
   await open(page, "/clusters/eu-west-3");
-  await expect(row(page, "paired").getByRole("link", { name: /^leaves in 1\d\u00a0min$/ })).toBeVisible();
+  await expect(row(page, "paired").getByRole("link", { name: /^leaves in 1\d\smin$/ })).toBeVisible();
   await remove(page, "paired");
   await open(page, "/groups/pair");
   await page.getByRole("button", { name: "More actions" }).click();

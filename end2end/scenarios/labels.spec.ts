@@ -37,10 +37,10 @@ test("e_6 a label removed by mistake removes no workload: the user cancels the r
   await page.getByRole("button", { name: "Remove env" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(page.getByRole("button", { name: "Remove env" })).toHaveCount(0);
-  await expect(row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d\u00a0min$/ })).toBeVisible();
+  await expect(row(page, "lighthouse").getByRole("link", { name: /^leaves in 1\d\smin$/ })).toBeVisible();
 
   await open(page, "/workloads/lighthouse");
-  await expect(page.getByText(/^removal in 1\d\u00a0min$/)).toBeVisible();
+  await expect(page.getByText(/^removal in 1\d\smin$/)).toBeVisible();
   await page.getByRole("button", { name: "Cancel removal of lighthouse from eu-west-2" }).click();
   await expect(page.getByText("Retained by demo although the placement no longer matches: eu-west-2.")).toBeVisible();
   await expect(row(page, "eu-west-2")).toContainText("Healthy");
