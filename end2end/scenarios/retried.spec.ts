@@ -41,6 +41,8 @@ test("what is typed while the server restarts is saved when it is back, without 
   await describe(page, name, name, WEB_YAML);
   await toStep(page, "Placement");
   await step(page, "Placement");
+  // The heading is there before the fields are read.
+  await expect(page.getByLabel("Excluded clusters")).toBeVisible();
   await demo.stop();
   await page.getByLabel("Excluded clusters").fill("eu-west-3");
   await expect(page.getByText("the server or its database does not respond. Trying again.")).toBeVisible();
