@@ -160,7 +160,8 @@ async fn serve(State(state): State<Arc<ServerState>>, request: Request) -> Respo
     if body.windows(13).any(|part| part == b"command=fetch") {
         state.fetches.fetch_add(1, SeqCst);
         if let Some(pack) = &*state.pack.lock() {
-            return Response::new(Body::from(encode_pack(pack)));
+            let result = Response::builder().header("content-type", "application/x-git-upload-pack-result");
+            return result.body(Body::from(encode_pack(pack))).unwrap();
         }
     }
     let mut backend = tokio::process::Command::new("git")
