@@ -213,7 +213,10 @@ mod tests {
         assert!(page.contains("Done when no container waits for its image."), "{page}");
         assert!(page.contains("title=\"Every object is applied, in order.\""), "{page}");
         assert!(page.contains("title=\"Done when every object is healthy.\""), "{page}");
-        assert!(page.contains("title=\"There is nothing to prune.\""), "the reason of what was skipped: {page}");
+        assert!(
+            page.contains("title=\"There is nothing to prune.\""),
+            "the reason of what was skipped: {page}"
+        );
         assert!(!page.contains("No container waits") && !page.contains("Every object is healthy"), "{page}");
     }
 }
