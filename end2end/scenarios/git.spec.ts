@@ -62,7 +62,7 @@ test("a path of a repository is read, published, and a new commit changes the dr
     await open(page, "/workloads/settings/publish");
     await publish(page, "settings");
     await expect(page.getByText("5 of 5 clusters healthy with r2")).toBeVisible();
-    await expect(page.getByText(new RegExp(`at ${git.tip()}`))).toBeVisible();
+    await expect(page.getByRole("definition").filter({ hasText: `at ${git.tip()}` })).toBeVisible();
   } finally {
     await context.close();
     await server.stop();
