@@ -6,16 +6,32 @@ use leptos::prelude::*;
 use super::icon::icon;
 use crate::live;
 
-/// What a button does that copies a text, and whether it has copied it: not where the browser has no clipboard.
-fn copy_action(text: String) -> (RwSignal<bool>, impl Fn(MouseEvent) + 'static) {
-    let copied = RwSignal::new(false);
-    let copy = move |_: MouseEvent| copied.set(live::page::copy_text(&text));
+/// Whether a button has copied its text: `None` before it was pressed, false where the browser has no clipboard.
+type Copied = RwSignal<Option<bool>>;
+
+/// What a button does that copies a text, and whether it has copied it.
+fn copy_action(text: String) -> (Copied, impl Fn(MouseEvent) + 'static) {
+    let copied = RwSignal::new(None);
+    let copy = move |_: MouseEvent| copied.set(Some(live::page::copy_text(&text)));
     (copied, copy)
 }
 
+/// The label of the button, which is `label` before it is pressed.
+const fn copy_label(copied: Option<bool>, label: &'static str) -> &'static str {
+    match copied {
+        None => label,
+        Some(true) => "Copied",
+        Some(false) => "Not copied: the browser has no clipboard here",
+    }
+}
+
 /// The icon of the button.
-fn copy_icon(is_copied: bool) -> impl IntoView {
-    icon(if is_copied { "check" } else { "copy" })
+fn copy_icon(copied: Option<bool>) -> impl IntoView {
+    icon(match copied {
+        None => "copy",
+        Some(true) => "check",
+        Some(false) => "close",
+    })
 }
 
 /// One line of code with a button that copies it. Without script the line can be selected and copied.
@@ -26,11 +42,11 @@ pub fn CopyLine(
     line: String,
 ) -> impl IntoView {
     let (copied, copy) = copy_action(line.clone());
-    let button_label = move || if copied.get() { "Copied" } else { "Copy" };
+    let button_label = move || copy_label(copied.get(), "Copy");
     view! {
         <div class="copy">
             <code>{line}</code>
-            <button class="btn btn-sm btn-icon" type="button" aria-label=button_label on:click=copy>
+            <button class="btn btn-sm btn-icon" type="button" aria-label=button_label title=button_label on:click=copy>
                 {move || copy_icon(copied.get())}
             </button>
         </div>
@@ -47,9 +63,9 @@ pub fn CopyButton(
     label: &'static str,
 ) -> impl IntoView {
     let (copied, copy) = copy_action(text);
-    let label = move || if copied.get() { "Copied" } else { label };
+    let label = move || copy_label(copied.get(), label);
     view! {
-        <button class="btn btn-sm btn-icon btn-quiet noscript:hidden" type="button" aria-label=label on:click=copy>
+        <button class="btn btn-sm btn-icon btn-quiet noscript:hidden" type="button" aria-label=label title=label on:click=copy>
             {move || copy_icon(copied.get())}
         </button>
     }
@@ -67,7 +83,7 @@ pub fn CopySecretLine(
     after: String,
 ) -> impl IntoView {
     let (copied, copy) = copy_action(format!("{before}{secret}{after}"));
-    let button_label = move || if copied.get() { "Copied" } else { "Copy" };
+    let button_label = move || copy_label(copied.get(), "Copy");
     view! {
         <div class="copy">
             <code>{before}<span class="secret" title="hidden here, copied in full">{secret}</span>{after}</code>
@@ -91,7 +107,7 @@ pub fn CopyBlock(
     label: String,
 ) -> impl IntoView {
     let (copied, copy) = copy_action(text.clone());
-    let button_label = move || if copied.get() { "Copied" } else { "Copy all" };
+    let button_label = move || copy_label(copied.get(), "Copy all");
     view! {
         <div class="stack-sm">
             <div>
