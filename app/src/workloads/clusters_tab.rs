@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::release::ReleaseDetail;
 use crate::address::use_tab_query;
 use crate::components::{
-    Age, Empty, Pager, StateLabel, StatusStyle, health_label, icon, pluralize, render_resource_part,
-    sync_label, unbroken,
+    Age, Empty, EmptyPage, Pager, StateLabel, StatusStyle, health_label, icon, pluralize,
+    render_resource_part, sync_label, unbroken,
 };
 use crate::errors::AppResult;
 use crate::paths;
@@ -93,11 +93,14 @@ pub fn ClustersTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView 
 
 fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> AnyView {
     let ReleaseList { page, open, drifted_fields, read_at: at } = list;
-    if page.items.is_empty() && open.is_none() {
-        return show_empty(name, group).into_any();
-    }
     let base = paths::query(&paths::workload(name), &[("state", group)]);
     let first = cursor.map(|_| base.clone());
+    if page.items.is_empty() && open.is_none() {
+        return match first {
+            Some(first) => view! { <EmptyPage first=first /> }.into_any(),
+            None => show_empty(name, group).into_any(),
+        };
+    }
     let next = page.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
     let here = paths::query(&base, &[("cursor", cursor.unwrap_or_default())]);
     let shown = page.items.len();
@@ -314,6 +317,19 @@ mod tests {
         assert!(render_html(|| applied_revision(Some(1), Some(2))).contains("text-3"));
         assert!(!render_html(|| applied_revision(Some(2), Some(2))).contains("text-3"));
         assert!(render_html(|| applied_revision(None, Some(2))).contains("none"));
+    }
+
+    #[test]
+    fn an_empty_later_page_does_not_say_that_the_workload_is_on_no_cluster() {
+        let render = |cursor: Option<&'static str>| {
+            let page = Page { items: Vec::new(), next: None, total: 60 };
+            let list =
+                ReleaseList { page, open: None, drifted_fields: Vec::new(), read_at: Timestamp::default() };
+            render_html(move || show_releases(list, "shop", "", cursor))
+        };
+        let later = render(Some("0a"));
+        assert!(later.contains("Back to the start") && !later.contains("Not on any cluster"), "{later}");
+        assert!(render(None).contains("Not on any cluster"));
     }
 
     #[test]

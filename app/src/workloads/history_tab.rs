@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::head::PublishedRevision;
 use super::operations::Operations;
 use crate::address::use_tab_query;
-use crate::components::{Age, Empty, Pager, StatusStyle, icon, render_resource_part};
+use crate::components::{Age, Empty, EmptyPage, Pager, StatusStyle, icon, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
@@ -89,6 +89,10 @@ pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
 
 fn show_revisions(history: RevisionList, name: &str, later: bool) -> AnyView {
     let RevisionList { page, current, counts, read_at: at } = history;
+    let base = paths::workload_tab(name, WorkloadTab::History);
+    if page.items.is_empty() && later {
+        return view! { <EmptyPage first=base /> }.into_any();
+    }
     if page.items.is_empty() {
         let review = paths::publish(name);
         return view! {
@@ -100,7 +104,6 @@ fn show_revisions(history: RevisionList, name: &str, later: bool) -> AnyView {
         }
         .into_any();
     }
-    let base = paths::workload_tab(name, WorkloadTab::History);
     let next = page.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
     let shown = page.items.len();
     let row = |row: RevisionRow| {

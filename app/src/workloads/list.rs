@@ -11,7 +11,7 @@ use super::WorkloadList;
 use super::list_address::ListAddress;
 use super::selection::RowSelection;
 use crate::components::counts::describe_counts;
-use crate::components::{Age, Empty, Pager, StateStrip, StatusStyle};
+use crate::components::{Age, Empty, EmptyPage, Pager, StateStrip, StatusStyle};
 use crate::paths;
 
 /// The table of one page.
@@ -19,12 +19,15 @@ pub fn show_list(list: WorkloadList, filter: &ListAddress, selection: RowSelecti
     let WorkloadList { page, messages, read_at: at, .. } = list;
     let mut messages: BTreeMap<WorkloadId, String> = messages.into_iter().collect();
     selection.set_page(page.items.iter().map(|one| one.name.clone()).collect());
+    let order = filter.parse_order();
+    let first = (!filter.cursor.is_empty()).then(|| filter.page_address(order, ""));
     if page.items.is_empty() {
+        if let Some(first) = first {
+            return view! { <EmptyPage first=first /> }.into_any();
+        }
         let is_filtered = [&filter.q, &filter.labels, &filter.state].iter().any(|part| !part.is_empty());
         return show_empty(is_filtered).into_any();
     }
-    let order = filter.parse_order();
-    let first = (!filter.cursor.is_empty()).then(|| filter.page_address(order, ""));
     let next = page.next.as_ref().map(|cursor| filter.page_address(order, cursor));
     let shown = page.items.len();
     let rows = page.items.into_iter().map(|one| {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::use_tab_query;
 use crate::components::status::StatusStyle;
-use crate::components::{Age, Pager, render_resource_part};
+use crate::components::{Age, EmptyPage, Pager, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
@@ -95,10 +95,13 @@ fn show_section(list: OperationList, name: &str, later: bool) -> AnyView {
 
 fn show_operations(list: OperationList, name: &str, later: bool) -> AnyView {
     let OperationList { page, selected, read_at: at } = list;
+    let base = paths::workload_tab(name, WorkloadTab::History);
+    if page.items.is_empty() && later {
+        return view! { <EmptyPage first=base /> }.into_any();
+    }
     if page.items.is_empty() {
         return view! { <p class="text-2">"Nothing was requested yet."</p> }.into_any();
     }
-    let base = paths::workload_tab(name, WorkloadTab::History);
     let next = page.next.as_ref().map(|cursor| paths::query(&base, &[(CURSOR, cursor)]));
     let (shown, total) = (page.items.len(), page.total);
     let rows = page.items.into_iter().map(|operation| operation_row(operation, &base, at)).collect_view();
