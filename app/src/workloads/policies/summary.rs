@@ -1,11 +1,14 @@
 //! The values of the policies in a few words, for the summaries of the folds that contain their fields. Pure.
 
+use domain::manifest::yaml_value;
 use domain::policy::{
     ChangedJobsPolicy, ConflictPolicy, DeletionPolicy, DriftPolicy, NotAssessedPolicy, PruneOrder,
 };
+use serde_json::Value;
 
 use super::form::PolicyForm;
 use super::rule_rows::{RuleList, RuleRow};
+use crate::parsing::parse_text;
 
 /// Who is notified of incidents.
 pub(super) fn describe_owners(form: &PolicyForm) -> String {
@@ -102,7 +105,7 @@ fn count_rules(form: &PolicyForm, list: RuleList, one: &str, several: &str) -> O
         1 => Some(format!("1 {one}")),
         n => Some(format!("{n} {several}")),
     };
-    let has_others = has_key(&form.rules, list.slug());
+    let has_others = may_have_rules(&form.rules, list);
     match counted {
         counted if !has_others => counted,
         Some(counted) => Some(format!("{counted} and others as YAML")),
@@ -110,14 +113,13 @@ fn count_rules(form: &PolicyForm, list: RuleList, one: &str, several: &str) -> O
     }
 }
 
-/// Whether the YAML has this key: the name of a list is no key of a rule. It is not parsed, because it can be long and is read at every
-/// change.
-fn has_key(yaml: &str, key: &str) -> bool {
-    yaml.match_indices(key).any(|(at, _)| {
-        let is_start =
-            yaml[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || "{,\"'".contains(c));
-        is_start && yaml[at + key.len()..].trim_start_matches(['"', '\'', ' ']).starts_with(':')
-    })
+/// Whether the YAML may have rules in this list. What can't be read may have some.
+fn may_have_rules(yaml: &str, list: RuleList) -> bool {
+    match parse_text(|| yaml_value::read(yaml)) {
+        Ok(Some(Value::Object(lists))) => lists.contains_key(list.slug()),
+        Ok(None) => false,
+        Ok(Some(_)) | Err(_) => true,
+    }
 }
 
 fn join_parts(first: &str, more: Option<String>) -> String {
@@ -149,7 +151,9 @@ mod tests {
             |rules: &str| describe_drift(&PolicyForm { rules: rules.into(), ..PolicyForm::default() });
         let none = describe("feedback:\n- name: ignore\n  path: $.spec.ignored\n");
         assert_eq!(none, describe(""));
-        for rules in ["ignore:\n- paths: [/a]\n", "feedback: []\nignore: []\n", "{\"ignore\": []}"] {
+        for rules in
+            ["ignore:\n- paths: [/a]\n", "feedback: []\nignore: []\n", "{\"ignore\": []}", "ignore: ["]
+        {
             assert_eq!(describe(rules), format!("{none}, rules for ignored fields as YAML"), "{rules}");
         }
     }
