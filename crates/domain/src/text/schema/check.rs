@@ -27,8 +27,8 @@ pub struct SchemaViolation {
     pub pointer: String,
     /// What is wrong, without the name of the object and without the value: `spec.replicas must be a whole number`.
     pub message: String,
-    /// The value that is there instead, as a message shows it; empty where that is not said.
-    pub found: String,
+    /// The value that is there instead, as a message shows it; `None` where that is not said.
+    pub found: Option<String>,
     /// What to do about it.
     pub hint: String,
     /// Whether a later version of the kind may allow it, since versions only add fields and enumeration values.
@@ -38,9 +38,9 @@ pub struct SchemaViolation {
 impl SchemaViolation {
     /// The message with the value that is there.
     pub fn describe(&self) -> String {
-        match &*self.found {
-            "" => self.message.clone(),
-            found => format!("{}, not {found}", self.message),
+        match &self.found {
+            Some(found) => format!("{}, not {found}", self.message),
+            None => self.message.clone(),
         }
     }
 }
@@ -148,7 +148,7 @@ impl<'a> SchemaChecker<'a> {
             self.violations.push(SchemaViolation {
                 pointer: json_pointer(&self.position.steps),
                 message: what,
-                found: String::new(),
+                found: None,
                 hint,
                 may_be_newer: false,
             });
@@ -160,7 +160,7 @@ impl<'a> SchemaChecker<'a> {
         let before = self.violations.len();
         self.push_violation(messages::wrong_type(&self.position.steps, of, value));
         if let Some(fault) = self.violations.get_mut(before) {
-            fault.found = messages::value_label(value);
+            fault.found = Some(messages::value_label(value));
         }
     }
 
