@@ -70,7 +70,7 @@ pub fn AnnotationEditor(
     let table = (!annotations.is_empty()).then(|| {
         view! {
             <ActionForm action=action>
-                // The fold, in which the reason is too, may be closed.
+                // Here too: the fold with the same reason may be closed.
                 <Permission action=UserAction::EditCluster>
                     <input type="hidden" name="name" value=for_removal />
                     <table class="table">

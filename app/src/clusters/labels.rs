@@ -98,7 +98,7 @@ pub fn LabelEditor(
             </h2>
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <ActionForm action=action attr:class="flex flex-wrap gap-1">
-                // The fold, in which the reason is too, may be closed.
+                // Here too: the fold with the same reason may be closed.
                 <Permission action=UserAction::EditCluster quiet=!has_labels>
                     {hidden(for_removal)}
                     {labels.into_iter().map(chip).collect_view()}

@@ -186,7 +186,7 @@ fn TaintEditor(
             {action_error(action.value())}
             {none}
             <ActionForm action=action attr:class="flex flex-wrap gap-1">
-                // The fold, in which the reason is too, may be closed.
+                // Here too: the fold with the same reason may be closed.
                 <Permission action=UserAction::EditCluster quiet=!has_taints>
                     {hidden(for_removal)}
                     {taints.into_iter().map(chip).collect_view()}

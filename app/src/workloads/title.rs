@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_on_an_offline_cluster_is_not_said_to_work() {
+    fn with_an_offline_cluster_the_heading_does_not_say_that_nothing_is_failing() {
         let title = |total| describe_totals(WorkloadTotals { total, failing: 0, has_unknown: true });
         assert_eq!(title(1), "The one workload is not known to be failing.");
         assert_eq!(title(12), "None of 12 workloads is known to be failing.");
