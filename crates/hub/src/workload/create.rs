@@ -11,6 +11,7 @@ use domain::{Finding, WorkloadId};
 
 use super::{CheckResult, authorize_policies};
 use crate::hub::CommitEffects;
+use crate::idempotency::workload_path;
 use crate::overrides::check_limits;
 use crate::{Actor, Error, Hub, placement};
 
@@ -25,7 +26,8 @@ impl Hub {
         store::group::share_referenced(&mut tx, &workload.draft).await?;
         let tx = self.insert_workload(tx, actor, &workload).await?;
         let effects = CommitEffects::with_event(created_event(actor, &workload));
-        self.commit(tx, effects.with_response(actor, 201, &workload).with_etag(workload.revision)).await?;
+        let effects = effects.with_response(actor, 201, &workload).with_etag(workload.revision);
+        self.commit(tx, effects.with_location(workload_path(&workload.name))).await?;
         Ok(workload)
     }
 
