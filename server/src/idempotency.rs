@@ -140,7 +140,8 @@ async fn execute_once(
     let has_secret = returns_secret_once(parts.uri.path());
     parts.extensions.insert(actor.clone().with_request_key(request_key.clone()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    if has_secret && response.status().is_success() {
+    let is_lost = hub::loses_response(&request_key.key);
+    if is_lost || (has_secret && response.status().is_success()) {
         return Ok(response);
     }
     Ok(store_response(site, actor, &request_key, response).await)
@@ -149,9 +150,6 @@ async fn execute_once(
 /// Stores a final response. Server errors and temporary rejections are not final: a retry is executed. A failure of a request
 /// whose change is stored, by an unknown commit or an earlier attempt, becomes the stored response.
 async fn store_response(site: &Site, actor: &Actor, request: &RequestKey, response: Response) -> Response {
-    if hub::loses_response(&request.key) {
-        return response;
-    }
     let status = response.status();
     let passing = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::UNAUTHORIZED);
     if !status.is_success()

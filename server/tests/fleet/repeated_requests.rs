@@ -160,6 +160,32 @@ async fn p2_a_client_that_was_cut_off_finds_its_own_deployment_and_not_a_conflic
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn p2_a_change_of_a_deployment_whose_response_is_lost_is_made_once() {
+    with_timeout(async {
+        let fleet = fleet_with_group().await;
+        fleet.create_europe(&[0, 1]).await;
+        let deployment = json!({"name": "local/web", "namespace": "shop", "releaseName": "web"});
+        let changes = [
+            (Method::POST, DEPLOYMENTS, "lost-deploy", deployment),
+            (Method::PUT, WEB, "lost-edit", json!({"values": {"replicas": 5}})),
+            (Method::DELETE, WEB, "lost-delete", Value::Null),
+        ];
+        for (method, path, key, body) in changes {
+            hub::arm_lost_response(key);
+            let first = fleet.send_once(method.clone(), path, (key, &body)).await;
+            assert!(first.status.is_success() && !first.is_replayed, "{first:?}");
+            let again = fleet.send_once(method, path, (key, &body)).await;
+            // As it was when the change was committed: the operation leads to its outcome.
+            assert_eq!((again.status, again.is_replayed), (StatusCode::ACCEPTED, true), "{key}: {again:?}");
+            assert!(again.body["operation"].is_string(), "{key}: {again:?}");
+            assert_eq!(again.body["operation"], first.body["operation"], "{key}");
+        }
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn p2_a_repeated_change_sync_or_deletion_of_a_deployment_has_no_effect_after_later_requests() {
     with_timeout(async {
         let fleet = fleet_with_group().await;
