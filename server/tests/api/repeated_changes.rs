@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::inputs::servers;
 use crate::openapi_document::ServedDocument;
-use crate::sessions::sign_in;
+use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{TestResponse, TestServer, WORKLOADS, new_workload};
 
 /// The operations with another method than `GET` that the walk leaves out, and why.
@@ -321,5 +321,18 @@ async fn p2_values_that_are_read_on_a_cluster_are_not_stored_as_a_response() {
         let refused = server.send_json(Method::POST, path, &key, &json!({})).await;
         assert_eq!(refused.problem(), (409, "FailedPrecondition".to_owned()), "it is not online");
         assert_eq!(refused.header("idempotency-replayed"), "", "it is read again");
+    }
+}
+
+#[tokio::test]
+async fn p2_a_key_of_a_server_function_is_ignored_because_its_response_is_not_that_of_the_api() {
+    let server = TestServer::start().await;
+    let cookie = cookie(&sign_in(&server).await);
+    for _ in 0..2 {
+        let headers = [("cookie", cookie.as_str()), ("idempotency-key", "k-1")];
+        let answer = server.send_raw(form("/api/fn/session_revoke_others", "", &headers)).await;
+        let is_executed = !answer.status.is_client_error() && !answer.status.is_server_error();
+        assert!(is_executed, "{} {}", answer.status, answer.text);
+        assert_eq!(answer.header("idempotency-replayed"), "");
     }
 }
