@@ -152,6 +152,9 @@ mod tests {
     /// Verbs that store only what is derived and deleted again.
     const UNRECORDED: [&str; 1] = ["create_plan"];
 
+    /// What begins the transaction of a user.
+    const BEGINNINGS: [&str; 3] = ["self.write_as(", "self.write_groups(", "self.begin_group_creation("];
+
     /// What stores the response of a request in the transaction of its change.
     const RESPONSES: [&str; 7] = [
         ".with_response(",
@@ -192,8 +195,7 @@ mod tests {
             let product = text.split("\nmod tests {").next().unwrap();
             for function in product.split("async fn ").skip(1) {
                 let name = function.split(['(', '<']).next().unwrap();
-                let begins =
-                    ["self.write_as(", "self.write_groups("].iter().any(|call| function.contains(call));
+                let begins = BEGINNINGS.iter().any(|call| function.contains(call));
                 if !begins || WITHOUT_RESPONSES.contains(&name) {
                     continue;
                 }
