@@ -38,8 +38,8 @@ pub use kubernetes::{
     digest, field_path, id, image, json_path, labels, managed_fields, name, nearest, object, quantity, time,
 };
 pub use model::{
-    api_token, audit, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition,
-    deployment, event, failure_cause, fleet, generated_values, git_repository, git_status, health,
+    api_token, audit, bundle, chart, chart_envelope, chart_hook, chart_object, chart_repository, cluster,
+    condition, deployment, event, failure_cause, fleet, generated_values, git_repository, git_status, health,
     helm_release, incident, join, manifest_work, notification, operation, overrides, owner, page, placement,
     policy, project, release, remote, report, request, role, rollout, rollup, search, selection,
     server_status, session, ssh_url, user, values, values_form, workload,

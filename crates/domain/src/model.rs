@@ -5,6 +5,7 @@ pub mod api_token;
 pub mod audit;
 pub mod bundle;
 pub mod chart;
+pub mod chart_envelope;
 pub mod chart_hook;
 pub mod chart_object;
 pub mod chart_repository;

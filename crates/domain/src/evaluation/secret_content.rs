@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::evaluation::authorization::UserAction;
+use crate::model::chart_envelope::ChartUnwrapping;
 use crate::model::cluster::{Cluster, ClusterSummary};
 use crate::model::deployment::DeploymentView;
 use crate::model::overrides::Override;
@@ -120,6 +121,22 @@ impl SecretContent for WorkloadView {
     fn hide_secrets(&mut self, role: Role, marks: &ChartMarks) {
         self.workload.hide_secrets(role, marks);
         self.published_revision.iter_mut().for_each(|revision| revision.hide_secrets(role, marks));
+    }
+}
+
+impl SecretContent for ChartUnwrapping {
+    /// The version of the chart need not be known yet, so no chart says which values are secrets: all are hidden.
+    fn hide_secrets(&mut self, role: Role, _: &ChartMarks) {
+        if role >= draft_secrets_role() {
+            return;
+        }
+        let values = SecretMarks::Unknown.hide_in_text(&self.chart.values);
+        match &mut self.source {
+            Some(Source::Chart(chart)) => chart.values.clone_from(&values),
+            Some(Source::Git(source) | Source::Oci(source)) => source.values.clone_from(&values),
+            Some(Source::Yaml { .. }) | None => {}
+        }
+        self.chart.values = values;
     }
 }
 
