@@ -159,6 +159,8 @@ fn register_workload_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Sit
         .routes(routes!(plan::get::get_plan))
         .routes(routes!(workload::publish::publish_workload))
         .routes(routes!(workload::restore::restore_revision))
+        .routes(routes!(workload::unwrap_chart::preview_unwrapping))
+        .routes(routes!(workload::unwrap_chart::unwrap_chart))
         .routes(routes!(workload::unpublish::unpublish_workload))
         .routes(routes!(workload::sync::sync_workload))
         .routes(routes!(workload::retain::retain_workload))

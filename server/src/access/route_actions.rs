@@ -121,7 +121,14 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     ),
     (
         UserAction::Validate,
-        &["previewCluster", "previewGroup", "previewPlacement", "validateWorkload", "chart_values_check"],
+        &[
+            "previewCluster",
+            "previewGroup",
+            "previewPlacement",
+            "previewUnwrapping",
+            "validateWorkload",
+            "chart_values_check",
+        ],
     ),
     (
         UserAction::ManageOwnTokens,
@@ -147,6 +154,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "putOverride",
             "putWorkload",
             "restoreRevision",
+            "unwrapChart",
             "config_save",
             "drift_ignore",
             "override_remove",

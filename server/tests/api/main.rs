@@ -3,6 +3,7 @@
 mod access;
 mod assets;
 mod audit;
+mod chart_unwrapping;
 mod clusters;
 mod evaluation_budgets;
 mod generated_input;

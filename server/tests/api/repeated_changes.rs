@@ -19,10 +19,11 @@ use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{TestResponse, TestServer, WORKLOADS, new_workload};
 
 /// The operations with another method than `GET` that the walk leaves out, and why.
-const EXEMPT: [(&str, &str); 19] = [
+const EXEMPT: [(&str, &str); 20] = [
     ("previewCluster", "reads"),
     ("previewGroup", "reads"),
     ("previewPlacement", "reads"),
+    ("previewUnwrapping", "reads"),
     ("validateWorkload", "reads"),
     (
         "planWorkload",
@@ -259,12 +260,27 @@ fn pack_chart() -> Vec<u8> {
     archive.into_inner().unwrap().finish().unwrap()
 }
 
+/// Unwraps a chart of the repository `corp`, and deletes the workload, which would be a use of the repository.
+async fn unwrap_chart(walk: &mut RepeatedChanges<'_>) {
+    let text = "apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {name: web}\nspec: {repo: 'https://charts.example.com/other', \
+                chart: web, version: 1.0.0}\n";
+    let mut new = new_workload("wrapped");
+    new["spec"]["source"]["files"] = json!([{"name": "chart.yaml", "text": text}]);
+    let created = walk.server.post(WORKLOADS, &new).await;
+    assert_eq!(created.status, 201, "{}", created.text);
+    let wrapped = format!("{WORKLOADS}/wrapped");
+    walk.repeat("unwrapChart", Method::POST, &format!("{wrapped}:unwrapChart"), &json!({})).await;
+    let deleted = walk.server.delete(&wrapped).await;
+    assert!(deleted.status.is_success(), "{}", deleted.text);
+}
+
 async fn change_repositories(walk: &mut RepeatedChanges<'_>) {
     let new = json!({"name": "corp", "url": "https://charts.example.com"});
     walk.repeat("createChartRepository", Method::POST, CHART_REPOSITORIES, &new).await;
     let corp = format!("{CHART_REPOSITORIES}/corp");
     let put = json!({"url": "https://charts.example.com/other"});
     walk.repeat("putChartRepository", Method::PUT, &corp, &put).await;
+    unwrap_chart(walk).await;
     walk.repeat("deleteChartRepository", Method::DELETE, &corp, &Value::Null).await;
 
     let charts = "/api/v1/projects/default/charts";

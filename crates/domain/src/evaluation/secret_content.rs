@@ -130,13 +130,16 @@ impl SecretContent for ChartUnwrapping {
         if role >= draft_secrets_role() {
             return;
         }
-        let values = SecretMarks::Unknown.hide_in_text(&self.chart.values);
+        if let Some(chart) = &mut self.chart {
+            chart.values = SecretMarks::Unknown.hide_in_text(&chart.values);
+        }
         match &mut self.source {
-            Some(Source::Chart(chart)) => chart.values.clone_from(&values),
-            Some(Source::Git(source) | Source::Oci(source)) => source.values.clone_from(&values),
+            Some(Source::Chart(chart)) => chart.values = SecretMarks::Unknown.hide_in_text(&chart.values),
+            Some(Source::Git(source) | Source::Oci(source)) => {
+                source.values = SecretMarks::Unknown.hide_in_text(&source.values);
+            }
             Some(Source::Yaml { .. }) | None => {}
         }
-        self.chart.values = values;
     }
 }
 

@@ -106,9 +106,9 @@ impl std::fmt::Debug for UnwrappedChart {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChartUnwrapping {
-    /// The chart, and what is not carried over.
-    #[serde(flatten)]
-    pub chart: UnwrappedChart,
+    /// The chart, and what is not carried over; absent if the draft has no chart that can be unwrapped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart: Option<UnwrappedChart>,
     /// The source that the draft gets; absent if the findings say why it can't get one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
@@ -187,19 +187,13 @@ pub fn unwrap_chart(files: &[SourceFile]) -> Result<UnwrappedChart, Vec<Finding>
     Ok(unwrapped)
 }
 
-/// What a draft has once the chart of the object in its files is its source, in one of these repositories or at its own address.
-///
-/// # Errors
-/// The source is not files, or as [`unwrap_chart`]. A missing repository is a finding of the result, which names what to add.
-pub fn preview_unwrapping(
-    spec: &WorkloadSpec,
-    repositories: &[ChartRepository],
-) -> Result<ChartUnwrapping, Vec<Finding>> {
-    if !spec.source.is_inline() {
-        let message = format!("Only files are unwrapped, and the source is {}.", spec.source.summary());
-        return Err(vec![*refuse(message, "Write the object as a file of the draft.")]);
-    }
-    let mut chart = unwrap_chart(spec.source.files())?;
+/// What a draft has once the chart of the object in its files is its source, in one of these repositories or at its own address. What is in
+/// the way is a finding.
+pub fn preview_unwrapping(spec: &WorkloadSpec, repositories: &[ChartRepository]) -> ChartUnwrapping {
+    let mut chart = match read_draft(spec) {
+        Ok(chart) => chart,
+        Err(findings) => return ChartUnwrapping { chart: None, source: None, findings },
+    };
     let (source, findings) = match chart.to_source(repositories) {
         Ok(source) => (Some(source), Vec::new()),
         Err(finding) => (None, vec![*finding]),
@@ -208,7 +202,15 @@ pub fn preview_unwrapping(
     let kept = chart.apply_to(&mut changed, Source::default());
     chart.not_carried.extend(kept);
     chart.bound_list();
-    Ok(ChartUnwrapping { chart, source, findings })
+    ChartUnwrapping { chart: Some(chart), source, findings }
+}
+
+fn read_draft(spec: &WorkloadSpec) -> Result<UnwrappedChart, Vec<Finding>> {
+    if spec.source.is_inline() {
+        return unwrap_chart(spec.source.files());
+    }
+    let message = format!("Only files are unwrapped, and the source is {}.", spec.source.summary());
+    Err(vec![*refuse(message, "Write the object as a file of the draft.")])
 }
 
 /// An error about the object or its chart.

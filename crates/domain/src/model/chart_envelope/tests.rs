@@ -127,6 +127,28 @@ fn s3_2_policies_of_the_object_replace_those_that_have_their_default_value() {
 }
 
 #[test]
+fn s3_2_a_preview_names_the_missing_repository_and_the_policies_that_stay() {
+    let file =
+        SourceFile { name: "a.yaml".to_owned(), text: HELM_CHART.replace("bootstrap", "takeOwnership") };
+    let mut spec = WorkloadSpec { source: Source::Yaml { files: vec![file] }, ..WorkloadSpec::default() };
+    spec.policies.conflict = ConflictPolicy::IfIdentical;
+    let preview = preview_unwrapping(&spec, &[]);
+    assert_eq!((preview.source, preview.findings.len()), (None, 1));
+    let last = preview.chart.unwrap().not_carried.pop().unwrap();
+    assert_eq!(last.path, "/policies/conflict");
+    assert!(last.reason.contains("ifIdentical") && last.reason.contains("force"), "{}", last.reason);
+    let known = [repository("edge", "https://traefik.github.io/charts")];
+    assert!(preview_unwrapping(&spec, &known).source.is_some());
+    spec.source = preview_unwrapping(&spec, &known).source.unwrap();
+    let again = preview_unwrapping(&spec, &known);
+    assert!(
+        again.chart.is_none() && again.findings[0].message.contains("Only files"),
+        "{:?}",
+        again.findings
+    );
+}
+
+#[test]
 fn s3_2_a_packed_chart_inside_an_object_is_refused_with_the_way_on() {
     let content = HELM_CHART.replace("bootstrap: true", "chartContent: H4sI");
     assert!(refusal(&content).contains("flotilla chart push"));
