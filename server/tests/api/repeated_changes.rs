@@ -260,18 +260,19 @@ fn pack_chart() -> Vec<u8> {
     archive.into_inner().unwrap().finish().unwrap()
 }
 
-/// Unwraps a chart of the repository `corp`, and deletes the workload, which would be a use of the repository.
+/// Unwraps a chart of a repository of its own, which the draft then uses.
 async fn unwrap_chart(walk: &mut RepeatedChanges<'_>) {
-    let text = "apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {name: web}\nspec: {repo: 'https://charts.example.com/other', \
+    let new = json!({"name": "own", "url": "https://charts.example.com/own"});
+    let created = walk.server.post(CHART_REPOSITORIES, &new).await;
+    assert_eq!(created.status, 201, "{}", created.text);
+    let text = "apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {name: web}\nspec: {repo: 'https://charts.example.com/own', \
                 chart: web, version: 1.0.0}\n";
     let mut new = new_workload("wrapped");
     new["spec"]["source"]["files"] = json!([{"name": "chart.yaml", "text": text}]);
     let created = walk.server.post(WORKLOADS, &new).await;
     assert_eq!(created.status, 201, "{}", created.text);
-    let wrapped = format!("{WORKLOADS}/wrapped");
-    walk.repeat("unwrapChart", Method::POST, &format!("{wrapped}:unwrapChart"), &json!({})).await;
-    let deleted = walk.server.delete(&wrapped).await;
-    assert!(deleted.status.is_success(), "{}", deleted.text);
+    let path = format!("{WORKLOADS}/wrapped:unwrapChart");
+    walk.repeat("unwrapChart", Method::POST, &path, &json!({})).await;
 }
 
 async fn change_repositories(walk: &mut RepeatedChanges<'_>) {

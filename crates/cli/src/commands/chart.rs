@@ -14,6 +14,7 @@ use crate::output::{Format, OutputArgs, Printer, Table};
 
 mod repo;
 mod search;
+mod unwrap;
 
 /// The subcommands for charts.
 #[derive(Subcommand)]
@@ -35,6 +36,7 @@ pub enum ChartCommand {
     },
     Get(GetChartArgs),
     Search(search::ChartSearchArgs),
+    Unwrap(unwrap::UnwrapArgs),
     /// List the versions of a chart, newest first
     Versions {
         /// The chart, such as bitnami/nginx
@@ -100,6 +102,7 @@ impl ChartCommand {
             }
             Self::Get(get) => get.run(remote, out).await?,
             Self::Search(search) => search.run(remote, out).await?,
+            Self::Unwrap(unwrap) => unwrap.run(remote, out).await?,
             Self::Versions { chart, output } => {
                 let ChartRef { repository, name } = split_reference(&chart)?;
                 let versions = remote.client.list_chart_versions(repository, name).await?;
