@@ -122,7 +122,7 @@ fn s3_2_the_chart_of_an_object_is_printed_and_applied_in_place_of_the_object() {
     std::fs::write(&path, text).unwrap();
     let file = path.to_str().unwrap();
     let unknown = server.run_cli(&["chart", "unwrap", "-f", file]);
-    assert_eq!((unknown.exit_code, &*unknown.stdout), (2, ""), "{unknown}");
+    assert_eq!((unknown.exit_code, &*unknown.stdout), (3, ""), "{unknown}");
     assert!(unknown.stderr.contains("flotilla chart repo add NAME"), "{unknown}");
 
     server.run_cli(&["chart", "repo", "add", "acme", &url]);
