@@ -159,7 +159,11 @@ test("s3_2 the chart inside an object becomes the source of the draft, and what 
   // Nothing listens at the address of the repository.
   faults.expect(/4(04|09|22)|50[234]/);
   await describe(page, "wrapped", "default", HELM_CHART);
-  await expect(page.getByText(SAVED)).toBeVisible();
+  await expect(page.getByRole("link", { name: "Use the chart itself" })).toBeVisible();
+  // The rail stores the form.
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await open(page, "/workloads/wrapped/edit/source");
   await page.getByRole("link", { name: "Use the chart itself" }).click();
   const dialog = page.getByRole("dialog", { name: "Use the chart of HelmChart lamp itself?" });
   await expect(dialog).toContainText("flotilla chart repo add NAME https://127.0.0.1:9/lamps/");

@@ -52,12 +52,12 @@ async fn s3_2_the_chart_of_an_object_becomes_the_source_of_the_draft_and_nothing
     assert_eq!(shown["source"]["chart"], "edge-charts/traefik", "{shown}");
     assert_eq!(shown["chart"]["notCarried"][0]["path"], "/spec/bootstrap", "{shown}");
     let before = server.get(&format!("{WORKLOADS}/edge")).await.json();
-    assert_eq!(before["workload"]["draft"]["source"]["type"], "yaml", "a preview stores nothing");
+    assert_eq!(before["draft"]["source"]["type"], "yaml", "a preview stores nothing");
 
     let path = format!("{WORKLOADS}/edge:unwrapChart");
     let stale = server.send_json(Method::POST, &path, &[("if-match", "\"99\"")], &json!({})).await;
     assert!(stale.status.is_client_error(), "{} {}", stale.status, stale.text);
-    let revision = before["workload"]["revision"].as_i64().unwrap();
+    let revision = before["revision"].as_i64().unwrap();
     let etag = format!("\"{revision}\"");
     let unwrapped = server.send_json(Method::POST, &path, &[("if-match", etag.as_str())], &json!({})).await;
     assert_eq!(unwrapped.status, StatusCode::OK, "{}", unwrapped.text);
@@ -90,7 +90,7 @@ async fn s3_2_a_repository_that_the_project_does_not_have_is_named_with_the_way_
         refused.text
     );
     let stored = server.get(&format!("{WORKLOADS}/edge")).await.json();
-    assert_eq!(stored["workload"]["draft"]["source"]["type"], "yaml");
+    assert_eq!(stored["draft"]["source"]["type"], "yaml");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -91,6 +91,9 @@ fn show_dialog(content: UnwrappingContent, action: ServerAction<ChartUnwrap>) ->
         None => "No chart can be used".to_owned(),
     };
     let is_possible = source.is_some();
+    let unsaved = chart.is_none().then(
+        || view! { <p class="text-2">"The stored draft is read. What is typed is stored after a pause."</p> },
+    );
     let problems = is_present(&findings).then(|| view! { <FindingList findings=findings /> });
     let content = chart.map(|chart| show_chart(chart, source.as_ref()));
     let buttons = if is_possible {
@@ -108,6 +111,7 @@ fn show_dialog(content: UnwrappingContent, action: ServerAction<ChartUnwrap>) ->
                     <div class="dialog-body">
                         {action_error(action.value())}
                         {problems}
+                        {unsaved}
                         {content}
                     </div>
                     {buttons}

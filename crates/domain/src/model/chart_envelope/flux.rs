@@ -295,7 +295,8 @@ fn read_policies(reader: &mut ObjectReader<'_>, own_namespace: &str) -> Map<Stri
                 "Drift is always detected: it is reported, and not reverted.",
             );
         }
-        _ => {}
+        "" => {}
+        _ => reader.name("/spec/driftDetection/mode", "This version of Flotilla does not know the mode."),
     }
     let rules = read_ignore_rules(reader);
     if !rules.is_empty() {
@@ -319,6 +320,8 @@ fn read_ignore_rules(reader: &mut ObjectReader<'_>) -> Vec<Value> {
         }
         if let Some(paths) = reader.value(&format!("{base}/paths")) {
             rules.push(json!({"object": object, "when": "onChange", "paths": paths}));
+        } else {
+            reader.name(&base, "It names no field.");
         }
     }
     rules
