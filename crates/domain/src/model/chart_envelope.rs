@@ -29,7 +29,7 @@ mod values;
 use object_list::ObjectList;
 use object_reader::describe_object;
 
-/// Most entries in the list of what is not carried over; the last one counts the others.
+/// Most entries in the list of what is not carried over; the last one says that there are more.
 pub const MAX_NOT_CARRIED: usize = 200;
 
 /// A field or an object that has no equal in a workload.
@@ -307,10 +307,9 @@ impl UnwrappedChart {
     }
 
     fn bound_list(&mut self) {
-        let more = self.not_carried.len().saturating_sub(MAX_NOT_CARRIED - 1);
         if self.not_carried.len() > MAX_NOT_CARRIED {
             self.not_carried.truncate(MAX_NOT_CARRIED - 1);
-            let reason = format!("{more} more fields and objects are not carried over.");
+            let reason = "More fields and objects are not carried over.".to_owned();
             self.not_carried.push(FieldNotCarried {
                 object: self.object.clone(),
                 path: String::new(),

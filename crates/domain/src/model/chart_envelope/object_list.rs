@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::object_reader::describe_object;
-use super::{FieldNotCarried, group_of};
+use super::{FieldNotCarried, MAX_NOT_CARRIED, group_of};
 
 /// The objects of the files, and which of them were used.
 pub(super) struct ObjectList<'a> {
@@ -41,6 +41,7 @@ impl<'a> ObjectList<'a> {
     pub(super) fn list_not_carried(&self, namespace: &str) -> Vec<FieldNotCarried> {
         let unused = self.objects.iter().enumerate().filter(|(at, _)| !self.used.contains(at));
         unused
+            .take(MAX_NOT_CARRIED + 1)
             .map(|(_, object)| {
                 let is_namespace = object["kind"] == "Namespace" && object["metadata"]["name"] == namespace;
                 let reason = if is_namespace {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::FieldNotCarried;
+use super::{FieldNotCarried, MAX_NOT_CARRIED};
 use crate::kubernetes::field_path::escape_pointer_token;
 
 /// Why fields are not carried over: the begin of a path, in which `*` is the position in a list, and a sentence.
@@ -21,9 +21,15 @@ const SHARED_REASONS: &Reasons = &[
     ("/status", "The controller of this object writes it."),
 ];
 
+/// Most characters of the kind or the name of an object that are shown.
+const MAX_NAME_CHARS: usize = 253;
+
 /// Kind and name of an object, as messages name it.
 pub(super) fn describe_object(object: &Value) -> String {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| -> String {
+        let text = object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        text.chars().take(MAX_NAME_CHARS).collect()
+    };
     format!("{} {}", text("/kind"), text("/metadata/name")).trim().to_owned()
 }
 
@@ -93,15 +99,14 @@ impl<'a> ObjectReader<'a> {
     /// Records that a field is not carried over, and why.
     pub(super) fn leave(&mut self, path: &str, reason: impl Into<String>) {
         if self.read.insert(path.to_owned()) {
-            let (object, path) = (self.describe(), path.to_owned());
-            self.named.push(FieldNotCarried { object, path, reason: reason.into() });
+            self.name(path, reason);
         }
     }
 
     /// Names a field that was read, because it is not carried over as it is.
-    pub(super) fn name(&mut self, path: &str, reason: &str) {
+    pub(super) fn name(&mut self, path: &str, reason: impl Into<String>) {
         let (object, path) = (self.describe(), path.to_owned());
-        self.named.push(FieldNotCarried { object, path, reason: reason.to_owned() });
+        push(&mut self.named, FieldNotCarried { object, path, reason: reason.into() });
     }
 
     /// Every field that was not read, with the reason from the table.
@@ -133,9 +138,16 @@ impl<'a> ObjectReader<'a> {
             }
             _ => {
                 let reason = find_reason(&path, reasons).to_owned();
-                found.push(FieldNotCarried { object: self.describe(), path, reason });
+                push(found, FieldNotCarried { object: self.describe(), path, reason });
             }
         }
+    }
+}
+
+/// Adds to a list, which has at most one entry more than is shown: then the list says that there are more.
+fn push(list: &mut Vec<FieldNotCarried>, one: FieldNotCarried) {
+    if list.len() <= MAX_NOT_CARRIED {
+        list.push(one);
     }
 }
 
