@@ -65,7 +65,7 @@ const PAGES: [&str; 49] = [
 ];
 
 /// Pages with a dialog, which reads the facts that it states itself.
-const DIALOGS: [&str; 18] = [
+const DIALOGS: [&str; 19] = [
     "/workloads?dialog=sync&w=web",
     "/workloads?dialog=unpublish&w=web",
     "/workloads?done=sync&w=web",
@@ -74,6 +74,7 @@ const DIALOGS: [&str; 18] = [
     "/workloads/web?dialog=delete",
     "/workloads/web?dialog=abort",
     "/workloads/web?tab=history&dialog=copy&revision=1",
+    "/workloads/web/edit/source?dialog=unwrap",
     "/clusters/eu-1?dialog=delete",
     "/clusters/eu-1?tab=access&dialog=revoke",
     "/groups/edge?disable=deployment",
