@@ -204,6 +204,9 @@ fn apply_edit(
     if let Some(spec) = &edit.spec {
         workload.draft = spec.clone();
         manifest_work::adopt_policies(&mut workload.draft);
+        // A client that never wrote the value that a creation sets does not change it.
+        let policies = std::mem::take(&mut workload.draft.policies);
+        workload.draft.policies = policies.with_not_assessed_or(before.draft.policies.not_assessed);
     }
     check_limits(&before.draft.overrides, &workload.draft.overrides)?;
     placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;
