@@ -125,6 +125,9 @@ fn disruption_budgets_and_api_services_are_degraded_after_a_grace_period() {
             ),
         ],
     );
+    let zeros = json!({"status": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}});
+    let rows = [(json!({}), Progressing, "waiting"), (zeros, Progressing, "StatusNotReportedYet")];
+    assert_health("policy/v1", "PodDisruptionBudget", &json!({}), &rows);
     let unavailable = condition("Available", "False", "MissingEndpoints", "none");
     let mut fresh = unavailable.clone();
     fresh["lastTransitionTime"] = JUST_NOW.into();
