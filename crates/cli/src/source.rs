@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 mod folder;
 
-use folder::FolderContent;
+use folder::{FolderContent, read_error};
 
 /// The file name of stdin.
 const STDIN_FILE_NAME: &str = "stdin.yaml";
@@ -192,15 +192,6 @@ fn suggest_name(path: &Path) -> Option<String> {
     }
     let name = if whole.is_dir() { whole.file_name() } else { whole.file_stem() };
     name::suggest_label(&name?.to_string_lossy())
-}
-
-fn read_error(shown: &str, error: &io::Error) -> Failure {
-    let why = match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    };
-    Failure::new(format!("{shown} can't be read: {why}."), "")
 }
 
 #[cfg(test)]

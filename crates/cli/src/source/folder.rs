@@ -1,13 +1,12 @@
 //! The manifests of a folder of `-f`: of the folder alone, or with `-R` of the folders below it too. Hidden files and folders are
 //! never read.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use domain::Finding;
 use domain::name_list::join_first;
 
-use super::read_error;
 use crate::failure::Failure;
 
 /// Upper limit of folders one in the other, as for a path in a repository.
@@ -186,6 +185,16 @@ fn is_hidden(path: &Path) -> bool {
 fn is_manifest(path: &Path) -> bool {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     !is_hidden(path) && matches!(extension.as_deref(), Some("yaml" | "yml" | "json"))
+}
+
+/// A failure that names what could not be read, and the cause.
+pub(super) fn read_error(shown: &str, error: &io::Error) -> Failure {
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::new(format!("{shown} can't be read: {why}."), "")
 }
 
 #[cfg(test)]
