@@ -96,7 +96,8 @@ fn find_in_folder(folder: &Path) -> Result<FolderContent, Failure> {
     Ok(content)
 }
 
-/// Which of these folders and those below them hold manifests. It looks at no more entries than a recursive read would accept.
+/// Which of these folders and those below them hold manifests, or may hold them: it looks at no more entries than a recursive read would
+/// accept.
 fn find_unread(mut open: Vec<(PathBuf, usize)>) -> Vec<PathBuf> {
     let (mut found, mut left) = (Vec::new(), MAX_ENTRIES);
     while let Some((folder, depth)) = open.pop() {
@@ -117,7 +118,7 @@ fn find_unread(mut open: Vec<(PathBuf, usize)>) -> Vec<PathBuf> {
                 _ => has_manifest |= is_manifest(&path),
             }
         }
-        if has_manifest {
+        if has_manifest || left == 0 {
             found.push(folder);
         }
     }
