@@ -107,7 +107,14 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
     };
     let moving: Vec<&TargetCluster> = targets.iter().filter(|target| moves(target)).collect();
     if !moving.is_empty() {
-        return describe_not_assessed(&moving).map_or(WaitState::InProgress, WaitState::Stalled);
+        let has_failed =
+            |target: &TargetCluster| target.state.is_failing() && target.revision >= Some(revision);
+        return match describe_not_assessed(&moving) {
+            // What waits for a person makes no progress, so a failure elsewhere ends the wait as it does beside clusters at rest.
+            Some(_) if targets.iter().any(has_failed) => WaitState::Failing,
+            Some(why) => WaitState::Stalled(why),
+            None => WaitState::InProgress,
+        };
     }
     match rollout {
         Some(rollout)
@@ -313,6 +320,7 @@ pub(super) mod tests {
         assert_eq!(evaluate(ReleaseState::Healthy), named);
         assert_eq!(evaluate(ReleaseState::Pending), named, "the next wave does not open");
         assert_eq!(evaluate(ReleaseState::Applying), WaitState::InProgress);
+        assert_eq!(evaluate(ReleaseState::Degraded), WaitState::Failing, "it is not hidden by what waits");
         let accepted = ("a", ReleaseState::NotAssessed, 2);
         assert_eq!(evaluate_clusters(&[accepted, ("b", ReleaseState::Healthy, 2)]), WaitState::Met);
     }
