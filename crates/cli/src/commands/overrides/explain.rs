@@ -8,6 +8,7 @@ use domain::field_path::FieldPath;
 use domain::object::object_ref;
 use domain::overrides::{Override, Provenance, ProvenanceLayer, apply_overrides};
 use domain::placement::ClusterGroup;
+use domain::secret_text::contains_secret;
 use domain::values::ValuesLayer;
 use domain::workload::{Source, WorkloadSpec};
 use domain::{Finding, manifest};
@@ -205,7 +206,7 @@ fn source_fields(spec: &WorkloadSpec, field: &str) -> Vec<FieldLayers> {
 
 fn to_layer_value(object: &Value, value: Option<&Value>) -> LayerValue {
     match value {
-        _ if object["kind"] == "Secret" => LayerValue::Hidden,
+        _ if object["kind"] == "Secret" || contains_secret(object) => LayerValue::Hidden,
         Some(value) => LayerValue::Set(value.clone()),
         None => LayerValue::Removed,
     }

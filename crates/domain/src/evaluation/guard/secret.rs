@@ -7,7 +7,7 @@ use super::rule_context::{RuleContext, RuleObject, items, quote};
 use crate::kubernetes::field_path::escape_pointer_token;
 use crate::text::finding::Finding;
 use crate::text::secret_name::{has_high_entropy, has_secret_format, looks_like_secret};
-use crate::text::secret_text::HIDDEN_VALUE;
+use crate::text::secret_text::{HIDDEN_VALUE, find_hidden_value};
 
 /// G219: literals in variables, arguments and ConfigMaps that look like secrets.
 pub(super) fn clear_text(context: &RuleContext<'_>) -> Vec<Finding> {
@@ -38,7 +38,7 @@ pub(super) fn clear_text(context: &RuleContext<'_>) -> Vec<Finding> {
     findings
 }
 
-/// G124: values of Secrets that are the placeholder by which they are shown.
+/// G124: values of Secrets that are the placeholder by which they are shown, also of Secrets in objects of other kinds.
 pub(super) fn hidden_values(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for object in context.objects_of_kind("", "Secret") {
@@ -49,6 +49,12 @@ pub(super) fn hidden_values(context: &RuleContext<'_>) -> Vec<Finding> {
                 let message = format!("Key {} has the placeholder {HIDDEN_VALUE} as its value.", quote(key));
                 findings.push(object.error("G124", &path, message, "Enter the value."));
             }
+        }
+    }
+    for object in context.objects.iter().filter(|object| !object.is_kind("", "Secret")) {
+        if let Some(path) = find_hidden_value(&object.manifest.object) {
+            let message = format!("Field {path} has the placeholder {HIDDEN_VALUE} as its value.");
+            findings.push(object.error("G124", &path, message, "Enter the value."));
         }
     }
     findings
