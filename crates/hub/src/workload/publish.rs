@@ -289,13 +289,14 @@ impl Hub {
         };
         store::revision::insert(tx, &revision).await?;
         self.supersede_rollout(tx, workload.id).await?;
-        store::retained_cluster::delete_by_workload(tx, workload.id).await?;
         if !strategy.is_at_once() {
             let numbers = (workload.published, number);
             let published_by = actor.name.clone();
             let rollout = Rollout { published_by, ..Rollout::new(workload.id, numbers, strategy, now) };
             store::rollout::insert(tx, &rollout).await?;
         }
+        // After the rollout: it locks heartbeats of clusters.
+        store::retained_cluster::delete_by_workload(tx, workload.id).await?;
         workload.intent = Intent::Published;
         workload.published = Some(number);
         store::queue::PLACER.mark_requested(tx, workload.id, now).await?;

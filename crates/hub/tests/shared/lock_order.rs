@@ -6,10 +6,10 @@ use std::net::Ipv4Addr;
 use domain::cluster::ClusterKind;
 use domain::role::Role;
 use domain::user::NewUser;
-use hub::{Actor, Error, NewCluster, SignInClient};
+use hub::{Actor, Error, NewCluster, PublishOptions, SignInClient};
 use sqlx::{ConnectOptions as _, Executor as _, PgConnection};
 
-use crate::{TIMEOUT, create_database, open_server};
+use crate::{TIMEOUT, create_database, new_workload, open_server};
 
 /// The requests that wait for a row of this database.
 const WAITING: &str =
@@ -104,6 +104,40 @@ async fn p35_the_certificates_of_a_cluster_are_revoked_while_it_is_deleted() {
     deletion.commit().await;
     let refused = revocation.await.unwrap();
     assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
+    assert_eq!(hub.store_statistics().deadlocks, 0);
+    hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p35_a_workload_is_published_while_a_cluster_that_retains_it_is_deleted() {
+    let Some(database) = create_database("retained_clusters").await else { return };
+    let hub = open_server(&database, 0).await;
+    let actor = Actor::system();
+    hub.register_cluster(&actor, NewCluster::new("eu", ClusterKind::Agent)).await.unwrap();
+    hub.create_workload(&actor, new_workload("web")).await.unwrap();
+    // It exposes a node port, so that its publish locks the cluster.
+    Box::pin(hub.publish_workload(&actor, "web", "", PublishOptions::default())).await.unwrap();
+    let mut retained = OtherTransaction::begin(&database).await;
+    retained
+        .execute(
+            "INSERT INTO retained_cluster (workload_id, cluster_id, revision, retained_by, retained_at) \
+             SELECT w.id, c.id, 1, 'ana', 0 FROM workload w, cluster c",
+        )
+        .await;
+    retained.commit().await;
+
+    // As a deletion of the cluster with force does.
+    let mut deletion = OtherTransaction::begin(&database).await;
+    deletion.execute("SELECT cluster_id FROM cluster_heartbeat FOR NO KEY UPDATE").await;
+    let server = hub.clone();
+    let publish = tokio::spawn(async move {
+        Box::pin(server.publish_workload(&Actor::system(), "web", "", PublishOptions::default())).await
+    });
+    deletion.wait_for_request().await;
+    deletion.execute("DELETE FROM cluster").await;
+    deletion.commit().await;
+    let published = publish.await.unwrap();
+    assert!(published.is_ok(), "the cluster is selected no more: {published:?}");
     assert_eq!(hub.store_statistics().deadlocks, 0);
     hub.close().await;
 }
