@@ -188,7 +188,7 @@ pub fn is_annotation_path(path: &str) -> bool {
 /// Whether a text of manifests may contain a Secret. Without these words it does not, unless an escape or a tag, such as `!!binary`, stands
 /// for a part of one.
 pub fn may_contain_secret(text: &str) -> bool {
-    text.contains("Secret") || text.contains("stringData") || text.contains(['\\', '!'])
+    ["Secret", "stringData", "\\", "!!", "!<", "%TAG"].iter().any(|part| text.contains(*part))
 }
 
 /// The text of manifests with the values of Secrets replaced by [`HIDDEN_VALUE`], and otherwise as it is. A text in which a Secret may
