@@ -111,8 +111,8 @@ impl SecretScope {
     /// Whether this field of the map is hidden with all that it has.
     fn hides(self, name: &str, field: &Value) -> bool {
         let is_hidden = match name {
-            // Only Secrets and what Secrets are created from have such a field.
-            "stringData" => true,
+            // Only Secrets, what Secrets are created from, and schemas of these have such a field.
+            "stringData" => self.is_secret || !is_schema(field),
             "data" => self.is_secret,
             // The items of a list of Secrets that are not what the parser reads.
             "items" => self.is_list && !is_list_of_maps(field),
@@ -121,6 +121,13 @@ impl SecretScope {
         };
         is_hidden && !field.is_null()
     }
+}
+
+/// Whether this is the schema of a field and not its value: texts by key.
+fn is_schema(field: &Value) -> bool {
+    field
+        .as_object()
+        .is_some_and(|entries| entries.values().any(|entry| entry.is_object() || entry.is_array()))
 }
 
 fn is_list_of_secrets(kind: &str) -> bool {
@@ -325,6 +332,7 @@ mod tests {
             "apiVersion: x.test/v1\nkind: Release\nspec:\n  valuesFrom: [{kind: Secret, name: web}]\n  data: {colour: blue}\n",
             "apiVersion: x.test/v1\nkind: SecretStore\nspec: {provider: {kind: SecretStore, data: {a: b}}}\n",
             "apiVersion: v1\nkind: ConfigMap\ndata:\n  note: 'a kind of Secret, and kind: SecretStore'\n",
+            "apiVersion: x.test/v1\nkind: Schema\nproperties: {stringData: {type: object, additionalProperties: {type: string}}}\n",
         ] {
             assert_eq!(hide_secrets(text), text);
             for object in yaml_edit::parse_documents(text).into_iter().flatten() {
