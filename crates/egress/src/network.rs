@@ -193,22 +193,39 @@ mod tests {
         }
     }
 
+    /// Metadata services of IPv4.
+    const SERVICES_V4: [&str; 10] = [
+        "169.254.169.254",
+        "169.254.169.252",
+        "169.254.170.2",
+        "169.254.170.23",
+        "169.254.42.42",
+        "169.254.0.23",
+        "169.254.10.10",
+        "100.100.100.200",
+        "192.0.0.192",
+        "168.63.129.16",
+    ];
+
+    /// Those of IPv6, and link-local addresses.
+    const SERVICES_V6: [&str; 11] = [
+        "fd00:ec2::254",
+        "fd00:ec2::23",
+        "fd20:ce::254",
+        "fd00:c1::a9fe:a9fe",
+        "fd00:42::42",
+        "fd00:a9fe:a9fe::1",
+        "fd00:100::100:200",
+        "fd12::a9fe:1",
+        "fe80::a9fe:a9fe",
+        "febf::1",
+        "169.254.0.1",
+    ];
+
     #[test]
     fn g204_no_network_contains_the_metadata_service_of_a_cloud_in_any_form_of_its_address() {
-        let v4 = [
-            "169.254.169.254",
-            "169.254.169.252",
-            "169.254.170.2",
-            "169.254.170.23",
-            "169.254.42.42",
-            "169.254.0.23",
-            "169.254.10.10",
-            "100.100.100.200",
-            "192.0.0.192",
-            "168.63.129.16",
-        ];
-        let mut addresses: Vec<IpAddr> = v4.iter().map(|text| text.parse().unwrap()).collect();
-        for address in v4.map(|text| text.parse::<Ipv4Addr>().unwrap()) {
+        let mut addresses: Vec<IpAddr> = SERVICES_V4.iter().map(|text| text.parse().unwrap()).collect();
+        for address in SERVICES_V4.map(|text| text.parse::<Ipv4Addr>().unwrap()) {
             let (high, low) = ((address.to_bits() >> 16) as u16, address.to_bits() as u16);
             addresses.extend([
                 IpAddr::V6(address.to_ipv6_mapped()),
@@ -226,20 +243,7 @@ mod tests {
                 Ipv6Addr::new(0xfd12, 0x3456, 0, 1, 0, 0x5efe, high, low).into(),
             ]);
         }
-        let v6 = [
-            "fd00:ec2::254",
-            "fd00:ec2::23",
-            "fd20:ce::254",
-            "fd00:c1::a9fe:a9fe",
-            "fd00:42::42",
-            "fd00:a9fe:a9fe::1",
-            "fd00:100::100:200",
-            "fd12::a9fe:1",
-            "fe80::a9fe:a9fe",
-            "febf::1",
-            "169.254.0.1",
-        ];
-        addresses.extend(v6.iter().map(|text| text.parse::<IpAddr>().unwrap()));
+        addresses.extend(SERVICES_V6.iter().map(|text| text.parse::<IpAddr>().unwrap()));
         for network in
             [ReachableNetwork::Public, ReachableNetwork::Private, ReachableNetwork::PublicAndPrivate]
         {
