@@ -125,9 +125,8 @@ impl SecretScope {
 
 /// Whether this is the schema of a field and not its value: texts by key.
 fn is_schema(field: &Value) -> bool {
-    field
-        .as_object()
-        .is_some_and(|entries| entries.values().any(|entry| entry.is_object() || entry.is_array()))
+    let Value::Object(entries) = field else { return false };
+    field["type"] == "object" || entries.values().any(|entry| entry.is_object() || entry.is_array())
 }
 
 fn is_list_of_secrets(kind: &str) -> bool {
@@ -138,16 +137,28 @@ fn is_list_of_maps(value: &Value) -> bool {
     value.as_array().is_some_and(|items| items.iter().all(Value::is_object))
 }
 
-/// Whether a text is or contains the manifest of a Secret, as YAML or JSON. It is not parsed: such a text may be a script or a template too.
+/// Whether a text is or contains the manifest of a Secret with values, as YAML or JSON. It is not parsed: such a text may be a script or a
+/// template too. What only refers to a Secret, such as a resource with values from one, has no `data`.
 fn is_secret_manifest(text: &str) -> bool {
-    let is_filler = |c: char| matches!(c, ' ' | '\t' | '"' | '\'' | '\\');
-    let names_secret = |(at, word): (usize, &str)| {
-        let rest = text[at + word.len()..].trim_start_matches(is_filler).strip_prefix(':')?;
-        let rest = rest.trim_start_matches(is_filler);
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        Some(rest[..end] == *"Secret" || is_list_of_secrets(&rest[..end]))
+    if !text.contains("Secret") {
+        return false;
+    }
+    let behind = |(at, word): (usize, &str)| text[at + word.len()..].trim_start_matches(is_filler);
+    let is_values = |found: (usize, &str)| {
+        // Also the path to a value, in a patch.
+        !text[..found.0].ends_with("meta") && behind(found).starts_with([':', '/'])
     };
-    text.contains("Secret") && text.match_indices("kind").any(|found| names_secret(found).unwrap_or_default())
+    let has_values = text.contains("stringData") || text.match_indices("data").any(is_values);
+    let mut kinds = text.match_indices("kind").filter_map(|found| {
+        let kind = behind(found).strip_prefix(':')?.trim_start_matches(is_filler);
+        kind.split(|c: char| !c.is_ascii_alphanumeric()).next()
+    });
+    kinds.any(|kind| is_list_of_secrets(kind) || has_values && kind == "Secret")
+}
+
+/// What may stand between a key, its colon and its value, also where the text is one of a text.
+const fn is_filler(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '"' | '\'' | '\\')
 }
 
 fn hide_in_place(value: &mut Value, scope: SecretScope) {
@@ -313,6 +324,9 @@ mod tests {
             "apiVersion: v1\nkind: ConfigMap\ndata:\n  all.yaml: |\n    apiVersion: v1\n    kind: Secret\n    data: {password: hunter2}\n"
                 .to_owned(),
             "apiVersion: v1\nkind: ConfigMap\ndata:\n  all.json: '{\"kind\": \"SecretList\", \"items\": [\"hunter2\"]}'\n".to_owned(),
+            "apiVersion: v1\nkind: ConfigMap\ndata: {all.yaml: \"kind: List\\nitems: ['kind: Secret\\\\ndata: {a: hunter2}']\"}\n".to_owned(),
+            "apiVersion: v1\nkind: ConfigMap\ndata:\n  patch: |\n    target: {kind: Secret}\n    patch: [{path: /data/a, value: hunter2}]\n"
+                .to_owned(),
             "kind: Secret\ndata: {password: hunter2}\n".to_owned(),
             "apiVersion: v1\nkind: !!binary U2VjcmV0\nstringData: {password: hunter2}\n".to_owned(),
         ] {
@@ -332,7 +346,12 @@ mod tests {
             "apiVersion: x.test/v1\nkind: Release\nspec:\n  valuesFrom: [{kind: Secret, name: web}]\n  data: {colour: blue}\n",
             "apiVersion: x.test/v1\nkind: SecretStore\nspec: {provider: {kind: SecretStore, data: {a: b}}}\n",
             "apiVersion: v1\nkind: ConfigMap\ndata:\n  note: 'a kind of Secret, and kind: SecretStore'\n",
+            "apiVersion: v1\nkind: ConfigMap\ndata:\n  release.yaml: |\n    metadata: {name: a}\n    valuesFrom: [{kind: Secret, name: web}]\n",
+            "apiVersion: x.test/v1\nkind: Policy\nspec: {message: 'An object with kind: Secret, or its metadata: not here.'}\n",
+            "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nspec: {target: {template: {data: {a: '{{ .b }}'}}}}\n",
+            "apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nspec: {encryptedData: {a: AgBy}, template: {data: {a: b}}}\n",
             "apiVersion: x.test/v1\nkind: Schema\nproperties: {stringData: {type: object, additionalProperties: {type: string}}}\n",
+            "apiVersion: x.test/v1\nkind: Schema\nproperties: {data: {type: string}, stringData: {type: object, nullable: true}}\n",
         ] {
             assert_eq!(hide_secrets(text), text);
             for object in yaml_edit::parse_documents(text).into_iter().flatten() {

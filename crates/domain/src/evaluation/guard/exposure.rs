@@ -1,5 +1,5 @@
-//! Conflicts between the exposures of a workload and those of other workloads on the same cluster (G303, G305), and of the names of their
-//! Helm releases (G105).
+//! Conflicts between the exposures of a workload and those of other workloads on the same cluster (G303, G305), and of the names of
+//! their Helm releases (G105).
 //!
 //! An Ingress or Service that Flotilla did not apply is not considered here; a dry run finds it (G404).
 
@@ -194,7 +194,10 @@ fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<St
                 quote(name),
                 quote(namespace)
             ),
-            "Choose another release name or namespace, or exclude these clusters.",
+            format!(
+                "Choose another release name or namespace, exclude these clusters, or unpublish {workload}. What runs is \
+                 not affected."
+            ),
         ),
         // Some controllers give each Ingress its own address; then paths without a host do not conflict.
         ExposurePoint::Route { host, path, .. } if host.is_empty() => Finding::new(

@@ -50,14 +50,13 @@ impl Override {
         for patch in &mut self.patches {
             if may_change_secret(patch) {
                 hide_patch(patch);
-            } else {
-                hide_contained(&mut patch.op);
             }
+            hide_contained(&mut patch.op);
         }
     }
 }
 
-/// Hides the values of Secrets in what is set in an object of another kind, such as a resource that contains a template of a Secret.
+/// Hides the values of Secrets that stand in what is set, such as in a template of a Secret. Without a kind it may be set in any object.
 fn hide_contained(op: &mut PatchOp) {
     match op {
         PatchOp::Merge { value } => *value = hide_values(value),
@@ -137,13 +136,15 @@ mod tests {
                 { "object": { "kind": "Template" }, "op": "set", "path": "/spec/template",
                   "value": { "apiVersion": "v1", "kind": "Secret", "data": { "password": "hunter2" } } },
                 { "object": { "kind": "Template" }, "op": "set", "path": "/spec/template/stringData/password", "value": "hunter2" },
+                { "object": {}, "op": "merge", "value": { "spec": { "kind": "Secret", "data": { "password": "hunter2" } } } },
+                { "object": {}, "op": "set", "path": "/spec/template", "value": { "stringData": { "password": "hunter2" } } },
             ]
         }))
         .unwrap();
         let spec = WorkloadSpec { source, overrides: vec![changed], ..WorkloadSpec::default() };
         let shown = serde_json::to_string(&spec.with_hidden_secrets()).unwrap();
         assert!(!shown.contains("hunter2") && shown.contains("blue"), "{shown}");
-        assert_eq!(shown.matches(HIDDEN_VALUE).count(), 5);
+        assert_eq!(shown.matches(HIDDEN_VALUE).count(), 7);
     }
 
     #[test]

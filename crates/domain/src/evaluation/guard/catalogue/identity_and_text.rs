@@ -38,7 +38,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         title: "Release name in use",
         severities: &[(Fleet, &[Error, Note]), (Verb, &[Error])],
         finds: "A Helm release that this workload did not record, or that of another workload, has the name on a selected cluster, in the same namespace, or a deployment to be created has the release name of another workload on one of its clusters; a note if the release is taken over.",
-        fix: "Choose another release name, or set the policy helmRelease to adopt.",
+        fix: "Choose another release name, or set the policy helmRelease to adopt if no other workload has the release.",
     },
     GuardRail {
         code: "G106",

@@ -230,7 +230,7 @@ pub async fn use_release_names_once(race: &Race) -> anyhow::Result<()> {
         delete_with_deployments(race, group).await?;
     }
     Box::pin(extend_release_name(race, &cluster)).await?;
-    publish_release_name(race, &cluster).await?;
+    Box::pin(publish_release_name(race, &cluster)).await?;
     race.clean_up(&["a", "e", "f"], &["c"]).await?;
     Ok(())
 }
