@@ -237,7 +237,7 @@ mod tests {
                 // A translator with a prefix of the network (RFC 6052), of 96, 64, 48 and 32 bits, and ISATAP.
                 Ipv6Addr::new(0xfd12, 0x3456, 0, 0, 0, 0, high, low).into(),
                 Ipv6Addr::new(0x2a01, 0x4f8, 0, 0, 0, 0, high, low).into(),
-                Ipv6Addr::new(0xfd12, 0x3456, 0, 1, high >> 8, high << 8 | low >> 8, low << 8, 0).into(),
+                Ipv6Addr::new(0xfd12, 0x3456, 0, 1, high >> 8, (high << 8) | (low >> 8), low << 8, 0).into(),
                 Ipv6Addr::new(0xfd12, 0x3456, 0, high, low >> 8, low << 8, 0, 0).into(),
                 Ipv6Addr::new(0xfd12, 0x3456, high, low, 0, 0, 0, 0).into(),
                 Ipv6Addr::new(0xfd12, 0x3456, 0, 1, 0, 0x5efe, high, low).into(),
