@@ -23,6 +23,11 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// What is shown of a text in which a Secret may stand and can't be found.
 const HIDDEN_TEXT: &str = "# (hidden: this text can't be read and may contain a Secret)\n";
 
+/// Whether a text has what is shown instead of one that can't be read.
+pub fn has_hidden_text(text: &str) -> bool {
+    text.contains(HIDDEN_TEXT.trim_end())
+}
+
 /// Whether the object's `data` must not be shown.
 pub fn is_secret_object(object: &Value) -> bool {
     object["kind"] == "Secret" && object["apiVersion"] == "v1"

@@ -168,7 +168,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G124",
         title: "Hidden value",
         severities: &[(Static, &[Error])],
-        finds: "A value of a Secret, of a chart or of a cluster is the placeholder that is shown instead of secrets, as in a copy of a revision.",
+        finds: "A value of a Secret, of a chart or of a cluster, or a file, is the placeholder that is shown instead of secrets, as in a copy of a revision.",
         fix: "Enter the value.",
     },
     GuardRail {
