@@ -4,6 +4,7 @@
 use std::net::Ipv4Addr;
 
 use domain::cluster::ClusterKind;
+use domain::placement::NewMembers;
 use domain::request::ClusterPatch;
 use domain::role::Role;
 use domain::rollout::RolloutStrategy;
@@ -161,6 +162,7 @@ async fn p35_a_workload_is_placed_while_a_cluster_that_it_is_about_to_leave_is_d
     }
     let mut new = new_workload("web");
     new.spec.placement.predicates[0].label_selector = "env=prod".parse().unwrap();
+    new.spec.placement.new_members = NewMembers::Auto;
     new.spec.rollout = RolloutStrategy::default();
     hub.create_workload(&actor, new).await.unwrap();
     Box::pin(hub.publish_workload(&actor, "web", "", PublishOptions::default())).await.unwrap();
