@@ -8,7 +8,7 @@ use domain::field_path::FieldPath;
 use domain::object::object_ref;
 use domain::overrides::{Override, Provenance, ProvenanceLayer, apply_overrides};
 use domain::placement::ClusterGroup;
-use domain::secret_text::contains_secret;
+use domain::secret_text::{contains_secret, hide_field};
 use domain::values::ValuesLayer;
 use domain::workload::{Source, WorkloadSpec};
 use domain::{Finding, manifest};
@@ -173,7 +173,10 @@ fn explain_patches(overrides: &[Override], cluster: &Cluster, groups: &[ClusterG
             let (object, path, value) = format_patch_target(patch);
             let value = match value {
                 _ if patch.object.kind == "Secret" => LayerValue::Hidden,
-                Some(value) => LayerValue::Set(value),
+                Some(mut value) => {
+                    hide_field(path.contains("stringData"), &path, &mut value);
+                    LayerValue::Set(value)
+                }
                 None => LayerValue::Removed,
             };
             let layer = layer_name(&one.name, overrides, cluster, groups);
