@@ -2,7 +2,7 @@
 
 use clap::Args;
 use domain::event::Event;
-use wire::EventQuery;
+use wire::{EventPage, EventQuery};
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -38,7 +38,7 @@ impl EventsArgs {
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         // The stream is opened before the first request, so that no event is missed in between.
         let signals = self.watch.then(|| ChangeSignals::start(&remote.client));
-        let page = remote.client.list_events(&self.build_filter(None, self.limit)).await?;
+        let page = self.list_newest(remote).await?;
         let last = page.items.first().map_or(0, |event| event.seq);
         if let Some(signals) = signals {
             for event in page.items.iter().rev() {
@@ -87,6 +87,23 @@ impl EventsArgs {
         tokio::select! {
             ended = going => ended,
             _ = tokio::signal::ctrl_c() => Ok(ExitStatus::Interrupted),
+        }
+    }
+
+    /// The newest events, from as many pages as they need: a page of long ones ends early.
+    async fn list_newest(&self, remote: &ServerConnection) -> Result<EventPage, wire::Error> {
+        let mut all = EventPage::default();
+        loop {
+            let missing = self.limit.saturating_sub(u32::try_from(all.items.len()).unwrap_or(u32::MAX));
+            if missing == 0 {
+                return Ok(all);
+            }
+            let page = remote.client.list_events(&self.build_filter(all.next, missing)).await?;
+            all.items.extend(page.items);
+            all.next = page.next;
+            if all.next.is_none() {
+                return Ok(all);
+            }
         }
     }
 
