@@ -138,8 +138,9 @@ fn select_sizes(tx: &Tx) -> Sql {
 /// Also an entry that can't be read: it is not left out.
 pub async fn list(tx: &mut Tx, query: &AuditQuery, limit: u32) -> Result<ListedEntries, Error> {
     let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
-    let sizes =
-        push_query(select_sizes(tx), query).push(" ORDER BY seq DESC LIMIT ").push_bind(i64::from(limit.rows) + 1);
+    let sizes = push_query(select_sizes(tx), query)
+        .push(" ORDER BY seq DESC LIMIT ")
+        .push_bind(i64::from(limit.rows) + 1);
     let page = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?;
     let Some((first, last)) = page.ends else { return Ok(ListedEntries::default()) };
     let some = push_query(table::select_from::<AuditRow>(), query)
@@ -157,8 +158,10 @@ pub async fn list(tx: &mut Tx, query: &AuditQuery, limit: u32) -> Result<ListedE
 /// Also an entry that can't be read.
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<AuditEntry>, Error> {
     let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
-    let sizes =
-        select_sizes(tx).push(" WHERE seq > $1 ORDER BY seq LIMIT $2").bind(seq).bind(i64::from(limit.rows) + 1);
+    let sizes = select_sizes(tx)
+        .push(" WHERE seq > $1 ORDER BY seq LIMIT $2")
+        .bind(seq)
+        .bind(i64::from(limit.rows) + 1);
     let Some((first, last)) = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?.ends else {
         return Ok(Vec::new());
     };

@@ -99,8 +99,10 @@ fn decode_events(rows: &[StoredRow]) -> Vec<Event> {
 /// The events after this position, oldest first; fewer than the limit where they have many bytes, and at least one if there is one.
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
     let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
-    let sizes =
-        select_sizes(tx).push(" WHERE seq > $1 ORDER BY seq LIMIT $2").bind(seq).bind(i64::from(limit.rows) + 1);
+    let sizes = select_sizes(tx)
+        .push(" WHERE seq > $1 ORDER BY seq LIMIT $2")
+        .bind(seq)
+        .bind(i64::from(limit.rows) + 1);
     let Some((first, last)) = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?.ends else {
         return Ok(Vec::new());
     };
@@ -123,8 +125,10 @@ pub async fn list_changes_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec
 /// Events, newest first.
 pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<ListedEvents, Error> {
     let limit = PageLimit { rows: query.limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
-    let sizes =
-        query.push_to(select_sizes(tx)).push(" ORDER BY seq DESC LIMIT ").push_bind(i64::from(limit.rows) + 1);
+    let sizes = query
+        .push_to(select_sizes(tx))
+        .push(" ORDER BY seq DESC LIMIT ")
+        .push_bind(i64::from(limit.rows) + 1);
     let page = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?;
     let Some((first, last)) = page.ends else { return Ok(ListedEvents::default()) };
     let rows = query

@@ -7,10 +7,11 @@ use domain::join;
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
 use domain::rollup::ReleaseCounts;
-use domain::{ClusterId, Timestamp};
+use domain::{ClusterId, Digest, Timestamp};
 
 use super::{ClusterDetails, load_cluster};
 use crate::join::load_cluster_agent;
+use crate::report::unknown_kinds;
 use crate::{Error, Hub};
 
 /// Most groups of a cluster that its details name.
@@ -21,7 +22,9 @@ impl Hub {
     pub async fn list_clusters(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
         let mut tx = self.read().await?;
         let page = store::cluster::list(&mut tx, query).await?;
-        load_summaries(&mut tx, page).await
+        let mut page = load_summaries(&mut tx, page).await?;
+        self.add_unknown_kinds(&mut tx, &mut page.items).await?;
+        Ok(page)
     }
 
     /// One page of clusters: those that do not report first, then those with failing releases, then by name. Only those with this
@@ -33,14 +36,18 @@ impl Hub {
     ) -> Result<Page<ClusterSummary>, Error> {
         let mut tx = self.read().await?;
         let page = store::cluster::list_worst_first(&mut tx, query, connectivity).await?;
-        load_summaries(&mut tx, page).await
+        let mut page = load_summaries(&mut tx, page).await?;
+        self.add_unknown_kinds(&mut tx, &mut page.items).await?;
+        Ok(page)
     }
 
     /// One cluster with its facts and counts.
     pub async fn get_cluster(&self, name: &str) -> Result<ClusterSummary, Error> {
         let mut tx = self.read().await?;
         let found = load_cluster(&mut tx, name).await?;
-        load_summary(&mut tx, found, self.clock().now()).await
+        let mut summary = load_summary(&mut tx, found, self.clock().now()).await?;
+        self.add_unknown_kinds(&mut tx, std::slice::from_mut(&mut summary)).await?;
+        Ok(summary)
     }
 
     /// One cluster, one page of the releases on it, its pending removals and its groups, from one read transaction.
@@ -54,7 +61,8 @@ impl Hub {
             groups.into_iter().filter(|one| one.contains(&found)).map(|one| one.name).collect();
         let groups_total = u32::try_from(groups.len()).unwrap_or(u32::MAX);
         groups.truncate(MAX_GROUPS);
-        let summary = load_summary(&mut tx, found, self.clock().now()).await?;
+        let mut summary = load_summary(&mut tx, found, self.clock().now()).await?;
+        self.add_unknown_kinds(&mut tx, std::slice::from_mut(&mut summary)).await?;
         Ok(ClusterDetails { summary, releases, pending_removals, groups, groups_total })
     }
 
@@ -67,6 +75,25 @@ impl Hub {
         let mut tx = self.read().await?;
         let cluster = load_cluster(&mut tx, name).await?;
         load_releases(&mut tx, &cluster, query).await
+    }
+}
+
+impl Hub {
+    /// Adds to each cluster of whose kinds the schema is not known the condition that says so.
+    async fn add_unknown_kinds(
+        &self,
+        tx: &mut store::Tx,
+        clusters: &mut [ClusterSummary],
+    ) -> Result<(), Error> {
+        let ids: Vec<ClusterId> = clusters.iter().map(|summary| summary.cluster.id).collect();
+        let reported = store::cluster::list_reported_schemas(tx, &ids).await?;
+        let reported: HashMap<ClusterId, (Digest, bool)> =
+            reported.into_iter().map(|(id, digest, is_stored)| (id, (digest, is_stored))).collect();
+        for ClusterSummary { cluster, conditions, .. } in clusters {
+            let Some((digest, is_stored)) = reported.get(&cluster.id) else { continue };
+            conditions.extend(unknown_kinds(&cluster.name, self.schema_cache().size(digest), *is_stored));
+        }
+        Ok(())
     }
 }
 

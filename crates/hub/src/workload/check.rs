@@ -1,6 +1,7 @@
 //! Guard rails and placement preview of a draft (S0-14).
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
@@ -12,7 +13,7 @@ use domain::placement::{Decision, check_decision};
 use domain::plan::{FieldChange, diff_settings};
 use domain::render::BundleRenderer;
 use domain::role::Role;
-use domain::schema::kubernetes_schema;
+use domain::schema::{Schema, kubernetes_schema};
 use domain::secret_content::draft_secrets_role;
 use domain::workload::{WorkloadSpec, WorkloadView};
 use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
@@ -137,8 +138,9 @@ impl Hub {
             published: None,
         };
         let snapshot = self.load_draft_snapshot(tx, source).await?;
+        let schemas = Box::pin(self.load_schemas(&snapshot.schemas)).await?;
         let (snapshot, found) = run_blocking(move || {
-            let found = snapshot.run_guard_rails();
+            let found = snapshot.run_guard_rails(schemas.by_cluster());
             (snapshot, found)
         })
         .await?;
@@ -157,8 +159,9 @@ impl Hub {
         &self,
         snapshot: PublishSnapshot,
     ) -> Result<(PublishSnapshot, DraftCheck), Error> {
+        let schemas = Box::pin(self.load_schemas(&snapshot.draft.schemas)).await?;
         let (snapshot, found) = run_blocking(move || {
-            let mut found = snapshot.draft.run_guard_rails();
+            let mut found = snapshot.draft.run_guard_rails(schemas.by_cluster());
             found.placement.extend(snapshot.check_changes());
             (snapshot, found)
         })
@@ -201,8 +204,8 @@ struct GuardRailFindings {
 
 impl DraftSnapshot {
     /// Runs the guard rails. It renders for every selected cluster: call it off the async threads.
-    fn run_guard_rails(&self) -> GuardRailFindings {
-        let known = ClusterSchemas::for_clusters(kubernetes_schema(), &self.targets, &self.schemas);
+    fn run_guard_rails(&self, reported: &HashMap<ClusterId, Arc<Schema>>) -> GuardRailFindings {
+        let known = ClusterSchemas::for_clusters(kubernetes_schema(), &self.targets, reported);
         let mut findings = self.manifests.findings().to_vec();
         for parsed in self.manifests.sets_or_empty() {
             let found = guard::check_static_with(&known, &self.name, &self.spec, &parsed);

@@ -9,6 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::definition::root_type;
+use super::memory::{MAX_MEMORY_BYTES, estimate_memory};
 use super::{InvalidSchema, KindKey, ListType, MAX_BYTES, ObjectField, ObjectType, Schema, ValueType};
 
 /// Fields that are marked as required but optional: the server sets a default, or accepts an empty value.
@@ -140,12 +141,12 @@ impl Schema {
         schema
     }
 
-    /// The JSON form, at most [`MAX_BYTES`] long so that it can be parsed again: if a cluster has too many custom kinds,
-    /// the largest are omitted and not checked.
+    /// The JSON form, at most [`MAX_BYTES`] long and with at most [`MAX_MEMORY_BYTES`] so that it can be parsed again: if a cluster has
+    /// too many custom kinds, the largest are omitted and not checked.
     pub fn to_bounded_json(mut self) -> String {
         loop {
             let text = self.to_json();
-            if text.len() <= MAX_BYTES {
+            if text.len() <= MAX_BYTES && estimate_memory(text.as_bytes()) <= MAX_MEMORY_BYTES {
                 return text;
             }
             let length = |of: &ValueType| serde_json::to_string(of).map_or(0, |text| text.len());
