@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use agent::{RegistryAccess, RegistryClient};
 use domain::Digest;
+use domain::condition::ConditionStatus;
+use domain::join::{ClusterCondition, ClusterConditionType};
 use domain::placement::{Placement, Predicate};
 use domain::report::ReportBatch;
 use domain::schema::EncodedSchema;
@@ -68,6 +70,48 @@ async fn g403_only_a_schema_that_a_report_has_named_is_accepted() {
     let no_schema = EncodedSchema::new("{\"kinds\":{\"v1/Ship\":7}}".to_owned());
     assert!(name(&no_schema.digest).await);
     assert!(client.upload_schema(&no_schema).await.is_err());
+}
+
+/// The condition of the cluster that its kinds are not known, if it has it.
+async fn kinds_condition(server: &TestServer, cluster: &str) -> Option<ClusterCondition> {
+    let conditions = server.hub.get_cluster(cluster).await.unwrap().conditions;
+    conditions.into_iter().find(|condition| condition.kind == ClusterConditionType::KindsKnown)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_a_schema_that_needs_too_much_memory_is_refused_and_its_cluster_says_that_its_kinds_are_unknown()
+{
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let client = join_for_certificate(&server, "eu", &token).await.unwrap().client().unwrap();
+    let incarnation = client.start_session(&SessionRequest::default()).await.unwrap().incarnation;
+    let name = async |seq: i64, digest: &Digest| {
+        let schema = Some(digest.clone());
+        let batch =
+            ReportBatch { incarnation, seq, facts: None, schema, leftovers: None, releases: Vec::new() };
+        client.send_reports(&batch).await.unwrap()
+    };
+    assert_eq!(kinds_condition(&server, "eu").await, None);
+    let maps = "{\"a\":1},".repeat(200_000);
+    let shared = format!("\"shared\":[\"text\",{maps}\"text\"]");
+    let hostile = EncodedSchema::new(format!("{{\"minor\":36,\"kinds\":{{}},{shared}}}"));
+    assert!(name(1, &hostile.digest).await.schema_requested);
+    let refused = client.upload_schema(&hostile).await.unwrap_err();
+    assert_eq!(refused.error.code(), "Invalid", "{refused}");
+    let condition = kinds_condition(&server, "eu").await.unwrap();
+    assert_eq!((condition.status, condition.reason.as_str()), (ConditionStatus::False, "SchemaTooLarge"));
+    assert!(condition.message.contains("MiB of memory") && !condition.hint.is_empty(), "{condition:?}");
+    let listed = server.hub.list_clusters(&domain::page::ListQuery::default()).await.unwrap();
+    assert!(listed.items[0].conditions.contains(&condition), "{:?}", listed.items[0].conditions);
+
+    // A server that has been restarted has not seen it, and does not say that the kinds are known.
+    let server = server.restart().await;
+    let condition = kinds_condition(&server, "eu").await.unwrap();
+    assert_eq!((condition.status, condition.reason.as_str()), (ConditionStatus::Unknown, "SchemaMissing"));
+    let good = EncodedSchema::new("{\"minor\":30,\"kinds\":{},\"shared\":[]}".to_owned());
+    assert!(name(2, &good.digest).await.schema_requested);
+    client.upload_schema(&good).await.unwrap();
+    assert_eq!(kinds_condition(&server, "eu").await, None);
 }
 
 /// An empty registry; returns its host.

@@ -280,7 +280,7 @@ pub(crate) fn unknown_kinds(cluster: &str, needed: Option<u64>, is_stored: bool)
         _ => {
             let message = "Its agent has not sent the schema of its kinds, or it was refused: its custom kinds are not checked before a publish.";
             let hint = format!(
-                "If this stays, look for the schema in the log of the agent of {cluster}: it says why it was refused."
+                "If this stays, look for the schema in the log of the agent of {cluster}: it has the reason."
             );
             Some(join::kinds_unknown(ConditionStatus::Unknown, "SchemaMissing", message.to_owned(), hint))
         }
