@@ -8,7 +8,7 @@ use domain::audit::{AuditEntry, AuditOutcome, AuditQuery, AuditRecord, first_has
 use domain::event::NewEvent;
 
 use crate::decode::{decode_json, decode_rows};
-use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, find_fitting_rows};
+use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
@@ -127,8 +127,8 @@ fn push_query(statement: Sql, query: &AuditQuery) -> Sql {
 }
 
 /// The position of each entry, and the bytes that reading it needs.
-fn select_sizes(tx: &Tx) -> Sql {
-    let bytes = tx.byte_length(&["subject", "message", "changes"]);
+fn select_sizes() -> Sql {
+    let bytes = byte_length(&["subject", "message", "changes"]);
     sql("SELECT seq, ").push(&bytes).push(" AS bytes FROM audit_entry")
 }
 
@@ -138,7 +138,7 @@ fn select_sizes(tx: &Tx) -> Sql {
 /// Also an entry that can't be read: it is not left out.
 pub async fn list(tx: &mut Tx, query: &AuditQuery, limit: u32) -> Result<ListedEntries, Error> {
     let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
-    let sizes = push_query(select_sizes(tx), query)
+    let sizes = push_query(select_sizes(), query)
         .push(" ORDER BY seq DESC LIMIT ")
         .push_bind(i64::from(limit.rows) + 1);
     let page = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?;
@@ -158,7 +158,7 @@ pub async fn list(tx: &mut Tx, query: &AuditQuery, limit: u32) -> Result<ListedE
 /// Also an entry that can't be read.
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<AuditEntry>, Error> {
     let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
-    let sizes = select_sizes(tx)
+    let sizes = select_sizes()
         .push(" WHERE seq > $1 ORDER BY seq LIMIT $2")
         .bind(seq)
         .bind(i64::from(limit.rows) + 1);

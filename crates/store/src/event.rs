@@ -11,7 +11,7 @@ use domain::event::{Event, EventKind, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::decode_readable_rows;
-use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, find_fitting_rows};
+use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::sql::{Sql, StoredRow, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
@@ -86,8 +86,8 @@ pub async fn append(tx: &mut Tx, events: &[NewEvent], at: Timestamp) -> Result<(
 }
 
 /// The position of each event, and the bytes that reading it needs.
-fn select_sizes(tx: &Tx) -> Sql {
-    let bytes = tx.byte_length(&["actor", "message", "detail"]);
+fn select_sizes() -> Sql {
+    let bytes = byte_length(&["actor", "message", "detail"]);
     sql("SELECT seq, ").push(&bytes).push(" AS bytes FROM event")
 }
 
@@ -99,7 +99,7 @@ fn decode_events(rows: &[StoredRow]) -> Vec<Event> {
 /// The events after this position, oldest first; fewer than the limit where they have many bytes, and at least one if there is one.
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
     let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
-    let sizes = select_sizes(tx)
+    let sizes = select_sizes()
         .push(" WHERE seq > $1 ORDER BY seq LIMIT $2")
         .bind(seq)
         .bind(i64::from(limit.rows) + 1);
@@ -125,10 +125,8 @@ pub async fn list_changes_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec
 /// Events, newest first.
 pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<ListedEvents, Error> {
     let limit = PageLimit { rows: query.limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
-    let sizes = query
-        .push_to(select_sizes(tx))
-        .push(" ORDER BY seq DESC LIMIT ")
-        .push_bind(i64::from(limit.rows) + 1);
+    let sizes =
+        query.push_to(select_sizes()).push(" ORDER BY seq DESC LIMIT ").push_bind(i64::from(limit.rows) + 1);
     let page = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?;
     let Some((first, last)) = page.ends else { return Ok(ListedEvents::default()) };
     let rows = query

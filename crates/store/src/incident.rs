@@ -7,7 +7,7 @@ use domain::page::Page;
 use domain::{ClusterId, IncidentId, ProjectId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_page, decode_row, decode_rows};
-use crate::page_bytes::{PageLimit, TEXTS_PAGE_BYTES, find_fitting_rows};
+use crate::page_bytes::{PageLimit, TEXTS_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::queue::INCIDENTS;
 use crate::sql::{Sql, sql, to_json};
 use crate::table::{self, table_row};
@@ -97,7 +97,7 @@ pub async fn list(tx: &mut Tx, project: ProjectId, query: &IncidentQuery) -> Res
         let statement = filter(statement).push(" AND id < ").push_bind(before.clone());
         statement.push(" ORDER BY id DESC LIMIT ").push_bind(count)
     };
-    let bytes = tx.byte_length(&["cause", "clusters", "preceding_change"]);
+    let bytes = byte_length(&["cause", "clusters", "preceding_change"]);
     let sizes = sql("SELECT id, ").push(&bytes).push(" AS bytes FROM incident WHERE ");
     let limit = PageLimit { rows: query.limit(), bytes: TEXTS_PAGE_BYTES };
     let sizes = first(sizes, i64::from(limit.rows) + 1);

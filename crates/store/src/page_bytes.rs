@@ -21,6 +21,12 @@ pub(crate) struct PageLimit {
     pub(crate) bytes: u64,
 }
 
+/// The expression for the number of bytes in these columns of a row, as they are stored.
+pub(crate) fn byte_length(columns: &[&str]) -> String {
+    let lengths = columns.iter().map(|column| format!("COALESCE(OCTET_LENGTH({column}), 0)"));
+    lengths.collect::<Vec<_>>().join(" + ")
+}
+
 /// The first rows of a list that fit into a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FittingRows<K> {

@@ -221,16 +221,6 @@ impl Tx {
         }
     }
 
-    /// The expression for the number of bytes in these columns of a row, as they are stored.
-    pub(crate) fn byte_length(&self, columns: &[&str]) -> String {
-        let length = |column: &&str| match self.context.engine {
-            DatabaseEngine::Sqlite => format!("COALESCE(length(CAST({column} AS BLOB)), 0)"),
-            DatabaseEngine::Postgres => format!("COALESCE(octet_length({column}), 0)"),
-        };
-        let sum = columns.iter().map(length).collect::<Vec<_>>().join(" + ");
-        format!("CAST({sum} AS BIGINT)")
-    }
-
     /// The clause of a claim: skips rows that another claim has locked.
     pub(crate) fn claiming_clause(&self) -> &'static str {
         if self.context.engine == DatabaseEngine::Postgres { " FOR UPDATE SKIP LOCKED" } else { "" }

@@ -6,7 +6,7 @@ use domain::{ClusterId, WorkloadId};
 
 use super::row::{read_release, select_releases, state_rank};
 use crate::decode::{DecodeError, RowReader, decode_page};
-use crate::page_bytes::{PageLimit, TEXTS_PAGE_BYTES, find_fitting_rows};
+use crate::page_bytes::{PageLimit, TEXTS_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::sql::{Sql, like_pattern, sql};
 use crate::{Error, Tx, cursor};
 
@@ -84,7 +84,7 @@ async fn list_page<T>(
         let statement = push_filters(statement, shape, owner.clone(), query);
         push_place(statement, shape, after.as_ref()).push_bind(count)
     };
-    let bytes = tx.byte_length(&LONG_COLUMNS);
+    let bytes = byte_length(&LONG_COLUMNS);
     let sizes = sql("SELECT r.id, ").push(&bytes).push(" AS bytes FROM release r");
     let limit = PageLimit { rows: query.limit(), bytes: TEXTS_PAGE_BYTES };
     let sizes = first(sizes, i64::from(limit.rows) + 1);

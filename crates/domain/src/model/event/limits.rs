@@ -174,7 +174,7 @@ fn cut_list<T>(list: &mut Vec<T>, items: usize, text: impl Fn(&T) -> &str, stand
 }
 
 /// The number in `… 120 more`.
-fn read_mark(text: &str) -> Option<usize> {
+pub(super) fn read_mark(text: &str) -> Option<usize> {
     text.strip_prefix("… ")?.strip_suffix(" more")?.parse().ok()
 }
 

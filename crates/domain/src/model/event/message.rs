@@ -2,6 +2,7 @@
 
 use super::EventSubject;
 use super::detail::{ClusterChanges, DriftDetail, EditAction, EventDetail};
+use super::limits::read_mark;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{Connectivity, PendingFact, format_pending_facts};
 use crate::model::placement::REMOVAL_NOTICE_MINUTES;
@@ -220,7 +221,14 @@ fn list_fields(paths: &[String], values: &[DriftedField]) -> String {
         change.map_or_else(|| path.clone(), |change| format!("{path} {change}"))
     };
     let described: Vec<String> = paths.iter().map(describe).collect();
-    join_first(&described, MAX_NAMES)
+    // The last path of a list that was cut before counts those left out.
+    match paths.last().and_then(|last| read_mark(last)) {
+        Some(counted) if described.len() > MAX_NAMES => {
+            let omitted = (described.len() - MAX_NAMES - 1).saturating_add(counted);
+            format!("{} and {omitted} more", described[..MAX_NAMES].join(", "))
+        }
+        _ => join_first(&described, MAX_NAMES),
+    }
 }
 
 fn connectivity_message(name: &str, (from, to): (Connectivity, Connectivity), age: &str) -> String {
