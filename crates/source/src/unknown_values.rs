@@ -11,13 +11,6 @@ use crate::archive::ChartArchive;
 /// Most values that are reported.
 const MAX_REPORTED: usize = 20;
 
-/// Most memory for the words of a chart, in bytes; large charts need a few hundred KiB.
-const MAX_WORDS_BYTES: usize = 8 << 20;
-/// What a word needs beside its text.
-const WORD_BYTES: usize = 64;
-/// What a default value needs beside its text.
-const VALUE_BYTES: usize = 256;
-
 /// A value that a chart does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownValue {
@@ -33,41 +26,8 @@ pub struct UnknownValue {
 #[derive(Debug, Clone)]
 pub struct KnownValues {
     defaults: Map<String, Value>,
-    /// Every word in its templates, default values and schemas, those of its subcharts included; `None` if they need too much memory.
-    words: Option<HashSet<Box<str>>>,
-    /// What all of this needs in memory, about.
-    bytes: usize,
-}
-
-/// Every word of a chart, and what they need in memory; `None` if that is too much.
-fn collect_words(chart: &ChartArchive) -> Option<(HashSet<Box<str>>, usize)> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let (mut words, mut bytes): (HashSet<Box<str>>, usize) = (HashSet::new(), 0);
-    for text in chart.evaluated_texts().map(|(_, text)| text).chain(chart.values_schemas()) {
-        for word in text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty()) {
-            if !words.contains(word) {
-                bytes += WORD_BYTES + word.len();
-                if bytes > MAX_WORDS_BYTES {
-                    return None;
-                }
-                words.insert(word.into());
-            }
-        }
-    }
-    words.extend(chart.subchart_names().map(Into::into));
-    Some((words, bytes))
-}
-
-/// The number of values in a map, those in maps and lists included.
-fn count_values(map: &Map<String, Value>) -> usize {
-    fn count(value: &Value) -> usize {
-        match value {
-            Value::Object(map) => 1 + count_values(map),
-            Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
-            _ => 1,
-        }
-    }
-    map.values().map(count).sum()
+    /// Every word in its templates, default values and schemas, those of its subcharts included.
+    words: HashSet<Box<str>>,
 }
 
 impl KnownValues {
@@ -78,52 +38,51 @@ impl KnownValues {
             // Without readable defaults, only words are compared.
             _ => Map::new(),
         };
-        let (words, words_bytes) = collect_words(chart).unzip();
-        let defaults_bytes = VALUE_BYTES * count_values(&defaults) + chart.default_values().len();
-        Self { defaults, words, bytes: defaults_bytes + words_bytes.unwrap_or(0) }
-    }
-
-    /// Whether its words are known. A chart with too many has no unknown values.
-    pub const fn has_words(&self) -> bool {
-        self.words.is_some()
-    }
-
-    /// What it needs in memory, about, in bytes.
-    pub const fn memory_bytes(&self) -> usize {
-        self.bytes
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let mut words = HashSet::new();
+        for text in chart.evaluated_texts().map(|(_, text)| text).chain(chart.values_schemas()) {
+            for word in text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty()) {
+                if !words.contains(word) {
+                    words.insert(word.into());
+                }
+            }
+        }
+        words.extend(chart.subchart_names().map(Into::into));
+        Self { defaults, words }
     }
 
     /// The values whose key is not in the defaults beside them and occurs nowhere in the chart: neither in a template, a
     /// schema, nor in a value that is commented out. What is below a map without default keys, such as labels, is free.
     pub fn find_unknown(&self, values: &Value) -> Vec<UnknownValue> {
         let mut found = Vec::new();
-        if let (Value::Object(values), Some(words)) = (values, &self.words) {
-            collect(words, (&self.defaults, values), "", &mut found);
+        if let Value::Object(values) = values {
+            self.collect(&self.defaults, values, "", &mut found);
         }
         found
     }
-}
 
-fn collect(
-    words: &HashSet<Box<str>>,
-    (defaults, values): (&Map<String, Value>, &Map<String, Value>),
-    parent: &str,
-    found: &mut Vec<UnknownValue>,
-) {
-    for (key, value) in values {
-        if found.len() >= MAX_REPORTED {
-            return;
-        }
-        let path = format!("{parent}/{}", escape_pointer_token(key));
-        match (defaults.get(key), value) {
-            (Some(Value::Object(defaults)), Value::Object(values)) if !defaults.is_empty() => {
-                collect(words, (defaults, values), &path, found);
+    fn collect(
+        &self,
+        defaults: &Map<String, Value>,
+        values: &Map<String, Value>,
+        parent: &str,
+        found: &mut Vec<UnknownValue>,
+    ) {
+        for (key, value) in values {
+            if found.len() >= MAX_REPORTED {
+                return;
             }
-            (Some(_), _) => {}
-            (None, _) if words.contains(key.as_str()) => {}
-            (None, _) => {
-                let nearest = find_nearest(key, defaults.keys().map(String::as_str)).map(str::to_owned);
-                found.push(UnknownValue { path, key: key.clone(), nearest });
+            let path = format!("{parent}/{}", escape_pointer_token(key));
+            match (defaults.get(key), value) {
+                (Some(Value::Object(defaults)), Value::Object(values)) if !defaults.is_empty() => {
+                    self.collect(defaults, values, &path, found);
+                }
+                (Some(_), _) => {}
+                (None, _) if self.words.contains(key.as_str()) => {}
+                (None, _) => {
+                    let nearest = find_nearest(key, defaults.keys().map(String::as_str)).map(str::to_owned);
+                    found.push(UnknownValue { path, key: key.clone(), nearest });
+                }
             }
         }
     }
@@ -170,17 +129,5 @@ mod tests {
                 ("/image/tagg".to_owned(), Some("tag".to_owned())),
             ]
         );
-    }
-
-    #[test]
-    fn p19_a_chart_with_more_words_than_its_memory_has_room_for_has_no_unknown_values() {
-        let values = json!({"replicaCont": 2});
-        let few = known(&[("values.yaml", "replicaCount: 1\n"), ("templates/a.yaml", "{{ .Values.other }}")]);
-        assert_eq!((few.has_words(), few.find_unknown(&values).len()), (true, 1));
-        assert!((VALUE_BYTES..4_096).contains(&few.memory_bytes()), "{}", few.memory_bytes());
-        let words: String = (0..200_000).map(|number| format!("w{number} ")).collect();
-        let many = known(&[("values.yaml", "replicaCount: 1\n"), ("templates/a.yaml", &words)]);
-        assert_eq!((many.has_words(), many.find_unknown(&values).len()), (false, 0));
-        assert!(many.memory_bytes() < 4_096, "its words are not retained");
     }
 }

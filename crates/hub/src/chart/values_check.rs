@@ -29,40 +29,12 @@ use crate::placement::{PlacementInputs, decide, load_placement_inputs};
 use crate::workload::hide_values;
 use crate::{Actor, Error, Hub};
 
-/// Most charts whose known values stay in memory.
+/// Most charts whose known values stay in memory; each has up to some 100 kB of words.
 const MAX_CACHED: usize = 32;
-/// Most bytes of them; usual charts need some 100 KiB each. Those of a chart that needs more are read from its archive each time.
-const MAX_CACHED_BYTES: usize = 16 << 20;
 
 /// What charts know of their values, by the digest of the archive.
 #[derive(Default)]
-pub(crate) struct KnownValuesCache(Mutex<CachedKnownValues>);
-
-#[derive(Default)]
-struct CachedKnownValues {
-    charts: HashMap<Digest, Arc<KnownValues>>,
-    /// What all of them need in memory.
-    bytes: usize,
-}
-
-impl KnownValuesCache {
-    fn get(&self, digest: &Digest) -> Option<Arc<KnownValues>> {
-        self.0.lock().charts.get(digest).cloned()
-    }
-
-    fn insert(&self, digest: &Digest, known: &Arc<KnownValues>) {
-        let bytes = known.memory_bytes();
-        let mut cached = self.0.lock();
-        if bytes > MAX_CACHED_BYTES || cached.charts.contains_key(digest) {
-            return;
-        }
-        if cached.charts.len() >= MAX_CACHED || cached.bytes + bytes > MAX_CACHED_BYTES {
-            *cached = CachedKnownValues::default();
-        }
-        cached.bytes += bytes;
-        cached.charts.insert(digest.clone(), known.clone());
-    }
-}
+pub(crate) struct KnownValuesCache(Mutex<HashMap<Digest, Arc<KnownValues>>>);
 
 /// What a check reads of the workload whose values are edited.
 struct EditedWorkload {
@@ -191,14 +163,6 @@ impl Hub {
             return Ok(Vec::new());
         }
         let known = self.load_known_values(&chart.digest).await?;
-        if !known.has_words() {
-            let message = format!(
-                "Chart {} {} has so many words that values which it does not know are not looked for.",
-                chart.name, chart.version
-            );
-            let hint = "Compare the values with the default values of the chart.";
-            return Ok(vec![Finding::warning("G114", message, hint)]);
-        }
         let mut findings = Vec::new();
         for (origin, text) in texts {
             // The static checks report values that can't be read.
@@ -224,15 +188,19 @@ impl Hub {
     }
 
     async fn load_known_values(&self, digest: &Digest) -> Result<Arc<KnownValues>, Error> {
-        let cache = &self.chart_renderer().known_values;
-        if let Some(known) = cache.get(digest) {
-            return Ok(known);
+        let cache = &self.chart_renderer().known_values.0;
+        if let Some(known) = cache.lock().get(digest) {
+            return Ok(known.clone());
         }
         let read = self.read_stored_archive(digest, |archive| {
             ChartArchive::read(&archive).map(|chart| KnownValues::read(&chart))
         });
         let known = Arc::new(read.await?.map_err(|rejected| rejected_archive(&rejected))?);
-        cache.insert(digest, &known);
+        let mut cache = cache.lock();
+        if cache.len() >= MAX_CACHED {
+            cache.clear();
+        }
+        cache.insert(digest.clone(), known.clone());
         Ok(known)
     }
 }
