@@ -50,6 +50,10 @@ impl InvalidSchema {
     pub(super) fn from_json_error(error: serde_json::Error) -> Self {
         Self(error.to_string())
     }
+
+    pub(super) const fn new(message: String) -> Self {
+        Self(message)
+    }
 }
 
 #[derive(serde::Deserialize)]

@@ -13,25 +13,43 @@ const WORD_BYTES: u64 = 192;
 /// How often the text itself is in memory: as it was sent, and in names.
 const TEXT_COPIES: u64 = 2;
 
+/// What a JSON text consists of, counted without parsing it.
+struct TextParts {
+    maps: u64,
+    /// One more than there are commas, maps and lists; a map or list without content counts twice.
+    values: u64,
+    words: u64,
+}
+
 /// What a schema of this text needs at most while it is parsed and afterwards, in bytes.
 pub fn estimate_memory(text: &[u8]) -> u64 {
-    let (mut maps, mut values, mut words) = (0_u64, 1_u64, 0_u64);
+    let TextParts { maps, values, words } = count_parts(text);
+    MAP_BYTES * maps + VALUE_BYTES * values + WORD_BYTES * words + TEXT_COPIES * text.len() as u64
+}
+
+/// The most values that a JSON text has.
+pub(super) fn count_values(text: &[u8]) -> u64 {
+    count_parts(text).values
+}
+
+fn count_parts(text: &[u8]) -> TextParts {
+    let mut parts = TextParts { maps: 0, values: 1, words: 0 };
     let (mut in_string, mut is_escaped) = (false, false);
     for byte in text {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' if in_string => is_escaped = true,
             b'"' => in_string = !in_string,
-            b'|' | b'/' if in_string => words += 1,
+            b'|' | b'/' if in_string => parts.words += 1,
             b'{' if !in_string => {
-                maps += 1;
-                values += 1;
+                parts.maps += 1;
+                parts.values += 1;
             }
-            b',' | b'[' if !in_string => values += 1,
+            b',' | b'[' if !in_string => parts.values += 1,
             _ => {}
         }
     }
-    MAP_BYTES * maps + VALUE_BYTES * values + WORD_BYTES * words + TEXT_COPIES * text.len() as u64
+    parts
 }
 
 #[cfg(test)]

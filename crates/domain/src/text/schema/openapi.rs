@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::definition::root_type;
-use super::memory::{MAX_MEMORY_BYTES, estimate_memory};
+use super::memory::{MAX_MEMORY_BYTES, count_values, estimate_memory};
 use super::{InvalidSchema, KindKey, ListType, MAX_BYTES, ObjectField, ObjectType, Schema, ValueType};
 
 /// Fields that are marked as required but optional: the server sets a default, or accepts an empty value.
@@ -50,6 +50,13 @@ const REFERENCE_PREFIX: &str = "#/components/schemas/";
 const BUILT_IN_PREFIXES: [&str; 3] =
     ["io.k8s.api.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator."];
 
+/// The most values in one document; the largest of Kubernetes itself has about a tenth. A value needs up to 450 bytes.
+const MAX_DOCUMENT_VALUES: u64 = 500_000;
+/// The most values that are retained of all documents together: those of several hundred large custom kinds.
+const MAX_RETAINED_VALUES: u64 = 1_000_000;
+/// The values of the name of a kind.
+const KIND_VALUES: u64 = 4;
+
 /// The definition of `metadata`, common to all kinds.
 const METADATA_DEFINITION: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
@@ -60,6 +67,8 @@ pub struct OpenApiDocuments {
     definitions: BTreeMap<String, Value>,
     /// The kinds whose named objects can be patched.
     patchable: BTreeSet<KindKey>,
+    /// The values in both.
+    values: u64,
 }
 
 /// The parsed part of one document.
@@ -92,12 +101,33 @@ impl OpenApiDocuments {
     /// Adds the document of one group and version.
     ///
     /// # Errors
-    /// It is not an OpenAPI document.
+    /// It is not an OpenAPI document, or has too many values, alone or with the others: nothing is added.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), InvalidSchema> {
+        let values = count_values(bytes);
+        if values > MAX_DOCUMENT_VALUES {
+            return Err(InvalidSchema::new(format!(
+                "it has {values} values, and at most {MAX_DOCUMENT_VALUES} are read"
+            )));
+        }
         let document: OpenApiDocument =
             serde_json::from_slice(bytes).map_err(InvalidSchema::from_json_error)?;
         let named = document.paths.into_iter().filter(|(path, _)| path.ends_with("/{name}"));
-        self.patchable.extend(named.filter_map(|(_, methods)| parse_kind(&methods.patch?.kind)));
+        let mut patchable: BTreeSet<KindKey> =
+            named.filter_map(|(_, methods)| parse_kind(&methods.patch?.kind)).collect();
+        patchable.retain(|kind| !self.patchable.contains(kind));
+        let mut added = KIND_VALUES * patchable.len() as u64;
+        for (name, WithoutDescriptions(definition)) in &document.components.schemas {
+            if !self.definitions.contains_key(name) {
+                added += count_parsed(definition);
+            }
+        }
+        if self.values + added > MAX_RETAINED_VALUES {
+            return Err(InvalidSchema::new(format!(
+                "with the other documents it has more than {MAX_RETAINED_VALUES} values"
+            )));
+        }
+        self.values += added;
+        self.patchable.extend(patchable);
         for (name, WithoutDescriptions(definition)) in document.components.schemas {
             self.definitions.entry(name).or_insert(definition);
         }
@@ -273,6 +303,15 @@ fn has_fields(definition: &Value) -> bool {
 fn parse_kind(value: &Value) -> Option<KindKey> {
     let text = |field: &str| value[field].as_str().map(str::to_owned);
     Some((text("group")?, text("version")?, text("kind")?))
+}
+
+/// The number of values in a value, itself included.
+fn count_parsed(value: &Value) -> u64 {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count_parsed).sum::<u64>(),
+        Value::Object(fields) => fields.values().map(count_parsed).sum::<u64>(),
+        _ => 0,
+    }
 }
 
 /// A JSON value without descriptions, which are most of these documents.
