@@ -10,4 +10,4 @@ mod record;
 mod schema;
 mod tombstone;
 
-pub(crate) use schema::{NamedSchemas, SchemaCache, unknown_kinds};
+pub(crate) use schema::{NamedSchemas, ReportedSchemas, SchemaCache};

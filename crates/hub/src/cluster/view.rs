@@ -7,11 +7,10 @@ use domain::join;
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
 use domain::rollup::ReleaseCounts;
-use domain::{ClusterId, Digest, Timestamp};
+use domain::{ClusterId, Timestamp};
 
 use super::{ClusterDetails, load_cluster};
 use crate::join::load_cluster_agent;
-use crate::report::unknown_kinds;
 use crate::{Error, Hub};
 
 /// Most groups of a cluster that its details name.
@@ -75,25 +74,6 @@ impl Hub {
         let mut tx = self.read().await?;
         let cluster = load_cluster(&mut tx, name).await?;
         load_releases(&mut tx, &cluster, query).await
-    }
-}
-
-impl Hub {
-    /// Adds to each cluster of whose kinds the schema is not known the condition that says so.
-    async fn add_unknown_kinds(
-        &self,
-        tx: &mut store::Tx,
-        clusters: &mut [ClusterSummary],
-    ) -> Result<(), Error> {
-        let ids: Vec<ClusterId> = clusters.iter().map(|summary| summary.cluster.id).collect();
-        let reported = store::cluster::list_reported_schemas(tx, &ids).await?;
-        let reported: HashMap<ClusterId, (Digest, bool)> =
-            reported.into_iter().map(|(id, digest, is_stored)| (id, (digest, is_stored))).collect();
-        for ClusterSummary { cluster, conditions, .. } in clusters {
-            let Some((digest, is_stored)) = reported.get(&cluster.id) else { continue };
-            conditions.extend(unknown_kinds(&cluster.name, self.schema_cache().size(digest), *is_stored));
-        }
-        Ok(())
     }
 }
 

@@ -3,12 +3,13 @@
 //! What a schema needs in memory follows from its text, and is reserved before it is parsed. Parsed ones are retained for the next check, until
 //! another one needs the memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use domain::cluster::{Cluster, ClusterSummary};
 use domain::condition::ConditionStatus;
 use domain::join::{self, ClusterCondition};
-use domain::schema::{MAX_BYTES, MAX_MEMORY_BYTES, Schema, estimate_memory};
+use domain::schema::{MAX_BYTES, MAX_MEMORY_BYTES, Schema, estimate_memory, kubernetes_schema};
 use domain::{ClusterId, Digest, Finding};
 use parking_lot::Mutex;
 use source::memory_budget::{MemoryReservation, PARSED_SCHEMAS, RESERVE_WAIT};
@@ -24,17 +25,28 @@ const MAX_RETAINED: usize = 32;
 const RESERVE_ATTEMPTS: u32 = 5;
 /// Most schemas of which the size is known.
 const MAX_SIZES: usize = 10_000;
+/// Most schemas that are measured for one list of clusters.
+const MAX_MEASURED: usize = 16;
+/// More than the encryption of stored bytes adds to them.
+const MAX_SEAL_BYTES: usize = 4 << 10;
 
 /// Maximum schemas in one check, the most common first; other clusters are checked against Kubernetes' own schema.
 const MAX_PER_CHECK: usize = 16;
 
-/// The digests of schemas, the most common first, with the clusters that have reported them.
-pub(crate) struct NamedSchemas(Vec<(Digest, Vec<ClusterId>)>);
+/// The schemas that clusters have reported.
+pub(crate) struct NamedSchemas {
+    /// The digests of those that one check may read, the most common first, with the clusters that have reported them.
+    common: Vec<(Digest, Vec<ClusterId>)>,
+    /// The clusters that have reported others.
+    others: Vec<ClusterId>,
+}
 
 /// The parsed schemas of clusters. Their memory is released when they are dropped.
 #[derive(Default)]
 pub(crate) struct ReportedSchemas {
     by_cluster: HashMap<ClusterId, Arc<Schema>>,
+    /// The clusters whose schema is stored and was not read.
+    unread: HashSet<ClusterId>,
     memory: Vec<Arc<MemoryReservation>>,
 }
 
@@ -42,6 +54,23 @@ impl ReportedSchemas {
     /// By cluster; a cluster whose schema is not known is left out.
     pub(crate) const fn by_cluster(&self) -> &HashMap<ClusterId, Arc<Schema>> {
         &self.by_cluster
+    }
+
+    /// The finding about those of these clusters whose schema is stored and was not read.
+    pub(crate) fn unread_finding(&self, clusters: &[Cluster]) -> Option<Finding> {
+        let unread = clusters.iter().filter(|cluster| self.unread.contains(&cluster.id));
+        let names: Vec<String> = unread.map(|cluster| cluster.name.clone()).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let message = format!(
+            "The schemas of these clusters were not read: a check reads at most {MAX_PER_CHECK}, the most common first, of {} MiB in all, and none \
+             that is too large or invalid. Custom kinds were not checked there, and the others by those of Kubernetes 1.{}.",
+            PARSED_SCHEMAS.bytes() >> 20,
+            kubernetes_schema().minor()
+        );
+        let hint = "Plan the publish: the dry run on these clusters checks every object.";
+        Some(Finding::warning("G403", message, hint).with_clusters(names))
     }
 }
 
@@ -174,36 +203,37 @@ impl Hub {
         }
         let mut common: Vec<(Digest, Vec<ClusterId>)> = by_digest.into_iter().collect();
         common.sort_by(|(one, a), (other, b)| (b.len(), one).cmp(&(a.len(), other)));
-        common.truncate(MAX_PER_CHECK);
-        Ok(NamedSchemas(common))
+        let others = common.split_off(MAX_PER_CHECK.min(common.len()));
+        Ok(NamedSchemas { common, others: others.into_iter().flat_map(|(_, clusters)| clusters).collect() })
     }
 
-    /// Reads and parses schemas, as many as the memory for all of them has room for; a schema that can't be parsed is left out. Who holds them
-    /// must not wait for other memory.
+    /// Reads and parses schemas, as many as the memory for all of them has room for; the clusters of the others are noted. Who holds them must
+    /// not wait for other memory.
     ///
     /// # Errors
     /// Others use the memory for longer than a request waits.
     pub(crate) async fn load_schemas(&self, named: &NamedSchemas) -> Result<ReportedSchemas, Error> {
+        let mut reported =
+            ReportedSchemas { unread: named.others.iter().copied().collect(), ..ReportedSchemas::default() };
         let (mut wanted, mut free) = (Vec::new(), PARSED_SCHEMAS.bytes());
-        for (digest, clusters) in &named.0 {
+        for (digest, clusters) in &named.common {
             match self.measure_schema(digest).await? {
                 Some(needed) if needed <= free.min(max_schema_bytes()) => {
                     free -= needed;
                     wanted.push((digest, clusters));
                 }
-                Some(needed) => tracing::debug!(
-                    digest = digest.short(),
-                    needed,
-                    "a schema has no room beside the others; its clusters are checked against Kubernetes' own"
-                ),
+                Some(_) => reported.unread.extend(clusters),
+                // Its cluster has a condition that says so, and is checked as one that has reported none.
                 None => {}
             }
         }
         let digests: Vec<Digest> = wanted.iter().map(|(digest, _)| Digest::clone(digest)).collect();
         let parsed = Box::pin(self.parse_schemas(&digests)).await?;
-        let mut reported = ReportedSchemas::default();
         for (digest, clusters) in wanted {
-            let Some(RetainedSchema { schema, memory }) = parsed.get(digest) else { continue };
+            let Some(RetainedSchema { schema, memory }) = parsed.get(digest) else {
+                reported.unread.extend(clusters);
+                continue;
+            };
             reported.by_cluster.extend(clusters.iter().map(|cluster| (*cluster, schema.clone())));
             reported.memory.push(memory.clone());
         }
@@ -215,10 +245,50 @@ impl Hub {
         if let Some(known) = self.schema_cache().size(digest) {
             return Ok(Some(known));
         }
-        let Some(bytes) = self.read_schema(digest).await? else { return Ok(None) };
-        let needed = run_blocking(move || estimate_memory(&bytes)).await?;
+        let mut tx = self.read().await?;
+        self.measure_stored_schema(&mut tx, digest).await
+    }
+
+    /// The same of one whose size is not known, in a transaction.
+    async fn measure_stored_schema(&self, tx: &mut Tx, digest: &Digest) -> Result<Option<u64>, Error> {
+        // A cluster may name the digest of anything that is stored.
+        let Some(length) = store::artifact::measure(tx, digest).await? else { return Ok(None) };
+        let needed = if length > MAX_BYTES + MAX_SEAL_BYTES {
+            MAX_MEMORY_BYTES + length as u64
+        } else {
+            let Some(bytes) = store::artifact::get(tx, digest).await? else { return Ok(None) };
+            run_blocking(move || estimate_memory(&bytes)).await?
+        };
         self.schema_cache().note_size(digest, needed);
         Ok(Some(needed))
+    }
+
+    /// Adds to each of these clusters of whose kinds the schema is not known the condition that says so. A server that has been started
+    /// measures the stored ones a few at a time.
+    pub(crate) async fn add_unknown_kinds(
+        &self,
+        tx: &mut Tx,
+        clusters: &mut [ClusterSummary],
+    ) -> Result<(), Error> {
+        let ids: Vec<ClusterId> = clusters.iter().map(|summary| summary.cluster.id).collect();
+        let reported = store::cluster::list_reported_schemas(tx, &ids).await?;
+        let reported: HashMap<ClusterId, (Digest, bool)> =
+            reported.into_iter().map(|(id, digest, is_stored)| (id, (digest, is_stored))).collect();
+        let mut measured = 0;
+        for ClusterSummary { cluster, conditions, .. } in clusters {
+            let Some((digest, is_stored)) = reported.get(&cluster.id) else { continue };
+            let mut needed = self.schema_cache().size(digest);
+            if needed.is_none() && *is_stored && measured < MAX_MEASURED {
+                measured += 1;
+                needed = match self.measure_stored_schema(tx, digest).await {
+                    // It is not known, and the condition says so.
+                    Err(error) if error.unreadable_row().is_some() => None,
+                    found => found?,
+                };
+            }
+            conditions.extend(unknown_kinds(&cluster.name, needed, *is_stored));
+        }
+        Ok(())
     }
 
     async fn read_schema(&self, digest: &Digest) -> Result<Option<Vec<u8>>, Error> {
@@ -268,22 +338,32 @@ impl Hub {
     }
 }
 
-/// The condition of a cluster whose schema can't be used, if that is known: it needs so many bytes, or none are stored.
-pub(crate) fn unknown_kinds(cluster: &str, needed: Option<u64>, is_stored: bool) -> Option<ClusterCondition> {
+/// The condition of a cluster whose schema can't be used, or of which that is not known: it needs so many bytes, and may be stored.
+fn unknown_kinds(cluster: &str, needed: Option<u64>, is_stored: bool) -> Option<ClusterCondition> {
+    let unknown = |reason: &str, message: &str, hint: String| {
+        Some(join::kinds_unknown(ConditionStatus::Unknown, reason, message.to_owned(), hint))
+    };
     match needed {
         Some(needed) if needed > max_schema_bytes() => {
             let finding = too_large(needed);
             let message = format!("{} Its custom kinds are not checked before a publish.", finding.message);
             Some(join::kinds_unknown(ConditionStatus::False, "SchemaTooLarge", message, finding.hint))
         }
-        _ if is_stored => None,
-        _ => {
-            let message = "Its agent has not sent the schema of its kinds, or it was refused: its custom kinds are not checked before a publish.";
-            let hint = format!(
+        Some(_) if is_stored => None,
+        None if is_stored => unknown(
+            "SchemaNotMeasured",
+            "Whether the schema of its kinds can be read is not known since this server was started.",
+            "It is measured before a publish to the cluster, and when its page is opened; if it can't be read, the log of the server has \
+             the reason."
+                .to_owned(),
+        ),
+        _ => unknown(
+            "SchemaMissing",
+            "Its agent has not sent the schema of its kinds, or it was refused: its custom kinds are not checked before a publish.",
+            format!(
                 "If this stays, look for the schema in the log of the agent of {cluster}: it has the reason."
-            );
-            Some(join::kinds_unknown(ConditionStatus::Unknown, "SchemaMissing", message.to_owned(), hint))
-        }
+            ),
+        ),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Guard rails and placement preview of a draft (S0-14).
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
@@ -13,7 +12,7 @@ use domain::placement::{Decision, check_decision};
 use domain::plan::{FieldChange, diff_settings};
 use domain::render::BundleRenderer;
 use domain::role::Role;
-use domain::schema::{Schema, kubernetes_schema};
+use domain::schema::kubernetes_schema;
 use domain::secret_content::draft_secrets_role;
 use domain::workload::{WorkloadSpec, WorkloadView};
 use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
@@ -24,6 +23,7 @@ use super::snapshot::{
 };
 use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
+use crate::report::ReportedSchemas;
 use crate::secret_content::list_marked_charts;
 use crate::{Actor, Error, Hub, placement};
 
@@ -140,7 +140,7 @@ impl Hub {
         let snapshot = self.load_draft_snapshot(tx, source).await?;
         let schemas = Box::pin(self.load_schemas(&snapshot.schemas)).await?;
         let (snapshot, found) = run_blocking(move || {
-            let found = snapshot.run_guard_rails(schemas.by_cluster());
+            let found = snapshot.run_guard_rails(&schemas);
             (snapshot, found)
         })
         .await?;
@@ -161,7 +161,7 @@ impl Hub {
     ) -> Result<(PublishSnapshot, DraftCheck), Error> {
         let schemas = Box::pin(self.load_schemas(&snapshot.draft.schemas)).await?;
         let (snapshot, found) = run_blocking(move || {
-            let mut found = snapshot.draft.run_guard_rails(schemas.by_cluster());
+            let mut found = snapshot.draft.run_guard_rails(&schemas);
             found.placement.extend(snapshot.check_changes());
             (snapshot, found)
         })
@@ -204,9 +204,10 @@ struct GuardRailFindings {
 
 impl DraftSnapshot {
     /// Runs the guard rails. It renders for every selected cluster: call it off the async threads.
-    fn run_guard_rails(&self, reported: &HashMap<ClusterId, Arc<Schema>>) -> GuardRailFindings {
-        let known = ClusterSchemas::for_clusters(kubernetes_schema(), &self.targets, reported);
+    fn run_guard_rails(&self, reported: &ReportedSchemas) -> GuardRailFindings {
+        let known = ClusterSchemas::for_clusters(kubernetes_schema(), &self.targets, reported.by_cluster());
         let mut findings = self.manifests.findings().to_vec();
+        findings.extend(reported.unread_finding(&self.targets));
         for parsed in self.manifests.sets_or_empty() {
             let found = guard::check_static_with(&known, &self.name, &self.spec, &parsed);
             findings
