@@ -100,7 +100,8 @@ fn show_events(list: EventList, workload: &str, cluster: &str, later: bool) -> i
         let before = before.to_string();
         paths::query(paths::EVENTS, &[("workload", workload), ("cluster", cluster), ("before", &before)])
     });
-    if list.entries.is_empty() {
+    // Those of a page that can't be read are left out.
+    if list.entries.is_empty() && next.is_none() {
         return view! {
             <Empty title="No events" text="No event matches. The log has every publish, every change of a release, every drift repair and every change of a cluster." command="flotilla events" />
         }

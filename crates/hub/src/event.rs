@@ -29,7 +29,7 @@ impl Hub {
         Ok(store::event::list(&mut tx, &query).await?)
     }
 
-    /// Events after a position, oldest first; fewer than the limit where they have many bytes, and none only at the end.
+    /// Events after a position, oldest first; fewer than the limit where they have many bytes. One that can't be read is left out.
     pub async fn list_events_after(&self, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
         let mut tx = self.read().await?;
         Ok(store::event::list_after(&mut tx, seq, limit.clamp(1, MAX_EVENTS)).await?)

@@ -96,7 +96,7 @@ fn decode_events(rows: &[StoredRow]) -> Vec<Event> {
     decode_readable_rows(rows, "event", |row| read_row(row).map(Event::truncated))
 }
 
-/// The events after this position, oldest first; fewer than the limit where they have many bytes, and at least one if there is one.
+/// The events after this position, oldest first; fewer than the limit where they have many bytes. One that can't be read is left out.
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
     let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
     let sizes = select_sizes()

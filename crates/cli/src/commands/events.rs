@@ -109,16 +109,15 @@ impl EventsArgs {
 
     /// The events after `last`, newest first.
     async fn list_since(&self, remote: &ServerConnection, last: i64) -> Result<Vec<Event>, wire::Error> {
-        let mut events: Vec<Event> = Vec::new();
+        let (mut events, mut before) = (Vec::new(), None);
         loop {
-            let before = events.last().map(|event| event.seq);
             let page = remote.client.list_events(&self.build_filter(before, PAGE_SIZE)).await?;
-            let given = page.items.len();
-            let before = events.len();
+            let (given, known) = (page.items.len(), events.len());
             events.extend(page.items.into_iter().take_while(|event| event.seq > last));
-            if events.len() - before < given || page.next.is_none() {
+            if events.len() - known < given || page.next.is_none() {
                 return Ok(events);
             }
+            before = page.next;
         }
     }
 
