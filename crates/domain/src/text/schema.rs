@@ -24,6 +24,7 @@ mod path_step;
 mod position;
 #[cfg(test)]
 mod tests;
+mod without_descriptions;
 
 pub use check::{MAX_VIOLATIONS, SchemaViolation};
 pub(crate) use definition::parse_definition;

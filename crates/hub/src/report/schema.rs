@@ -272,13 +272,17 @@ impl Hub {
     ) -> Result<(), Error> {
         let ids: Vec<ClusterId> = clusters.iter().map(|summary| summary.cluster.id).collect();
         let reported = store::cluster::list_reported_schemas(tx, &ids).await?;
-        let reported: HashMap<ClusterId, (Digest, bool)> =
+        let reported: HashMap<ClusterId, (Option<Digest>, bool)> =
             reported.into_iter().map(|(id, digest, is_stored)| (id, (digest, is_stored))).collect();
         let mut measured = 0;
         for ClusterSummary { cluster, conditions, .. } in clusters {
             let Some((digest, is_stored)) = reported.get(&cluster.id) else { continue };
-            let mut needed = self.schema_cache().size(digest);
-            if needed.is_none() && *is_stored && measured < MAX_MEASURED {
+            let mut needed = digest.as_ref().and_then(|digest| self.schema_cache().size(digest));
+            if let Some(digest) = digest
+                && needed.is_none()
+                && *is_stored
+                && measured < MAX_MEASURED
+            {
                 measured += 1;
                 needed = match self.measure_stored_schema(tx, digest).await {
                     // It is not known, and the condition says so.

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::definition::root_type;
 use super::memory::{MAX_MEMORY_BYTES, count_values, estimate_memory};
+use super::without_descriptions::{WithoutDescriptions, count_parsed};
 use super::{InvalidSchema, KindKey, ListType, MAX_BYTES, ObjectField, ObjectType, Schema, ValueType};
 
 /// Fields that are marked as required but optional: the server sets a default, or accepts an empty value.
@@ -54,6 +54,10 @@ const BUILT_IN_PREFIXES: [&str; 3] =
 const MAX_DOCUMENT_VALUES: u64 = 500_000;
 /// The most values that are retained of all documents together: those of several hundred large custom kinds.
 const MAX_RETAINED_VALUES: u64 = 1_000_000;
+/// The most types that are built of definitions: those without fields of their own are built wherever others refer to them.
+const MAX_TYPES: u64 = 250_000;
+/// The most types around one, definitions that refer to each other included; what is deeper is not checked.
+const MAX_DEPTH: u32 = 100;
 /// The values of the name of a kind.
 const KIND_VALUES: u64 = 4;
 
@@ -143,6 +147,8 @@ impl Schema {
             definitions: &documents.definitions,
             indexes: BTreeMap::new(),
             shared: Vec::new(),
+            types: 0,
+            depth: 0,
         };
         let metadata = if builder.definitions.contains_key(METADATA_DEFINITION) {
             builder.shared_type(METADATA_DEFINITION)
@@ -305,83 +311,14 @@ fn parse_kind(value: &Value) -> Option<KindKey> {
     Some((text("group")?, text("version")?, text("kind")?))
 }
 
-/// The number of values in a value, itself included.
-fn count_parsed(value: &Value) -> u64 {
-    1 + match value {
-        Value::Array(items) => items.iter().map(count_parsed).sum::<u64>(),
-        Value::Object(fields) => fields.values().map(count_parsed).sum::<u64>(),
-        _ => 0,
-    }
-}
-
-/// A JSON value without descriptions, which are most of these documents.
-struct WithoutDescriptions(Value);
-
-impl<'de> Deserialize<'de> for WithoutDescriptions {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WithoutDescriptionsVisitor).map(Self)
-    }
-}
-
-struct WithoutDescriptionsVisitor;
-
-impl<'de> Visitor<'de> for WithoutDescriptionsVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(WithoutDescriptions(item)) = access.next_element()? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut fields = serde_json::Map::new();
-        while let Some((name, WithoutDescriptions(value))) =
-            access.next_entry::<String, WithoutDescriptions>()?
-        {
-            // A field named `description` has a schema as its value, not a text.
-            if name != "description" || !value.is_string() {
-                fields.insert(name, value);
-            }
-        }
-        Ok(Value::Object(fields))
-    }
-}
-
 struct SchemaBuilder<'a> {
     definitions: &'a BTreeMap<String, Value>,
     indexes: BTreeMap<&'a str, usize>,
     shared: Vec<ValueType>,
+    /// How many types were built.
+    types: u64,
+    /// How many types are being built.
+    depth: u32,
 }
 
 impl<'a> SchemaBuilder<'a> {
@@ -401,8 +338,19 @@ impl<'a> SchemaBuilder<'a> {
         ValueType::Shared(at)
     }
 
-    /// The type of a schema; `owner` is the short name of the enclosing definition.
+    /// The type of a schema; `owner` is the short name of the enclosing definition. One that nothing is known of if there are too many types,
+    /// or too many around it: definitions may refer to themselves.
     fn build_type(&mut self, owner: &str, schema: &'a Value) -> ValueType {
+        if self.types >= MAX_TYPES || self.depth >= MAX_DEPTH {
+            return ValueType::Any;
+        }
+        (self.types, self.depth) = (self.types + 1, self.depth + 1);
+        let built = self.build_known_type(owner, schema);
+        self.depth -= 1;
+        built
+    }
+
+    fn build_known_type(&mut self, owner: &str, schema: &'a Value) -> ValueType {
         let reference = [&schema["$ref"], &schema["allOf"][0]["$ref"]].into_iter().find_map(Value::as_str);
         if let Some(name) = reference.and_then(|reference| reference.strip_prefix(REFERENCE_PREFIX)) {
             return self.shared_type(name);
