@@ -94,7 +94,7 @@ async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
             match agent.link.upload_schema(&written).await {
                 Ok(()) => break,
                 Err(LinkError::Rejected(error)) => {
-                    // The hub requests it again with every report.
+                    // The hub requests it again with every report that names it.
                     if rejected.replace(written.digest.clone()).as_ref() != Some(&written.digest) {
                         tracing::warn!(error, "the hub rejected the schema of the kinds of this cluster");
                     }
