@@ -3,6 +3,7 @@
 //! Not every field that they mark as required is: Go types have no absent text or number, and the server sets some
 //! defaults. Only fields whose absence the server rejects become required; a test verifies that against a real server.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -179,18 +180,34 @@ impl Schema {
 
     /// The JSON form, at most [`MAX_BYTES`] long and with at most [`MAX_MEMORY_BYTES`] so that it can be parsed again: if a cluster has
     /// too many custom kinds, the largest are omitted and not checked.
-    pub fn to_bounded_json(mut self) -> String {
-        loop {
-            let text = self.to_json();
-            if text.len() <= MAX_BYTES && estimate_memory(text.as_bytes()) <= MAX_MEMORY_BYTES {
-                return text;
-            }
-            let length = |of: &ValueType| serde_json::to_string(of).map_or(0, |text| text.len());
-            let longest = self.kinds.iter().max_by_key(|(_, of)| length(of)).map(|(kind, _)| kind.clone());
-            let Some(longest) = longest else { return text };
-            self.kinds.remove(&longest);
-            self.drop_unused();
+    pub fn to_bounded_json(&self) -> String {
+        let fits =
+            |text: &str| text.len() <= MAX_BYTES && estimate_memory(text.as_bytes()) <= MAX_MEMORY_BYTES;
+        let text = self.to_json();
+        if fits(&text) {
+            return text;
         }
+        let length = |of: &ValueType| serde_json::to_string(of).map_or(0, |text| text.len());
+        let mut kinds: Vec<(usize, &KindKey)> =
+            self.kinds.iter().map(|(kind, of)| (length(of), kind)).collect();
+        kinds.sort_unstable_by(|one, other| other.cmp(one));
+        // So many are too few, and so many are enough: without kinds it always fits.
+        let (mut few, mut enough) = (0, kinds.len());
+        while enough - few > 1 {
+            let middle = usize::midpoint(few, enough);
+            let is_enough = fits(&self.without_kinds(&kinds[..middle]).to_json());
+            (few, enough) = if is_enough { (few, middle) } else { (middle, enough) };
+        }
+        self.without_kinds(&kinds[..enough]).to_json()
+    }
+
+    fn without_kinds(&self, omitted: &[(usize, &KindKey)]) -> Self {
+        let mut left = self.clone();
+        for (_, kind) in omitted {
+            left.kinds.remove(*kind);
+        }
+        left.drop_unused();
+        left
     }
 
     fn clear_status(&mut self) {
@@ -248,18 +265,18 @@ impl Schema {
 
     /// Retains the shared types that a kind refers to, in order of first reference.
     fn drop_unused(&mut self) {
-        let mut order: Vec<usize> = Vec::new();
+        let (mut order, mut new) = (Vec::new(), BTreeMap::new());
         let mut open: Vec<usize> = Vec::new();
         for of in self.kinds.values() {
             collect_references(of, &mut open);
             while let Some(at) = open.pop() {
-                if !order.contains(&at) {
+                if let Entry::Vacant(entry) = new.entry(at) {
+                    entry.insert(order.len());
                     order.push(at);
                     collect_references(&self.shared[at], &mut open);
                 }
             }
         }
-        let new: BTreeMap<usize, usize> = order.iter().enumerate().map(|(new, old)| (*old, new)).collect();
         let mut used: Vec<ValueType> = order.iter().map(|at| self.shared[*at].clone()).collect();
         for of in used.iter_mut().chain(self.kinds.values_mut()) {
             renumber(of, &new);
