@@ -5,6 +5,7 @@ mod assets;
 mod audit;
 mod clusters;
 mod evaluation_budgets;
+mod events;
 mod generated_input;
 mod groups;
 mod idempotency;
