@@ -6,6 +6,7 @@ mod audit;
 mod chart_unwrapping;
 mod clusters;
 mod evaluation_budgets;
+mod events;
 mod generated_input;
 mod groups;
 mod idempotency;

@@ -40,6 +40,9 @@ pub struct ApplyArgs {
     /// Make the chart that a HelmChart (K3s), HelmRelease (Flux) or Application (Argo CD) of the files names the source, instead of the files
     #[arg(long, requires = "filename")]
     unwrap_chart: bool,
+    /// Read the folders below the folders of -f too; hidden ones never
+    #[arg(short = 'R', long, requires = "filename")]
+    recursive: bool,
     #[command(flatten)]
     chart: ChartSourceArgs,
     #[command(flatten)]
@@ -154,7 +157,7 @@ impl ApplyArgs {
     /// `None` if the definition names a chart.
     fn collect_files(&mut self) -> Result<Option<CollectedFiles>, Failure> {
         let Some(definition) = WorkloadDefinition::read(&self.filename)? else {
-            return source::collect_files(&self.filename).map(Some);
+            return source::collect_files(&self.filename, self.recursive).map(Some);
         };
         let paths = definition.payload_paths(&self.filename[0]);
         self.chart = definition.chart_args(&self.filename[0]);
@@ -172,7 +175,7 @@ impl ApplyArgs {
         if self.chart.is_set() || self.git.is_set() {
             return Ok(None);
         }
-        source::collect_files(&paths).map(Some)
+        source::collect_files(&paths, self.recursive).map(Some)
     }
 
     fn workload_name(&self, collected: &CollectedSource) -> Result<String, Failure> {

@@ -290,7 +290,8 @@ fn shorten_names<const N: usize>(names: [&mut String; N]) {
     }
 }
 
-fn mark(omitted: usize) -> String {
+/// The item that stands for this many items left out.
+pub(crate) fn mark(omitted: usize) -> String {
     format!("… {omitted} more")
 }
 
