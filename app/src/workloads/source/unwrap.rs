@@ -94,7 +94,7 @@ fn show_dialog(content: UnwrappingContent, action: ServerAction<ChartUnwrap>) ->
     let unsaved = chart.is_none().then(
         || view! { <p class="text-2">"The stored draft is read. What is typed is stored after a pause."</p> },
     );
-    let problems = is_present(&findings).then(|| view! { <FindingList findings=findings /> });
+    let problems = (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> });
     let content = chart.map(|chart| show_chart(chart, source.as_ref()));
     let buttons = if is_possible {
         dialog_buttons(back.clone(), "Use the chart", "btn btn-primary").into_any()
@@ -120,10 +120,6 @@ fn show_dialog(content: UnwrappingContent, action: ServerAction<ChartUnwrap>) ->
         </ConfirmDialog>
     }
     .into_any()
-}
-
-fn is_present(findings: &[Finding]) -> bool {
-    !findings.is_empty()
 }
 
 /// What is carried over, and what is not.

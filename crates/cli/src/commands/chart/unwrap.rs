@@ -27,6 +27,9 @@ pub struct UnwrapArgs {
     /// Manifests: a file, a folder (its *.yaml, *.yml, *.json), or - for stdin
     #[arg(short = 'f', long = "filename", required = true, value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
+    /// Read the folders below the folders of -f too; hidden ones never
+    #[arg(short = 'R', long)]
+    recursive: bool,
     /// Write workload.yaml and values.yaml into this folder instead of printing them; files that exist stay as they are
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
@@ -34,7 +37,8 @@ pub struct UnwrapArgs {
 
 impl UnwrapArgs {
     pub(super) async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
-        let unwrapped = UnwrappedSource::read(collect_files(&self.filename)?, remote, out).await?;
+        let unwrapped =
+            UnwrappedSource::read(collect_files(&self.filename, self.recursive)?, remote, out).await?;
         let (definition, values) = (write_definition(&unwrapped), &unwrapped.chart.values);
         unwrapped.print_not_carried(&Policies::default(), out);
         match &self.to {

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::address::{OCI_SCHEME, read_version};
 use super::object_reader::{ObjectReader, Reasons};
 use super::values::{
-    ValueItem, check_text, parse_set_key, parse_set_value, set_items, with_line_end, write_map,
+    ValueItem, check_text, find_set_notation, parse_set_key, parse_set_value, set_items, with_line_end,
+    write_map,
 };
 use super::{ChartAddress, UnwrappedChart, refuse};
 use crate::text::finding::Finding;
@@ -161,7 +162,7 @@ fn read_values(reader: &mut ObjectReader<'_>, source: &str, label: &str) -> Resu
     };
     let what = format!("The values of {label}");
     check_text(&what, &text)?;
-    let mut items: Vec<ValueItem> = Vec::new();
+    let (mut items, mut texts): (Vec<ValueItem>, Vec<ValueItem>) = (Vec::new(), Vec::new());
     for (number, parameter) in reader.items(&at("parameters")).iter().enumerate() {
         let path = format!("{}/{number}", at("parameters"));
         let (name, value) = (parameter["name"].as_str(), parameter["value"].as_str().unwrap_or_default());
@@ -169,14 +170,21 @@ fn read_values(reader: &mut ObjectReader<'_>, source: &str, label: &str) -> Resu
             reader.leave(&path, "It sets an item of a list: write the whole list in the values.");
             continue;
         };
-        let is_text = parameter["forceString"] == true;
-        if !is_text && value.starts_with('{') {
-            reader.leave(&path, "It is a list in the notation of Helm: write the list in the values.");
+        let variable =
+            value.contains('$').then_some("It may name a variable of Argo CD: write it in the values.");
+        if let Some(why) = find_set_notation(value).or(variable) {
+            reader.leave(&path, why);
             continue;
         }
         reader.value(&path);
-        items.push((keys, if is_text { value.into() } else { parse_set_value(value) }));
+        if parameter["forceString"] == true {
+            texts.push((keys, value.into()));
+        } else {
+            items.push((keys, parse_set_value(value)));
+        }
     }
+    // Helm sets those of `--set-string` last.
+    items.extend(texts);
     let text = set_items(&text, &items);
     check_text(&what, &text)?;
     Ok(text)
@@ -185,7 +193,9 @@ fn read_values(reader: &mut ObjectReader<'_>, source: &str, label: &str) -> Resu
 fn read_policies(reader: &mut ObjectReader<'_>) -> Map<String, Value> {
     let mut policies = Map::new();
     let automated = "/spec/syncPolicy/automated";
-    if reader.peek(automated).is_some() {
+    // Switched off, its fields have no effect, and are named.
+    let is_off = reader.peek(&format!("{automated}/enabled")).and_then(Value::as_bool) == Some(false);
+    if reader.peek(automated).is_some() && !is_off {
         let prune = reader.flag(&format!("{automated}/prune")).unwrap_or_default();
         let self_heal = reader.flag(&format!("{automated}/selfHeal")).unwrap_or_default();
         policies.insert("prune".to_owned(), prune.into());

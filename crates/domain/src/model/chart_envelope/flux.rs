@@ -7,6 +7,7 @@ use super::object_list::ObjectList;
 use super::object_reader::{ObjectReader, Reasons};
 use super::values::{check_text, write_map};
 use super::{ChartAddress, FieldNotCarried, UnwrappedChart, refuse};
+use crate::kubernetes::digest::Digest;
 use crate::text::finding::Finding;
 
 /// The API group of the source objects.
@@ -34,6 +35,10 @@ const REASONS: &Reasons = &[
     ),
     (
         "/spec/chart/spec/valuesFile",
+        "Only values.yaml of a chart is read: write the values of other files in those of the workload.",
+    ),
+    (
+        "/spec/chart/spec/ignoreMissingValuesFiles",
         "Only values.yaml of a chart is read: write the values of other files in those of the workload.",
     ),
     ("/spec/chart/spec/verify", "Signatures of charts are not verified."),
@@ -108,6 +113,7 @@ pub(super) fn read(object: &Value, list: &mut ObjectList<'_>) -> Result<Unwrappe
         ("", target) => format!("{target}-{name}"),
         (release, _) => release.to_owned(),
     };
+    let release_name = shorten_release_name(release_name);
     let namespace = if target.is_empty() { own_namespace } else { target }.to_owned();
     let values = match reader.value("/spec/values") {
         None => String::new(),
@@ -121,6 +127,19 @@ pub(super) fn read(object: &Value, list: &mut ObjectList<'_>) -> Result<Unwrappe
     let mut not_carried = reader.list_not_carried(REASONS);
     not_carried.extend(of_sources);
     Ok(UnwrappedChart { object: label, address, release_name, namespace, values, policies, not_carried })
+}
+
+/// The name under which Flux installs a release whose name is too long for Helm: its begin, and the begin of its SHA-256.
+fn shorten_release_name(name: String) -> String {
+    const MAX_LENGTH: usize = 53;
+    const HASH_LENGTH: usize = 12;
+    // Others are no names, and stay as they are written: the draft has a finding about them.
+    if name.len() <= MAX_LENGTH || !name.is_ascii() {
+        return name;
+    }
+    let digest = Digest::compute(name.as_bytes());
+    let hash = &digest.as_str()["sha256:".len()..][..HASH_LENGTH];
+    format!("{}-{hash}", &name[..MAX_LENGTH - HASH_LENGTH - 1])
 }
 
 fn read_address(
@@ -244,7 +263,8 @@ fn read_git(referred: &mut ObjectReader<'_>, chart: String) -> Result<ChartAddre
     let reference = named.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
     let short = ["refs/heads/", "refs/tags/"].iter().find_map(|begin| reference.strip_prefix(begin));
     let reference = short.unwrap_or(&reference).to_owned();
-    let path = chart.trim_start_matches("./").trim_matches('/').to_owned();
+    let path = chart.trim_start_matches("./").trim_matches('/');
+    let path = if path == "." { String::new() } else { path.to_owned() };
     Ok(ChartAddress::Path { repository, reference, path })
 }
 
@@ -309,9 +329,13 @@ fn read_ignore_rules(reader: &mut ObjectReader<'_>) -> Vec<Value> {
     let mut rules = Vec::new();
     for at in 0..reader.items("/spec/driftDetection/ignore").len() {
         let base = format!("/spec/driftDetection/ignore/{at}");
-        let mut target = |field: &str| reader.text(&format!("{base}/target/{field}"));
-        let object =
-            json!({"kind": target("kind"), "name": target("name"), "namespace": target("namespace")});
+        let [kind, name, namespace] =
+            ["kind", "name", "namespace"].map(|field| reader.text(&format!("{base}/target/{field}")));
+        if [kind, name, namespace].into_iter().any(is_pattern) {
+            reader.leave(&base, "Rules of a workload select objects by exact names, and not by a pattern.");
+            continue;
+        }
+        let object = json!({"kind": kind, "name": name, "namespace": namespace});
         for field in ["group", "version", "labelSelector", "annotationSelector"] {
             let path = format!("{base}/target/{field}");
             if reader.peek(&path).is_some() {
@@ -325,4 +349,9 @@ fn read_ignore_rules(reader: &mut ObjectReader<'_>) -> Vec<Value> {
         }
     }
     rules
+}
+
+/// Whether a selector of Flux is an expression that no name of an object can be.
+fn is_pattern(text: &str) -> bool {
+    !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'_'))
 }

@@ -6,7 +6,8 @@ use super::address::{OCI_SCHEME, read_oci_url, read_version};
 use super::object_list::ObjectList;
 use super::object_reader::{ObjectReader, Reasons};
 use super::values::{
-    ValueItem, check_text, merge_texts, parse_set_key, parse_set_value, set_items, with_line_end,
+    ValueItem, check_text, find_set_notation, merge_texts, parse_set_key, parse_set_value, set_items,
+    with_line_end,
 };
 use super::{ChartAddress, UnwrappedChart, refuse};
 use crate::kubernetes::field_path::escape_pointer_token;
@@ -109,14 +110,21 @@ fn read_set(reader: &mut ObjectReader<'_>) -> Vec<ValueItem> {
     let mut sorted: Vec<(&String, &Value)> = set.iter().collect();
     // The order in which K3s passes them.
     sorted.sort_by_key(|(key, _)| *key);
-    let mut items = Vec::new();
+    let (mut typed, mut texts) = (Vec::new(), Vec::new());
     for (key, value) in sorted {
         let path = format!("/spec/set/{}", escape_pointer_token(key));
-        let value = match value {
-            Value::String(text) if matches!(text.as_str(), "true" | "false" | "null") => {
-                parse_set_value(text)
+        let is_typed =
+            |text: &String| ["true", "false", "null"].iter().any(|word| text.eq_ignore_ascii_case(word));
+        let (items, value) = match value {
+            Value::Number(_) => (&mut typed, value.clone()),
+            Value::String(text) if is_typed(text) => (&mut typed, parse_set_value(text)),
+            Value::String(text) => {
+                if let Some(why) = find_set_notation(text) {
+                    reader.leave(&path, why);
+                    continue;
+                }
+                (&mut texts, value.clone())
             }
-            Value::String(_) | Value::Number(_) => value.clone(),
             _ => {
                 reader.leave(&path, "It is neither a text nor a number.");
                 continue;
@@ -130,5 +138,7 @@ fn read_set(reader: &mut ObjectReader<'_>) -> Vec<ValueItem> {
             None => reader.leave(&path, "It sets an item of a list: write the whole list in the values."),
         }
     }
-    items
+    // Helm sets those of `--set-string` last.
+    typed.extend(texts);
+    typed
 }

@@ -12,6 +12,9 @@ use crate::text::yaml_edit;
 /// Most values that are set one by one in a text, each of which parses it. More are merged, and the text is written again.
 const MAX_EDITS: usize = 64;
 
+/// Longest text in which values are set one by one, in bytes.
+const MAX_EDITED_BYTES: usize = 64 << 10;
+
 /// Most keys that lead to one value.
 const MAX_KEYS: usize = 32;
 
@@ -46,7 +49,7 @@ pub(super) fn merge_texts(base: &str, over: &str) -> String {
         return over.to_owned();
     }
     // Counted first: every item has a copy of the keys that lead to it.
-    if count_items(&over_values) <= MAX_EDITS {
+    if base.len() <= MAX_EDITED_BYTES && count_items(&over_values) <= MAX_EDITS {
         let mut items = Vec::new();
         collect_items(&over_values, &[], &mut items);
         if let Some(edited) = edit_items(base, &items) {
@@ -63,7 +66,8 @@ pub(super) fn set_items(text: &str, items: &[ValueItem]) -> String {
     if items.is_empty() {
         return text.to_owned();
     }
-    if items.len() <= MAX_EDITS
+    if text.len() <= MAX_EDITED_BYTES
+        && items.len() <= MAX_EDITS
         && let Some(edited) = edit_items(text, items)
     {
         return edited;
@@ -86,15 +90,26 @@ pub(super) fn parse_set_key(text: &str) -> Option<Vec<String>> {
 
 /// The value that Helm's flag `--set` reads from a text: true, false, null, a whole number, or else the text.
 pub(super) fn parse_set_value(text: &str) -> Value {
-    match text {
-        "true" => true.into(),
-        "false" => false.into(),
-        "null" => Value::Null,
-        "0" => 0.into(),
-        // Helm reads "007" as a text.
-        _ if text.starts_with('0') => text.into(),
-        _ => text.parse::<i64>().map_or_else(|_| text.into(), Value::from),
+    let is = |word: &str| text.eq_ignore_ascii_case(word);
+    if is("true") || is("false") {
+        return is("true").into();
     }
+    if is("null") {
+        return Value::Null;
+    }
+    // Helm reads "007" as a text.
+    if text.starts_with('0') && text != "0" {
+        return text.into();
+    }
+    text.parse::<i64>().map_or_else(|_| text.into(), Value::from)
+}
+
+/// Why Helm's flags `--set` and `--set-string` would read something else than the text itself, as a sentence; `None` if they would not.
+pub(super) fn find_set_notation(text: &str) -> Option<&'static str> {
+    if text.starts_with('{') {
+        return Some("It is a list in the notation of Helm: write the list in the values.");
+    }
+    text.contains('\\').then_some("It has an escape in the notation of Helm: write it in the values.")
 }
 
 fn read_map(text: &str) -> Map<String, Value> {
@@ -174,6 +189,15 @@ mod tests {
     }
 
     #[test]
+    fn a_long_text_is_merged_without_an_edit_for_each_value() {
+        let long = format!("a: {} # long\n", "x".repeat(MAX_EDITED_BYTES));
+        let merged = merge_texts(&long, "b: 1\n");
+        assert!(!merged.contains("# long"));
+        assert_eq!((read_map(&merged).len(), &read_map(&merged)["b"]), (2, &json!(1)));
+        assert!(set_items(&long, &[(vec!["b".to_owned()], json!(1))]).ends_with("b: 1\n"));
+    }
+
+    #[test]
     fn a_scalar_on_the_way_is_replaced_by_a_map() {
         let set = set_items("a: 1\n", &[(vec!["a".to_owned(), "b".to_owned()], json!("x"))]);
         assert_eq!(Value::Object(read_map(&set)), json!({"a": {"b": "x"}}));
@@ -183,7 +207,10 @@ mod tests {
     fn keys_and_values_are_read_as_by_helm() {
         assert_eq!(parse_set_key("a.b\\.c"), Some(vec!["a".to_owned(), "b.c".to_owned()]));
         assert_eq!((parse_set_key("a[0]"), parse_set_key("a..b")), (None, None));
-        let read: Vec<Value> = ["true", "null", "12", "012", "1.5", "x"].map(parse_set_value).into();
-        assert_eq!(read, [json!(true), Value::Null, json!(12), json!("012"), json!("1.5"), json!("x")]);
+        let read = ["True", "FALSE", "null", "0", "12", "012", "1.5", "x"].map(parse_set_value);
+        let expected = json!([true, false, null, 0, 12, "012", "1.5", "x"]);
+        assert_eq!(Value::Array(read.into()), expected);
+        assert!(find_set_notation("{a,b}").is_some() && find_set_notation("a\\,b").is_some());
+        assert_eq!(find_set_notation("a,b"), None);
     }
 }
