@@ -290,6 +290,42 @@ spec: {url: 'oci://ghcr.io/org/charts/web', ref: {tag: 1.2.3}}
     assert!(refusal(&registry.replace("tag: 1.2.3", "digest: 'sha256:00'")).contains("by a digest only"));
 }
 
+#[test]
+fn s3_2_a_name_that_is_too_long_for_helm_is_shortened_like_by_flux() {
+    let long = format!("name: {}web, namespace: apps", "web-".repeat(14));
+    let unwrapped = unwrap(&HELM_RELEASE.replace("name: web, namespace: apps", &long)).unwrap();
+    assert_eq!(unwrapped.release_name, "shop-web-web-web-web-web-web-web-web-web-b047f6b6dfd6");
+}
+
+#[test]
+fn s3_2_a_rule_of_flux_with_a_pattern_is_named_and_not_carried_over() {
+    let unwrapped =
+        unwrap(&HELM_RELEASE.replace("{kind: Deployment}", "{kind: '(Deployment|Job)'}")).unwrap();
+    assert_eq!(unwrapped.policies.get("ignore"), None);
+    let path = "HelmRelease/spec/driftDetection/ignore/0".to_owned();
+    assert!(left(&unwrapped).contains(&path), "{:?}", left(&unwrapped));
+}
+
+#[test]
+fn s3_2_a_text_that_helm_or_argo_cd_would_change_is_named_and_not_carried_over() {
+    let path = "Application/spec/sources/0/helm/parameters/0".to_owned();
+    for value in ["{a,b}", "a\\,b", "$ARGOCD_APP_NAME"] {
+        let unwrapped = unwrap(&APPLICATION.replace("value: '1.0'", &format!("value: '{value}'"))).unwrap();
+        assert!(left(&unwrapped).contains(&path), "{value}: {:?}", left(&unwrapped));
+        assert!(!unwrapped.values.contains("image"), "{value}: {}", unwrapped.values);
+    }
+    let list = unwrap(&HELM_CHART.replace("image.tag: '3'", "image.tag: '{3}'")).unwrap();
+    assert!(left(&list).contains(&"HelmChart/spec/set/image.tag".to_owned()), "{:?}", left(&list));
+}
+
+#[test]
+fn s3_2_an_application_whose_automation_is_off_sets_no_policy_of_it() {
+    let off = APPLICATION.replace("{selfHeal: true}", "{enabled: false, prune: false}");
+    let unwrapped = unwrap(&off).unwrap();
+    assert_eq!((unwrapped.policies.get("prune"), unwrapped.policies.get("drift")), (None, None));
+    assert!(left(&unwrapped).contains(&"Application/spec/syncPolicy/automated".to_owned()));
+}
+
 const APPLICATION: &str = "apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: shop, namespace: argocd, finalizers: [resources-finalizer.argocd.argoproj.io]}
