@@ -23,7 +23,7 @@ const COMPARED_BYTES: u64 = 4 << 20;
 
 /// Memory that is reserved for as long as manifests exist; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ManifestsMemory {
+pub(crate) struct ManifestsMemory {
     reserved: Option<Arc<ClientReservation>>,
 }
 

@@ -8,7 +8,7 @@ use domain::workload::{Workload, WorkloadSpec};
 
 use super::check_if_match;
 use crate::blocking::run_blocking;
-use crate::{Actor, Error, Hub};
+use crate::{Actor, Error, Hub, manifests};
 
 impl Hub {
     /// What the draft would have with the chart of its object as the source, as this user may read it. Stores nothing. What is in the way is
@@ -63,6 +63,12 @@ impl Hub {
     /// Parses the files of a draft off the async threads.
     async fn read_unwrapping(&self, draft: WorkloadSpec) -> Result<ChartUnwrapping, Error> {
         let repositories = self.list_chart_repositories().await?;
-        run_blocking(move || chart_envelope::preview_unwrapping(&draft, &repositories)).await
+        let memory = manifests::reserve_files(&draft.source).await?;
+        let read = move || {
+            let unwrapping = chart_envelope::preview_unwrapping(&draft, &repositories);
+            drop(memory);
+            unwrapping
+        };
+        run_blocking(read).await
     }
 }
