@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use domain::cluster::ClusterFacts;
-use domain::report::limits::{MAX_LEFTOVERS, MAX_RELEASES, serialized_length};
+use domain::json_size::JsonSize;
+use domain::report::limits::{MAX_LEFTOVERS, MAX_RELEASES};
 use domain::report::{ReleaseReport, ReportAck, ReportBatch};
 use domain::{Digest, ReleaseId};
 use tokio::sync::{Notify, watch};
@@ -16,7 +17,9 @@ use crate::link::{Link, LinkError};
 /// Maximum number of releases and objects in one batch; the hub accepts so many releases.
 const MAX_BATCH_OBJECTS: usize = MAX_RELEASES;
 /// Maximum size of the releases in one batch; with the facts it is below the hub's limit.
-const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
+const MAX_BATCH_BYTES: u64 = 8 * 1024 * 1024;
+/// Maximum memory that the releases in one batch need when the hub parses them: half of what a hub with 1 GiB has for all messages.
+const MAX_BATCH_MEMORY: u64 = 32 * 1024 * 1024;
 
 /// Content of one batch.
 #[derive(Default)]
@@ -110,19 +113,21 @@ async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
     }
 }
 
-/// Splits content into batches within [`MAX_BATCH_OBJECTS`] and [`MAX_BATCH_BYTES`].
+/// Splits content into batches within [`MAX_BATCH_OBJECTS`], [`MAX_BATCH_BYTES`] and [`MAX_BATCH_MEMORY`].
 fn split_batch(part: BatchContent) -> Vec<BatchContent> {
     let BatchContent { mut facts, schema, mut leftovers, releases } = part;
     facts.iter_mut().for_each(ClusterFacts::truncate);
     leftovers.iter_mut().for_each(|leftovers| leftovers.truncate(MAX_LEFTOVERS));
     let mut parts = vec![BatchContent { facts, schema, leftovers, releases: Vec::new() }];
-    let (mut objects, mut bytes) = (0, 0);
+    let (mut objects, mut total) = (0, JsonSize::default());
     for report in releases {
-        let length = serialized_length(&report);
-        (objects, bytes) = (objects + report.resources.len() + 1, bytes + length);
-        let is_full = objects > MAX_BATCH_OBJECTS || bytes > MAX_BATCH_BYTES;
+        let size = JsonSize::of_serialized(&report);
+        (objects, total) = (objects + report.resources.len() + 1, total.and(size));
+        let is_full = objects > MAX_BATCH_OBJECTS
+            || total.bytes > MAX_BATCH_BYTES
+            || total.decoded_bytes() > MAX_BATCH_MEMORY;
         if is_full && parts.last().is_some_and(|part| !part.releases.is_empty()) {
-            (objects, bytes) = (report.resources.len() + 1, length);
+            (objects, total) = (report.resources.len() + 1, size);
             parts.push(BatchContent::default());
         }
         if let Some(part) = parts.last_mut() {

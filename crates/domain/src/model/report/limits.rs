@@ -11,6 +11,7 @@ use crate::model::policy::{Feedback, MAX_FEEDBACK_BYTES};
 use crate::model::release::{Reason, StageState};
 use crate::model::report::{DriftReport, DriftedField, ReleaseReport, ReportBatch, ResourceStatus};
 use crate::text::finding::Finding;
+use crate::text::json_size::JsonSize;
 use crate::text::null_character;
 
 /// The most batches that may be missing before one; an agent sends them one by one.
@@ -23,6 +24,9 @@ pub const MAX_LEFTOVERS: usize = 10_000;
 pub const MAX_RESOURCES: usize = 2_000;
 /// The most bytes of the objects of one release; beyond it, they are reported without causes and values.
 pub const MAX_RESOURCES_BYTES: usize = 4 * 1024 * 1024;
+/// The most values of the objects of one release; beyond it, they are reported without causes and values. Each needs far more memory than its
+/// text.
+pub const MAX_RESOURCES_VALUES: u64 = 60_000;
 /// The most drift notes of one release in one report; each becomes an event.
 pub const MAX_DRIFT_NOTES: usize = 10;
 /// The most bytes of a message, a hint or a cause.
@@ -93,7 +97,7 @@ fn truncate_resources(resources: &mut Vec<ResourceStatus>) {
         let omitted = resources.split_off(MAX_RESOURCES - 1);
         resources.push(omitted_resources(&omitted));
     }
-    let mut bytes = 0_usize;
+    let mut total = JsonSize::default();
     for resource in resources {
         truncate_object(&mut resource.object);
         truncate_text(&mut resource.resource, MAX_NAME_BYTES);
@@ -107,10 +111,13 @@ fn truncate_resources(resources: &mut Vec<ResourceStatus>) {
         resource.feedback.iter_mut().for_each(truncate_feedback);
         // Derived by the hub.
         resource.conditions = Vec::new();
-        if bytes.saturating_add(serialized_length(resource)) > MAX_RESOURCES_BYTES {
+        let mut size = JsonSize::of_serialized(resource);
+        let with_details = total.and(size);
+        if with_details.bytes > MAX_RESOURCES_BYTES as u64 || with_details.values > MAX_RESOURCES_VALUES {
             drop_details(resource);
+            size = JsonSize::of_serialized(resource);
         }
-        bytes = bytes.saturating_add(serialized_length(resource));
+        total = total.and(size);
     }
 }
 
