@@ -143,6 +143,15 @@ impl ClientShares {
         Ok(ClientReservation { share, all, of_share, of_all })
     }
 
+    /// Reserves memory as [`Self::reserve_in_full`] does, but only what is free at once; `None` if others use it.
+    pub fn try_reserve_in_full(&self, client: String, bytes: u64) -> Option<ClientReservation> {
+        let share = self.find_share(client);
+        let all: &'static MemoryBudget = self.all;
+        let of_share = share.try_reserve(bytes)?;
+        let of_all = all.try_reserve(bytes)?;
+        Some(ClientReservation { share, all, of_share, of_all })
+    }
+
     /// The share of a client.
     fn find_share(&self, client: String) -> Arc<MemoryBudget> {
         let mut clients = self.clients.lock();
@@ -258,6 +267,20 @@ mod tests {
         assert_eq!(ALL.free_bytes(), (1 << 18) - (1 << 10));
         drop((growing, of_bob));
         assert_eq!(ALL.free_bytes(), 1 << 20);
+    }
+
+    #[tokio::test]
+    async fn p19_what_must_not_wait_gets_only_memory_that_is_free_at_once() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let first = SHARES.try_reserve_in_full("ada".to_owned(), 1 << 18).unwrap();
+        assert!(SHARES.try_reserve_in_full("ada".to_owned(), 1 << 30).is_none(), "it would be alone");
+        assert_eq!(ALL.free_bytes(), 3 << 18, "what is refused retains nothing");
+        let second = SHARES.try_reserve_in_full("ada".to_owned(), 1 << 18).unwrap();
+        assert!(SHARES.try_reserve_in_full("ada".to_owned(), 1).is_none());
+        assert!(SHARES.try_reserve_in_full("bob".to_owned(), 1 << 19).is_some());
+        drop((first, second));
+        assert!(SHARES.try_reserve_in_full("ada".to_owned(), 1 << 30).is_some());
     }
 
     #[tokio::test]

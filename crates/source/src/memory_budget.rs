@@ -192,6 +192,15 @@ impl MemoryBudget {
         }
     }
 
+    /// Reserves memory that is free at once; `None` if others use it. What is larger than the budget needs all of it.
+    pub fn try_reserve(&self, bytes: u64) -> Option<MemoryReservation> {
+        let memory = self.queue.try_acquire(bytes.min(self.bytes));
+        if memory.is_none() {
+            self.note_lack();
+        }
+        memory.map(|memory| MemoryReservation { memory })
+    }
+
     /// Extends a reservation of this budget to this many bytes in all, and waits for them as [`Self::reserve`] does. What is larger than
     /// the budget gets all of it, alone. Two that are extended may wait for each other; the first that fails releases its part.
     ///

@@ -8,6 +8,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
+
 tokio::task_local! {
     static CURRENT: CurrentMemory;
 }
@@ -35,6 +37,8 @@ pub struct MemoryReference {
 
 struct Reservations {
     _memory: Box<dyn Any + Send + Sync>,
+    /// What was reserved later, for what is found while the request is executed.
+    added: Mutex<Vec<Box<dyn Any + Send + Sync>>>,
     _outer: Option<RetainedMemory>,
 }
 
@@ -47,6 +51,11 @@ impl RetainedMemory {
                 Some(Self { reservations: reference.reservations.upgrade()? })
             }
         }
+    }
+
+    /// Retains another reservation as long as those of the request.
+    pub fn add(&self, memory: impl Any + Send + Sync) {
+        self.reservations.added.lock().push(Box::new(memory));
     }
 
     /// A reference to them.
@@ -63,7 +72,11 @@ impl fmt::Debug for MemoryReference {
 
 /// Runs a request with this reservation, and those that it has already.
 pub async fn run_with_memory<F: Future>(memory: impl Any + Send + Sync, request: F) -> F::Output {
-    let reservations = Reservations { _memory: Box::new(memory), _outer: RetainedMemory::current() };
+    let reservations = Reservations {
+        _memory: Box::new(memory),
+        added: Mutex::default(),
+        _outer: RetainedMemory::current(),
+    };
     let memory = RetainedMemory { reservations: Arc::new(reservations) };
     CURRENT.scope(CurrentMemory::Retained(memory), request).await
 }
@@ -111,5 +124,16 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert!(RetainedMemory::current().is_none());
+    }
+
+    #[tokio::test]
+    async fn p19_what_a_request_reserves_later_is_free_again_when_it_ends() {
+        let budget = MemoryBudget::new("a test", 4 << 20);
+        let request = run_with_memory((), async {
+            RetainedMemory::current().unwrap().add(budget.try_reserve(1 << 20).unwrap());
+            budget.free_bytes()
+        });
+        assert_eq!(request.await, 3 << 20);
+        assert_eq!(budget.free_bytes(), 4 << 20);
     }
 }

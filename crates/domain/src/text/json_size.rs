@@ -65,6 +65,12 @@ impl JsonSize {
         }
     }
 
+    /// What it needs about when it is read once from a valid text that was written by this program, in bytes: half of what is needed while
+    /// input is checked and copied.
+    pub const fn stored_bytes(self) -> u64 {
+        self.decoded_bytes() / 2
+    }
+
     /// What it needs at most when it is parsed, in bytes.
     pub const fn decoded_bytes(self) -> u64 {
         let values = VALUE_BYTES.saturating_mul(self.values);

@@ -106,6 +106,9 @@ impl Hub {
         let mut tx = self.read().await?;
         let project = store::project::get(&mut tx, self.project()).await?;
         let stored = store::workload::get_by_name(&mut tx, self.project(), workload).await;
+        if matches!(stored, Err(store::Error::NoMemory)) {
+            return Err(store::Error::NoMemory.into());
+        }
         let Some(stored) = stored.ok().flatten() else {
             return Ok(EditedWorkload {
                 policies: Policies::default(),

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use domain::json_size::JsonSize;
 use domain::overrides::Override;
 use domain::template;
 use domain::workload::Source;
@@ -17,6 +18,9 @@ use crate::Error;
 const TEXT_COPIES: u64 = 6;
 /// What a value needs when it is parsed, with its position and its part of a map or a list.
 const VALUE_BYTES: u64 = 256;
+
+/// What patches may need that are counted with the objects that they change.
+const COVERED_PATCH_BYTES: u64 = 1 << 20;
 
 /// What rendered objects need while they are compared.
 const COMPARED_BYTES: u64 = 4 << 20;
@@ -89,11 +93,14 @@ pub(super) fn estimate_files(source: &Source) -> MemoryNeed {
     estimate_memory(source.files().iter().map(|file| file.text.as_bytes()))
 }
 
-/// What the expressions in patches add to the objects of one cluster.
+/// What patches add to the objects of one cluster: their values where they are many, and what their expressions produce.
 pub(super) fn estimate_patches(overrides: &[Override]) -> MemoryNeed {
+    let sizes = overrides.iter().map(|item| JsonSize::of_serialized(&item.patches));
+    let values = sizes.fold(JsonSize::default(), JsonSize::and).decoded_bytes();
     let mut patches = overrides.iter().flat_map(|item| &item.patches);
     let has_expressions = patches.any(|patch| patch.op.value().is_some_and(template::is_templated));
     MemoryNeed {
+        parsed: values.saturating_sub(COVERED_PATCH_BYTES),
         expansion: if has_expressions { template::MAX_EXPANSION_BYTES } else { 0 },
         ..MemoryNeed::default()
     }
@@ -145,9 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn p19_expressions_in_a_patch_are_filled_in_as_those_of_the_files_are() {
-        let with_patch = |value: &str| {
-            let value = serde_json::json!({"data": {"a": value}});
+    fn p19_expressions_in_a_patch_are_filled_in_as_those_of_the_files_are_and_many_values_count() {
+        let with_patch = |value: &str, more: usize| {
+            let value =
+                serde_json::json!({"data": {"a": value, "b": vec![serde_json::json!({"c": 1}); more]}});
             [Override {
                 id: OverrideId::from_parts(1, 0),
                 name: "all".to_owned(),
@@ -157,8 +165,10 @@ mod tests {
                 patches: vec![Patch { object: ObjectSelector::default(), op: PatchOp::Merge { value } }],
             }]
         };
-        assert_eq!(estimate_patches(&with_patch("plain")), MemoryNeed::default());
-        let need = estimate_patches(&with_patch("${{ cluster.name }}"));
+        assert_eq!(estimate_patches(&with_patch("plain", 10)), MemoryNeed::default());
+        let many = estimate_patches(&with_patch("plain", 10_000));
+        assert!(many.parsed > 8 << 20 && many.bytes() == many.parsed, "{many:?}");
+        let need = estimate_patches(&with_patch("${{ cluster.name }}", 0));
         assert_eq!(need.bytes(), template::MAX_EXPANSION_BYTES);
         let plain = estimate_memory(["name: web\n".repeat(1_000).as_bytes()].into_iter());
         let filled = plain.and(need).bytes() - plain.bytes();
