@@ -27,6 +27,11 @@ pub const MAX_RESOURCES_BYTES: usize = 4 * 1024 * 1024;
 /// The most values of the objects of one release; beyond it, they are reported without causes and values. Each needs far more memory than its
 /// text.
 pub const MAX_RESOURCES_VALUES: u64 = 60_000;
+/// The most values of the facts of a cluster: they are read for its page and for each check of a workload on it. Beyond it, its namespaces
+/// are reported without lists, and then not all of them.
+pub const MAX_FACTS_VALUES: u64 = 100_000;
+/// The most bytes of these facts, as JSON.
+pub const MAX_FACTS_BYTES: u64 = 4 * 1024 * 1024;
 /// The most drift notes of one release in one report; each becomes an event.
 pub const MAX_DRIFT_NOTES: usize = 10;
 /// The most bytes of a message, a hint or a cause.
@@ -261,7 +266,27 @@ impl ClusterFacts {
         }
         self.namespaces.truncate(MAX_NAMESPACES);
         self.namespaces.iter_mut().for_each(truncate_namespace);
+        limit_namespaces(self);
     }
+}
+
+/// Leaves out the lists of the namespaces where the facts are too large together, because a list that is not complete is not known, and then
+/// the last namespaces, which are not known either.
+fn limit_namespaces(facts: &mut ClusterFacts) {
+    let fits = |size: JsonSize| size.values <= MAX_FACTS_VALUES && size.bytes <= MAX_FACTS_BYTES;
+    if fits(JsonSize::of_serialized(facts)) {
+        return;
+    }
+    let mut namespaces = std::mem::take(&mut facts.namespaces);
+    let mut total = JsonSize::of_serialized(facts);
+    for namespace in &mut namespaces {
+        (namespace.pull_accounts, namespace.granted, namespace.helm_releases) = (None, None, None);
+    }
+    let has_room = |namespace: &NamespaceFacts| {
+        total = total.and(JsonSize::of_serialized(namespace));
+        fits(total)
+    };
+    facts.namespaces = namespaces.into_iter().take_while(has_room).collect();
 }
 
 fn truncate_namespace(namespace: &mut NamespaceFacts) {
