@@ -5,8 +5,9 @@
 
 /// What a value needs at most while it is parsed, in bytes: 72 of its own, three times where its list grows, and its key.
 pub const VALUE_BYTES: u64 = 256;
-/// What a map that is not empty needs beyond that, in bytes: some 400 for its table and room for three fields, and as much again for a typed
-/// copy of it beside the parsed one, less what its fields count.
+/// What a map needs beyond that, in bytes. One with fields has some 400 for its table and room for three of them, and as much again for a typed
+/// copy of it beside the parsed one, less what its fields count. One without becomes a structure with the default of every field: some 200, three
+/// times where a list of them grows.
 pub const MAP_BYTES: u64 = 512;
 /// How often the text itself is in memory: as it was sent or stored, and in the values.
 const TEXT_COPIES: u64 = 2;
@@ -18,7 +19,7 @@ pub struct JsonSize {
     pub bytes: u64,
     /// Its values, maps and lists included.
     pub values: u64,
-    /// Its maps that are not empty.
+    /// Its maps.
     pub maps: u64,
 }
 
@@ -37,11 +38,7 @@ impl JsonSize {
                     values += 1;
                     maps += 1;
                 }
-                b'}' if !in_string && previous == b'{' => {
-                    values -= 1;
-                    maps -= 1;
-                }
-                b']' if !in_string && previous == b'[' => values -= 1,
+                b'}' | b']' if !in_string && matches!(previous, b'{' | b'[') => values -= 1,
                 _ => {}
             }
             previous = byte;
@@ -95,9 +92,9 @@ mod tests {
         assert_eq!(count("1"), (1, 0));
         assert_eq!(count(r#"{"a":1,"b":2}"#), (3, 1));
         assert_eq!(count("[1,2,[3,4]]"), (6, 0));
-        assert_eq!(count("[{},[],1]"), (4, 0));
+        assert_eq!(count("[{},[],1]"), (4, 1));
         assert_eq!(count("[]"), (1, 0));
-        assert_eq!(count(r#"{"a":{"b":{"c":0}},"d":{}}"#), (5, 3));
+        assert_eq!(count(r#"{"a":{"b":{"c":0}},"d":{}}"#), (5, 4));
         assert_eq!(count(r#""a,b,{[,\",\\""#), (1, 0));
         assert_eq!(count(r#"{"a":"\\","b":1}"#), (3, 1), "an escaped backslash does not escape the quote");
         assert_eq!(count("]}}]"), (1, 0), "what is no JSON is counted too");
@@ -111,6 +108,14 @@ mod tests {
         assert!(size.decoded_bytes() > 100 * size.bytes, "{size:?}");
         let long = format!("\"{}\"", "a".repeat(10_000));
         assert!(JsonSize::of_text(long.as_bytes()).decoded_bytes() < 3 * long.len() as u64);
+    }
+
+    #[test]
+    fn p19_empty_maps_need_as_much_as_the_structures_that_they_become() {
+        let text = format!("[{}{{}}]", "{},".repeat(1_000));
+        let size = JsonSize::of_text(text.as_bytes());
+        assert_eq!((size.values, size.maps), (1_002, 1_001));
+        assert!(size.decoded_bytes() > 200 * size.bytes, "{size:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use domain::workload::{
 };
 use domain::{ProjectId, WorkloadId};
 
+use crate::admission::admit_column;
 use crate::decode::{DecodeError, RowReader, decode_page, decode_row};
 use crate::label::{self, LabelOwner};
 use crate::sql::{Sql, like_pattern, sql};
@@ -127,7 +128,11 @@ async fn check_large_drafts(tx: &mut Tx, rows: &mut [ListedRow]) -> Result<(), E
         remaining -= length;
         let draft = sql("SELECT id, draft FROM workload WHERE id = $1").bind_text(row.summary.id);
         let check = |row: &RowReader<'_>| Ok(row.json::<WorkloadSpec>("draft").err());
-        let why = decode_row(draft.fetch_optional(tx).await?, "workload", check)?.flatten();
+        let draft = draft.fetch_optional(tx).await?;
+        if let Some(draft) = &draft {
+            admit_column(draft, "workload", "draft")?;
+        }
+        let why = decode_row(draft, "workload", check)?.flatten();
         row.summary.unreadable = why.map(|why| unreadable(&why));
     }
     Ok(())
