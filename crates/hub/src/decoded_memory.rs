@@ -54,7 +54,7 @@ mod tests {
         tx.commit().await.unwrap();
         let read = async |user: &str| {
             let request = run_with_memory((), async {
-                let read = hub.get_workload("web").await.map(|view| view.workload.draft);
+                let read = Box::pin(hub.get_workload("web")).await.map(|view| view.workload.draft);
                 let free = VALUES_OF_USERS.reserve(current_turn(), 0).await.unwrap().free_bytes();
                 (read, free)
             });
