@@ -1,4 +1,5 @@
-//! Memory for the values of stored drafts, revisions and plans: what a request reads is reserved by its number of values before it is decoded.
+//! Memory for the values of stored drafts, revisions and plans: what a request reads is reserved by its number of values before it is
+//! decoded.
 
 use source::client_shares::VALUES_OF_USERS;
 use source::requester::current_turn;

@@ -1,13 +1,13 @@
 //! How much memory a JSON text needs when it is parsed, counted in its bytes before.
 //!
-//! A value needs far more memory than its text: `{"":` and its end have five bytes, and a map with one field some 400, because it has room for more. The
-//! count is linear in the text and allocates nothing, so that it comes before every limit and every reservation.
+//! A value needs far more memory than its text: `{"":` and its end have five bytes, and a map with one field some 400, because it has room
+//! for more. The count is linear in the text and allocates nothing, so that it comes before every limit and every reservation.
 
 /// What a value needs at most while it is parsed, in bytes: 72 of its own, three times where its list grows, and its key.
 pub const VALUE_BYTES: u64 = 256;
-/// What a map needs beyond that, in bytes. One with fields has some 400 for its table and room for three of them, and as much again for a typed
-/// copy of it beside the parsed one, less what its fields count. One without becomes a structure with the default of every field: some 200, three
-/// times where a list of them grows.
+/// What a map needs beyond that, in bytes. One with fields has some 400 for its table and room for three of them, and as much again for a
+/// typed copy of it beside the parsed one, less what its fields count. One without becomes a structure with the default of every field: some
+/// 200, three times where a list of them grows.
 pub const MAP_BYTES: u64 = 512;
 /// How often the text itself is in memory: as it was sent or stored, and in the values.
 const TEXT_COPIES: u64 = 2;

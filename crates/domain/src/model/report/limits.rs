@@ -24,8 +24,8 @@ pub const MAX_LEFTOVERS: usize = 10_000;
 pub const MAX_RESOURCES: usize = 2_000;
 /// The most bytes of the objects of one release; beyond it, they are reported without causes and values.
 pub const MAX_RESOURCES_BYTES: usize = 4 * 1024 * 1024;
-/// The most values of the objects of one release; beyond it, they are reported without causes and values. Each needs far more memory than its
-/// text.
+/// The most values of the objects of one release; beyond it, they are reported without causes and values. Each needs far more memory than
+/// its text.
 pub const MAX_RESOURCES_VALUES: u64 = 60_000;
 /// The most values of the facts of a cluster: they are read for its page and for each check of a workload on it. Beyond it, its namespaces
 /// are reported without lists, and then not all of them.
