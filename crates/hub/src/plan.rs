@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use domain::authorization::UserAction;
 use domain::finding::{self, Finding};
-use domain::json_size::JsonSize;
-use domain::plan::{ClusterPlan, DryRunState, Plan};
+use domain::plan::{ClusterPlan, DryRunState, MAX_PLAN_BYTES, MAX_PLAN_VALUES, Plan};
 use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp};
 use source::client_shares::ClientReservation;
@@ -38,10 +37,6 @@ const LIFETIME_MILLIS: i64 = 3_600_000;
 const ANSWER_TIMEOUT_MILLIS: i64 = 20_000;
 /// How long a dry run is requested, also after reconnects, in milliseconds.
 const DRY_RUN_REQUEST_MILLIS: i64 = 120_000;
-/// Maximum size of an answer, as JSON, in bytes.
-const MAX_ANSWER_BYTES: u64 = 2 * 1024 * 1024;
-/// Maximum number of values in an answer: each needs far more memory than its text, whenever the plan is read.
-const MAX_ANSWER_VALUES: u64 = 50_000;
 
 impl Hub {
     /// Plans a publish with these options and requests dry runs from the agents. The answers arrive later; see
@@ -166,25 +161,23 @@ impl Hub {
         plan: PlanId,
         effect: ClusterPlan,
     ) -> Result<(), Error> {
-        let size = JsonSize::of_serialized(&effect);
+        let is_storable = effect.is_storable();
         let mut tx = self.write().await?;
         let target = store::plan::get_pending_target(&mut tx, plan, cluster).await?;
         let mut target = target.ok_or_else(|| Error::not_found("plan", plan.to_string()))?;
-        if size.bytes > MAX_ANSWER_BYTES || size.values > MAX_ANSWER_VALUES {
-            // What the hub has estimated may say that nothing changes: the agent found otherwise, or something else.
-            let message = format!(
-                "The answer of its agent is too large: {} KiB and {} values, and at most {} KiB and {MAX_ANSWER_VALUES} are stored. \
-                 What a publish changes there is not known. Split the workload.",
-                size.bytes >> 10,
-                size.values,
-                MAX_ANSWER_BYTES >> 10
-            );
-            (target.dry_run, target.cluster_plan) = (DryRunState::NotRendered { message }, None);
-            store::plan::record_result(&mut tx, plan, &target, &ClusterPlan::default()).await?;
-        } else {
+        if is_storable {
             target.dry_run = DryRunState::Answered;
             target.cluster_plan = Some(effect.digest());
             store::plan::record_result(&mut tx, plan, &target, &effect).await?;
+        } else {
+            // What the hub has estimated may say that nothing changes: the agent found otherwise, or something else.
+            let message = format!(
+                "The answer of its agent is too large: at most {} KiB and {MAX_PLAN_VALUES} values are stored. What a publish changes there is \
+                 not known. Split the workload.",
+                MAX_PLAN_BYTES >> 10
+            );
+            (target.dry_run, target.cluster_plan) = (DryRunState::NotRendered { message }, None);
+            store::plan::record_result(&mut tx, plan, &target, &ClusterPlan::default()).await?;
         }
         self.commit(tx, CommitEffects::default()).await?;
         self.live().notify_answer();

@@ -326,7 +326,7 @@ async fn p19_an_answer_with_too_many_values_makes_the_changes_unknown_and_never_
     let complete = wait_for_plan(&test, &created).await;
     let DryRunState::NotRendered { message } = &complete.targets[0].dry_run else { panic!("{complete:#?}") };
     assert!(message.starts_with("The answer of its agent is too large"), "{message}");
-    assert!(message.contains("at most 2048 KiB and 50000 are stored"), "{message}");
+    assert!(message.contains("at most 2048 KiB and 50000 values are stored"), "{message}");
     assert_eq!((complete.targets[0].cluster_plan.as_ref(), complete.no_op), (None, false));
     assert!(complete.cluster_plans.is_empty(), "an estimate is not shown in its place");
     test.close().await;
