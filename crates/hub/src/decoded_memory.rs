@@ -5,11 +5,17 @@ use source::client_shares::VALUES_OF_USERS;
 use source::requester::current_turn;
 use source::retained_memory::RetainedMemory;
 
-/// Reserves so many bytes in the share of the user for values until the request ends for which this task works; `false` if others use the
-/// memory. It never waits: a transaction may be open. What no request reads is read by loops, one workload after the other.
+/// The share for what a user reads: it is not the one for the bodies and bundles of the user, whose reservations would wait for this one of
+/// their own request.
+fn read_share(turn: &str) -> String {
+    format!("{turn}, stored values")
+}
+
+/// Reserves so many bytes in the memory for values until the request ends for which this task works; `false` if others use it. It never
+/// waits: a transaction may be open. What no request reads is read by loops, one workload after the other.
 pub(crate) fn reserve_decoded(bytes: u64) -> bool {
     let Some(request) = RetainedMemory::current() else { return true };
-    let reserved = VALUES_OF_USERS.try_reserve_in_full(current_turn(), bytes);
+    let reserved = VALUES_OF_USERS.try_reserve_in_full(read_share(&current_turn()), bytes);
     let is_reserved = reserved.is_some();
     if let Some(memory) = reserved {
         request.add(memory);
@@ -56,7 +62,8 @@ mod tests {
         let read = async |user: &str| {
             let request = run_with_memory((), async {
                 let read = Box::pin(hub.get_workload("web")).await.map(|view| view.workload.draft);
-                let free = VALUES_OF_USERS.reserve(current_turn(), 0).await.unwrap().free_bytes();
+                let share = VALUES_OF_USERS.reserve(read_share(&current_turn()), 0).await.unwrap();
+                let free = share.free_bytes();
                 (read, free)
             });
             run_for_requester(user.to_owned(), request).await
@@ -64,8 +71,8 @@ mod tests {
         let (stored, free) = read("olivia").await;
         assert_eq!(stored.unwrap(), draft);
         assert!(free + (16 << 20) < VALUES_OF_USERS.share_bytes() || free == 0, "{free} bytes are free");
-        // Those of another request, of which one byte is too much beside it.
-        let in_use = VALUES_OF_USERS.reserve("user olivia".to_owned(), u64::MAX).await.unwrap();
+        // What the user reads in other requests.
+        let in_use = VALUES_OF_USERS.reserve(read_share("user olivia"), u64::MAX).await.unwrap();
         let (refused, _) = read("olivia").await;
         assert!(matches!(refused, Err(Error::ServerBusy { .. })), "{refused:?}");
         drop(in_use);
