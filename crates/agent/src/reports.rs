@@ -16,9 +16,10 @@ use crate::link::{Link, LinkError};
 
 /// Maximum number of releases and objects in one batch; the hub accepts so many releases.
 const MAX_BATCH_OBJECTS: usize = MAX_RELEASES;
-/// Maximum size of the releases in one batch; with the facts it is below the hub's limit.
+/// Maximum size of the content of one batch, except facts or one release that have more; it is below the hub's limit.
 const MAX_BATCH_BYTES: u64 = 8 * 1024 * 1024;
-/// Maximum memory that the releases in one batch need when the hub parses them: half of what a hub with 1 GiB has for all messages.
+/// Maximum memory that the content of one batch needs when the hub parses it, with the same exception: half of what a hub with 1 GiB has for
+/// all messages.
 const MAX_BATCH_MEMORY: u64 = 32 * 1024 * 1024;
 
 /// Content of one batch.
@@ -118,15 +119,20 @@ fn split_batch(part: BatchContent) -> Vec<BatchContent> {
     let BatchContent { mut facts, schema, mut leftovers, releases } = part;
     facts.iter_mut().for_each(ClusterFacts::truncate);
     leftovers.iter_mut().for_each(|leftovers| leftovers.truncate(MAX_LEFTOVERS));
-    let mut parts = vec![BatchContent { facts, schema, leftovers, releases: Vec::new() }];
     let (mut objects, mut total) = (0, JsonSize::default());
+    let has_facts = facts.is_some() || leftovers.is_some();
+    if has_facts {
+        total = JsonSize::of_serialized(&facts).and(JsonSize::of_serialized(&leftovers));
+    }
+    let mut parts = vec![BatchContent { facts, schema, leftovers, releases: Vec::new() }];
     for report in releases {
         let size = JsonSize::of_serialized(&report);
         (objects, total) = (objects + report.resources.len() + 1, total.and(size));
         let is_full = objects > MAX_BATCH_OBJECTS
             || total.bytes > MAX_BATCH_BYTES
             || total.decoded_bytes() > MAX_BATCH_MEMORY;
-        if is_full && parts.last().is_some_and(|part| !part.releases.is_empty()) {
+        let is_first = parts.len() == 1 && has_facts;
+        if is_full && (is_first || parts.last().is_some_and(|part| !part.releases.is_empty())) {
             (objects, total) = (report.resources.len() + 1, size);
             parts.push(BatchContent::default());
         }

@@ -14,13 +14,8 @@ fn read_share(turn: &str) -> String {
 /// Reserves so many bytes in the memory for values until the request ends for which this task works; `false` if others use it. It never
 /// waits: a transaction may be open. What no request reads is read by loops, one workload after the other.
 pub(crate) fn reserve_decoded(bytes: u64) -> bool {
-    let Some(request) = RetainedMemory::current() else { return true };
-    let reserved = VALUES_OF_USERS.try_reserve_in_full(read_share(&current_turn()), bytes);
-    let is_reserved = reserved.is_some();
-    if let Some(memory) = reserved {
-        request.add(memory);
-    }
-    is_reserved
+    RetainedMemory::current()
+        .is_none_or(|request| request.try_reserve_more(&VALUES_OF_USERS, read_share(&current_turn()), bytes))
 }
 
 #[cfg(test)]

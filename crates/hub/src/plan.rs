@@ -105,10 +105,11 @@ impl Hub {
         else {
             return Ok(None);
         };
-        mark_unread(&mut plan, &unread);
         if now >= plan.created_at.plus_millis(ANSWER_TIMEOUT_MILLIS) {
             mark_unanswered(&mut plan);
         }
+        // Afterwards: a cluster that did not answer has no estimate if that is not read.
+        mark_unread(&mut plan, &unread);
         Ok(Some(plan.with_results()))
     }
 

@@ -166,6 +166,18 @@ impl ClientShares {
 }
 
 impl ClientReservation {
+    /// Extends a reservation by so many bytes in full, but only if they are free at once; whether they were. Otherwise it stays as it was.
+    /// What is larger than the share, or the budget of all clients, together needs all of it.
+    #[must_use]
+    pub fn try_extend_in_full(&mut self, bytes: u64) -> bool {
+        let more = self.share.try_reserve_beside(&self.of_share, bytes);
+        let more = more.zip(self.all.try_reserve_beside(&self.of_all, bytes));
+        let Some((of_share, of_all)) = more else { return false };
+        self.of_share.merge(of_share);
+        self.of_all.merge(of_all);
+        true
+    }
+
     /// Extends a reservation to this many bytes in full, and waits for them as [`ClientShares::reserve_in_full`] does.
     ///
     /// # Errors
@@ -281,6 +293,23 @@ mod tests {
         assert!(SHARES.try_reserve_in_full("bob".to_owned(), 1 << 19).is_some());
         drop((first, second));
         assert!(SHARES.try_reserve_in_full("ada".to_owned(), 1 << 30).is_some());
+    }
+
+    #[tokio::test]
+    async fn p19_what_is_extended_is_never_refused_because_of_what_it_has_itself() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let mut growing = SHARES.try_reserve_in_full("ada".to_owned(), 3 << 18).unwrap();
+        assert_eq!((growing.free_bytes(), ALL.free_bytes()), (0, 1 << 18));
+        let other = SHARES.try_reserve_in_full("bob".to_owned(), 1 << 17).unwrap();
+        assert!(!growing.try_extend_in_full(1 << 18), "another one has a part of what is left");
+        assert_eq!(ALL.free_bytes(), 1 << 17);
+        assert!(growing.try_extend_in_full(1 << 17));
+        drop(other);
+        assert!(growing.try_extend_in_full(1 << 30) && growing.try_extend_in_full(1 << 30));
+        assert_eq!(ALL.free_bytes(), 0, "it is alone");
+        drop(growing);
+        assert_eq!(ALL.free_bytes(), 1 << 20);
     }
 
     #[tokio::test]

@@ -115,6 +115,11 @@ impl MemoryReservation {
     pub fn shrink_to(&mut self, bytes: u64) {
         self.memory.shrink_to(bytes);
     }
+
+    /// Adds a reservation of the same budget.
+    pub fn merge(&mut self, other: Self) {
+        self.memory.merge(other.memory);
+    }
 }
 
 /// A budget was in use for longer than a request waits.
@@ -201,6 +206,12 @@ impl MemoryBudget {
         memory.map(|memory| MemoryReservation { memory })
     }
 
+    /// Reserves what a reservation of this budget lacks to have so many bytes more, if that is free at once; `None` if others use it. Both
+    /// together have at most the whole budget, so that a reservation does not keep its owner from what is free beside it.
+    pub fn try_reserve_beside(&self, reserved: &MemoryReservation, bytes: u64) -> Option<MemoryReservation> {
+        self.try_reserve(bytes.min(self.bytes.saturating_sub(reserved.memory.bytes())))
+    }
+
     /// Extends a reservation of this budget to this many bytes in all, and waits for them as [`Self::reserve`] does. What is larger than
     /// the budget gets all of it, alone. Two that are extended may wait for each other; the first that fails releases its part.
     ///
@@ -227,7 +238,7 @@ impl MemoryBudget {
         let more = bytes.min(self.bytes).saturating_sub(reservation.memory.bytes());
         if more > 0 {
             let added = self.reserve_within(more, wait).await?;
-            reservation.memory.merge(added.memory);
+            reservation.merge(added);
         }
         Ok(())
     }

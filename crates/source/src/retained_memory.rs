@@ -10,6 +10,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
+use crate::client_shares::{ClientReservation, ClientShares};
+
 tokio::task_local! {
     static CURRENT: CurrentMemory;
 }
@@ -38,7 +40,7 @@ pub struct MemoryReference {
 struct Reservations {
     _memory: Box<dyn Any + Send + Sync>,
     /// What was reserved later, for what is found while the request is executed.
-    added: Mutex<Vec<Box<dyn Any + Send + Sync>>>,
+    later: Mutex<Option<ClientReservation>>,
     _outer: Option<RetainedMemory>,
 }
 
@@ -53,9 +55,16 @@ impl RetainedMemory {
         }
     }
 
-    /// Retains another reservation as long as those of the request.
-    pub fn add(&self, memory: impl Any + Send + Sync) {
-        self.reservations.added.lock().push(Box::new(memory));
+    /// Reserves so many bytes more in these shares until the request ends, but only if they are free at once; whether they were. A request
+    /// uses the same shares each time, and is never refused because of what it has there itself: what is too large is alone.
+    #[must_use]
+    pub fn try_reserve_more(&self, shares: &ClientShares, client: String, bytes: u64) -> bool {
+        let mut later = self.reservations.later.lock();
+        if let Some(reserved) = later.as_mut() {
+            return reserved.try_extend_in_full(bytes);
+        }
+        *later = shares.try_reserve_in_full(client, bytes);
+        later.is_some()
     }
 
     /// A reference to them.
@@ -74,7 +83,7 @@ impl fmt::Debug for MemoryReference {
 pub async fn run_with_memory<F: Future>(memory: impl Any + Send + Sync, request: F) -> F::Output {
     let reservations = Reservations {
         _memory: Box::new(memory),
-        added: Mutex::default(),
+        later: Mutex::default(),
         _outer: RetainedMemory::current(),
     };
     let memory = RetainedMemory { reservations: Arc::new(reservations) };
@@ -89,7 +98,7 @@ pub async fn run_with_reference<F: Future>(reference: MemoryReference, task: F) 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{LazyLock, mpsc};
     use std::time::Duration;
 
     use tokio::sync::oneshot;
@@ -128,12 +137,16 @@ mod tests {
 
     #[tokio::test]
     async fn p19_what_a_request_reserves_later_is_free_again_when_it_ends() {
-        let budget = MemoryBudget::new("a test", 4 << 20);
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 4 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
         let request = run_with_memory((), async {
-            RetainedMemory::current().unwrap().add(budget.try_reserve(1 << 20).unwrap());
-            budget.free_bytes()
+            let request = RetainedMemory::current().unwrap();
+            let reserve = |bytes| request.try_reserve_more(&SHARES, "ada".to_owned(), bytes);
+            let reserved = [reserve(1 << 20), reserve(1 << 20), reserve(1 << 19)];
+            (reserved, ALL.free_bytes())
         });
-        assert_eq!(request.await, 3 << 20);
-        assert_eq!(budget.free_bytes(), 4 << 20);
+        // The third one exceeds the share, which nobody else uses.
+        assert_eq!(request.await, ([true; 3], 3 << 19));
+        assert_eq!(ALL.free_bytes(), 4 << 20);
     }
 }

@@ -56,8 +56,8 @@ pub(crate) fn admit_column(row: &StoredRow, table: &'static str, column: &'stati
 /// The size of the JSON in this column; `None` if it is small, or can't be decrypted.
 pub(crate) fn measure_column(row: &StoredRow, table: &'static str, column: &'static str) -> Option<JsonSize> {
     let reader = RowReader { row, table };
-    let stored: String = reader.get(column).ok()?;
-    if stored.len() <= SMALL_TEXT_BYTES {
+    let stored_bytes = reader.get::<String>(column).ok()?.len();
+    if stored_bytes <= SMALL_TEXT_BYTES {
         return None;
     }
     let text = reader.text(column).ok()?;

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use domain::cluster::{
-    ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, Connectivity, NamespaceFacts,
+    ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, Connectivity, MAX_CLUSTER_VALUES,
+    NamespaceFacts,
 };
 use domain::json_size::JsonSize;
 use domain::page::{ListQuery, Page};
@@ -162,19 +163,22 @@ pub async fn measure_others(tx: &mut Tx, id: ClusterId) -> Result<i64, Error> {
 }
 
 /// The number of all clusters besides this one, and the values of their labels, annotations, values and taints together. All of them are
-/// read.
+/// read; what can't be read of one counts as the most that is accepted, so that it does not prevent changes of others.
 pub async fn count_values_of_others(tx: &mut Tx, id: ClusterId) -> Result<(u64, u64), Error> {
     const COLUMNS: [&str; 4] = ["labels", "annotations", "template_values", "taints"];
     let rows = sql("SELECT id, labels, annotations, template_values, taints FROM cluster WHERE id <> $1")
         .bind_text(id)
         .fetch_all(tx)
         .await?;
-    let values = decode_rows(&rows, "cluster", |row| {
-        COLUMNS.iter().try_fold(0_u64, |sum, column| {
-            Ok(sum.saturating_add(JsonSize::of_text(row.text(column)?.as_bytes()).values))
-        })
-    })?;
-    Ok((values.len() as u64, values.into_iter().fold(0, u64::saturating_add)))
+    let count = |row: &RowReader<'_>, column: &str| match row.text(column) {
+        Ok(text) => JsonSize::of_text(text.as_bytes()).values,
+        Err(_) => MAX_CLUSTER_VALUES,
+    };
+    let values = rows.iter().map(|row| {
+        let row = RowReader { row, table: "cluster" };
+        COLUMNS.iter().map(|column| count(&row, column)).fold(0, u64::saturating_add)
+    });
+    Ok((rows.len() as u64, values.fold(0, u64::saturating_add)))
 }
 
 /// Admits what these clusters need for their values where those are many ([`Error::NoMemory`]): an earlier version stored any number.

@@ -143,7 +143,7 @@ fn drop_details(resource: &mut ResourceStatus) {
 }
 
 /// The length of an item as JSON.
-pub fn serialized_length(item: &impl serde::Serialize) -> usize {
+fn serialized_length(item: &impl serde::Serialize) -> usize {
     serde_json::to_vec(item).map_or(usize::MAX, |json| json.len())
 }
 
@@ -278,12 +278,14 @@ fn limit_namespaces(facts: &mut ClusterFacts) {
         return;
     }
     let mut namespaces = std::mem::take(&mut facts.namespaces);
-    let mut total = JsonSize::of_serialized(facts);
+    // The list itself and the commas in it belong to the facts.
+    let mut total = JsonSize::of_serialized(facts).and(JsonSize::of_text(br#","namespaces":[]"#));
     for namespace in &mut namespaces {
         (namespace.pull_accounts, namespace.granted, namespace.helm_releases) = (None, None, None);
     }
     let has_room = |namespace: &NamespaceFacts| {
-        total = total.and(JsonSize::of_serialized(namespace));
+        total =
+            total.and(JsonSize::of_serialized(namespace)).and(JsonSize { bytes: 1, ..JsonSize::default() });
         fits(total)
     };
     facts.namespaces = namespaces.into_iter().take_while(has_room).collect();
