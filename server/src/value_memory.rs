@@ -10,6 +10,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
+use domain::bounded_json::count_values;
 use hub::Actor;
 use parking_lot::Mutex;
 use source::memory_budget::MemoryExhausted;
@@ -110,24 +111,7 @@ fn find_excess(needed: u64, by_size: u64, share: u64) -> Result<u64, ValueRefusa
 
 /// What the values of a JSON text need at most, in bytes.
 pub fn estimate_json(body: &[u8]) -> u64 {
-    JSON_VALUE_BYTES * count_json_values(body) + TEXT_COPIES * body.len() as u64
-}
-
-/// The values of a JSON text: there is one more of them than commas, and maps and lists that are not empty.
-pub fn count_json_values(body: &[u8]) -> u64 {
-    let (mut values, mut in_string, mut is_escaped, mut previous) = (1, false, false, b' ');
-    for &byte in body {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b',' | b'{' | b'[' if !in_string => values += 1,
-            b'}' | b']' if !in_string && matches!(previous, b'{' | b'[') => values -= 1,
-            _ => {}
-        }
-        previous = byte;
-    }
-    values
+    JSON_VALUE_BYTES * count_values(body) as u64 + TEXT_COPIES * body.len() as u64
 }
 
 /// What the values of a message of an agent need at most, in bytes. Each needs far more memory than the few bytes of its text, so that they
@@ -136,7 +120,7 @@ pub fn count_json_values(body: &[u8]) -> u64 {
 /// # Errors
 /// It has too many.
 pub fn estimate_message(body: &[u8]) -> Result<u64, ApiError> {
-    let values = count_json_values(body);
+    let values = count_values(body) as u64;
     if values <= MAX_MESSAGE_VALUES {
         return Ok(JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64);
     }
