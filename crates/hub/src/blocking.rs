@@ -94,7 +94,7 @@ mod tests {
         tx.commit().await.unwrap();
         let read = Box::pin(hub.read_stored_archive(&digest, |archive| archive.len()));
         let share = ARCHIVES_OF_USERS.share_bytes();
-        let large = ARCHIVES_OF_USERS.reserve("user rita".to_owned(), share - (2 << 20)).await.unwrap();
+        let large = ARCHIVES_OF_USERS.reserve("user rita".to_owned(), share - (4 << 20)).await.unwrap();
         assert_eq!(run_for_requester("rita".to_owned(), read).await.unwrap(), 1 << 10);
         drop(large);
     }

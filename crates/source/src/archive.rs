@@ -8,6 +8,7 @@ use std::fmt;
 
 mod entries;
 mod helm_ignore;
+mod json_texts;
 mod metadata;
 mod pack;
 mod search;

@@ -15,6 +15,9 @@ use super::{
 /// What the headers and the padding of an archive may have in addition to its content, in bytes.
 const HEADER_BYTES: u64 = 8 << 20;
 
+/// What [`super::metadata::MAX_CHART_FILE_VALUES`] need while they are read, in bytes.
+const CHART_FILE_BYTES: u64 = 2 << 20;
+
 /// How the entries of an archive are arranged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -51,9 +54,9 @@ impl Budget {
         Self { content, files: files.len(), ..Self::new(content) }
     }
 
-    /// The most memory that the outermost archive and its content need.
+    /// The most memory that the outermost archive and its content need, and the values of a `Chart.yaml`.
     pub(super) fn max_memory(&self) -> u64 {
-        self.max_content().saturating_add(self.packed)
+        self.max_content().saturating_add(self.packed).saturating_add(CHART_FILE_BYTES)
     }
 
     /// The most content that the outermost archive may have.

@@ -14,6 +14,11 @@ pub const MAX_VALUE_BYTES: usize = 262_144;
 
 /// The value of the only document in a text; `None` for a text without a document.
 pub fn read(text: &str) -> Result<Option<Value>, Finding> {
+    read_within(text, MAX_DOCUMENT_NODES)
+}
+
+/// The same with another limit of its values, keys included, for a text that usually has few: each needs some 600 bytes while it is read.
+pub fn read_within(text: &str, max_values: usize) -> Result<Option<Value>, Finding> {
     if text.len() > MAX_VALUE_BYTES {
         let message = format!("This text has {} bytes; at most {MAX_VALUE_BYTES} are allowed.", text.len());
         return Err(Finding::error("G111", message, "Shorten it, or move it into a file of the source."));
@@ -27,8 +32,8 @@ pub fn read(text: &str) -> Result<Option<Value>, Finding> {
             return Err(Finding::error("G109", message, "Remove the lines with only \"---\"."));
         }
     };
-    let located = parser::parse_document(document, MAX_DOCUMENT_NODES)
-        .map_err(|error| explain_at_line(&error, document))?;
+    let located = parser::parse_document(document, max_values)
+        .map_err(|error| explain_at_line(&error, document, max_values))?;
     match located.duplicates.first() {
         Some(twice) => Err(explain::duplicate_key(twice, "")),
         None => Ok(Some(located.value)),
@@ -36,8 +41,8 @@ pub fn read(text: &str) -> Result<Option<Value>, Finding> {
 }
 
 /// The finding with the line of the error in its message: these texts have no file that a location could name.
-fn explain_at_line(error: &Error, document: &YamlDocument<'_>) -> Finding {
-    let mut finding = explain::invalid_yaml(error, document.text);
+fn explain_at_line(error: &Error, document: &YamlDocument<'_>, max_values: usize) -> Finding {
+    let mut finding = explain::invalid_yaml(error, document.text, max_values);
     if let Some(at) = error.location()
         && finding.code == explain::INVALID_TEXT
     {
@@ -179,6 +184,16 @@ mod tests {
         let message = read("# first\nnet:\n  cidr: [10.0.0.0/8\n  zone: a\n").unwrap_err().message;
         assert!(message.contains(", at line ") && message.ends_with('.'), "{message}");
         assert_eq!(read(&"a".repeat(MAX_VALUE_BYTES + 1)).unwrap_err().code, "G111");
+    }
+
+    #[test]
+    fn p19_a_text_is_read_up_to_a_limit_of_its_values() {
+        let list = |items: usize| format!("a: [{}]\n", vec!["[]"; items].join(", "));
+        assert!(read_within(&list(90), 100).is_ok());
+        let refused = read_within(&list(100), 100).unwrap_err();
+        assert_eq!(refused.code, "G111");
+        assert!(refused.message.contains("more than 100 values"), "{}", refused.message);
+        assert!(read(&list(100)).is_ok());
     }
 
     fn any_value() -> impl Strategy<Value = Value> {
