@@ -45,11 +45,24 @@ impl Hub {
         digest: &Digest,
         read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
     ) -> Result<T, Error> {
+        self.read_stored_archive_with(digest, 0, read).await
+    }
+
+    /// The same with memory of so many bytes for what `read` parses of its files.
+    ///
+    /// # Errors
+    /// As [`Self::read_stored_archive`].
+    pub(crate) async fn read_stored_archive_with<T: Send + 'static>(
+        &self,
+        digest: &Digest,
+        parsed: u64,
+        read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+    ) -> Result<T, Error> {
         let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
         let mut tx = self.read().await?;
         let size = store::artifact::measure(&mut tx, digest).await?.ok_or_else(missing)?;
         drop(tx);
-        let memory = archive::reserve_memory(size).await?;
+        let memory = archive::reserve_memory_with(size, parsed).await?;
         let mut tx = self.read().await?;
         let archive = store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?;
         drop(tx);

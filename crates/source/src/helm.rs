@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use domain::bounded_json::count_values;
 use domain::chart::ChartInputs;
 use domain::chart_hook::is_test_hook;
 use domain::generated_values::{GeneratedFields, find_generated_fields};
 use domain::manifest;
+use domain::secret_values::MAX_SCHEMA_VALUES;
 use domain::workload::SourceFile;
 
 use crate::archive::ChartArchive;
@@ -53,6 +55,8 @@ pub struct RenderedChart {
     pub generated: GeneratedFields,
     /// Addresses that a values schema refers to. They are not fetched, so the values were not checked.
     pub unchecked_schema_refs: Vec<String>,
+    /// The number of values of `values.schema.json`, if it has too many to be read. Helm has read it.
+    pub unread_schema_values: Option<usize>,
     /// Files that read `.Release.Revision`, which is always 1.
     pub revision_files: Vec<String>,
     /// Templates that read objects of the cluster with `lookup`, which finds none.
@@ -95,6 +99,7 @@ impl Helm {
             random_files,
             generated,
             unchecked_schema_refs,
+            unread_schema_values: chart.unread_schema_values,
             revision_files,
             lookup_files,
         })
@@ -170,6 +175,7 @@ pub struct PreparedChart {
     may_be_random: bool,
     revision_files: Vec<String>,
     lookup_files: Vec<String>,
+    unread_schema_values: Option<usize>,
     values_schema: String,
 }
 
@@ -182,6 +188,7 @@ impl PreparedChart {
         let chart = ChartArchive::read(archive)
             .map_err(|rejected| RenderFailed::new(FailureKind::Archive, rejected.to_string()))?;
         let packed = chart.pack().map_err(RenderFailed::from_io)?;
+        let schema_values = count_values(chart.values_schema().unwrap_or_default().as_bytes());
         let unchecked_schema_refs =
             if inputs.skip_schema_validation { Vec::new() } else { chart.remote_schema_refs() };
         Ok(Self {
@@ -191,6 +198,7 @@ impl PreparedChart {
             may_be_random: chart.may_be_random(&inputs.values),
             revision_files: chart.files_with_text(RELEASE_REVISION),
             lookup_files: chart.templates_with_function(LOOKUP),
+            unread_schema_values: (schema_values > MAX_SCHEMA_VALUES).then_some(schema_values),
             values_schema: chart.values_schema().unwrap_or_default().to_owned(),
         })
     }

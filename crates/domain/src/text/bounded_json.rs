@@ -66,8 +66,8 @@ mod tests {
     /// The values of a parsed text.
     fn count_parsed(value: &Value) -> usize {
         1 + match value {
-            Value::Array(items) => items.iter().map(count_parsed).sum(),
-            Value::Object(fields) => fields.values().map(count_parsed).sum(),
+            Value::Array(items) => items.iter().map(count_parsed).sum::<usize>(),
+            Value::Object(fields) => fields.values().map(count_parsed).sum::<usize>(),
             _ => 0,
         }
     }

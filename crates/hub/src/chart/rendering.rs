@@ -26,7 +26,7 @@ use store::chart::ChartRendering;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::failure::explain_failure;
-use super::secret_marks::SecretMarksCache;
+use super::secret_marks::{SecretMarksCache, explain_unread_schema};
 use super::values_check::KnownValuesCache;
 use crate::blocking::run_blocking;
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePosition};
@@ -404,6 +404,7 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
         let hint = "Use a chart whose values.schema.json is complete, or check the values by hand.";
         findings.push(Finding::warning("G113", message, hint));
     }
+    findings.extend(rendered.unread_schema_values.map(explain_unread_schema));
     if !rendered.revision_files.is_empty() {
         let message = format!(
             "{} of the chart reads .Release.Revision, which is always 1 here: what depends on it does not change with a publish.",
@@ -454,6 +455,7 @@ mod tests {
             random_files: Vec::new(),
             generated: GeneratedFields::default(),
             unchecked_schema_refs: Vec::new(),
+            unread_schema_values: None,
             revision_files: Vec::new(),
             lookup_files: Vec::new(),
         })
