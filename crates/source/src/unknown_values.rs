@@ -14,8 +14,6 @@ use crate::archive::ChartArchive;
 const MAX_REPORTED: usize = 20;
 /// Most values of the default values that are compared. Large charts have a quarter of it.
 const MAX_DEFAULTS: usize = 20_000;
-/// What one of them needs while it is read, in bytes.
-const READ_VALUE_BYTES: u64 = 600;
 /// Most memory for the words of a chart, in bytes: some 50 000 of the usual length. Large charts have a fifth of it.
 const MAX_WORD_BYTES: usize = 4 << 20;
 /// What a word needs beside its text: its part of the set, and of the allocator.
@@ -45,7 +43,8 @@ pub struct KnownValues {
 
 impl KnownValues {
     /// What reading them needs in memory beside the chart, in bytes.
-    pub const READ_BYTES: u64 = MAX_DEFAULTS as u64 * READ_VALUE_BYTES + 2 * MAX_WORD_BYTES as u64;
+    pub const READ_BYTES: u64 =
+        MAX_DEFAULTS as u64 * yaml_value::READ_VALUE_BYTES + 2 * MAX_WORD_BYTES as u64;
 
     /// Reads what a chart knows.
     pub fn read(chart: &ChartArchive) -> Self {
@@ -207,7 +206,8 @@ mod tests {
     #[test]
     fn p19_the_words_of_a_chart_are_bounded_and_with_too_many_no_key_is_unknown() {
         let words = |count: usize| (0..count).map(|number| format!("w{number:07} ")).collect::<String>();
-        let read = |count: usize| known(&[("values.yaml", "a: 1\n"), ("templates/a.yaml", &words(count))]);
+        let read =
+            |count: usize| known(&[("values.yaml", "a: 1\n"), ("templates/a.yaml", words(count).as_str())]);
         let values = json!({"replicaCount": 1});
         let few = read(1_000);
         assert!(!few.has_too_many_words() && few.bytes() > 72_000 && few.bytes() < 80_000, "{}", few.bytes());
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(many.find_unknown(&values), []);
         // The same word again needs nothing, and one that no key can be neither.
         let long = format!("{} {}", "word ".repeat(1 << 20), "x".repeat(8 << 20));
-        let same = known(&[("templates/a.yaml", &long)]);
+        let same = known(&[("templates/a.yaml", long.as_str())]);
         assert!(!same.has_too_many_words() && same.bytes() < 1_000, "{}", same.bytes());
     }
 
@@ -225,7 +225,7 @@ mod tests {
     fn p19_default_values_with_too_many_values_are_not_compared() {
         let defaults = |count: usize| format!("a: [{}]\nb: 1\n", vec!["[]"; count].join(","));
         let (few, many) = (defaults(1_000), defaults(MAX_DEFAULTS + 1));
-        assert!(known(&[("values.yaml", &few)]).bytes() > 1_000 * VALUE_BYTES);
-        assert!(known(&[("values.yaml", &many)]).bytes() < 2_000);
+        assert!(known(&[("values.yaml", few.as_str())]).bytes() > 1_000 * VALUE_BYTES);
+        assert!(known(&[("values.yaml", many.as_str())]).bytes() < 2_000);
     }
 }

@@ -1,11 +1,16 @@
 //! A chart for its page, and its values for a form.
 
 use domain::Finding;
+use domain::bounded_json::{VALUE_BYTES, count_values};
 use domain::chart::{ChartDetails, ChartRef};
 use domain::chart_repository::{ChartDescription, is_stable};
+use domain::manifest::yaml_value::estimate_memory;
 use domain::manifest::{read_key_comments, yaml_value};
-use domain::values_form::ValuesForm;
+use domain::secret_values::MAX_SCHEMA_VALUES;
+use domain::values_form::{MAX_SCHEMA_BYTES, ValuesForm};
 use serde_json::Value;
+use source::client_shares::CHART_VALUES_OF_USERS;
+use source::requester::current_turn;
 
 use crate::blocking::run_blocking;
 use crate::{Error, Hub};
@@ -50,13 +55,24 @@ impl Hub {
         version: &str,
     ) -> Result<(ChartDetails, ValuesForm), Error> {
         let details = self.get_chart(reference.repository, reference.name, version).await?;
+        let memory = CHART_VALUES_OF_USERS.reserve_in_full(current_turn(), estimate_form(&details)).await?;
         run_blocking(move || {
-            let form = build_form(&details)?;
-            Ok((details, form))
+            let form = build_form(&details);
+            drop(memory);
+            Ok((details, form?))
         })
         .await?
         .map_err(|finding| Error::Invalid(vec![finding]))
     }
+}
+
+/// What reading the default values and the schema for a form needs in memory at most, in bytes.
+fn estimate_form(details: &ChartDetails) -> u64 {
+    let schema = details.values_schema.as_bytes();
+    // Larger ones are not read.
+    let values =
+        if schema.len() > MAX_SCHEMA_BYTES { 0 } else { count_values(schema).min(MAX_SCHEMA_VALUES) };
+    estimate_memory(&details.default_values) + values as u64 * VALUE_BYTES
 }
 
 fn build_form(details: &ChartDetails) -> Result<ValuesForm, Finding> {

@@ -11,13 +11,31 @@ use crate::text::finding::{Finding, SourceLocation};
 
 /// Longest text that is parsed, in bytes.
 pub const MAX_VALUE_BYTES: usize = 262_144;
+/// What a value needs in memory at most while it is read, in bytes, its key, its position and its part of a map or a list included.
+pub const READ_VALUE_BYTES: u64 = 600;
+/// How often the text itself is in memory.
+const TEXT_COPIES: u64 = 4;
+
+/// What reading a text needs in memory at most, in bytes, without reading it: a value has a line, an item of a list, or a part of a list or map
+/// in one line. Nothing for a text that is too long to be read.
+pub fn estimate_memory(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    if bytes.len() > MAX_VALUE_BYTES {
+        return 0;
+    }
+    let separators = bytes.iter().filter(|byte| matches!(byte, b'\n' | b',' | b'{' | b'[')).count();
+    let items = bytes.windows(2).filter(|pair| matches!(pair, [b'-' | b'?', b' '])).count();
+    let replayed = if text.contains('&') && text.contains('*') { parser::MAX_ALIAS_EVENTS } else { 0 };
+    let values = (1 + separators + items + replayed).min(MAX_DOCUMENT_NODES);
+    READ_VALUE_BYTES * values as u64 + TEXT_COPIES * bytes.len() as u64
+}
 
 /// The value of the only document in a text; `None` for a text without a document.
 pub fn read(text: &str) -> Result<Option<Value>, Finding> {
     read_within(text, MAX_DOCUMENT_NODES)
 }
 
-/// The same with another limit of its values, keys included, for a text that usually has few: each needs some 600 bytes while it is read.
+/// The same with another limit of its values, keys included, for a text that usually has few: each needs [`READ_VALUE_BYTES`].
 pub fn read_within(text: &str, max_values: usize) -> Result<Option<Value>, Finding> {
     if text.len() > MAX_VALUE_BYTES {
         let message = format!("This text has {} bytes; at most {MAX_VALUE_BYTES} are allowed.", text.len());
@@ -194,6 +212,18 @@ mod tests {
         assert_eq!(refused.code, "G111");
         assert!(refused.message.contains("more than 100 values"), "{}", refused.message);
         assert!(read(&list(100)).is_ok());
+    }
+
+    #[test]
+    fn p19_the_memory_of_a_text_is_estimated_by_its_values_without_reading_it() {
+        let values =
+            |text: &str| (estimate_memory(text) - TEXT_COPIES * text.len() as u64) / READ_VALUE_BYTES;
+        assert_eq!(values(""), 1);
+        assert_eq!(values("a: 1\nb: [x, y]\nc:\n  - - z\n"), 1 + 4 + 2 + 2);
+        assert_eq!(values("# ------\n"), 2);
+        assert_eq!(values("a: &a 1\nb: *a\n"), 3 + parser::MAX_ALIAS_EVENTS as u64);
+        assert_eq!(values(&"[],".repeat(80_000)), MAX_DOCUMENT_NODES as u64);
+        assert_eq!(estimate_memory(&"a".repeat(MAX_VALUE_BYTES + 1)), 0);
     }
 
     fn any_value() -> impl Strategy<Value = Value> {
