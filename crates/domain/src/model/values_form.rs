@@ -108,7 +108,7 @@ impl ValuesForm {
     }
 
     /// The form for a chart whose schema is too large.
-    fn build_without_schema(defaults: &Value, descriptions: &BTreeMap<String, String>) -> Self {
+    pub fn build_without_schema(defaults: &Value, descriptions: &BTreeMap<String, String>) -> Self {
         Self { is_schema_too_large: true, ..Self::build(defaults, None, descriptions) }
     }
 }

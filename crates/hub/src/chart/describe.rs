@@ -2,7 +2,7 @@
 
 use domain::Finding;
 use domain::bounded_json::{VALUE_BYTES, count_values};
-use domain::chart::{ChartDetails, ChartRef};
+use domain::chart::ChartRef;
 use domain::chart_repository::{ChartDescription, is_stable};
 use domain::manifest::yaml_value::estimate_memory;
 use domain::manifest::{read_key_comments, yaml_value};
@@ -45,21 +45,27 @@ impl Hub {
         Ok(ChartDescription { chart, version, versions, details, findings, readme_html, used_by })
     }
 
-    /// The form for the values of a version of a chart.
+    /// The default values of a version of a chart, and the form for its values.
     ///
     /// # Errors
-    /// As [`Hub::get_chart`].
+    /// As [`Hub::get_chart`]; the default values can't be read; [`Error::ServerBusy`].
     pub async fn get_values_form(
         &self,
         reference: ChartRef<'_>,
         version: &str,
-    ) -> Result<(ChartDetails, ValuesForm), Error> {
-        let details = self.get_chart(reference.repository, reference.name, version).await?;
-        let memory = CHART_VALUES_OF_USERS.reserve_in_full(current_turn(), estimate_form(&details)).await?;
+    ) -> Result<(String, ValuesForm), Error> {
+        // What is not read is not in memory while others use the memory for values.
+        let (default_values, schema) = {
+            let details = self.get_chart(reference.repository, reference.name, version).await?;
+            (details.default_values, details.values_schema)
+        };
+        let schema = Some(schema).filter(|schema| schema.len() <= MAX_SCHEMA_BYTES);
+        let needed = estimate_form(&default_values, schema.as_deref());
+        let memory = CHART_VALUES_OF_USERS.reserve_in_full(current_turn(), needed).await?;
         run_blocking(move || {
-            let form = build_form(&details);
+            let form = build_form(&default_values, schema.as_deref());
             drop(memory);
-            Ok((details, form?))
+            Ok((default_values, form?))
         })
         .await?
         .map_err(|finding| Error::Invalid(vec![finding]))
@@ -67,17 +73,18 @@ impl Hub {
 }
 
 /// What reading the default values and the schema for a form needs in memory at most, in bytes.
-fn estimate_form(details: &ChartDetails) -> u64 {
-    let schema = details.values_schema.as_bytes();
-    // Larger ones are not read.
-    let values =
-        if schema.len() > MAX_SCHEMA_BYTES { 0 } else { count_values(schema).min(MAX_SCHEMA_VALUES) };
-    estimate_memory(&details.default_values) + values as u64 * VALUE_BYTES
+fn estimate_form(default_values: &str, schema: Option<&str>) -> u64 {
+    let values = schema.map_or(0, |schema| count_values(schema.as_bytes()).min(MAX_SCHEMA_VALUES));
+    estimate_memory(default_values) + values as u64 * VALUE_BYTES
 }
 
-fn build_form(details: &ChartDetails) -> Result<ValuesForm, Finding> {
-    let defaults = yaml_value::read(&details.default_values)?.unwrap_or(Value::Null);
-    let comments = read_key_comments(&details.default_values);
-    // A schema that is no JSON is reported when the chart is rendered.
-    Ok(ValuesForm::build_with_text(&defaults, &details.values_schema, &comments))
+/// The form; `None` in place of a schema that is too large.
+fn build_form(default_values: &str, schema: Option<&str>) -> Result<ValuesForm, Finding> {
+    let defaults = yaml_value::read(default_values)?.unwrap_or(Value::Null);
+    let comments = read_key_comments(default_values);
+    Ok(match schema {
+        // A schema that is no JSON is reported when the chart is rendered.
+        Some(schema) => ValuesForm::build_with_text(&defaults, schema, &comments),
+        None => ValuesForm::build_without_schema(&defaults, &comments),
+    })
 }

@@ -107,6 +107,10 @@ impl Hub {
             }
             Source::Yaml { .. } => return Ok(None),
         };
+        if text.len() > yaml_value::MAX_VALUE_BYTES {
+            // It is refused before it is in memory while the request waits for that of values.
+            return read_default_values(Some(&text)).map(|_| None);
+        }
         Ok(Some(text))
     }
 }
