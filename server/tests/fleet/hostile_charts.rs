@@ -221,3 +221,26 @@ async fn g114_p19_of_a_chart_with_too_many_words_it_is_said_that_unknown_keys_ar
     }))
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g111_p19_texts_of_a_chart_that_are_too_long_for_a_response_are_refused_and_a_readme_is_cut() {
+    with_timeout(Box::pin(async {
+        let fleet = TestFleet::start_with(&[]).await;
+        let readme = "# Web ".repeat(100_000);
+        fleet.client.upload_chart(chart("1.0.0", &[("README.md", &readme)])).await.unwrap();
+        let details = fleet.client.get_chart("local", "web", "1.0.0").await.unwrap();
+        assert!(readme.starts_with(&details.readme), "{:.100}", details.readme);
+        assert!((200_000..300_000).contains(&details.readme.len()), "{} bytes", details.readme.len());
+        // Each of these characters has six bytes in JSON.
+        let values = format!("# {}\n", "\u{1}".repeat(750_000));
+        fleet.client.upload_chart(chart("2.0.0", &[("values.yaml", &values)])).await.unwrap();
+        let refused = fleet.client.get_chart("local", "web", "2.0.0").await.unwrap_err();
+        let is_named = |found: &domain::Finding| {
+            found.code == "G111"
+                && found.message.contains("values.yaml and values.schema.json of chart web 2.0.0")
+        };
+        assert!(refused.findings().iter().any(is_named), "{refused:?}");
+        fleet.stop().await;
+    }))
+    .await;
+}

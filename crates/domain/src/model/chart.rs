@@ -237,7 +237,7 @@ pub struct ChartDetails {
     pub chart: ChartVersion,
     /// Its `values.yaml`, with comments.
     pub default_values: String,
-    /// Its README as Markdown; empty without one.
+    /// Its README as Markdown, of a long one the beginning; empty without one.
     pub readme: String,
     /// Its `values.schema.json`; empty without one.
     pub values_schema: String,

@@ -2,7 +2,7 @@
 
 use domain::Finding;
 use domain::bounded_json::{VALUE_BYTES, count_values};
-use domain::chart::ChartRef;
+use domain::chart::{ChartDetails, ChartRef};
 use domain::chart_repository::{ChartDescription, is_stable};
 use domain::manifest::yaml_value::estimate_memory;
 use domain::manifest::{read_key_comments, yaml_value};
@@ -12,12 +12,13 @@ use serde_json::Value;
 use source::client_shares::CHART_VALUES_OF_USERS;
 use source::requester::current_turn;
 
+use super::list::refuse_long_texts;
 use crate::blocking::run_blocking;
 use crate::{Error, Hub};
 
 impl Hub {
-    /// A chart with its versions, the workloads that use it, and one version in detail: `version`, or the newest one that is no
-    /// pre-release. A version that can't be read now is described by its findings.
+    /// A chart with its versions, the workloads that use it, and one version in detail, without its schema: `version`, or the newest one
+    /// that is no pre-release. A version that can't be read now is described by its findings.
     ///
     /// # Errors
     /// There is no such chart or version.
@@ -31,7 +32,9 @@ impl Hub {
         let newest = versions.iter().find(|found| is_stable(&found.version)).or_else(|| versions.first());
         let newest = newest.map(|found| found.version.clone()).unwrap_or_default();
         let version = version.map_or(newest, str::to_owned);
-        let (details, findings) = match self.get_chart(repository, name, &version).await {
+        let loaded = self.load_chart_details(repository, name, &version).await;
+        let without_schema = |details| ChartDetails { values_schema: String::new(), ..details };
+        let (details, findings) = match loaded.map(without_schema).and_then(refuse_long_texts) {
             Ok(details) => (Some(details), Vec::new()),
             Err(Error::Invalid(findings)) => (None, findings),
             Err(error) => return Err(error),
@@ -48,7 +51,7 @@ impl Hub {
     /// The default values of a version of a chart, and the form for its values.
     ///
     /// # Errors
-    /// As [`Hub::get_chart`]; the default values can't be read; [`Error::ServerBusy`].
+    /// There is no such chart or version; the default values can't be read; [`Error::ServerBusy`].
     pub async fn get_values_form(
         &self,
         reference: ChartRef<'_>,
@@ -56,7 +59,7 @@ impl Hub {
     ) -> Result<(String, ValuesForm), Error> {
         // What is not read is not in memory while others use the memory for values.
         let (default_values, schema) = {
-            let details = self.get_chart(reference.repository, reference.name, version).await?;
+            let details = self.load_chart_details(reference.repository, reference.name, version).await?;
             (details.default_values, details.values_schema)
         };
         let schema = Some(schema).filter(|schema| schema.len() <= MAX_SCHEMA_BYTES);

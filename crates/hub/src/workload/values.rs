@@ -99,7 +99,7 @@ impl Hub {
             Source::Chart(source) => {
                 let loaded = self.load_source_chart(source, RenderWait::Request).await?;
                 let Ok(chart) = loaded else { return Ok(None) };
-                self.get_chart(&chart.repository, &chart.name, &chart.version).await?.default_values
+                self.load_chart_details(&chart.repository, &chart.name, &chart.version).await?.default_values
             }
             Source::Git(source) | Source::Oci(source) => {
                 let Some(pinned) = &source.pinned else { return Ok(None) };
