@@ -33,7 +33,7 @@ impl Hub {
         let newest = newest.map(|found| found.version.clone()).unwrap_or_default();
         let version = version.map_or(newest, str::to_owned);
         let loaded = self.load_chart_details(repository, name, &version).await;
-        let without_schema = |details| ChartDetails { values_schema: String::new(), ..details };
+        let without_schema = |details: ChartDetails| ChartDetails { values_schema: String::new(), ..details };
         let (details, findings) = match loaded.map(without_schema).and_then(refuse_long_texts) {
             Ok(details) => (Some(details), Vec::new()),
             Err(Error::Invalid(findings)) => (None, findings),
