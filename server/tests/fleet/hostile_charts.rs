@@ -1,7 +1,7 @@
 //! Charts that are meant to harm: refused with the entry named, wherever they come from, and without effect outside of their sandbox.
 
 use domain::Digest;
-use domain::chart::ChartRef;
+use domain::chart::{ChartDetails, ChartRef};
 use reqwest::StatusCode;
 use tar::EntryType;
 use testkit::{HttpResponse, HttpServer};
@@ -223,7 +223,7 @@ async fn g114_p19_of_a_chart_with_too_many_words_it_is_said_that_unknown_keys_ar
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g111_p19_texts_of_a_chart_that_are_too_long_for_a_response_are_refused_and_a_readme_is_cut() {
+async fn p19_texts_of_a_chart_that_are_too_long_for_a_response_are_left_out_and_named() {
     with_timeout(Box::pin(async {
         let fleet = TestFleet::start_with(&[]).await;
         let readme = "# Web ".repeat(100_000);
@@ -231,15 +231,26 @@ async fn g111_p19_texts_of_a_chart_that_are_too_long_for_a_response_are_refused_
         let details = fleet.client.get_chart("local", "web", "1.0.0").await.unwrap();
         assert!(readme.starts_with(&details.readme), "{:.100}", details.readme);
         assert!((200_000..300_000).contains(&details.readme.len()), "{} bytes", details.readme.len());
-        // Each of these characters has six bytes in JSON.
-        let values = format!("# {}\n", "\u{1}".repeat(750_000));
-        fleet.client.upload_chart(chart("2.0.0", &[("values.yaml", &values)])).await.unwrap();
-        let refused = fleet.client.get_chart("local", "web", "2.0.0").await.unwrap_err();
-        let is_named = |found: &domain::Finding| {
-            found.code == "G111"
-                && found.message.contains("values.yaml and values.schema.json of chart web 2.0.0")
+        let named = |details: &ChartDetails| -> Vec<String> {
+            details.shortened.iter().map(|one| one.path.clone()).collect()
         };
-        assert!(refused.findings().iter().any(is_named), "{refused:?}");
+        assert_eq!(named(&details), ["README.md"]);
+        // Each of these characters has six bytes in JSON.
+        let long = "\u{1}".repeat(750_000);
+        let (values, schema) = (format!("# {long}\n"), "{\"type\": \"object\"}");
+        let files = [("values.yaml", values.as_str()), ("values.schema.json", schema)];
+        fleet.client.upload_chart(chart("2.0.0", &files)).await.unwrap();
+        let details = fleet.client.get_chart("local", "web", "2.0.0").await.unwrap();
+        assert_eq!(
+            (&*details.default_values, &*details.values_schema, &*details.readme),
+            ("", schema, "# Web")
+        );
+        assert_eq!(named(&details), ["values.yaml"]);
+        let reason = &details.shortened[0].reason;
+        assert!(reason.contains("is not in the response: it has 4500004 bytes there"), "{reason}");
+        let reference = ChartRef { repository: "local", name: "web" };
+        let page = Box::pin(fleet.hub.describe_chart(reference, Some("2.0.0"))).await.unwrap();
+        assert_eq!((page.findings.len(), named(&page.details.unwrap())), (0, vec!["values.yaml".to_owned()]));
         fleet.stop().await;
     }))
     .await;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use source::client_shares::CHART_VALUES_OF_USERS;
 use source::requester::current_turn;
 
-use super::list::refuse_long_texts;
+use super::list::leave_out_long_texts;
 use crate::blocking::run_blocking;
 use crate::{Error, Hub};
 
@@ -34,7 +34,7 @@ impl Hub {
         let version = version.map_or(newest, str::to_owned);
         let loaded = self.load_chart_details(repository, name, &version).await;
         let without_schema = |details: ChartDetails| ChartDetails { values_schema: String::new(), ..details };
-        let (details, findings) = match loaded.map(without_schema).and_then(refuse_long_texts) {
+        let (details, findings) = match loaded.map(without_schema).map(leave_out_long_texts) {
             Ok(details) => (Some(details), Vec::new()),
             Err(Error::Invalid(findings)) => (None, findings),
             Err(error) => return Err(error),

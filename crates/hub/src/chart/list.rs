@@ -1,7 +1,6 @@
 //! The charts of the project.
 
-use domain::Finding;
-use domain::chart::{ChartDetails, ChartSource, ChartVersion};
+use domain::chart::{ChartDetails, ChartSource, ChartVersion, ShortenedFile};
 use domain::chart_repository::parse_version;
 use source::archive::ChartArchive;
 use source::readme::MAX_README_BYTES;
@@ -24,18 +23,18 @@ impl Hub {
         Ok(store::chart::list(&mut tx, self.project(), name, MAX_LISTED).await?)
     }
 
-    /// One version of a chart with its default values, its schema and its README, for a response; fetched from its repository if it is not
-    /// stored yet.
+    /// One version of a chart with its default values, its schema and its README, for a response: without the texts that are too long for
+    /// it, which are named. Fetched from its repository if it is not stored yet.
     ///
     /// # Errors
-    /// There is no such chart or version, its repository can't be read now, or its values and its schema are too long for a response.
+    /// There is no such chart or version, or its repository can't be read now.
     pub async fn get_chart(
         &self,
         repository: &str,
         name: &str,
         version: &str,
     ) -> Result<ChartDetails, Error> {
-        self.load_chart_details(repository, name, version).await.and_then(refuse_long_texts)
+        self.load_chart_details(repository, name, version).await.map(leave_out_long_texts)
     }
 
     /// The same for another use than a response.
@@ -66,14 +65,18 @@ impl Hub {
         };
         let digest = chart.digest.clone();
         let read = self.read_stored_archive(&digest, move |archive| {
-            ChartArchive::read(&archive).map(|archive| ChartDetails {
-                default_values: archive.default_values().to_owned(),
-                readme: cut_readme(archive.readme().unwrap_or_default()),
-                values_schema: archive.values_schema().unwrap_or_default().to_owned(),
-                dependencies: archive.metadata().dependencies.clone(),
-                links: archive.metadata().links.clone(),
-                deprecated: archive.metadata().is_deprecated,
-                chart,
+            ChartArchive::read(&archive).map(|archive| {
+                let (readme, shortened) = cut_readme(archive.readme().unwrap_or_default());
+                ChartDetails {
+                    default_values: archive.default_values().to_owned(),
+                    readme,
+                    values_schema: archive.values_schema().unwrap_or_default().to_owned(),
+                    dependencies: archive.metadata().dependencies.clone(),
+                    links: archive.metadata().links.clone(),
+                    deprecated: archive.metadata().is_deprecated,
+                    shortened: shortened.into_iter().collect(),
+                    chart,
+                }
             })
         });
         read.await?.map_err(|rejected| rejected_archive(&rejected))
@@ -84,18 +87,42 @@ impl Hub {
     }
 }
 
-/// The beginning of a README: what is shown, and one character more, so that it is known that it was longer.
-fn cut_readme(readme: &str) -> String {
-    readme[..readme.floor_char_boundary(MAX_README_BYTES + MAX_CHAR_BYTES)].to_owned()
+/// The beginning of a README: what is shown, and one character more, so that it is known that it was longer; and that it was, if it was.
+fn cut_readme(readme: &str) -> (String, Option<ShortenedFile>) {
+    let cut = &readme[..readme.floor_char_boundary(MAX_README_BYTES + MAX_CHAR_BYTES)];
+    let reason = || {
+        format!(
+            "README.md has {} bytes, and the first {} of them are here. Read the rest in the packed chart.",
+            readme.len(),
+            cut.len()
+        )
+    };
+    let shortened = (cut.len() < readme.len()).then(|| shortened("README.md", reason()));
+    (cut.to_owned(), shortened)
 }
 
-/// The details, if their texts are short enough for a response.
-pub(super) fn refuse_long_texts(details: ChartDetails) -> Result<ChartDetails, Error> {
-    let bytes = measure_json(&details.default_values) + measure_json(&details.values_schema);
-    if bytes > MAX_RESPONSE_BYTES {
-        return Err(Error::Invalid(vec![too_long_texts(&details.chart, bytes)]));
+/// The details without the texts that are too long for a response, which are named: first the default values have what fits, then the schema.
+pub(super) fn leave_out_long_texts(mut details: ChartDetails) -> ChartDetails {
+    let mut left = MAX_RESPONSE_BYTES;
+    let files =
+        [("values.yaml", &mut details.default_values), ("values.schema.json", &mut details.values_schema)];
+    for (path, text) in files {
+        let bytes = measure_json(text);
+        if let Some(rest) = left.checked_sub(bytes) {
+            left = rest;
+            continue;
+        }
+        *text = String::new();
+        let reason = format!(
+            "{path} is not in the response: it has {bytes} bytes there, and values.yaml and values.schema.json have at most {MAX_RESPONSE_BYTES} together. Read it in the packed chart."
+        );
+        details.shortened.push(shortened(path, reason));
     }
-    Ok(details)
+    details
+}
+
+fn shortened(path: &str, reason: String) -> ShortenedFile {
+    ShortenedFile { path: path.to_owned(), reason }
 }
 
 /// The bytes of a text in JSON: a control character has six of them.
@@ -110,15 +137,6 @@ fn measure_json(text: &str) -> usize {
     text.bytes().map(measure).sum()
 }
 
-/// G111: the texts of a chart are too long for a response.
-fn too_long_texts(chart: &ChartVersion, bytes: usize) -> Finding {
-    let message = format!(
-        "values.yaml and values.schema.json of chart {} {} have {bytes} bytes in a response, and at most {MAX_RESPONSE_BYTES} are sent.",
-        chart.name, chart.version
-    );
-    Finding::error("G111", message, "Read them in the packed chart, or use a chart with shorter files.")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,8 +148,10 @@ mod tests {
             let written = serde_json::to_string(text).unwrap().len() - 2;
             assert!((written..=written + 4).contains(&measure_json(text)), "{text:?}");
         }
-        assert_eq!(cut_readme("# Web"), "# Web");
-        let cut = cut_readme(&"ü".repeat(MAX_README_BYTES));
+        assert_eq!(cut_readme("# Web"), ("# Web".to_owned(), None));
+        let (cut, shortened) = cut_readme(&"ü".repeat(MAX_README_BYTES));
         assert!(cut.len() > MAX_README_BYTES && cut.len() <= MAX_README_BYTES + MAX_CHAR_BYTES);
+        let reason = shortened.unwrap().reason;
+        assert!(reason.contains("has 524288 bytes, and the first 262148 of them"), "{reason}");
     }
 }
