@@ -10,7 +10,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
-use domain::bounded_json::count_values;
+use domain::bounded_json::{VALUE_BYTES, count_values};
 use hub::Actor;
 use parking_lot::Mutex;
 use source::memory_budget::MemoryExhausted;
@@ -21,8 +21,9 @@ use crate::body_memory::PARSED_FACTOR;
 use crate::problem::ApiError;
 use source::client_shares::{BODIES_OF_USERS, ClientReservation, VALUES_OF_USERS};
 
-/// What a value of JSON needs at most while it is parsed, its key, and its part of a map or a list included.
-const JSON_VALUE_BYTES: u64 = 256;
+/// What a value of a message of an agent needs at most while it is parsed, its part of a list included: it is a field of a known type, and no
+/// map of its own as a value of another body ([`VALUE_BYTES`]).
+const MESSAGE_VALUE_BYTES: u64 = 256;
 /// The same for a field of a form, and for each level of its name, which is a map.
 const FORM_PART_BYTES: u64 = 512;
 /// Most values of a message of an agent. An agent sends at most 8 MiB, in which no value has less than some ten bytes.
@@ -111,7 +112,7 @@ fn find_excess(needed: u64, by_size: u64, share: u64) -> Result<u64, ValueRefusa
 
 /// What the values of a JSON text need at most, in bytes.
 pub fn estimate_json(body: &[u8]) -> u64 {
-    JSON_VALUE_BYTES * count_values(body) as u64 + TEXT_COPIES * body.len() as u64
+    VALUE_BYTES * count_values(body) as u64 + TEXT_COPIES * body.len() as u64
 }
 
 /// What the values of a message of an agent need at most, in bytes. Each needs far more memory than the few bytes of its text, so that they
@@ -122,7 +123,7 @@ pub fn estimate_json(body: &[u8]) -> u64 {
 pub fn estimate_message(body: &[u8]) -> Result<u64, ApiError> {
     let values = count_values(body) as u64;
     if values <= MAX_MESSAGE_VALUES {
-        return Ok(JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64);
+        return Ok(MESSAGE_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64);
     }
     Err(ApiError::new(
         StatusCode::PAYLOAD_TOO_LARGE,
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn p19_the_memory_of_a_body_in_json_follows_from_its_values_and_not_from_its_texts() {
-        let count = |text: &str| (estimate_json(text.as_bytes()) - 2 * text.len() as u64) / JSON_VALUE_BYTES;
+        let count = |text: &str| (estimate_json(text.as_bytes()) - 2 * text.len() as u64) / VALUE_BYTES;
         assert_eq!(count("1"), 1);
         assert_eq!(count(r#"{"a":1,"b":2}"#), 3);
         assert_eq!(count("[1,2,[3,4]]"), 6);
@@ -204,7 +205,7 @@ mod tests {
         let message = |count: usize| format!(r#"{{"leftovers":[{}""]}}"#, r#""","#.repeat(count));
         let most = usize::try_from(MAX_MESSAGE_VALUES).unwrap() - 3;
         let needed = estimate_message(message(most).as_bytes()).unwrap();
-        assert_eq!(needed, MAX_MESSAGE_VALUES * JSON_VALUE_BYTES + 2 * message(most).len() as u64);
+        assert_eq!(needed, MAX_MESSAGE_VALUES * MESSAGE_VALUE_BYTES + 2 * message(most).len() as u64);
         let refused = estimate_message(message(most + 1).as_bytes()).unwrap_err();
         assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
         assert!(refused.detail().starts_with("The message has 1000001 values"), "{}", refused.detail());

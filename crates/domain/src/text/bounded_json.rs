@@ -3,8 +3,10 @@
 
 use serde::de::DeserializeOwned;
 
-/// What a value needs in memory at most, in bytes, its key and its part of a map or a list included: a map of one field has a table and a list
-/// of entries of its own.
+/// What a value needs in memory at most, in bytes, its key and its part of a map or a list included. A map of one field needs the most for its
+/// text: a table of four slots (64), a list with room for three entries of a hash, a key and a value of 72 bytes (320 with the header of the
+/// allocator), and the text of a short key (32). A list of one item has room for four (296); a long one has up to three places for each
+/// item while it grows (216).
 pub const VALUE_BYTES: u64 = 450;
 
 /// Why a text is not read.
@@ -62,6 +64,16 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn p19_what_a_value_needs_at_most_follows_from_the_layout_of_maps_and_lists() {
+        let entry = size_of::<(usize, String, Value)>();
+        let map_of_one = 64 + (3 * entry + 8) + 32;
+        let list_of_one = 4 * size_of::<Value>() + 8;
+        let item_of_many = 3 * size_of::<Value>();
+        let most = map_of_one.max(list_of_one).max(item_of_many) as u64;
+        assert!(most <= VALUE_BYTES && VALUE_BYTES < most + most / 4, "{most}");
+    }
 
     /// The values of a parsed text.
     fn count_parsed(value: &Value) -> usize {

@@ -25,7 +25,7 @@ const GENERATORS: [&str; 2] = ["configMapGenerator", "secretGenerator"];
 const REFUSED: [&str; 2] = ["helmCharts", "helmChartInflationGenerator"];
 /// Hosts that kustomize knows without a scheme.
 const KNOWN_HOSTS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "dev.azure.com"];
-/// Most values of one of them: some 12 MiB of memory while it is read.
+/// Most values of one of them: some 13 MiB of memory while it is read.
 const MAX_VALUES: usize = 20_000;
 /// Most folders that refer to each other.
 const MAX_FOLDERS: usize = 200;

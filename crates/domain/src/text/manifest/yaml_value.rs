@@ -7,23 +7,26 @@ use serde_saphyr::Error;
 use super::documents::YamlDocument;
 use super::location::TextPosition;
 use super::{MAX_DOCUMENT_NODES, documents, explain, parser};
+use crate::text::bounded_json::VALUE_BYTES;
 use crate::text::finding::{Finding, SourceLocation};
 
 /// Longest text that is parsed, in bytes.
 pub const MAX_VALUE_BYTES: usize = 262_144;
-/// What a value needs in memory at most while it is read, in bytes, its key, its position and its part of a map or a list included.
-pub const READ_VALUE_BYTES: u64 = 600;
+/// What a value needs in memory at most while it is read, in bytes, its position and its part of a map or a list included; a key counts as a
+/// value. A map of one field and its key need the most: what they need in JSON ([`VALUE_BYTES`]), and for their positions a node of a tree
+/// with room for eleven keys and positions of 24 and 48 bytes (816), and the key once more (32).
+pub const READ_VALUE_BYTES: u64 = (VALUE_BYTES + 816 + 32).div_ceil(2);
 /// How often the text itself is in memory.
 const TEXT_COPIES: u64 = 4;
 
 /// What reading a text needs in memory at most, in bytes, without reading it: a value has a line, an item of a list, or a part of a list or map
-/// in one line. Nothing for a text that is too long to be read.
+/// in one line, and a key has a colon. Nothing for a text that is too long to be read.
 pub fn estimate_memory(text: &str) -> u64 {
     let bytes = text.as_bytes();
     if bytes.len() > MAX_VALUE_BYTES {
         return 0;
     }
-    let separators = bytes.iter().filter(|byte| matches!(byte, b'\n' | b',' | b'{' | b'[')).count();
+    let separators = bytes.iter().filter(|byte| matches!(byte, b'\n' | b':' | b',' | b'{' | b'[')).count();
     let items = bytes.windows(2).filter(|pair| matches!(pair, [b'-' | b'?', b' '])).count();
     let replayed = if text.contains('&') && text.contains('*') { parser::MAX_ALIAS_EVENTS } else { 0 };
     let values = (1 + separators + items + replayed).min(MAX_DOCUMENT_NODES);
@@ -219,9 +222,9 @@ mod tests {
         let values =
             |text: &str| (estimate_memory(text) - TEXT_COPIES * text.len() as u64) / READ_VALUE_BYTES;
         assert_eq!(values(""), 1);
-        assert_eq!(values("a: 1\nb: [x, y]\nc:\n  - - z\n"), 1 + 4 + 2 + 2);
+        assert_eq!(values("a: 1\nb: [x, y]\nc:\n  - - z\n"), 1 + 4 + 3 + 2 + 2);
         assert_eq!(values("# ------\n"), 2);
-        assert_eq!(values("a: &a 1\nb: *a\n"), 3 + parser::MAX_ALIAS_EVENTS as u64);
+        assert_eq!(values("a: &a 1\nb: *a\n"), 5 + parser::MAX_ALIAS_EVENTS as u64);
         assert_eq!(values(&"[],".repeat(80_000)), MAX_DOCUMENT_NODES as u64);
         assert_eq!(estimate_memory(&"a".repeat(MAX_VALUE_BYTES + 1)), 0);
     }
