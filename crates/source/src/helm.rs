@@ -14,6 +14,7 @@ use domain::generated_values::{GeneratedFields, find_generated_fields};
 use domain::manifest;
 use domain::secret_values::MAX_SCHEMA_VALUES;
 use domain::workload::SourceFile;
+use tokio::sync::Semaphore;
 
 use crate::archive::ChartArchive;
 use crate::sandbox::{RUN_TIMEOUT, RunEnd, Sandbox, run_process};
@@ -25,6 +26,10 @@ mod output;
 
 pub use failure::{FailureKind, RenderFailed, ValuesViolation};
 pub use find::{HelmUnavailable, MIN_VERSION};
+
+/// Held while what Helm has written, or the values that it could not render, is parsed: by one rendering at a time, because it has up to 250 000
+/// values, twice of a chart with random ones, and no memory is reserved for them. Its holder waits for nothing but its own work.
+pub static PARSED_RENDERINGS: Semaphore = Semaphore::const_new(1);
 
 /// What a template contains that reads the number of Helm's revision.
 const RELEASE_REVISION: &str = "Release.Revision";
@@ -84,15 +89,11 @@ impl Helm {
         let skip_schema = inputs.skip_schema_validation || !unchecked_schema_refs.is_empty();
         let run = HelmRun { name: &chart.name, packed: &chart.packed, inputs, skip_schema };
         let files = self.run(&run).await?;
-        let (mut random_files, mut generated) = (Vec::new(), GeneratedFields::default());
-        if chart.may_be_random {
-            let again = self.run(&run).await?;
-            let differing = files.iter().filter(|file| !again.contains(file) && !has_only_tests(file));
-            random_files = differing.map(|file| file.name.clone()).collect();
-            if !random_files.is_empty() {
-                generated = find_generated_fields(&manifest::parse(&files), &manifest::parse(&again));
-            }
-        }
+        let (files, random_files, generated) = if chart.may_be_random {
+            compare_runs(files, self.run(&run).await?).await?
+        } else {
+            (files, Vec::new(), GeneratedFields::default())
+        };
         let (revision_files, lookup_files) = (chart.revision_files, chart.lookup_files);
         Ok(RenderedChart {
             files,
@@ -218,6 +219,26 @@ struct HelmRun<'a> {
     inputs: &'a ChartInputs,
     /// Whether the values schema is not used, because parts of it are elsewhere or the workload requires it.
     skip_schema: bool,
+}
+
+/// The files of the first run, the names of those that differ in the other one, and the generated fields in them.
+async fn compare_runs(
+    files: Vec<SourceFile>,
+    again: Vec<SourceFile>,
+) -> Result<(Vec<SourceFile>, Vec<String>, GeneratedFields), RenderFailed> {
+    let alone = PARSED_RENDERINGS.acquire().await;
+    let compare = move || {
+        let differing = files.iter().filter(|file| !again.contains(file) && !has_only_tests(file));
+        let random_files: Vec<String> = differing.map(|file| file.name.clone()).collect();
+        let generated = if random_files.is_empty() {
+            GeneratedFields::default()
+        } else {
+            find_generated_fields(&manifest::parse(&files), &manifest::parse(&again))
+        };
+        drop(alone);
+        (files, random_files, generated)
+    };
+    tokio::task::spawn_blocking(compare).await.map_err(|error| RenderFailed::from_io(error.into()))
 }
 
 /// Whether a file has nothing but hooks for tests, which are named and never applied.

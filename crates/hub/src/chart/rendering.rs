@@ -19,7 +19,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use source::client_shares::ClientReservation;
-use source::helm::{Helm, PreparedChart, RenderedChart};
+use source::helm::{Helm, PARSED_RENDERINGS, PreparedChart, RenderedChart};
 use source::request_context::RequestContext;
 use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
@@ -308,7 +308,12 @@ async fn render_and_store(
         Ok(rendered) => rendered,
         Err(failed) => return Ok(Err(explain_failure(failed, &inputs, schema).await?)),
     };
-    let bounded = run_blocking(move || discard_unusable(rendered));
+    let alone = PARSED_RENDERINGS.acquire().await;
+    let bounded = run_blocking(move || {
+        let bounded = discard_unusable(rendered);
+        drop(alone);
+        bounded
+    });
     let (rendered, findings) = bounded.await?;
     let files = serde_json::to_vec(&rendered.files).map_err(|error| Error::Internal(Box::new(error)))?;
     let rendering = ChartRendering {
