@@ -10,7 +10,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
-use domain::json_size::JsonSize;
+use domain::bounded_json::JsonSize;
 use hub::Actor;
 use parking_lot::Mutex;
 use source::memory_budget::{AGENT_MESSAGES, MemoryExhausted};

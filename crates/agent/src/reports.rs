@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use domain::bounded_json::JsonSize;
 use domain::cluster::ClusterFacts;
-use domain::json_size::JsonSize;
 use domain::report::limits::{MAX_LEFTOVERS, MAX_RELEASES};
 use domain::report::{ReleaseReport, ReportAck, ReportBatch};
 use domain::{Digest, ReleaseId};

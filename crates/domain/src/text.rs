@@ -1,7 +1,7 @@
 //! What a user writes, and the findings that report a problem at its position.
 
+pub mod bounded_json;
 pub mod finding;
-pub mod json_size;
 pub mod manifest;
 pub mod message_redactor;
 pub mod name_check;

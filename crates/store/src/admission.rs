@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use domain::json_size::JsonSize;
+use domain::bounded_json::JsonSize;
 
 use crate::Error;
 use crate::decode::RowReader;

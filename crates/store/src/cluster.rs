@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use domain::bounded_json::JsonSize;
 use domain::cluster::{
     ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, Connectivity, MAX_CLUSTER_VALUES,
     NamespaceFacts,
 };
-use domain::json_size::JsonSize;
 use domain::page::{ListQuery, Page};
 use domain::placement::FleetLabel;
 use domain::{ClusterId, Timestamp};

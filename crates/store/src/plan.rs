@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::json_size::JsonSize;
+use domain::bounded_json::JsonSize;
 use domain::plan::{ClusterPlan, Plan, PlanTarget};
 use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};

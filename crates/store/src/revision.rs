@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::json_size::JsonSize;
+use domain::bounded_json::JsonSize;
 use domain::page::{ListQuery, Page};
 use domain::workload::Revision;
 use domain::{ClusterId, Timestamp, WorkloadId};

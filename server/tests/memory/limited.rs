@@ -13,6 +13,7 @@ use wire::ValidateRequest;
 
 use crate::budgets::{call_server_fn, large_chart};
 use crate::control_group::ControlGroup;
+use crate::nested_charts::{read_nested_charts, upload_nested_charts};
 use crate::nested_json::{
     create_with_nested_patches, read_clusters_with_nested_values, report_nested_values,
 };
@@ -220,6 +221,9 @@ async fn p19_p20_a_server_with_1_gib_survives_hostile_inputs_and_serves_others_m
     server.client.create_workload(&new).await.unwrap();
 
     limited.survive("uploads of charts", upload_charts(server)).await;
+    let viewer = upload_nested_charts(server).await;
+    let nested = async { drop(read_nested_charts(server, &viewer, &cookie).await) };
+    limited.survive("charts with millions of values", nested).await;
     limited.survive("bodies with many fields", send_json(server)).await;
     limited.survive("forms with nested names", send_forms(server, &cookie)).await;
     limited.survive("webhooks of anyone", send_webhooks(server)).await;

@@ -8,8 +8,8 @@ use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::labels::{self, Labels};
 use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
+use crate::text::bounded_json::JsonSize;
 use crate::text::finding::Finding;
-use crate::text::json_size::JsonSize;
 use crate::text::secret_text::check_hidden_value;
 
 mod confirmed_facts;

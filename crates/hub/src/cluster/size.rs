@@ -1,8 +1,8 @@
 //! The size of what users write on all clusters together: each check of a workload and each placement reads all of it.
 
 use domain::Finding;
+use domain::bounded_json::JsonSize;
 use domain::cluster::Cluster;
-use domain::json_size::JsonSize;
 use serde::Serialize;
 use store::Tx;
 

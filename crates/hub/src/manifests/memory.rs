@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use domain::json_size::JsonSize;
+use domain::bounded_json::JsonSize;
+use domain::manifest::yaml_value::READ_VALUE_BYTES;
 use domain::overrides::Override;
 use domain::template;
 use domain::workload::Source;
@@ -16,12 +17,8 @@ use crate::Error;
 
 /// How often the text is in memory: as it is stored, in the parsed values and in what is rendered of them.
 const TEXT_COPIES: u64 = 6;
-/// What a value needs when it is parsed, with its position and its part of a map or a list.
-const VALUE_BYTES: u64 = 256;
-
 /// What patches may need that are counted with the objects that they change.
 const COVERED_PATCH_BYTES: u64 = 1 << 20;
-
 /// What rendered objects need while they are compared.
 const COMPARED_BYTES: u64 = 4 << 20;
 
@@ -82,7 +79,7 @@ pub(super) fn estimate_memory<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Memo
     let (mut parsed, mut expansion) = (0, 0);
     for text in texts {
         let values = text.iter().filter(is_value).count() as u64;
-        parsed += VALUE_BYTES * values + TEXT_COPIES * text.len() as u64;
+        parsed += READ_VALUE_BYTES * values + TEXT_COPIES * text.len() as u64;
         expansion = expansion.max(template::estimate_expansion(text));
     }
     MemoryNeed { parsed, copied: parsed / 2, expansion }

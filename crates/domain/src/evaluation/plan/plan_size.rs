@@ -1,7 +1,7 @@
 //! The size of the changes of one cluster: what an agent answers and what the hub estimates, which are stored and read for every plan.
 
 use super::{ClusterPlan, PlannedAction};
-use crate::text::json_size::JsonSize;
+use crate::text::bounded_json::JsonSize;
 
 /// Most bytes of the changes of one cluster, as JSON.
 pub const MAX_PLAN_BYTES: u64 = 2 * 1024 * 1024;

@@ -10,8 +10,8 @@ use crate::model::health::Health;
 use crate::model::policy::{Feedback, MAX_FEEDBACK_BYTES};
 use crate::model::release::{Reason, StageState};
 use crate::model::report::{DriftReport, DriftedField, ReleaseReport, ReportBatch, ResourceStatus};
+use crate::text::bounded_json::JsonSize;
 use crate::text::finding::Finding;
-use crate::text::json_size::JsonSize;
 use crate::text::null_character;
 
 /// The most batches that may be missing before one; an agent sends them one by one.
