@@ -170,6 +170,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    use super::super::location::PositionTree;
     use super::*;
 
     #[test]
@@ -215,6 +216,12 @@ mod tests {
         assert_eq!(refused.code, "G111");
         assert!(refused.message.contains("more than 100 values"), "{}", refused.message);
         assert!(read(&list(100)).is_ok());
+    }
+
+    #[test]
+    fn p19_the_positions_of_a_map_need_no_more_than_what_is_estimated() {
+        let node = 11 * (size_of::<String>() + size_of::<PositionTree>()) + 16;
+        assert!(node <= 816, "{node}");
     }
 
     #[test]
