@@ -197,3 +197,47 @@ async fn send_batch<L: Link>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::cluster::NamespaceFacts;
+    use domain::report::DriftedField;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A report of one object with so many drifted fields.
+    fn report(fields: usize) -> ReleaseReport {
+        let resource = json!({"ordinal": 0, "object": {"version": "v1", "kind": "ConfigMap", "name": "web"},
+            "applied": true, "health": {"status": "Healthy"}});
+        let report = json!({"release": ReleaseId::from_parts(1, 1), "generation": 1, "stages": [], "sync": "Synced",
+            "health": {"status": "Healthy"}, "resources": [resource], "removed": false});
+        let mut report: ReleaseReport = serde_json::from_value(report).unwrap();
+        report.resources[0].drifted_fields = vec![DriftedField::default(); fields];
+        report
+    }
+
+    /// The facts of a cluster with so many namespaces that have 300 values each.
+    fn facts(namespaces: usize) -> ClusterFacts {
+        let granted = Some(vec!["Secret".to_owned(); 300]);
+        let namespace = NamespaceFacts { granted, ..NamespaceFacts::default() };
+        ClusterFacts { namespaces: vec![namespace; namespaces], ..ClusterFacts::default() }
+    }
+
+    #[test]
+    fn p19_facts_and_releases_are_sent_apart_if_the_hub_needs_much_memory_for_them_together() {
+        let split = |namespaces: usize, fields: &[usize]| {
+            let releases = fields.iter().map(|fields| report(*fields)).collect();
+            let content =
+                BatchContent { facts: Some(facts(namespaces)), releases, ..BatchContent::default() };
+            let parts = split_batch(content);
+            let describe = |part: &BatchContent| (part.facts.is_some(), part.releases.len());
+            parts.iter().map(describe).collect::<Vec<_>>()
+        };
+        assert_eq!(split(1, &[1, 1]), [(true, 2)]);
+        assert_eq!(split(300, &[1, 1]), [(true, 2)]);
+        assert_eq!(split(300, &[20_000, 1]), [(true, 0), (false, 2)]);
+        assert_eq!(split(1, &[20_000, 20_000, 1]), [(true, 1), (false, 2)]);
+        assert_eq!(split(1, &[60_000, 1]), [(true, 0), (false, 1), (false, 1)]);
+    }
+}
