@@ -10,7 +10,8 @@
 //! What has a reservation waits for another one only in this order: for the public page, the body of the request while it arrives, the
 //! complete body, the response, the values of the body, the values of a chart, what is received of another server, what is parsed of it,
 //! the manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended reservations of
-//! the same budget would wait for each other.
+//! the same budget would wait for each other. What stored values need is reserved without a wait ([`MemoryBudget::try_reserve`]); a
+//! comparison or a plan that has it may wait in the same budget, and then fails after [`RESERVE_WAIT`] at the latest.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
