@@ -12,6 +12,7 @@ mod chart;
 mod chart_repository;
 mod clock;
 mod cluster;
+mod decoded_memory;
 mod deployment;
 mod encryption;
 mod error;

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::kubernetes::id::ReleaseId;
+use crate::kubernetes::quantity::Quantity;
+use crate::model::cluster::Quota;
 use crate::model::health::HealthStatus;
 use crate::model::release::SyncStatus;
 use crate::model::report::DriftOutcome;
@@ -83,4 +85,38 @@ fn a_text_is_truncated_between_characters() {
     let mut text = "aäöü".to_owned();
     truncate_text(&mut text, 6);
     assert_eq!(text, "aä…");
+}
+
+#[test]
+fn p19_facts_beyond_the_limit_leave_out_lists_and_then_namespaces_and_say_so_by_not_knowing_them() {
+    let namespace = |n: usize, quotas: usize| {
+        let hard = (0..MAX_VALUES).map(|at| (format!("r{at}"), Quantity::default())).collect();
+        let quota = Quota { name: "q".to_owned(), hard, ..Quota::default() };
+        NamespaceFacts {
+            name: format!("n{n}"),
+            quotas: vec![quota; quotas],
+            granted: Some(vec!["Secret".to_owned(); 200]),
+            ..NamespaceFacts::default()
+        }
+    };
+    let facts = |quotas: usize| ClusterFacts {
+        kubernetes_version: "v1.33.4".to_owned(),
+        namespaces: (0..MAX_NAMESPACES).map(|n| namespace(n, quotas)).collect(),
+        ..ClusterFacts::default()
+    };
+    let mut without_lists = facts(0);
+    without_lists.truncate();
+    assert_eq!(without_lists.namespaces.len(), MAX_NAMESPACES);
+    assert!(without_lists.namespaces.iter().all(|namespace| namespace.granted.is_none()));
+    let mut fewer = facts(5);
+    fewer.truncate();
+    assert!((100..MAX_NAMESPACES).contains(&fewer.namespaces.len()), "{}", fewer.namespaces.len());
+    assert_eq!(fewer.namespaces[0].quotas.len(), 5, "what is reported of quotas is complete");
+    assert!(JsonSize::of_serialized(&fewer).values <= MAX_FACTS_VALUES);
+    let mut twice = fewer.clone();
+    twice.truncate();
+    assert_eq!(twice, fewer);
+    let mut usual = ClusterFacts { namespaces: vec![namespace(1, 1)], ..facts(0) };
+    usual.truncate();
+    assert_eq!(usual.namespaces[0].granted.as_ref().map(Vec::len), Some(200));
 }
