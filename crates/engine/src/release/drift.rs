@@ -188,11 +188,17 @@ fn changing_manager(fields: &[String], live: Option<&Value>) -> String {
 
 /// The changed fields with their values and the managers that changed them.
 pub(crate) fn describe_fields(changes: &[FieldChange], live: Option<&Value>) -> Vec<DriftedField> {
-    let describe = |change: &FieldChange| DriftedField {
-        path: change.path.clone(),
-        applied: change.desired.clone(),
-        live: change.live.clone(),
-        manager: changing_manager(std::slice::from_ref(&change.path), live),
+    let describe = |change: &FieldChange| {
+        let writer = live.map(|live| managed_fields::find_writer(live, std::slice::from_ref(&change.path)));
+        let unknown = || managed_fields::UNKNOWN_MANAGER.to_owned();
+        DriftedField {
+            path: change.path.clone(),
+            applied: change.desired.clone(),
+            live: change.live.clone(),
+            manager: writer.as_ref().map_or_else(unknown, |writer| writer.manager.clone()),
+            operation: writer.as_ref().map(|writer| writer.operation.clone()).unwrap_or_default(),
+            changed_at: writer.and_then(|writer| writer.at),
+        }
     };
     changes.iter().map(describe).collect()
 }

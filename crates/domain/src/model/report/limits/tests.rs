@@ -17,7 +17,7 @@ fn report(resources: usize, notes: usize) -> ReleaseReport {
                 path: "/data".to_owned(),
                 applied: Some("\"\n".repeat(5_000).into()),
                 live: Some(serde_json::json!({"a": ["ä".repeat(5_000)]})),
-                manager: String::new(),
+                ..DriftedField::default()
             };
             100
         ],
@@ -83,4 +83,16 @@ fn a_text_is_truncated_between_characters() {
     let mut text = "aäöü".to_owned();
     truncate_text(&mut text, 6);
     assert_eq!(text, "aä…");
+}
+
+#[test]
+fn a_truncated_list_and_a_truncated_value_are_recognized() {
+    let mut paths: Vec<String> = (0..10_000).map(|n| format!("/data/k{n}")).collect();
+    truncate_names(&mut paths, MAX_FIELDS);
+    assert_eq!((paths.len(), omitted_count(&paths[MAX_FIELDS - 1])), (MAX_FIELDS, Some(9_951)));
+    assert_eq!(omitted_count("/data/k1"), None);
+    let mut long = serde_json::Value::from("a".repeat(MAX_FIELD_VALUE_BYTES * 2));
+    truncate_value(&mut long);
+    assert!(is_truncated_value(&long), "{long}");
+    assert!(!is_truncated_value(&"nginx:1.29".into()));
 }
