@@ -13,6 +13,7 @@ mod chart_repository;
 mod clock;
 mod cluster;
 mod deployment;
+mod drift;
 mod encryption;
 mod error;
 mod event;
