@@ -24,6 +24,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "getCluster",
             "getClusterGroup",
             "getDeployment",
+            "getDrift",
             "getFleet",
             "getGitRepository",
             "getGitSource",
@@ -51,6 +52,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "listClusterReleases",
             "listClusters",
             "listDeployments",
+            "listDrift",
             "listEvents",
             "listGitRepositories",
             "listGroupFeatures",
@@ -141,8 +143,10 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     (
         UserAction::Edit,
         &[
+            "adoptDrift",
             "createWorkload",
             "deleteOverride",
+            "ignoreDrift",
             "patchWorkload",
             "putOverride",
             "putWorkload",
@@ -161,6 +165,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     ),
     (UserAction::Plan, &["planWorkload", "plan_create"]),
     (UserAction::AcknowledgeIncident, &["acknowledgeIncident", "incident_acknowledge"]),
+    (UserAction::SnoozeDrift, &["snoozeDrift"]),
     (
         UserAction::Subscribe,
         &["createSubscription", "deleteSubscription", "subscription_create", "subscription_delete"],
@@ -191,7 +196,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     ),
     (UserAction::Publish, &["publishWorkload", "workload_publish"]),
     (UserAction::Unpublish, &["unpublishWorkload", "workload_unpublish", "workloads_unpublish"]),
-    (UserAction::Sync, &["syncWorkload", "workload_sync", "workloads_sync"]),
+    (UserAction::Sync, &["revertDrift", "syncWorkload", "workload_sync", "workloads_sync"]),
     (UserAction::Retain, &["retainWorkload", "workload_retain"]),
     // An approval needs more, which the verb checks.
     (UserAction::ControlRollout, &["controlRollout", "rollout_control"]),
