@@ -85,6 +85,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "draft_change_read",
             "draft_read",
             "draft_status_read",
+            "drift_read",
             "events_read",
             "fleet_read",
             "frame_read",
@@ -152,6 +153,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "putWorkload",
             "restoreRevision",
             "config_save",
+            "drift_decide",
             "drift_ignore",
             "override_remove",
             "override_save",
@@ -165,7 +167,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     ),
     (UserAction::Plan, &["planWorkload", "plan_create"]),
     (UserAction::AcknowledgeIncident, &["acknowledgeIncident", "incident_acknowledge"]),
-    (UserAction::SnoozeDrift, &["snoozeDrift"]),
+    (UserAction::SnoozeDrift, &["snoozeDrift", "drift_snooze"]),
     (
         UserAction::Subscribe,
         &["createSubscription", "deleteSubscription", "subscription_create", "subscription_delete"],
@@ -196,7 +198,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     ),
     (UserAction::Publish, &["publishWorkload", "workload_publish"]),
     (UserAction::Unpublish, &["unpublishWorkload", "workload_unpublish", "workloads_unpublish"]),
-    (UserAction::Sync, &["revertDrift", "syncWorkload", "workload_sync", "workloads_sync"]),
+    (UserAction::Sync, &["revertDrift", "syncWorkload", "drift_revert", "workload_sync", "workloads_sync"]),
     (UserAction::Retain, &["retainWorkload", "workload_retain"]),
     // An approval needs more, which the verb checks.
     (UserAction::ControlRollout, &["controlRollout", "rollout_control"]),

@@ -110,7 +110,9 @@ fn select_field(selected: &mut [SelectedFields], field: &str) -> Result<(), Fail
         .flat_map(|(at, one)| one.item.fields.iter().map(move |other| (at, other.path.clone())))
         .collect();
     let whole: Vec<(usize, String)> = all.iter().filter(|(_, path)| path == field).cloned().collect();
-    let by_end = || all.iter().filter(|(_, path)| path.ends_with(&suffix)).cloned().collect();
+    let by_end = || -> Vec<(usize, String)> {
+        all.iter().filter(|(_, path)| path.ends_with(&suffix)).cloned().collect()
+    };
     let found: Vec<(usize, String)> = if whole.is_empty() { by_end() } else { whole };
     match found.as_slice() {
         [(at, path)] => {
