@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use domain::drift::CONTESTED;
 use domain::finding::Finding;
 use domain::managed_fields;
 use domain::object::ObjectRef;
@@ -140,7 +141,7 @@ fn report_contest(
     let fields = if fields.is_empty() { "it".to_owned() } else { field_paths(fields).join(", ") };
     pass.targets[at].problem = Some(
         Finding::warning(
-            "Contested",
+            CONTESTED,
             format!("{object}: {manager} repeatedly changes {fields}; self-heal reverted it {CONTESTED_AFTER} times within 10 min."),
             "Stop the other manager and sync the cluster, or remove or ignore the field in the workload.",
         )
