@@ -244,8 +244,8 @@ pub async fn count_drifted_fields(tx: &mut Tx, ids: &[ReleaseId]) -> Result<BTre
             .await?;
         counts.extend(decode_readable_rows(&rows, "release_resources", |row| {
             let resources = row.json::<Vec<ResourceStatus>>("resources")?;
-            let fields: usize = resources.iter().map(|resource| resource.drifted.len()).sum();
-            Ok((id, u32::try_from(fields).unwrap_or(u32::MAX)))
+            let fields = resources.iter().map(ResourceStatus::count_drifted);
+            Ok((id, fields.fold(0, u32::saturating_add)))
         }));
     }
     Ok(counts)

@@ -71,12 +71,8 @@ fn is_drifted(sync: SyncStatus, resource: &ResourceStatus) -> bool {
 
 fn observe(resource: &ResourceStatus) -> DriftedObject {
     let mut fields = resource.list_drifted_fields();
-    let omitted = fields.last().and_then(|last| omitted_count(&last.path));
-    if omitted.is_some() {
-        fields.pop();
-    }
-    let shown = u32::try_from(fields.len()).unwrap_or(u32::MAX);
-    let field_count = shown.saturating_add(omitted.unwrap_or_default());
+    fields.retain(|field| omitted_count(&field.path).is_none());
+    let field_count = resource.count_drifted();
     let values: Vec<_> = fields.iter().map(|field| (&field.path, &field.applied, &field.live)).collect();
     // Serialization of plain data into memory does not fail.
     let digest = Digest::compute(&serde_json::to_vec(&(field_count, values)).unwrap_or_default());
