@@ -16,7 +16,7 @@ use crate::resources::CommandTarget;
 mod decide;
 mod selection;
 
-use decide::{AdoptArgs, IgnoreArgs, RevertArgs, SnoozeArgs};
+use decide::{AdoptDriftArgs, IgnoreDriftArgs, RevertDriftArgs, SnoozeDriftArgs};
 use selection::SelectionArgs;
 
 /// Show what differs from what was applied, and decide about it; without a subcommand, list it
@@ -34,10 +34,10 @@ pub struct DriftArgs {
 pub enum DriftCommand {
     List(ListDriftArgs),
     Show(ShowDriftArgs),
-    Revert(RevertArgs),
-    Adopt(AdoptArgs),
-    Ignore(IgnoreArgs),
-    Snooze(SnoozeArgs),
+    Revert(RevertDriftArgs),
+    Adopt(AdoptDriftArgs),
+    Ignore(IgnoreDriftArgs),
+    Snooze(SnoozeDriftArgs),
 }
 
 /// List drift, contested objects first, then the oldest

@@ -15,14 +15,14 @@ use crate::output::{Printer, pluralize, sanitize};
 ///
 /// Everything of the workload that drifts on the cluster is reverted; a contested field is tried again.
 #[derive(Args)]
-pub struct RevertArgs {
+pub struct RevertDriftArgs {
     #[command(flatten)]
     pub selection: SelectionArgs,
 }
 
 /// Write live values into the draft; review and publish it afterwards
 #[derive(Args)]
-pub struct AdoptArgs {
+pub struct AdoptDriftArgs {
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// Where to: base, the manifests for all clusters, or override, for this cluster alone
@@ -44,7 +44,7 @@ pub enum AdoptInto {
 
 /// Leave fields to others, by a rule in the policies of the draft; review and publish it afterwards
 #[derive(Args)]
-pub struct IgnoreArgs {
+pub struct IgnoreDriftArgs {
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// Only this field, by its path or its end; may be repeated [default: all fields of the object]
@@ -54,7 +54,7 @@ pub struct IgnoreArgs {
 
 /// Hide drift until a time, unless its fields change before
 #[derive(Args)]
-pub struct SnoozeArgs {
+pub struct SnoozeDriftArgs {
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// For how long: minutes, hours or days, such as 90m, 12h or 7d; at most 30d
@@ -82,7 +82,7 @@ fn parse_duration(text: &str) -> Result<i64, String> {
     number.checked_mul(millis).filter(|millis| *millis > 0).ok_or_else(wrong)
 }
 
-impl RevertArgs {
+impl RevertDriftArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let items = self.selection.find(remote).await?;
@@ -97,7 +97,7 @@ impl RevertArgs {
     }
 }
 
-impl AdoptArgs {
+impl AdoptDriftArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let selected = self.selection.select_fields(remote, &self.fields).await?;
@@ -125,7 +125,7 @@ impl AdoptArgs {
     }
 }
 
-impl IgnoreArgs {
+impl IgnoreDriftArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let selected = self.selection.select_fields(remote, &self.fields).await?;
@@ -145,7 +145,7 @@ impl IgnoreArgs {
     }
 }
 
-impl SnoozeArgs {
+impl SnoozeDriftArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let until = match (self.duration, self.until, self.end) {
