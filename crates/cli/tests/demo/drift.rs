@@ -64,16 +64,16 @@ fn e9_drift_is_listed_with_who_changed_it_and_snoozed_adopted_ignored_or_reverte
 
     let unknown = drift(&server, "adopt", &["--into", "override", "--field", "image"]);
     assert!(unknown.exit_code == 2 && unknown.stderr.contains("/spec/replicas"), "{unknown}");
+    assert_eq!(drift(&server, "adopt", &["--into", "base"]).exit_code, 0);
+    let draft = server.run_cli_json(&["get", "web", "-o", "json"])["draft"].clone();
+    let text = draft["source"]["files"][0]["text"].as_str().unwrap();
+    assert_eq!(text, MANIFEST.replace("replicas: 2", "replicas: 5"));
     let adopted = drift(&server, "adopt", &["--into", "override", "--field", "replicas"]);
     assert_eq!(adopted.exit_code, 0, "{adopted}");
     assert!(adopted.stderr.contains("flotilla plan web"), "what to do next: {adopted}");
     let draft = server.run_cli_json(&["get", "web", "-o", "json"])["draft"].clone();
     let saved = &draft["overrides"][0];
     assert_eq!((&saved["name"], &saved["patches"][0]["value"]), (&"eu-west-1".into(), &5.into()), "{saved}");
-    assert_eq!(drift(&server, "adopt", &["--into", "base"]).exit_code, 0);
-    let draft = server.run_cli_json(&["get", "web", "-o", "json"])["draft"].clone();
-    let text = draft["source"]["files"][0]["text"].as_str().unwrap();
-    assert_eq!(text, MANIFEST.replace("replicas: 2", "replicas: 5"));
     let ignored = drift(&server, "ignore", &["--object", "deployment/web"]);
     assert_eq!(ignored.exit_code, 0, "{ignored}");
     let draft = server.run_cli_json(&["get", "web", "-o", "json"])["draft"].clone();

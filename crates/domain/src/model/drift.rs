@@ -20,7 +20,9 @@ mod observed;
 #[cfg(test)]
 mod tests;
 
-pub use adopt::{adopt_into_files, check_adoptable, find_override_of_cluster, put_patch};
+pub use adopt::{
+    adopt_into_files, check_adoptable, find_deciding_override, find_override_of_cluster, put_patch,
+};
 pub use observed::{CONTESTED, DriftedObject, list_drifted_objects};
 
 /// The most fields of an entry in a list; the entry itself has as many as its cluster reported.

@@ -2,7 +2,8 @@
 
 use domain::authorization::UserAction;
 use domain::drift::{
-    AdoptTarget, DriftAdoptRequest, DriftVerb, adopt_into_files, find_override_of_cluster, put_patch,
+    AdoptTarget, DriftAdoptRequest, DriftVerb, adopt_into_files, find_deciding_override,
+    find_override_of_cluster, put_patch,
 };
 use domain::event::NewEvent;
 use domain::overrides::ClusterSelector;
@@ -68,6 +69,15 @@ impl Hub {
 
 fn adopt_into_draft(spec: &mut WorkloadSpec, row: &DriftRow, fields: &[DriftedField]) -> Result<(), Error> {
     let namespace = spec.namespace.clone();
+    let (object, cluster) = (&row.item.object, &row.item.cluster);
+    for path in fields.iter().map(|field| &field.path) {
+        if let Some(over) = find_deciding_override(&spec.overrides, cluster, object, path) {
+            return Err(precondition(format!(
+                "The override {} sets {path} of {object} on {cluster}, whatever the manifests have: adopt into the override.",
+                over.name
+            )));
+        }
+    }
     let Source::Yaml { files } = &mut spec.source else {
         return Err(precondition(format!(
             "The draft of {} has no files: adopt into the override of {} instead.",

@@ -143,6 +143,10 @@ async fn e9_an_adopted_value_is_in_the_draft_and_on_no_cluster() {
     assert_eq!((over.patches.len(), &over.patches[0].op), (1, &set));
     let again = drifting.adopt(AdoptTarget::Override, &item, None).await.unwrap();
     assert_eq!(again.revision, adopted.revision, "an override that has the value is not written again");
+    let without_effect = drifting.adopt(AdoptTarget::Base, &item, None).await.unwrap_err();
+    assert!(
+        matches!(&without_effect, Error::FailedPrecondition(why) if why.0.contains("The override east sets"))
+    );
     drifting.test.close().await;
 }
 

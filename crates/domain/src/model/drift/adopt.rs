@@ -107,6 +107,29 @@ pub fn find_override_of_cluster<'s>(overrides: &'s [Override], cluster: &str) ->
     own.max_by_key(|one| (one.priority, one.name.clone()))
 }
 
+/// The override that names this cluster and has a patch for the field: the manifests do not decide it there.
+pub fn find_deciding_override<'s>(
+    overrides: &'s [Override],
+    cluster: &str,
+    object: &ObjectRef,
+    path: &str,
+) -> Option<&'s Override> {
+    let fits = |selected: &str, actual: &str| selected.is_empty() || selected == actual;
+    let decides = |patch: &Patch| {
+        let ObjectSelector { kind, name, namespace } = &patch.object;
+        let is_object =
+            fits(kind, &object.kind) && fits(name, &object.name) && fits(namespace, &object.namespace);
+        match &patch.op {
+            PatchOp::Set { path: patched, .. } | PatchOp::Remove { path: patched } => {
+                is_object && patched == path
+            }
+            PatchOp::Merge { .. } => false,
+        }
+    };
+    let names_cluster = |one: &Override| one.target.clusters.iter().any(|name| name == cluster);
+    overrides.iter().find(|one| names_cluster(one) && one.patches.iter().any(&decides))
+}
+
 /// Adds the patch that gives the field its live value, in place of one for the same field.
 ///
 /// # Errors

@@ -152,4 +152,12 @@ fn a_patch_replaces_the_one_of_the_same_field_and_the_last_override_of_the_clust
     let all = [named("a", 900, &["eu-1"]), named("b", 500, &["eu-1"]), named("c", 999, &["eu-1", "us-1"])];
     assert_eq!(find_override_of_cluster(&all, "eu-1").unwrap().name, "a");
     assert!(find_override_of_cluster(&all, "us-1").is_none(), "the other clusters would change too");
+
+    let patched = Override { patches, ..named("a", 900, &["eu-1"]) };
+    let deciding = |cluster: &str, path: &str| {
+        let found = find_deciding_override(std::slice::from_ref(&patched), cluster, &settings(), path);
+        found.map(|one| one.name.clone())
+    };
+    assert_eq!(deciding("eu-1", "/data/colour").as_deref(), Some("a"));
+    assert_eq!((deciding("us-1", "/data/colour"), deciding("eu-1", "/data/size")), (None, None));
 }
