@@ -22,7 +22,7 @@ pub struct FrameData {
     /// Number of open incidents.
     #[serde(default)]
     pub incidents: u32,
-    /// Number of open entries of the drift inbox.
+    /// Number of open entries of the drift inbox, at most 1 000.
     #[serde(default)]
     pub drift: u32,
     /// What the database does not do now, if it is in an outage in which it can be read.

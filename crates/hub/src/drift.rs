@@ -31,7 +31,7 @@ impl Hub {
         self.hide_secrets(actor, page.map(|row| show_item(actor, row))).await
     }
 
-    /// Number of open entries.
+    /// Number of open entries, at most [`store::drift::MAX_COUNTED`].
     pub async fn count_open_drift(&self) -> Result<u32, Error> {
         let mut tx = self.read().await?;
         Ok(store::drift::count_open(&mut tx, self.project(), self.clock().now()).await?)

@@ -16,6 +16,9 @@ use crate::{Error, Tx, cursor};
 
 const TABLE: &str = "drift_item";
 
+/// So many open entries are counted at most.
+pub const MAX_COUNTED: u32 = 1_000;
+
 const COLUMNS: &str = "SELECT d.id, d.release_id, d.object_key, d.object, d.fields, d.field_count, d.digest, d.contested, \
      d.since_at, r.cluster_id, r.cluster_name, r.policies, r.desired, r.released, r.revision, r.applied_revision, \
      r.workload_id, w.name AS workload_name, w.intent, w.published_revision, w.resource_version, \
@@ -160,10 +163,11 @@ pub async fn get(
     decode_row(statement.fetch_optional(tx).await?, TABLE, read)
 }
 
-/// Number of open entries of a project.
+/// Number of open entries of a project, at most [`MAX_COUNTED`]: every page of the console shows it.
 pub async fn count_open(tx: &mut Tx, project: ProjectId, now: Timestamp) -> Result<u32, Error> {
     let query = DriftQuery { state: Some(DriftState::Open), ..DriftQuery::default() };
-    let count = push_filters(sql("SELECT COUNT(*)"), project, &query, now).fetch_number(tx).await?;
+    let open = push_filters(sql("SELECT COUNT(*) FROM (SELECT d.id"), project, &query, now);
+    let count = open.push(&format!(" LIMIT {MAX_COUNTED}) AS counted")).fetch_number(tx).await?;
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
