@@ -28,7 +28,7 @@ use crate::failpoint::failpoint;
 use crate::git::adopt_pin;
 use crate::group::load_group;
 use crate::hub::CommitEffects;
-use crate::idempotency::IN_PROGRESS;
+use crate::idempotency::{IN_PROGRESS, workload_status_path};
 use crate::operation::OperationRequest;
 use crate::plan::{PlanInputs, check_findings, parse_forced_codes};
 use crate::render::RetainedBundles;
@@ -145,7 +145,9 @@ impl Hub {
         failpoint("publish.before_commit");
         let effects = CommitEffects { events, wake_placer: true, ..CommitEffects::default() };
         let effects = match options.response {
-            PublishResponse::Publish => effects.with_response(actor, IN_PROGRESS, &result),
+            PublishResponse::Publish => {
+                effects.with_response(actor, IN_PROGRESS, &result).with_location(workload_status_path(&name))
+            }
             PublishResponse::Deployment { release_name, findings, .. } => {
                 let started =
                     started_deployment(&release_name, &snapshot.draft.decision, operation, findings);
