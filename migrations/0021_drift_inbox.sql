@@ -15,7 +15,7 @@ CREATE TABLE drift_item (
     since_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX drift_item_object ON drift_item (release_id, object_key);
-CREATE INDEX drift_item_order ON drift_item (contested, since_at, id);
+CREATE INDEX drift_item_order ON drift_item (contested DESC, since_at, id);
 
 -- Until when the drift of an object is hidden, as long as its fields have this digest. Written by users; deleted by them and by the retention loop
 -- when it has ended; cascades.

@@ -60,7 +60,7 @@ impl Hub {
 
     /// Reads all reported fields of an entry with their desired values. One whose release is gone meanwhile keeps those of the list.
     async fn load_drift_fields(&self, mut item: DriftItem) -> Result<DriftItem, Error> {
-        let details = match self.get_release_details(&item.workload, &item.cluster).await {
+        let details = match Box::pin(self.get_release_details(&item.workload, &item.cluster)).await {
             Ok(details) => details,
             Err(Error::NotFound { .. }) => return Ok(item),
             Err(error) => return Err(error),

@@ -238,6 +238,34 @@ async fn e9_a_revert_is_accepted_and_an_ignored_field_is_a_rule_of_the_draft() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn p2_a_decision_about_drift_whose_response_is_lost_is_made_once_and_its_response_repeated() {
+    let mut drift = DriftServer::start().await;
+    drift.report("ConfigMap", &[drifted("/data/key", "value", "other")]).await;
+    let entry = drift.entry().await;
+    let until = drift.server.hub.clock().now().plus_millis(3_600_000).to_string();
+    for (verb, body) in [
+        ("adopt", json!({"into": "base"})),
+        ("ignore", json!({})),
+        ("snooze", json!({"until": until})),
+        ("revert", json!({})),
+    ] {
+        let key = format!("lost-drift-{verb}");
+        let headers = [("idempotency-key", key.as_str()), ("if-match", "*")];
+        let path = DriftServer::verb(&entry, verb);
+        let send = async || drift.server.send_json(Method::POST, &path, &headers, &body).await;
+        hub::arm_lost_response(&key);
+        let first = send().await;
+        assert!(first.status.is_success(), "{verb}: {} {}", first.status, first.text);
+        assert!(!hub::loses_response(&key), "{verb}: the response was not lost");
+        let again = send().await;
+        assert_eq!(again.header("idempotency-replayed"), "true", "{verb}: {} {}", again.status, again.text);
+        assert_eq!((again.status, again.json()), (first.status, first.json()), "{verb}");
+        assert_eq!(again.header("etag"), first.header("etag"), "{verb}");
+    }
+    drift.loops.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn e9_a_viewer_sees_no_value_of_a_secret_and_decides_nothing() {
     let mut drift = DriftServer::start().await;
     let fields = [

@@ -5,6 +5,7 @@ use domain::authorization::UserAction;
 use domain::drift::{DriftItem, DriftVerb};
 
 use super::{check_decision, show_item};
+use crate::idempotency::IN_PROGRESS;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -22,7 +23,7 @@ impl Hub {
         check_decision(&row, DriftVerb::Revert, None)?;
         let (_, effects) = self.stage_sync(&mut tx, actor, &workload, &[row.cluster]).await?;
         let item = show_item(actor, row);
-        self.commit(tx, effects.with_response(actor, 202, &item)).await?;
+        self.commit(tx, effects.with_response(actor, IN_PROGRESS, &item)).await?;
         Ok(item)
     }
 }
