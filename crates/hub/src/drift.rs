@@ -5,6 +5,7 @@ use domain::drift::{DriftField, DriftItem, DriftQuery, DriftVerb, list_drifted_o
 use domain::drift_actions::{check_verb, list_possibilities};
 use domain::page::Page;
 use domain::release::{DesiredValues, Release};
+use domain::report::limits::{is_truncated_name, omitted_count};
 use domain::report::{DriftedField, ReleaseReport};
 use domain::secret_content::{ChartMarks, SecretContent as _};
 use domain::{Digest, DriftId};
@@ -105,6 +106,12 @@ impl Hub {
         }
         let mut decided = all;
         decided.retain(|field| paths.is_empty() || paths.contains(&field.path));
+        if let Some(field) = decided.iter().find(|field| is_truncated_name(&field.path)) {
+            return Err(precondition(format!(
+                "{} of {} is a path that is too long to be reported as a whole: name the other fields, or change the draft by hand.",
+                field.path, row.item.object
+            )));
+        }
         if decided.is_empty() {
             let DriftItem { object, cluster, .. } = &row.item;
             return Err(precondition(format!("No field of {object} drifts on {cluster} now.")));
@@ -134,7 +141,7 @@ impl Hub {
 
 /// The fields without the last one that counts those that the report left out.
 fn list_reported_fields(mut fields: Vec<DriftedField>) -> Vec<DriftedField> {
-    fields.retain(|field| domain::report::limits::omitted_count(&field.path).is_none());
+    fields.retain(|field| omitted_count(&field.path).is_none());
     fields
 }
 

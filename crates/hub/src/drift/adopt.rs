@@ -58,6 +58,9 @@ impl Hub {
                     let id = change.find_id(&before.draft);
                     let id = id.unwrap_or_else(|| self.ids().generate(OverrideId::from_parts));
                     change.apply_to(&mut workload.draft, id);
+                    if workload.draft == before.draft {
+                        return Ok(None);
+                    }
                     change.check_limits(&workload.draft)?;
                     Ok(Some(change.event(actor, workload, self.clock().now())))
                 }
@@ -84,10 +87,7 @@ fn adopt_into_draft(spec: &mut WorkloadSpec, row: &DriftRow, fields: &[DriftedFi
             row.workload.name, row.item.cluster
         )));
     };
-    for field in fields {
-        adopt_into_files(files, &namespace, &row.item.object, field)?;
-    }
-    Ok(())
+    Ok(adopt_into_files(files, &namespace, object, fields)?)
 }
 
 /// The override of this cluster alone with the live values.

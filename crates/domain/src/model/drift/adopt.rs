@@ -20,7 +20,7 @@ fn unavailable(why: String) -> ActionUnavailable {
 /// Whether the live value of a field is known as a whole.
 ///
 /// # Errors
-/// Its values were not reported, are hidden, or were shortened.
+/// Its values were not reported, are hidden, or were shortened; the live one would be a template in the draft.
 pub fn check_adoptable(object: &ObjectRef, field: &DriftedField) -> Result<(), ActionUnavailable> {
     let path = &field.path;
     let is_hidden = object.is_kind("", "Secret")
@@ -43,24 +43,59 @@ pub fn check_adoptable(object: &ObjectRef, field: &DriftedField) -> Result<(), A
             "The value of {path} in {object} is too long to be reported as a whole: change the draft by hand."
         )));
     }
+    // What somebody wrote on a cluster must not become an expression that is evaluated for every cluster.
+    if field.live.as_ref().is_some_and(is_templated) {
+        return Err(unavailable(format!(
+            "The value of {path} in {object} has ${{{{, which begins a template in a draft: change the draft by hand."
+        )));
+    }
     Ok(())
 }
 
-/// Writes the live value of a field into the file that has the object; every other byte of the files stays as it is. `namespace` is
-/// that of objects that name none.
+/// Writes the live values of these fields into the file that has the object, all or none of them; every other byte of the files stays
+/// as it is. `namespace` is that of objects that name none.
 ///
 /// # Errors
-/// No document of the files is the object, or more than one; the field comes from a template; the YAML can't be edited there.
+/// No document of the files is the object, or more than one; a live value is not known as a whole; a field comes from a template; the
+/// YAML can't be edited there.
 pub fn adopt_into_files(
     files: &mut [SourceFile],
     namespace: &str,
     object: &ObjectRef,
-    field: &DriftedField,
+    fields: &[DriftedField],
 ) -> Result<(), ActionUnavailable> {
-    check_adoptable(object, field)?;
     let elsewhere = "Adopt it into the override of this cluster instead.";
-    let path = field.path.parse::<FieldPath>();
-    let path = path.map_err(|error| unavailable(format!("{error}. {elsewhere}")))?;
+    let found = find_documents(files, namespace, object);
+    let [(number, document, value)] = found.as_slice() else {
+        let count = if found.is_empty() { "no document" } else { "more than one document" };
+        return Err(unavailable(format!("In the files of the draft, {count} is {object}. {elsewhere}")));
+    };
+    let file = &mut files[*number];
+    let mut text = file.text.clone();
+    for field in fields {
+        check_adoptable(object, field)?;
+        let path = field.path.parse::<FieldPath>();
+        let path = path.map_err(|error| unavailable(format!("{error}. {elsewhere}")))?;
+        if path.get(value).is_some_and(is_templated) {
+            return Err(unavailable(format!(
+                "{} of {object} comes from a template in {}, with a value for each cluster. {elsewhere}",
+                field.path, file.name
+            )));
+        }
+        let edited = match &field.live {
+            Some(live) => yaml_edit::set(&text, *document, &path, live),
+            None => yaml_edit::remove(&text, *document, &path),
+        };
+        text = edited.map_err(|error| {
+            unavailable(format!("{} of {object} in {}: {error} {elsewhere}", field.path, file.name))
+        })?;
+    }
+    file.text = text;
+    Ok(())
+}
+
+/// The documents that are the object: number of the file, number of the document in it, content.
+fn find_documents(files: &[SourceFile], namespace: &str, object: &ObjectRef) -> Vec<(usize, usize, Value)> {
     let mut found = Vec::new();
     for (number, file) in files.iter().enumerate() {
         for (document, value) in yaml_edit::parse_documents(&file.text).into_iter().enumerate() {
@@ -69,26 +104,7 @@ pub fn adopt_into_files(
             }
         }
     }
-    let [(number, document, value)] = found.as_slice() else {
-        let count = if found.is_empty() { "no document" } else { "more than one document" };
-        return Err(unavailable(format!("In the files of the draft, {count} is {object}. {elsewhere}")));
-    };
-    if path.get(value).is_some_and(is_templated) {
-        let file = &files[*number].name;
-        return Err(unavailable(format!(
-            "{} of {object} comes from a template in {file}, with a value for each cluster. {elsewhere}",
-            field.path
-        )));
-    }
-    let file = &mut files[*number];
-    let edited = match &field.live {
-        Some(live) => yaml_edit::set(&file.text, *document, &path, live),
-        None => yaml_edit::remove(&file.text, *document, &path),
-    };
-    file.text = edited.map_err(|error| {
-        unavailable(format!("{} of {object} in {}: {error} {elsewhere}", field.path, file.name))
-    })?;
-    Ok(())
+    found
 }
 
 fn is_object(value: &Value, namespace: &str, object: &ObjectRef) -> bool {

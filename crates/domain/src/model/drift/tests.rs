@@ -96,18 +96,26 @@ fn files(text: &str) -> Vec<SourceFile> {
 #[test]
 fn an_adopted_value_changes_its_bytes_in_the_manifest_and_no_others() {
     let mut edited = files(FILE);
-    adopt_into_files(&mut edited, "shop", &settings(), &colour(Some(json!("red")))).unwrap();
+    adopt_into_files(&mut edited, "shop", &settings(), &[colour(Some(json!("red")))]).unwrap();
     assert_eq!(edited[0].text, FILE.replace("colour: blue", "colour: red"));
     let mut edited = files(FILE);
-    adopt_into_files(&mut edited, "shop", &settings(), &colour(None)).unwrap();
+    adopt_into_files(&mut edited, "shop", &settings(), &[colour(None)]).unwrap();
     assert!(!edited[0].text.contains("colour") && edited[0].text.contains("size: \"2\""));
+
+    let size = DriftedField { path: "/data/size".to_owned(), ..colour(Some(json!("3"))) };
+    let mut edited = files(FILE);
+    adopt_into_files(&mut edited, "shop", &settings(), &[colour(Some(json!("red"))), size]).unwrap();
+    let both = FILE.replace("colour: blue", "colour: red").replace("size: \"2\"", "size: \"3\"");
+    assert_eq!(edited[0].text, both);
 }
 
 #[test]
 fn what_is_not_one_object_of_the_files_is_not_adopted() {
     let why = |text: &str, namespace: &str| {
         let mut edited = files(text);
-        let refused = adopt_into_files(&mut edited, namespace, &settings(), &colour(Some(json!("red"))));
+        let fields =
+            [DriftedField { path: "/data/size".to_owned(), ..colour(None) }, colour(Some(json!("red")))];
+        let refused = adopt_into_files(&mut edited, namespace, &settings(), &fields);
         assert_eq!(edited, files(text), "nothing is half written");
         refused.unwrap_err().0
     };
@@ -125,6 +133,8 @@ fn a_value_that_is_hidden_shortened_or_unknown_is_not_adopted() {
     assert!(why(&settings(), &colour(Some(json!({"a": "(hidden)"})))).contains("hidden"));
     assert!(why(&settings(), &colour(Some(json!("red…")))).contains("too long"));
     assert!(why(&settings(), &DriftedField::from_path("/data/colour")).contains("did not report"));
+    let expression = colour(Some(json!(["${{ cluster.name }}"])));
+    assert!(why(&settings(), &expression).contains("has ${{, which begins a template"));
     check_adoptable(&settings(), &colour(None)).unwrap();
 }
 

@@ -304,6 +304,12 @@ pub fn is_truncated_value(value: &serde_json::Value) -> bool {
     value.as_str().is_some_and(|text| text.len() <= MAX_FIELD_VALUE_BYTES / 8 && text.ends_with('…'))
 }
 
+/// Whether a name or a path may be the beginning of a longer one.
+pub fn is_truncated_name(text: &str) -> bool {
+    // The mark has three bytes, and a text is cut between characters.
+    (MAX_NAME_BYTES - 6..=MAX_NAME_BYTES).contains(&text.len()) && text.ends_with('…')
+}
+
 fn truncate_names(names: &mut Vec<String>, max: usize) {
     truncate_texts(names, max, MAX_NAME_BYTES);
 }

@@ -91,6 +91,9 @@ fn a_truncated_list_and_a_truncated_value_are_recognized() {
     truncate_names(&mut paths, MAX_FIELDS);
     assert_eq!((paths.len(), omitted_count(&paths[MAX_FIELDS - 1])), (MAX_FIELDS, Some(9_951)));
     assert_eq!(omitted_count("/data/k1"), None);
+    let mut path = DriftedField::from_path(format!("/data/{}", "ä😀".repeat(MAX_NAME_BYTES)));
+    shorten_names([&mut path.path]);
+    assert!(is_truncated_name(&path.path) && !is_truncated_name("/data/k…"), "{}", path.path);
     let mut long = serde_json::Value::from("a".repeat(MAX_FIELD_VALUE_BYTES * 2));
     truncate_value(&mut long);
     assert!(is_truncated_value(&long), "{long}");
