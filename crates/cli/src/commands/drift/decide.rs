@@ -92,7 +92,7 @@ impl RevertDriftArgs {
             remote.client.revert_drift(first.id).await?;
         }
         out.print_line(&format!("workload/{workload} revert requested on {}", sanitize(cluster)))?;
-        out.print_note(&format!("It follows with: flotilla drift show {workload} --cluster {cluster}"));
+        out.print_note(&format!("Follow it with: flotilla status {workload}"));
         Ok(ExitStatus::Success)
     }
 }
