@@ -117,7 +117,9 @@ fn decide_form(item: &DriftItem, reasons: &[String], at: Timestamp, actions: Inb
         let text = format!("and {} more fields, which the cluster did not report", item.more_fields());
         view! { <p class="meta">{text}</p> }
     });
-    let rows = item.fields.iter().cloned().map(|field| field_row(field, at)).collect_view();
+    // Several are selected one by one: a selection that an update of the page ends must not become all fields.
+    let is_only = item.fields.len() == 1;
+    let rows = item.fields.iter().cloned().map(|field| field_row(field, is_only, at)).collect_view();
     let adopt_override = format!("Adopt on {} only", item.cluster);
     let buttons = [
         (DriftVerb::AdoptBase, "Adopt into the manifests".to_owned()),
@@ -154,7 +156,7 @@ fn decide_form(item: &DriftItem, reasons: &[String], at: Timestamp, actions: Inb
     .into_any()
 }
 
-fn field_row(field: DriftField, at: Timestamp) -> AnyView {
+fn field_row(field: DriftField, is_only: bool, at: Timestamp) -> AnyView {
     let value = |value: &Option<Value>, is_known: bool| match value {
         Some(value) => format_value(value),
         None if is_known => "not set".to_owned(),
@@ -173,7 +175,7 @@ fn field_row(field: DriftField, at: Timestamp) -> AnyView {
         <tr>
             <th scope="row" class="cell-name">
                 <label class="choice">
-                    <input type="checkbox" class="checkbox" name="fields[]" value=field.path checked=true />
+                    <input type="checkbox" class="checkbox" name="fields[]" value=field.path checked=is_only />
                     <span class="mono">{path}</span>
                 </label>
             </th>
