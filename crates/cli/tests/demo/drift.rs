@@ -83,8 +83,8 @@ fn e9_drift_is_listed_with_who_changed_it_and_snoozed_adopted_ignored_or_reverte
     let reverted = drift(&server, "revert", &[]);
     assert!(reverted.stdout.contains("revert requested on eu-west-1"), "{reverted}");
     wait_until("the drift is reverted", || count(&server, "open") == 0);
-    let status = server.run_cli_json(&["status", "web", "-o", "json"]);
-    assert_eq!(status["counts"]["Healthy"], 1, "{status}");
+    let status = || server.run_cli_json(&["status", "web", "-o", "json"]);
+    wait_until("it is healthy with two replicas", || status()["counts"]["Healthy"] == 1);
     let misspelt = server.run_cli(&["drift", "show", "wbe", "--cluster", "eu-west-1"]);
     assert!(misspelt.exit_code == 1 && misspelt.stderr.contains("Did you mean \"web\"?"), "{misspelt}");
 }
