@@ -85,6 +85,7 @@ async fn start_session<L: Link>(agent: &AgentContext<L>) -> AgentSession {
 /// Uploads the newest schema whenever the hub requests one.
 async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
     let schemas = agent.engine.subscribe_schema();
+    let mut rejected = None;
     loop {
         requested.notified().await;
         let mut backoff = Backoff::new(&agent.options);
@@ -93,7 +94,10 @@ async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
             match agent.link.upload_schema(&written).await {
                 Ok(()) => break,
                 Err(LinkError::Rejected(error)) => {
-                    tracing::debug!(error, "the hub rejected the schema");
+                    // The hub requests it again with every report that names it.
+                    if rejected.replace(written.digest.clone()).as_ref() != Some(&written.digest) {
+                        tracing::warn!(error, "the hub rejected the schema of the kinds of this cluster");
+                    }
                     break;
                 }
                 Err(error) => {

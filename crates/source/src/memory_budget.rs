@@ -9,8 +9,8 @@
 //!
 //! What has a reservation waits for another one only in this order: for the public page, the body of the request while it arrives, the
 //! complete body, the response, the values of the body, the values of a chart, what is received of another server, what is parsed of it,
-//! the manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended reservations of
-//! the same budget would wait for each other.
+//! the manifests of a workload, the schemas of its clusters; for each in the share of the client first, then in the budget of all. Two that
+//! extended reservations of the same budget would wait for each other.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
@@ -69,12 +69,15 @@ pub static PARSED_MANIFESTS: LazyLock<MemoryBudget> =
 /// Values of charts while they are merged, and those whose rendering waits or runs.
 pub static CHART_VALUES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("values of charts that are rendered", 256 << 20, 2));
+/// Schemas of clusters that are parsed, those that are retained for the next check included.
+pub static PARSED_SCHEMAS: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("schemas of clusters", 256 << 20, 2));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 6));
+    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 5));
 /// Indexes and packs that are received from other servers, until they are parsed and indexed.
 pub static RECEIVED_FILES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 6));
+    LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 5));
 /// Indexes of chart repositories that are parsed.
 pub static CHART_INDEXES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are parsed", 1 << 30, 6));
@@ -318,6 +321,7 @@ mod tests {
             &AGENT_RESPONSES,
             &PARSED_MANIFESTS,
             &CHART_VALUES,
+            &PARSED_SCHEMAS,
             &ARCHIVES,
             &RECEIVED_FILES,
             &CHART_INDEXES,

@@ -33,7 +33,7 @@ pub use heartbeat::{
     record_heartbeats, set_connectivity,
 };
 pub use not_reporting::{count_not_online, list_not_reporting};
-pub use schema::{list_schema_digests, set_schema_digest};
+pub use schema::{list_reported_schemas, list_schema_digests, set_schema_digest};
 
 table_row! {
     Cluster as cluster in "cluster" => Cluster;

@@ -11,6 +11,7 @@ use domain::workload::WorkloadHead;
 use domain::{ClusterId, Digest, DriftId, ProjectId, ReleaseId, Timestamp};
 
 use crate::decode::{DecodeError, RowReader, decode_page, decode_readable_rows, decode_row};
+use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx, cursor};
 
@@ -114,7 +115,7 @@ pub async fn replace(
     Ok(changed)
 }
 
-/// One page of the inbox: contested entries first, then the oldest.
+/// One page of the inbox: contested entries first, then the oldest. It ends early where its entries have many bytes.
 pub async fn list(
     tx: &mut Tx,
     project: ProjectId,
@@ -122,33 +123,52 @@ pub async fn list(
     now: Timestamp,
 ) -> Result<Page<DriftRow>, Error> {
     let after = cursor::decode(TABLE, 3, query.cursor.as_deref())?;
-    let total = push_filters(sql("SELECT COUNT(*)"), project, query, now).fetch_number(tx).await?;
-    let mut statement = push_filters(sql(COLUMNS), project, query, now);
-    if let Some(after) = after {
+    let after = after.map(|after| {
         let (contested, since) = (cursor::parse_number(&after[0])?, cursor::parse_number(&after[1])?);
-        statement = statement.push(" AND (d.contested < ").push_bind(contested);
-        statement = statement.push(" OR (d.contested = ").push_bind(contested);
-        statement = statement.push(" AND (d.since_at > ").push_bind(since);
-        statement = statement.push(" OR (d.since_at = ").push_bind(since);
-        statement = statement.push(" AND d.id > ").push_bind(after[2].clone()).push("))))");
-    }
-    let limit = query.limit();
-    let rows = statement
-        .push(" ORDER BY d.contested DESC, d.since_at, d.id LIMIT ")
-        .push_bind(i64::from(limit) + 1)
-        .fetch_all(tx)
-        .await?;
-    let mut placed = decode_page(
+        Ok::<_, Error>((contested, since, after[2].clone()))
+    });
+    let after = after.transpose()?;
+    let total = push_filters(sql("SELECT COUNT(*)"), project, query, now).fetch_number(tx).await?;
+    let first = |head: Sql, count: i64| {
+        push_place(push_filters(head, project, query, now), after.as_ref()).push_bind(count)
+    };
+    let bytes = byte_length(&["d.object", "d.fields", "r.policies"]);
+    let sizes = sql("SELECT d.id, ").push(&bytes).push(" AS bytes");
+    let limit = PageLimit { rows: query.limit(), bytes: VALUES_PAGE_BYTES };
+    let sizes = first(sizes, i64::from(limit.rows) + 1);
+    let fitting = find_fitting_rows(tx, sizes, limit, |row| row.text("id")).await?;
+    let rows = first(sql(COLUMNS), i64::from(fitting.count)).fetch_all(tx).await?;
+    let placed = decode_page(
         &rows,
         TABLE,
         |row| Ok((row.int("contested")?, row.int("since_at")?, row.text("id")?)),
         read,
     );
-    let next = cursor::truncate_page(&mut placed, limit, |((contested, since, id), _)| {
+    let next = placed.last().filter(|_| fitting.has_more).map(|((contested, since, id), _)| {
         cursor::encode(TABLE, &[&contested.to_string(), &since.to_string(), id])
     });
     let items = placed.into_iter().filter_map(|(_, row)| row).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
+/// Adds the place where a page begins, the order, and a limit without its value.
+fn push_place(statement: Sql, after: Option<&(i64, i64, String)>) -> Sql {
+    let statement = match after {
+        None => statement,
+        Some((contested, since, id)) => statement
+            .push(" AND (d.contested < ")
+            .push_bind(*contested)
+            .push(" OR (d.contested = ")
+            .push_bind(*contested)
+            .push(" AND (d.since_at > ")
+            .push_bind(*since)
+            .push(" OR (d.since_at = ")
+            .push_bind(*since)
+            .push(" AND d.id > ")
+            .push_bind(id.clone())
+            .push("))))"),
+    };
+    statement.push(" ORDER BY d.contested DESC, d.since_at, d.id LIMIT ")
 }
 
 /// The entry with this id.

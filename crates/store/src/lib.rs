@@ -44,6 +44,7 @@ mod open;
 pub mod operation;
 mod outage;
 mod outage_monitor;
+mod page_bytes;
 pub mod password_link;
 pub mod pending_removal;
 pub mod plan;

@@ -8,6 +8,7 @@ use domain::workload::Revision;
 use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_one, decode_page, decode_row, decode_rows};
+use crate::page_bytes::{PageLimit, find_fitting_rows};
 use crate::sql::{Sql, StoredRow, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx, cursor, spec_reference};
@@ -24,7 +25,7 @@ table_row! {
 }
 
 /// Most bytes of the stored specs in one page: each has up to 10 MiB.
-const MAX_PAGE_BYTES: i64 = 4 << 20;
+const MAX_PAGE_BYTES: u64 = 4 << 20;
 
 fn select() -> Sql {
     table::select_from::<Revision>().push(" WHERE workload_id = $1")
@@ -169,10 +170,13 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId, query: &ListQuery) -> Resul
         .bind_text(workload)
         .fetch_number(tx)
         .await?;
-    let sized = list_sizes(tx, workload, before, query.limit()).await?;
-    let count = count_fitting(&sized, query.limit());
-    let oldest = sized.get(..count).and_then(<[_]>::last).map(|(number, _)| *number);
-    let next = oldest.filter(|_| sized.len() > count);
+    let limit = PageLimit { rows: query.limit(), bytes: MAX_PAGE_BYTES };
+    let sizes = "SELECT number, OCTET_LENGTH(spec) AS bytes FROM revision WHERE workload_id = $1 AND number < $2 \
+                 ORDER BY number DESC LIMIT $3";
+    let sizes = sql(sizes).bind_text(workload).bind(before).bind(i64::from(limit.rows) + 1);
+    let fitting = find_fitting_rows(tx, sizes, limit, |row| row.int("number")).await?;
+    let oldest = fitting.ends.map(|(_, oldest)| oldest);
+    let next = oldest.filter(|_| fitting.has_more);
     let next = next.map(|number| cursor::encode("revision", &[&number.to_string()]));
     let rows = select()
         .push(" AND number < $2 AND number >= $3 ORDER BY number DESC")
@@ -194,28 +198,4 @@ pub async fn list_numbers(tx: &mut Tx, workload: WorkloadId, limit: u32) -> Resu
         .fetch_all(tx)
         .await?;
     decode_rows(&rows, "revision", |row| row.count("number"))
-}
-
-/// The numbers of the revisions before one, newest first, with the bytes of their specs: one more than the limit, if there are so many.
-async fn list_sizes(
-    tx: &mut Tx,
-    workload: WorkloadId,
-    before: i64,
-    limit: u32,
-) -> Result<Vec<(i64, i64)>, Error> {
-    let select = "SELECT number, OCTET_LENGTH(spec) AS bytes FROM revision WHERE workload_id = $1 AND number < $2 \
-                  ORDER BY number DESC LIMIT $3";
-    let rows = sql(select).bind_text(workload).bind(before).bind(i64::from(limit) + 1).fetch_all(tx).await?;
-    decode_rows(&rows, "revision", |row| Ok((row.int("number")?, row.int("bytes")?)))
-}
-
-/// How many of these revisions are in one page.
-fn count_fitting(sized: &[(i64, i64)], limit: u32) -> usize {
-    let mut bytes = 0;
-    let fits = |(_, size): &&(i64, i64)| {
-        bytes += *size;
-        bytes <= MAX_PAGE_BYTES
-    };
-    let fitting = sized.iter().take(limit as usize).take_while(fits).count();
-    fitting.max(1).min(sized.len())
 }

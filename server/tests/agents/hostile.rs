@@ -1,6 +1,8 @@
 //! An agent whose credential was stolen: whatever it reports, it harms its own cluster only, and that one recovers.
 
-use domain::event::{Event, EventKind};
+use domain::event::{Event, EventKind, MAX_DETAIL_BYTES, MAX_MESSAGE_BYTES};
+use domain::report::limits::serialized_length;
+use domain::request::EventQuery;
 use serde_json::{Value, json};
 
 use crate::raw_agent::{RawAgent, operational_report};
@@ -105,6 +107,52 @@ async fn p19_many_drift_notes_become_few_events_and_the_last_one_counts_the_rest
     assert!(events.iter().all(|event| event.message.len() < 2_000 && event.actor.len() <= 512));
     let last = events.iter().map(|event| event.message.as_str()).find(|message| message.contains("more"));
     assert!(last.is_some_and(|message| message.contains("59990 more")), "{events:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_long_drift_is_cut_in_its_events_and_a_list_of_many_of_them_has_several_pages() {
+    const BATCHES: i64 = 8;
+    let server = TestServer::open().await;
+    let (agent, report) = join_with_release(&server).await;
+    let incarnation = agent.start_session().await;
+    let field = |number: usize| {
+        json!({"path": format!("/data/{number}{}", "p".repeat(400)), "applied": vec![0; 300], "live": "l".repeat(1_000),
+            "manager": "m".repeat(400)})
+    };
+    let values: Vec<Value> = (0..80).map(field).collect();
+    let fields: Vec<&Value> = values.iter().map(|value| &value["path"]).collect();
+    let note = json!({"object": {"version": "v1", "kind": "ConfigMap", "namespace": "default", "name": "web"},
+        "fields": fields, "values": values, "manager": "kubectl", "outcome": "found", "at": "2026-01-01T00:00:00Z"});
+    let mut drifted = report;
+    drifted["drift"] = json!(vec![note; MAX_DRIFT_NOTES]);
+    for seq in 1..=BATCHES {
+        assert_eq!(
+            agent.post("reports", &batch(incarnation, seq, std::slice::from_ref(&drifted))).await["accepted"],
+            true
+        );
+    }
+    let mut query = EventQuery { limit: Some(500), ..EventQuery::default() };
+    let (mut found, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = server.hub.list_events(&query).await.unwrap();
+        found.extend(page.events.into_iter().filter(|event| event.kind == EventKind::DriftFound));
+        pages += 1;
+        query.before = page.next;
+        if page.next.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found.len(), usize::try_from(BATCHES).unwrap() * MAX_DRIFT_NOTES);
+    assert!(pages > 1, "{pages} pages");
+    for event in &found {
+        assert!(
+            serialized_length(&event.detail) <= MAX_DETAIL_BYTES && event.message.len() <= MAX_MESSAGE_BYTES
+        );
+        let Some(domain::event::EventDetail::Drift(drift)) = &event.detail else { panic!("{event:?}") };
+        let counted = format!("… {} more", 80 - (drift.fields.len() - 1));
+        assert_eq!(drift.fields.last(), Some(&counted));
+        assert_eq!(drift.values.last().map(|field| &field.path), Some(&counted));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

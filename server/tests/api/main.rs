@@ -6,6 +6,7 @@ mod audit;
 mod clusters;
 mod drift;
 mod evaluation_budgets;
+mod events;
 mod generated_input;
 mod groups;
 mod idempotency;

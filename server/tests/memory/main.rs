@@ -8,3 +8,4 @@ mod limited;
 mod responses;
 mod server_process;
 mod soak;
+mod stored_rows;

@@ -18,7 +18,7 @@ use crate::model::source::Source;
 use crate::model::values::{EffectiveValues, ValuesLayer};
 use crate::model::workload::{Revision, Workload, WorkloadSpec, WorkloadView};
 use crate::text::secret_name::is_secret_name;
-use crate::text::secret_text::HIDDEN_VALUE;
+use crate::text::secret_text::{HIDDEN_VALUE, hide_field};
 use crate::text::secret_values::SecretMarks;
 
 /// The least role that reads the secrets of drafts in clear text, because it may write them.
@@ -242,7 +242,7 @@ impl SecretContent for ClusterSummary {
     }
 }
 
-/// What a cluster reports of a Secret is hidden from everybody; other values of fields with the name of a secret, such as the password
+/// What a cluster reports of a Secret, or of one that stands in another object, is hidden from everybody; other values of fields with the name of a secret, such as the password
 /// in a ConfigMap, from those who may not write them.
 impl SecretContent for DriftItem {
     fn hide_secrets(&mut self, role: Role, _: &ChartMarks) {
@@ -252,7 +252,11 @@ impl SecretContent for DriftItem {
             for value in [&mut field.applied, &mut field.live, &mut field.desired].into_iter().flatten() {
                 if is_secret || is_named {
                     *value = HIDDEN_VALUE.into();
-                } else if role < draft_secrets_role() {
+                    continue;
+                }
+                // The manifest of a Secret in it: an agent of an earlier version reports it.
+                hide_field(field.path.contains("stringData"), &field.path, value);
+                if role < draft_secrets_role() {
                     hide_named(value);
                 }
             }

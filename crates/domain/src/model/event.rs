@@ -7,9 +7,11 @@ use crate::kubernetes::time::Timestamp;
 use crate::text::finding::Severity;
 
 mod detail;
+mod limits;
 mod message;
 
 pub use detail::{ClusterChanges, DriftDetail, EditAction, EventDetail};
+pub use limits::{MAX_DETAIL_BYTES, MAX_MESSAGE_BYTES};
 
 /// The kind of an event. Its name is stored and displayed: kinds may be added, never renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -93,5 +93,6 @@ fn find_changes(before: &Cluster, after: &Cluster) -> ClusterChanges {
         values: before.values != after.values,
         taints: (before.taints != after.taints).then(|| after.taints.clone()),
         schedulable: (before.schedulable != after.schedulable).then_some(after.schedulable),
+        more: 0,
     }
 }

@@ -316,7 +316,8 @@ async fn report_events(
     }
     let drift_event = |drift: DriftDetail| {
         let actor = drift.actor().to_owned();
-        event(EventDetail::Drift(drift), &actor)
+        // At once: a batch may have thousands of them.
+        event(EventDetail::Drift(drift), &actor).truncated()
     };
     let mut events: Vec<NewEvent> = drift.into_iter().map(drift_event).collect();
     if after != before {

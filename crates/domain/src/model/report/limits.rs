@@ -290,6 +290,7 @@ fn shorten_names<const N: usize>(names: [&mut String; N]) {
     }
 }
 
+/// The item that stands for this many items left out.
 pub(crate) fn mark(omitted: usize) -> String {
     format!("… {omitted} more")
 }
