@@ -288,9 +288,15 @@ async fn e9_a_viewer_sees_no_value_of_a_secret_and_decides_nothing() {
     let seen = editor.send(&drift.server, &Method::GET, DRIFT, "").await;
     assert!(seen.text.contains("canary-live"), "who may write it sees it: {}", seen.text);
 
-    // What is a Secret is shown to nobody, whatever an agent reports.
-    drift.report("Secret", &[drifted("/data/key", "canary-applied", "canary-live")]).await;
-    let seen = drift.server.get(DRIFT).await;
-    assert!(!seen.text.contains("canary"), "{}", seen.text);
+    // What is a Secret, or the manifest of one, is shown to nobody, whatever an agent reports.
+    let manifest = "kind: Secret\ndata: {a: canary-live}";
+    for (kind, fields) in [
+        ("Secret", [drifted("/data/key", "canary-applied", "canary-live")]),
+        ("ConfigMap", [drifted("/data/all.yaml", "value", manifest)]),
+    ] {
+        drift.report(kind, &fields).await;
+        let seen = drift.server.get(DRIFT).await;
+        assert!(!seen.text.contains("canary") && seen.text.contains("(hidden)"), "{}", seen.text);
+    }
     drift.loops.stop().await;
 }

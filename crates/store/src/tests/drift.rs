@@ -135,3 +135,21 @@ async fn e9_a_snooze_ends_with_its_time_or_with_other_values() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn p19_a_page_of_the_inbox_ends_early_where_its_entries_have_many_bytes() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 1, 1).await;
+        let long = "x".repeat(100_000);
+        let all: Vec<(DriftId, DriftedObject)> = (1..=4).map(|n| drifted(n, &long, false)).collect();
+        report(&store, &all, at(1)).await;
+        let mut tx = store.read().await.unwrap();
+        let query = DriftQuery { limit: Some(500), ..DriftQuery::default() };
+        let page = list(&mut tx, project_id(), &query, at(2)).await.unwrap();
+        assert_eq!((page.items.len(), page.total), (2, 4));
+        let query = DriftQuery { cursor: page.next, ..query };
+        let page = list(&mut tx, project_id(), &query, at(2)).await.unwrap();
+        assert_eq!((page.items.len(), page.next), (2, None));
+    })
+    .await;
+}
