@@ -242,8 +242,8 @@ impl SecretContent for ClusterSummary {
     }
 }
 
-/// What a cluster reports of a Secret, or of one that stands in another object, is hidden from everybody; other values of fields with the name of a secret, such as the password
-/// in a ConfigMap, from those who may not write them.
+/// What a cluster reports of a Secret, or of one that stands in another object, is hidden from everybody; other values of fields with the
+/// name of a secret, such as the password in a ConfigMap, from those who may not write them.
 impl SecretContent for DriftItem {
     fn hide_secrets(&mut self, role: Role, _: &ChartMarks) {
         // Whatever its group: one that is wrong makes a value no less a secret.
