@@ -14,6 +14,7 @@ mod clock;
 mod cluster;
 mod decoded_memory;
 mod deployment;
+mod drift;
 mod encryption;
 mod error;
 mod event;

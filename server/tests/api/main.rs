@@ -4,6 +4,7 @@ mod access;
 mod assets;
 mod audit;
 mod clusters;
+mod drift;
 mod evaluation_budgets;
 mod events;
 mod generated_input;

@@ -201,8 +201,8 @@ fn truncate_fields(fields: &mut Vec<DriftedField>) {
         let omitted = fields.split_off(MAX_FIELDS - 1);
         fields.push(DriftedField::from_path(mark(omitted.len())));
     }
-    for DriftedField { path, applied, live, manager } in fields {
-        shorten_names([path, manager]);
+    for DriftedField { path, applied, live, manager, operation, changed_at: _ } in fields {
+        shorten_names([path, manager, operation]);
         [applied, live].into_iter().flatten().for_each(truncate_value);
     }
 }
@@ -327,6 +327,22 @@ fn shorten_names<const N: usize>(names: [&mut String; N]) {
 /// The item that stands for this many items left out.
 pub(crate) fn mark(omitted: usize) -> String {
     format!("… {omitted} more")
+}
+
+/// How many items the last text of a truncated list stands for; `None` if it is an item of the list.
+pub fn omitted_count(text: &str) -> Option<u32> {
+    text.strip_prefix("… ")?.strip_suffix(" more")?.parse().ok()
+}
+
+/// Whether a value of a drifted field may be the beginning of a longer one.
+pub fn is_truncated_value(value: &serde_json::Value) -> bool {
+    value.as_str().is_some_and(|text| text.len() <= MAX_FIELD_VALUE_BYTES / 8 && text.ends_with('…'))
+}
+
+/// Whether a name or a path may be the beginning of a longer one.
+pub fn is_truncated_name(text: &str) -> bool {
+    // The mark has three bytes, and a text is cut between characters.
+    (MAX_NAME_BYTES - 6..=MAX_NAME_BYTES).contains(&text.len()) && text.ends_with('…')
 }
 
 fn truncate_names(names: &mut Vec<String>, max: usize) {

@@ -19,7 +19,7 @@ fn report(resources: usize, notes: usize) -> ReleaseReport {
                 path: "/data".to_owned(),
                 applied: Some("\"\n".repeat(5_000).into()),
                 live: Some(serde_json::json!({"a": ["ä".repeat(5_000)]})),
-                manager: String::new(),
+                ..DriftedField::default()
             };
             100
         ],
@@ -119,4 +119,19 @@ fn p19_facts_beyond_the_limit_leave_out_lists_and_then_namespaces_and_say_so_by_
     let mut usual = ClusterFacts { namespaces: vec![namespace(1, 1)], ..facts(0) };
     usual.truncate();
     assert_eq!(usual.namespaces[0].granted.as_ref().map(Vec::len), Some(200));
+}
+
+#[test]
+fn a_truncated_list_and_a_truncated_value_are_recognized() {
+    let mut paths: Vec<String> = (0..10_000).map(|n| format!("/data/k{n}")).collect();
+    truncate_names(&mut paths, MAX_FIELDS);
+    assert_eq!((paths.len(), omitted_count(&paths[MAX_FIELDS - 1])), (MAX_FIELDS, Some(9_951)));
+    assert_eq!(omitted_count("/data/k1"), None);
+    let mut path = DriftedField::from_path(format!("/data/{}", "ä😀".repeat(MAX_NAME_BYTES)));
+    shorten_names([&mut path.path]);
+    assert!(is_truncated_name(&path.path) && !is_truncated_name("/data/k…"), "{}", path.path);
+    let mut long = serde_json::Value::from("a".repeat(MAX_FIELD_VALUE_BYTES * 2));
+    truncate_value(&mut long);
+    assert!(is_truncated_value(&long), "{long}");
+    assert!(!is_truncated_value(&"nginx:1.29".into()));
 }
