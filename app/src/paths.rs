@@ -5,6 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 mod anchors;
 mod cluster_page;
 mod draft;
+mod drift;
 
 pub use anchors::editor_anchor;
 pub use cluster_page::{
@@ -12,6 +13,7 @@ pub use cluster_page::{
     cluster_scheduling, cluster_tab,
 };
 pub use draft::{edit, unwrap_dialog};
+pub use drift::{DRIFT, drift_of};
 
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

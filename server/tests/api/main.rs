@@ -5,6 +5,7 @@ mod assets;
 mod audit;
 mod chart_unwrapping;
 mod clusters;
+mod drift;
 mod evaluation_budgets;
 mod events;
 mod generated_input;

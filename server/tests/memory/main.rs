@@ -5,6 +5,8 @@ mod chart_values;
 mod control_group;
 mod largest_inputs;
 mod limited;
+mod nested_charts;
+mod nested_json;
 mod responses;
 mod server_process;
 mod soak;

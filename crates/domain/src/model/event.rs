@@ -90,6 +90,8 @@ pub enum EventKind {
     GitRepositoryRemoved,
     /// A new commit of a Git source is not used, because it can't be read or published.
     GitCommitBlocked,
+    /// A user hid drift until a time, or showed it again.
+    DriftSnoozed,
     /// An incident was opened.
     IncidentOpened,
     /// A user acknowledged an incident.

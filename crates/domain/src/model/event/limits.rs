@@ -123,8 +123,9 @@ fn cut_drift(drift: &mut DriftDetail, items: usize, bytes: usize) {
     }
     cut_names(&mut drift.fields, items, bytes);
     cut_list(&mut drift.values, items, |field| &field.path, DriftedField::from_path);
-    for DriftedField { path, applied, live, manager } in &mut drift.values {
+    for DriftedField { path, applied, live, manager, operation, changed_at: _ } in &mut drift.values {
         shorten(path, bytes);
+        shorten(operation, bytes);
         shorten(manager, bytes);
         [applied, live].into_iter().flatten().for_each(|value| cut_value(value, bytes));
     }
@@ -238,6 +239,7 @@ mod tests {
             applied: Some("\u{1}".repeat(1_000).into()),
             live: Some(serde_json::json!(vec![0; 500])),
             manager: "\u{1}".repeat(500),
+            ..DriftedField::default()
         };
         let mut values: Vec<DriftedField> = (0..49).map(field).collect();
         values.push(DriftedField::from_path("… 120 more"));
