@@ -24,6 +24,10 @@ use crate::settings::{PEOPLE_TAB, SettingsTabs};
 #[cfg(feature = "ssr")]
 use domain::user::PasswordLink;
 
+mod credentials;
+
+use credentials::UserCredentialsSection;
+
 /// All users.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeopleList {
@@ -159,6 +163,7 @@ pub fn PeoplePage() -> impl IntoView {
             {set_role_result(actions.set_role.value())}
             {action_error(actions.enable.value())}
             {render_resource(data, move |list| show_page(list, actions))}
+            <UserCredentialsSection />
         </div>
         <DisableDialog action=actions.disable />
     }
@@ -326,8 +331,11 @@ fn user_buttons(user: &User, is_self: bool, actions: PeopleActions) -> AnyView {
     let reset_label = format!("{verb} of {name}");
     let disable_label = format!("Disable… {name}");
     let href = paths::user_dialog(&name);
+    let access_label = format!("Access of {name}");
+    let access = paths::user_credentials(&name);
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
+            <a class="btn btn-sm" href=access aria-label=access_label>"Access"</a>
             <ActionForm action=actions.reset>
                 <input type="hidden" name="name" value=name />
                 <button class="btn btn-sm" type="submit" aria-label=reset_label>{verb}</button>

@@ -202,6 +202,12 @@ fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(user::reset_password::reset_password))
         .routes(routes!(user::disable::disable_user))
         .routes(routes!(user::enable::enable_user))
+        .routes(routes!(user::list_sessions::list_user_sessions))
+        .routes(routes!(user::revoke_sessions::revoke_user_sessions))
+        .routes(routes!(user::revoke_session::revoke_user_session))
+        .routes(routes!(user::list_tokens::list_user_tokens))
+        .routes(routes!(user::delete_token::delete_user_token))
+        .routes(routes!(user::change_password::change_password))
 }
 
 /// The operations on the audit log.

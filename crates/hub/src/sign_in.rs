@@ -7,6 +7,7 @@ use domain::UserId;
 use sha2::{Digest as _, Sha256};
 
 mod attempts;
+mod change_password;
 mod password;
 mod password_link;
 mod password_rules;
@@ -17,6 +18,7 @@ mod token;
 pub use attempts::{SignInClient, SignInStatistics};
 pub(crate) use password::HashLimiter;
 pub(crate) use password_link::issue_password_link;
+pub(crate) use token::remove_token;
 
 /// The session to start for a user who has signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]

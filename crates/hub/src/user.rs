@@ -10,6 +10,7 @@ use store::{Tx, role_binding};
 
 use crate::{Actor, Error, Hub};
 
+mod credentials;
 mod disable;
 mod invite;
 mod reset_password;
@@ -63,9 +64,9 @@ fn to_view(account: &UserRow, role: Option<Role>) -> User {
     }
 }
 
-/// An event about a user.
-fn user_event(actor: &Actor, message: String) -> NewEvent {
-    NewEvent::new(EventKind::UserChanged, &actor.name, message)
+/// An event about the user with this name.
+fn user_event(actor: &Actor, name: &str, message: String) -> NewEvent {
+    NewEvent::new(EventKind::UserChanged, &actor.name, message).with_object("user", name)
 }
 
 /// Rejects a change that would leave nobody who can manage users.

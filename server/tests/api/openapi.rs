@@ -34,6 +34,7 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/events GET listEvents
     /api/v1/fleet GET getFleet
     /api/v1/operations/{operation} GET getOperation
+    /api/v1/password PUT changePassword
     /api/v1/plans/{plan} GET getPlan
     /api/v1/projects/{project} GET getProject
     /api/v1/projects/{project} PUT putProject
@@ -169,6 +170,11 @@ async fn s1_24_the_openapi_document_lists_these_operations_on_users() {
     /api/v1/users GET listUsers
     /api/v1/users POST inviteUser
     /api/v1/users/{user}/role PUT setUserRole
+    /api/v1/users/{user}/sessions DELETE revokeUserSessions
+    /api/v1/users/{user}/sessions GET listUserSessions
+    /api/v1/users/{user}/sessions/{id} DELETE revokeUserSession
+    /api/v1/users/{user}/tokens GET listUserTokens
+    /api/v1/users/{user}/tokens/{id} DELETE deleteUserToken
     /api/v1/users/{user}:disable POST disableUser
     /api/v1/users/{user}:enable POST enableUser
     /api/v1/users/{user}:resetPassword POST resetPassword

@@ -298,5 +298,8 @@ fn only_an_action_of_every_role_is_allowed_to_viewers() {
         .filter(|action| action.required_role() == Role::Viewer)
         .map(|action| action.as_str())
         .collect();
-    assert_eq!(allowed, ["view", "validate", "manage-own-tokens", "manage-own-sessions"]);
+    assert_eq!(
+        allowed,
+        ["view", "validate", "manage-own-tokens", "manage-own-sessions", "change-own-password"]
+    );
 }

@@ -1,8 +1,10 @@
 //! `flotilla user`: users and their roles.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use domain::role::Role;
-use wire::{NewUser, PasswordLink};
+use wire::{NewUser, PasswordChange, PasswordLink};
 
 use crate::clock;
 use crate::confirm::ConfirmArgs;
@@ -10,6 +12,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, Table};
+use crate::secret::read_secret;
 
 /// The subcommands for users.
 #[derive(Subcommand)]
@@ -34,6 +37,7 @@ pub enum UserCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    ChangePassword(ChangePasswordArgs),
     /// Disable a user: no session and no API token of the user is accepted
     Disable {
         /// Name of the user
@@ -60,6 +64,36 @@ pub struct InviteArgs {
     output: OutputArgs,
 }
 
+/// Change your own password; your other sessions in the console end
+#[derive(Args)]
+pub struct ChangePasswordArgs {
+    /// File with your current password, - for standard input
+    #[arg(long, value_name = "FILE")]
+    current: PathBuf,
+    /// File with your new password, at least 12 characters; - for standard input
+    #[arg(long, value_name = "FILE")]
+    new: PathBuf,
+    /// Leave your sessions in the console as they are
+    #[arg(long)]
+    keep_sessions: bool,
+}
+
+impl ChangePasswordArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        if self.current.as_os_str() == "-" && self.new.as_os_str() == "-" {
+            let hint = "Name a file for one of them.";
+            return Err(Failure::usage("Standard input has one password, not both.", hint));
+        }
+        let change = PasswordChange {
+            current_password: read_secret(&self.current)?,
+            new_password: read_secret(&self.new)?,
+            end_other_sessions: !self.keep_sessions,
+        };
+        remote.client.change_password(&change).await?;
+        out.print_line("password changed")
+    }
+}
+
 impl UserCommand {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
@@ -77,6 +111,7 @@ impl UserCommand {
                 let link = remote.client.reset_password(&user).await?;
                 print_link(remote, &link, output, out)?;
             }
+            Self::ChangePassword(change) => change.run(remote, out).await?,
             Self::Disable { user, confirm } => {
                 if !confirm.is_given() {
                     confirm.confirm(&describe_disabling(remote, &user).await?)?;

@@ -32,6 +32,8 @@ pub enum UserAction {
     ManageOwnTokens,
     /// List and end one's own sessions.
     ManageOwnSessions,
+    /// Change one's own password.
+    ChangeOwnPassword,
     /// Create workloads, change their drafts, labels and overrides.
     Edit,
     /// Plan a publish, with a dry run on the clusters.
@@ -127,7 +129,11 @@ impl UserAction {
     /// The least role that may do it.
     pub const fn required_role(self) -> Role {
         match self {
-            Self::View | Self::Validate | Self::ManageOwnTokens | Self::ManageOwnSessions => Role::Viewer,
+            Self::View
+            | Self::Validate
+            | Self::ManageOwnTokens
+            | Self::ManageOwnSessions
+            | Self::ChangeOwnPassword => Role::Viewer,
             Self::Edit
             | Self::Plan
             | Self::CheckSource
@@ -164,6 +170,7 @@ impl UserAction {
             Self::Validate => "check manifests",
             Self::ManageOwnTokens => "manage your API tokens",
             Self::ManageOwnSessions => "manage your sessions",
+            Self::ChangeOwnPassword => "change your password",
             Self::Edit => "change drafts",
             Self::Plan => "plan a publish",
             Self::CheckSource => "read Git repositories and registries",

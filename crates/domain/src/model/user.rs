@@ -73,6 +73,33 @@ pub struct RoleChange {
     pub role: Role,
 }
 
+/// A change of one's own password.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PasswordChange {
+    /// The password until now.
+    pub current_password: String,
+    /// The password from now on, at least 12 characters.
+    pub new_password: String,
+    /// Whether all other sessions of the user end; by default they do.
+    #[serde(default = "ends_other_sessions")]
+    pub end_other_sessions: bool,
+}
+
+const fn ends_other_sessions() -> bool {
+    true
+}
+
+/// Without the passwords: they must not appear in a log.
+impl std::fmt::Debug for PasswordChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PasswordChange")
+            .field("end_other_sessions", &self.end_other_sessions)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A link with which a user sets a password, once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -134,6 +134,11 @@ impl Hub {
         Ok(())
     }
 
+    /// Whether this is the password with this hash.
+    pub(super) async fn verify_password_hash(&self, hash: String, password: String) -> Result<bool, Error> {
+        self.hash_limiter().run_hash(move || verify_password(&hash, &password)).await
+    }
+
     pub(super) async fn hash_password(&self, password: &str) -> Result<String, Error> {
         let password = password.to_owned();
         let hash = self.hash_limiter().run_hash(move || compute_hash(&password)).await?;

@@ -1,10 +1,11 @@
 //! Sessions: their data, and the list of a user's own. The store hashes the session id.
 
 use domain::authorization::UserAction;
+use domain::event::describe_object;
 use domain::session::{UserSession, describe_user_agent};
 use domain::{Timestamp, UserId};
-use store::role_binding;
 use store::session::SessionDetails;
+use store::{Tx, role_binding};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, ActorKind, Credential, Error, Hub};
@@ -109,9 +110,19 @@ impl Hub {
     ) -> Result<Vec<UserSession>, Error> {
         actor.authorize(UserAction::ManageOwnSessions)?;
         let user = require_user(actor)?;
-        let current = current.map(store::session::public_id);
         let mut tx = self.read().await?;
-        let rows = store::session::list_by_user(&mut tx, user, self.clock().now()).await?;
+        self.load_sessions(&mut tx, user, current).await
+    }
+
+    /// The sessions of a user, that of the request first.
+    pub(crate) async fn load_sessions(
+        &self,
+        tx: &mut Tx,
+        user: UserId,
+        current: Option<&str>,
+    ) -> Result<Vec<UserSession>, Error> {
+        let current = current.map(store::session::public_id);
+        let rows = store::session::list_by_user(tx, user, self.clock().now()).await?;
         let mut sessions: Vec<UserSession> = rows
             .into_iter()
             .map(|row| UserSession {
@@ -136,6 +147,8 @@ impl Hub {
         if !store::session::delete_by_public_id(&mut tx, user, id).await? {
             return Err(Error::not_found("session", id));
         }
+        let message = format!("{} ended the session {id}.", actor.name);
+        tx.describe_audit(describe_object("user", &actor.name), message);
         self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(())
@@ -147,6 +160,8 @@ impl Hub {
         let user = require_user(actor)?;
         let mut tx = self.write_as(actor, UserAction::ManageOwnSessions).await?;
         let revoked = store::session::delete_by_user(&mut tx, user, current).await?;
+        let message = format!("{} ended all other sessions: {revoked}.", actor.name);
+        tx.describe_audit(describe_object("user", &actor.name), message);
         self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(revoked)

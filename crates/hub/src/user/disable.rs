@@ -28,7 +28,7 @@ impl Hub {
         store::user::update(&mut tx, &account).await?;
         store::password_link::delete(&mut tx, account.id).await?;
         let user = to_view(&account, Some(role));
-        let event = user_event(actor, format!("{name} was disabled."));
+        let event = user_event(actor, name, format!("{name} was disabled."));
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &user)).await?;
         self.live().notify_credentials();
         Ok(user)
@@ -47,7 +47,7 @@ impl Hub {
         }
         store::user::update(&mut tx, &account).await?;
         let user = to_view(&account, Some(role));
-        let event = user_event(actor, format!("{name} was enabled."));
+        let event = user_event(actor, name, format!("{name} was enabled."));
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &user)).await?;
         Ok(user)
     }

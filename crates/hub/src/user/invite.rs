@@ -45,7 +45,8 @@ impl Hub {
             omitted: None,
         };
         let message = format!("{} was invited as {}.", account.name, new.role);
-        let event = NewEvent::new(EventKind::UserAdded, &actor.name, message);
+        let event =
+            NewEvent::new(EventKind::UserAdded, &actor.name, message).with_object("user", &account.name);
         let effects = CommitEffects::with_event(event).with_response(actor, 201, &link.without_secret());
         self.commit(tx, effects).await?;
         Ok(link)

@@ -26,7 +26,8 @@ impl Hub {
         }
         role_binding::put(&mut tx, account.id, role).await?;
         let user = to_view(&account, Some(role));
-        let event = user_event(actor, format!("The role of {name} was changed from {before} to {role}."));
+        let event =
+            user_event(actor, name, format!("The role of {name} was changed from {before} to {role}."));
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &user)).await?;
         self.live().notify_credentials();
         Ok(user)

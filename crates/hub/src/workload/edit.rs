@@ -76,7 +76,7 @@ impl Hub {
                 authorize_policies(actor, Some(&before.draft), &workload.draft)?;
                 workload.draft_changed = self.differs_from_read_revision(&workload).await?;
             }
-            let event = event.unwrap_or_else(|| edited_event(actor, &workload));
+            let event = event.unwrap_or_else(|| edited_event(actor, &before, &workload));
             workload.revision += 1;
             workload.updated_at = self.clock().now();
             let effects = CommitEffects::with_event(event);
@@ -101,7 +101,7 @@ impl Hub {
         if workload == before {
             return Ok(workload);
         }
-        let event = event.unwrap_or_else(|| edited_event(actor, &workload));
+        let event = event.unwrap_or_else(|| edited_event(actor, &before, &workload));
         self.store_edit(tx, actor, workload, event).await
     }
 
@@ -121,7 +121,7 @@ impl Hub {
         if workload == before && !is_mended {
             return Ok(workload);
         }
-        let event = edited_event(actor, &workload);
+        let event = edited_event(actor, &before, &workload);
         self.store_edit(tx, actor, workload, event).await
     }
 
@@ -221,8 +221,26 @@ fn apply_metadata(workload: &mut Workload, labels: Option<&Labels>, owners: Opti
     }
 }
 
-/// The event of an edit that has no event of its own.
-fn edited_event(actor: &Actor, workload: &Workload) -> NewEvent {
-    let message = format!("{} was edited.", workload.name);
+/// The event of an edit that has no event of its own: which parts were changed, without their content, which may have secrets.
+fn edited_event(actor: &Actor, before: &Workload, workload: &Workload) -> NewEvent {
+    let parts = list_changed_parts(before, workload);
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let message = format!("{} was edited{parts}.", workload.name);
     NewEvent::new(EventKind::WorkloadEdited, &actor.name, message).with_workload(workload.id, &workload.name)
+}
+
+fn list_changed_parts(before: &Workload, after: &Workload) -> Vec<&'static str> {
+    let (old, new) = (&before.draft, &after.draft);
+    let parts = [
+        ("namespace", old.namespace != new.namespace),
+        ("addon", old.addon != new.addon),
+        ("source", old.source != new.source),
+        ("placement", old.placement != new.placement),
+        ("overrides", old.overrides != new.overrides),
+        ("rollout", old.rollout != new.rollout),
+        ("policies", old.policies != new.policies),
+        ("labels", before.labels != after.labels),
+        ("owners", before.owners != after.owners),
+    ];
+    parts.into_iter().filter(|(_, is_changed)| *is_changed).map(|(name, _)| name).collect()
 }

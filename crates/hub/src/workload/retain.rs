@@ -56,6 +56,9 @@ impl Hub {
             let detail = EventDetail::RemovalsCancelled { clusters: retained.clone() };
             let subject = EventSubject::workload(workload.id, name);
             effects.events.push(NewEvent::from_detail(detail, &actor.name, subject, now));
+        } else {
+            let message = format!("The removals of {name} were cancelled before; nothing was changed.");
+            tx.describe_audit(EventSubject::workload(workload.id, name).describe(), message);
         }
         let response = json!({ "retained": &retained });
         self.commit(tx, effects.with_response(actor, 200, &response)).await?;
