@@ -1,6 +1,7 @@
 //! The web application in one process over a real database: routes, responses and authentication.
 
 mod access;
+mod admin_policies;
 mod assets;
 mod audit;
 mod clusters;

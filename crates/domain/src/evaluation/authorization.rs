@@ -70,6 +70,8 @@ pub enum UserAction {
     ApproveRollout,
     /// Set the policy of a workload that allows objects in the namespaces of Kubernetes itself.
     AllowSystemNamespaces,
+    /// Change the policy of a workload that names the service account as which its objects are written.
+    SetExecutor,
     /// Change labels, taints, annotations and values of a cluster, and whether it is schedulable.
     EditCluster,
     /// Create and revoke join tokens, accept and reject clusters, confirm their facts.
@@ -152,6 +154,7 @@ impl UserAction {
             | Self::InjectFault => Role::Publisher,
             Self::ApproveRollout => Role::Approver,
             Self::AllowSystemNamespaces
+            | Self::SetExecutor
             | Self::EditCluster
             | Self::JoinCluster
             | Self::RemoveCluster
@@ -189,6 +192,7 @@ impl UserAction {
             Self::InjectFault => "inject faults",
             Self::ApproveRollout => "approve waves of a rollout",
             Self::AllowSystemNamespaces => "set the policy allowSystemNamespaces",
+            Self::SetExecutor => "change the policy executor",
             Self::EditCluster => "change clusters",
             Self::JoinCluster => "join clusters",
             Self::RemoveCluster => "revoke and delete clusters",

@@ -21,7 +21,7 @@ use super::check::DraftCheck;
 use super::create::created_event;
 use super::publish_content::load_published;
 use super::snapshot::{DraftSnapshot, PublishCandidate, PublishSnapshot, PublishableWorkload};
-use super::{PublishContent, PublishOptions, PublishResponse, authorize_policies, check_if_match};
+use super::{PublishContent, PublishOptions, PublishResponse, authorize_revision, check_if_match};
 use crate::blocking::run_blocking;
 use crate::deployment::{check_deployments_enabled, started_deployment};
 use crate::failpoint::failpoint;
@@ -101,8 +101,8 @@ impl Hub {
         let (mut tx, created) = self.lock_or_insert(tx, actor, &snapshot.stored, &options.content).await?;
         let mut workload = snapshot.stored.workload;
         let name = workload.name.clone();
-        // An earlier revision may have been allowed more than the draft is.
-        authorize_policies(actor, Some(&workload.draft), &snapshot.draft.spec)?;
+        let published = snapshot.stored.published.as_ref().map(|revision| &revision.spec);
+        authorize_revision(actor, &workload.draft, published, &snapshot.draft.spec)?;
         let now = self.clock().now();
         let edited = snapshot.stored.change.map(|change| change.event(actor, &workload, now));
         let restored = snapshot.stored.restored_revision;
