@@ -5,6 +5,7 @@ mod admin_policies;
 mod assets;
 mod audit;
 mod clusters;
+mod credentials;
 mod evaluation_budgets;
 mod generated_input;
 mod groups;

@@ -294,6 +294,18 @@ async fn change_repositories(walk: &mut RepeatedChanges<'_>) {
     walk.repeat("putProject", Method::PUT, "/api/v1/projects/default", &put).await;
 }
 
+/// The audit log says of every change of the walk what was changed, and contains no secret.
+async fn check_descriptions(server: &TestServer) {
+    let export = server.get("/api/v1/audit/export").await.text;
+    assert!(export.lines().count() > 40, "{export}");
+    for line in export.lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        let is_given = |part: &&str| entry[*part].as_str().is_some_and(|text| !text.is_empty());
+        assert!(["subject", "message"].iter().all(is_given), "{entry}");
+        assert!(!line.contains("flt_") && !line.contains("token="), "{entry}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn p2_every_change_whose_response_is_lost_is_made_once_and_its_response_repeated() {
     for server in servers("repeated_changes").await {
@@ -308,6 +320,7 @@ async fn p2_every_change_whose_response_is_lost_is_made_once_and_its_response_re
         Box::pin(change_users(&mut walk)).await;
         Box::pin(change_notifications(&mut walk)).await;
         Box::pin(change_repositories(&mut walk)).await;
+        check_descriptions(&server).await;
 
         let document = ServedDocument::new(server.get("/api/v1/openapi.json").await.json());
         let operations = document.list_operations();

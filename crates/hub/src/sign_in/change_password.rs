@@ -43,7 +43,7 @@ impl Hub {
         let mut message = format!("{} changed the password.", account.name);
         if change.end_other_sessions {
             let ended = store::session::delete_by_user(&mut tx, user, current_session).await?;
-            message += &format!(" {ended} other sessions were ended.");
+            message += &format!(" Other sessions that were ended: {ended}.");
         }
         let event =
             NewEvent::new(EventKind::UserChanged, &account.name, message).with_object("user", &account.name);
