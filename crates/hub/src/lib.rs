@@ -4,6 +4,7 @@
 //! it reads the dirty rows, does the same work whatever woke it, and clears the marks (docs/decisions/0001). Console, REST
 //! API, command line and agents call the same functions, so they can't differ (S0-3). No HTTP, no Kubernetes client here.
 
+mod access_review;
 mod actor;
 mod audit;
 mod authority;

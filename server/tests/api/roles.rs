@@ -259,8 +259,16 @@ async fn can_i_answers_like_the_request_itself() {
     assert_eq!((&no["allowed"], &no["requiredRole"]), (&json!(false), &json!("publisher")));
     assert!(no["reason"].as_str().unwrap().contains("publisher"), "{no}");
     assert_eq!(ask("fly").await.problem().0, 400);
+    assert_eq!(ask("edit&name=web").await.problem(), (404, "NotFound".to_owned()), "of no workload");
+    assert_eq!(ask("edit-cluster&name=eu-1").await.problem().0, 404, "of no cluster");
     let created = editor.send(&server, &Method::POST, WORKLOADS, &new_workload("web").to_string()).await;
     assert_eq!(created.status, StatusCode::CREATED, "{}", created.text);
+    assert_eq!(ask("edit&name=web").await.json()["allowed"], true);
+    let no = ask("publish&name=web").await.json();
+    let refused = editor.send(&server, &Method::POST, &format!("{WORKLOADS}/web:publish"), "{}").await;
+    let refused = refused.json();
+    assert_eq!((&no["requiredRole"], &no["role"]), (&refused["requiredRole"], &refused["role"]));
+    assert_eq!(no["reason"], refused["detail"], "the reason is the one that the request gets");
 }
 
 #[tokio::test]

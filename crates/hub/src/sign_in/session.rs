@@ -159,6 +159,8 @@ impl Hub {
         actor.authorize(UserAction::ManageOwnSessions)?;
         let user = require_user(actor)?;
         let mut tx = self.write_as(actor, UserAction::ManageOwnSessions).await?;
+        // Nobody else ends several sessions of the user meanwhile.
+        store::user::lock(&mut tx, user).await?;
         let revoked = store::session::delete_by_user(&mut tx, user, current).await?;
         let message = format!("{} ended all other sessions: {revoked}.", actor.name);
         tx.describe_audit(describe_object("user", &actor.name), message);

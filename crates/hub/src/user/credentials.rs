@@ -53,6 +53,8 @@ impl Hub {
         actor.authorize(UserAction::ManageUsers)?;
         let mut tx = self.write_as(actor, UserAction::ManageUsers).await?;
         let user = find_user(&mut tx, name).await?;
+        // Nobody else ends several sessions of the user meanwhile.
+        store::user::lock(&mut tx, user).await?;
         let ended = store::session::delete_by_user(&mut tx, user, None).await?;
         let message = format!("All sessions of {name} were ended: {ended}.");
         tx.describe_audit(describe_object("user", name), message);

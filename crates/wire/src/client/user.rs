@@ -10,9 +10,9 @@ use super::Client;
 use crate::{AccessReview, ApiToken, Error, NewUser, PasswordChange, PasswordLink, RoleChange, User};
 
 impl Client {
-    /// Whether the caller may do this.
-    pub async fn review_access(&self, action: UserAction) -> Result<AccessReview, Error> {
-        let query = serde_json::json!({ "action": action });
+    /// Whether the caller may do this, with the workload or cluster of this name if there is one.
+    pub async fn review_access(&self, action: UserAction, name: Option<&str>) -> Result<AccessReview, Error> {
+        let query = serde_json::json!({ "action": action, "name": name });
         self.api_call(Method::GET, &["auth", "can-i"]).query(&query).send_json().await
     }
 
