@@ -278,11 +278,6 @@ pub fn user_dialog(name: &str) -> String {
     query(PEOPLE, &[("disable", name)])
 }
 
-/// The users, with the sessions and API tokens of this one.
-pub fn user_credentials(name: &str) -> String {
-    query(PEOPLE, &[("access", name)])
-}
-
 /// The page `back` with the question whether to reject the agent that waits to join as this cluster.
 pub fn rejection_dialog(back: &str, cluster: &str) -> String {
     query(back, &[("reject", cluster)])
@@ -445,7 +440,6 @@ mod tests {
             PEOPLE.to_owned(),
             AUDIT.to_owned(),
             user_dialog("ada"),
-            user_credentials("ada"),
             settings_tab(SettingsTab::Health),
             session_dialog("others"),
             sign_in("/workloads?state=failing"),
@@ -477,7 +471,6 @@ mod tests {
         /people
         /audit
         /people?disable=ada
-        /people?access=ada
         /settings?tab=health
         /settings?tab=sessions&revoke=others
         /sign-in?next=%2Fworkloads%3Fstate%3Dfailing

@@ -26,7 +26,7 @@ use domain::user::PasswordLink;
 
 mod credentials;
 
-use credentials::UserCredentialsSection;
+use credentials::{UserCredentialsSection, credentials_path};
 
 /// All users.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -332,7 +332,7 @@ fn user_buttons(user: &User, is_self: bool, actions: PeopleActions) -> AnyView {
     let disable_label = format!("Disable… {name}");
     let href = paths::user_dialog(&name);
     let access_label = format!("Access of {name}");
-    let access = paths::user_credentials(&name);
+    let access = credentials_path(&name);
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
             <a class="btn btn-sm" href=access aria-label=access_label>"Access"</a>

@@ -26,6 +26,11 @@ pub struct UserCredentials {
     pub at: Timestamp,
 }
 
+/// The users, with the sessions and API tokens of this one.
+pub fn credentials_path(name: &str) -> String {
+    paths::query(paths::PEOPLE, &[("access", name)])
+}
+
 /// The section's query.
 #[server(prefix = "/api/fn", endpoint = "user_credentials_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn user_credentials_read(name: String) -> AppResult<UserCredentials> {
@@ -43,7 +48,7 @@ pub async fn user_credentials_read(name: String) -> AppResult<UserCredentials> {
 pub async fn user_session_revoke(name: String, id: String) -> AppResult<()> {
     use crate::host;
     host::into_app_result(host::hub()?.revoke_user_session(&host::actor()?, &name, &id).await)?;
-    leptos_axum::redirect(&paths::user_credentials(&name));
+    leptos_axum::redirect(&credentials_path(&name));
     Ok(())
 }
 
@@ -52,7 +57,7 @@ pub async fn user_session_revoke(name: String, id: String) -> AppResult<()> {
 pub async fn user_sessions_revoke(name: String) -> AppResult<()> {
     use crate::host;
     host::into_app_result(host::hub()?.revoke_user_sessions(&host::actor()?, &name).await)?;
-    leptos_axum::redirect(&paths::user_credentials(&name));
+    leptos_axum::redirect(&credentials_path(&name));
     Ok(())
 }
 
@@ -61,7 +66,7 @@ pub async fn user_sessions_revoke(name: String) -> AppResult<()> {
 pub async fn user_token_revoke(name: String, id: TokenId) -> AppResult<()> {
     use crate::host;
     host::into_app_result(host::hub()?.delete_user_token(&host::actor()?, &name, id).await)?;
-    leptos_axum::redirect(&paths::user_credentials(&name));
+    leptos_axum::redirect(&credentials_path(&name));
     Ok(())
 }
 

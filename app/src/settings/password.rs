@@ -5,7 +5,6 @@ use leptos::prelude::*;
 use crate::components::clear_after_success;
 use crate::components::error::action_error;
 use crate::errors::AppResult;
-use crate::paths::{self, SettingsTab};
 
 /// Changes the password of the user.
 #[server(prefix = "/api/fn", endpoint = "own_password_change")]
@@ -15,6 +14,7 @@ pub async fn own_password_change(
     #[server(default)] end_other_sessions: bool,
 ) -> AppResult<()> {
     use crate::host;
+    use crate::paths::{self, SettingsTab};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let session = host::session_actions()?;
     let (client, current) = (session.client(), session.session_id());
