@@ -1,6 +1,6 @@
 //! REST operation: change password.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -29,7 +29,7 @@ pub async fn change_password(
     CurrentSession(current): CurrentSession,
     Body(change): Body<PasswordChange>,
 ) -> Result<StatusCode, ApiError> {
-    let address = actor.origin.address.parse().unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+    let address = actor.origin.address.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let client = SignInClient { network: client_network(address), device: None };
     hub.change_password(&actor, &change, &client, current.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
