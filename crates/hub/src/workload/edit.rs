@@ -1,5 +1,6 @@
 //! Edits the draft; running releases change only with a publish (S0-1).
 
+use domain::WorkloadId;
 use domain::actions;
 use domain::authorization::UserAction;
 use domain::cluster::check_labels;
@@ -7,7 +8,7 @@ use domain::event::{EventKind, NewEvent};
 use domain::labels::Labels;
 use domain::manifest_work;
 use domain::owner::{check_owners, normalize_owners};
-use domain::workload::Workload;
+use domain::workload::{Revision, Workload};
 use store::Tx;
 
 use super::{WorkloadEdit, authorize_policies, check_if_match};
@@ -162,8 +163,13 @@ impl Hub {
         };
         check_limits(&[], &spec.overrides)?;
         placement::check_limits(None, &spec.placement)?;
-        authorize_policies(actor, None, spec)?;
         let head = self.load_workload_head(tx, name).await?;
+        // What the unreadable draft has is not known: what is published may stay.
+        let published = match head.published {
+            Some(number) => load_readable_revision(tx, head.id, number).await?,
+            None => None,
+        };
+        authorize_policies(actor, published.as_ref().map(|revision| &revision.spec), spec)?;
         store::workload::replace_draft(tx, head.id, spec).await?;
         Ok(true)
     }
@@ -189,6 +195,18 @@ impl Hub {
         };
         let published = store::revision::get(tx, workload.id, number).await?;
         Ok(published.is_none_or(|revision| revision.spec != workload.draft))
+    }
+}
+
+/// A revision; `None` if it can't be read.
+async fn load_readable_revision(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    number: u32,
+) -> Result<Option<Revision>, Error> {
+    match store::revision::get(tx, workload, number).await {
+        Err(store::Error::InvalidRow { .. }) => Ok(None),
+        found => Ok(found?),
     }
 }
 
