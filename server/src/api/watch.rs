@@ -42,7 +42,7 @@ const CLIENT_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Query parameters.
 #[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct WatchQuery {
     /// Resume after this position, for clients that can't send `Last-Event-ID`. The header takes precedence.
@@ -200,7 +200,7 @@ impl EventStreamer {
     /// Sends the changes after the last position.
     async fn send_changes(&mut self, resumed: bool, last: i64) -> Result<(), ClientDisconnected> {
         let events = loop {
-            match self.site.hub().list_events_after(self.seq, MAX_EVENTS).await {
+            match self.site.hub().list_changes_after(self.seq, MAX_EVENTS).await {
                 Ok(events) => break events,
                 Err(error) => {
                     tracing::debug!(error = %crate::problem::error_chain(&error), "can't read events for a stream; retrying in 2 s");

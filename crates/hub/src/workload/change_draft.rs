@@ -49,7 +49,7 @@ impl DraftPatch {
         replace(&mut draft.placement, self.placement);
         replace(&mut draft.rollout, self.rollout);
         replace(&mut draft.addon, self.addon);
-        replace(&mut draft.policies, self.policies);
+        replace(&mut draft.policies, self.policies.map(|policies| policies.with_not_assessed_or(None)));
         replace(&mut workload.labels, self.labels);
         if let Some(owners) = self.owners {
             workload.owners = normalize_owners(&owners, &workload.created_by);
@@ -81,6 +81,9 @@ impl Hub {
         let mut patch = patch;
         if let Some(source) = &mut patch.source {
             let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
+            if matches!(stored, Err(store::Error::NoMemory)) {
+                return Err(store::Error::NoMemory.into());
+            }
             // One that can't be read has no commit to keep; the edit reports it.
             let before = stored.ok().flatten().map(|workload| workload.draft.source);
             keep_pin(source, before.as_ref());

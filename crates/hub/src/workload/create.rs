@@ -6,6 +6,7 @@ use domain::event::{EventKind, NewEvent};
 use domain::manifest_work;
 use domain::name_check;
 use domain::owner::{check_owners, normalize_owners};
+use domain::policy::NotAssessedPolicy;
 use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
 
@@ -47,6 +48,7 @@ impl Hub {
         check_limits(&[], &new.spec.overrides)?;
         placement::check_limits(None, &new.spec.placement)?;
         manifest_work::adopt_policies(&mut new.spec);
+        new.spec.policies = new.spec.policies.with_not_assessed_or(Some(NotAssessedPolicy::Wait));
         self.pin_source(&mut new.spec.source, None).await?;
         let now = self.clock().now();
         Ok(Workload {

@@ -8,6 +8,7 @@ use domain::event::{EventKind, NewEvent};
 use domain::labels::Labels;
 use domain::manifest_work;
 use domain::owner::{check_owners, normalize_owners};
+use domain::policy::NotAssessedPolicy;
 use domain::workload::{Revision, Workload};
 use store::Tx;
 
@@ -38,6 +39,9 @@ impl Hub {
         let mut edit = edit;
         if let Some(spec) = &mut edit.spec {
             let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
+            if matches!(stored, Err(store::Error::NoMemory)) {
+                return Err(store::Error::NoMemory.into());
+            }
             // One that can't be read has no commit to keep, and is replaced below.
             let before = stored.ok().flatten().map(|workload| workload.draft.source);
             self.pin_source(&mut spec.source, before.as_ref()).await?;
@@ -170,7 +174,10 @@ impl Hub {
             None => None,
         };
         authorize_policies(actor, published.as_ref().map(|revision| &revision.spec), spec)?;
-        store::workload::replace_draft(tx, head.id, spec).await?;
+        // What the former draft said is not known, so a policy that is left out is that of a new workload.
+        let mut spec = spec.clone();
+        spec.policies = spec.policies.with_not_assessed_or(Some(NotAssessedPolicy::Wait));
+        store::workload::replace_draft(tx, head.id, &spec).await?;
         Ok(true)
     }
 
@@ -222,6 +229,9 @@ fn apply_edit(
     if let Some(spec) = &edit.spec {
         workload.draft = spec.clone();
         manifest_work::adopt_policies(&mut workload.draft);
+        // A client that never wrote the value that a creation sets does not change it.
+        let policies = std::mem::take(&mut workload.draft.policies);
+        workload.draft.policies = policies.with_not_assessed_or(before.draft.policies.not_assessed);
     }
     check_limits(&before.draft.overrides, &workload.draft.overrides)?;
     placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;

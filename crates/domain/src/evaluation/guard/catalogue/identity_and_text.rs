@@ -37,8 +37,8 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G105",
         title: "Release name in use",
         severities: &[(Fleet, &[Error, Note]), (Verb, &[Error])],
-        finds: "A Helm release that this workload did not record has the name on a selected cluster, in the same namespace, or a deployment to be created has the release name of another workload on one of its clusters; a note if the release is taken over.",
-        fix: "Choose another release name, or set the policy helmRelease to adopt.",
+        finds: "A Helm release that this workload did not record, or that of another workload, has the name on a selected cluster, in the same namespace, or a deployment to be created has the release name of another workload on one of its clusters; a note if the release is taken over.",
+        fix: "Choose another release name, or set the policy helmRelease to adopt if no other workload has the release.",
     },
     GuardRail {
         code: "G106",
@@ -98,14 +98,14 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G113",
         title: "Values violate the chart's schema",
         severities: &[(Fleet, &[Error, Warning])],
-        finds: "The values of a cluster violate values.schema.json of the chart or of a subchart; a warning if the schema refers to addresses, which are not fetched.",
+        finds: "The values of a cluster violate values.schema.json of the chart or of a subchart; a warning if the schema refers to addresses, which are not fetched, or has so many values that it is not known which values are secrets.",
         fix: "Change the common values, or those of the override that sets the value.",
     },
     GuardRail {
         code: "G114",
         title: "Value that the chart does not know",
         severities: &[(Fleet, &[Warning])],
-        finds: "A key of the common values or of an override is not in the chart's default values beside it and occurs nowhere in the chart, so that nothing reads it.",
+        finds: "A key of the common values or of an override is not in the chart's default values beside it and occurs nowhere in the chart, so that nothing reads it; or the chart has too many words to know which keys it reads.",
         fix: "Correct the key as the default values spell it, or remove it.",
     },
     GuardRail {
@@ -168,7 +168,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G124",
         title: "Hidden value",
         severities: &[(Static, &[Error])],
-        finds: "A value of a Secret, of a chart or of a cluster is the placeholder that is shown instead of secrets, as in a copy of a revision.",
+        finds: "A value of a Secret, of a chart or of a cluster, or a file, is the placeholder that is shown instead of secrets, as in a copy of a revision.",
         fix: "Enter the value.",
     },
     GuardRail {
