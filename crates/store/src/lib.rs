@@ -31,6 +31,8 @@ pub mod git_repository;
 pub mod group;
 pub mod helm_release_request;
 pub mod idempotency;
+pub mod identity_provider;
+pub mod identity_session;
 pub mod incident;
 #[cfg(debug_assertions)]
 mod injected_fault;
@@ -69,6 +71,7 @@ pub mod token;
 pub mod tombstone;
 mod tx;
 pub mod user;
+pub mod user_identity;
 pub mod workload;
 
 pub use encryption::{EncryptionStatus, default_key_file};

@@ -16,6 +16,10 @@ pub enum RetainedTable {
     ApiToken,
     /// Links to set a password, by their end.
     PasswordLink,
+    /// Sign-ins with identity providers, by their end.
+    IdentitySession,
+    /// Hashes of what works once at a sign-in, by their end.
+    IdentityReplay,
     /// Stored responses, by their age.
     IdempotencyRecord,
     /// Join tokens, by their end.
@@ -91,11 +95,13 @@ const DELETE_INCIDENTS: &str = "DELETE FROM incident WHERE id IN \
 
 impl RetainedTable {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Session,
         Self::SignInAttempt,
         Self::ApiToken,
         Self::PasswordLink,
+        Self::IdentitySession,
+        Self::IdentityReplay,
         Self::IdempotencyRecord,
         Self::JoinToken,
         Self::Registration,
@@ -119,6 +125,8 @@ impl RetainedTable {
             Self::SignInAttempt => "sign_in_attempt",
             Self::ApiToken => "api_token",
             Self::PasswordLink => "password_link",
+            Self::IdentitySession => "identity_session",
+            Self::IdentityReplay => "identity_replay",
             Self::IdempotencyRecord => "idempotency_record",
             Self::JoinToken => "join_token",
             Self::Registration => "registration",
@@ -154,6 +162,14 @@ impl RetainedTable {
             Self::PasswordLink => {
                 "DELETE FROM password_link WHERE user_id IN \
                  (SELECT user_id FROM password_link WHERE expires_at < $1 LIMIT $2)"
+            }
+            Self::IdentitySession => {
+                "DELETE FROM identity_session WHERE id IN \
+                 (SELECT id FROM identity_session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
+            }
+            Self::IdentityReplay => {
+                "DELETE FROM identity_replay WHERE used_hash IN \
+                 (SELECT used_hash FROM identity_replay WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
             }
             Self::IdempotencyRecord => {
                 "DELETE FROM idempotency_record WHERE (idempotency_key, actor) IN \

@@ -23,6 +23,17 @@ pub async fn put(tx: &mut Tx, user: UserId, role: Role) -> Result<(), Error> {
     .map(drop)
 }
 
+/// Takes the role in the organisation from a user, who may nothing then.
+pub async fn delete(tx: &mut Tx, user: UserId) -> Result<(), Error> {
+    sql("DELETE FROM role_binding WHERE subject = $1 AND scope_kind = $2 AND scope_id = $3")
+        .bind_text(user)
+        .bind_text(ScopeKind::Organization.as_str())
+        .bind_text(ORGANIZATION)
+        .execute(tx)
+        .await
+        .map(drop)
+}
+
 /// The role of a user in the organisation, if the user has one.
 pub async fn get(tx: &mut Tx, user: UserId) -> Result<Option<Role>, Error> {
     let row = sql(

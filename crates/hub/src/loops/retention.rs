@@ -20,6 +20,8 @@ const fn retention_millis(table: RetainedTable) -> i64 {
         RetainedTable::Session
         | RetainedTable::SignInAttempt
         | RetainedTable::PasswordLink
+        | RetainedTable::IdentitySession
+        | RetainedTable::IdentityReplay
         | RetainedTable::Plan => 0,
         // Its values can contain passwords.
         RetainedTable::HelmReleaseRequest => 60_000,
