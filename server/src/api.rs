@@ -29,6 +29,7 @@ pub mod event;
 pub mod fleet;
 pub mod git_repository;
 pub mod group;
+pub mod identity_provider;
 pub mod incident;
 pub mod join_token;
 pub mod operation;
@@ -193,7 +194,7 @@ fn register_incidents(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(subscription::delete::delete_subscription))
 }
 
-/// The operations on users.
+/// The operations on users and identity providers.
 fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
     table
         .routes(routes!(user::list::list_users))
@@ -202,6 +203,11 @@ fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(user::reset_password::reset_password))
         .routes(routes!(user::disable::disable_user))
         .routes(routes!(user::enable::enable_user))
+        .routes(routes!(user::identity::get_user_identity))
+        .routes(routes!(identity_provider::list::list_identity_providers))
+        .routes(routes!(identity_provider::get::get_identity_provider))
+        .routes(routes!(identity_provider::put::put_identity_provider))
+        .routes(routes!(identity_provider::delete::delete_identity_provider))
 }
 
 /// The operations on the audit log.

@@ -25,6 +25,7 @@ mod git_repository;
 mod group;
 mod hub;
 mod idempotency;
+mod identity_provider;
 mod incident;
 mod join;
 mod live;
@@ -61,6 +62,9 @@ pub use git_repository::{WebhookSignature, WebhookVerification};
 pub use group::GroupCandidateQuery;
 pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::{StoredResponse, format_etag};
+pub use identity_provider::{
+    AuthorizationResponse, IdentityFetcher, IdentityRequest, IdentityResponse, LogoutFailure, SignInStart,
+};
 pub use join::{
     AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
     read_certificate_cluster,

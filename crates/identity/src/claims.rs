@@ -94,7 +94,8 @@ pub fn verify_logout_token(
 ) -> Result<LogoutClaims, TokenError> {
     let token = verify_signature(token, keys)?;
     let claims = token.claims;
-    let is_logout = claims.get("events").and_then(|events| events.get(LOGOUT_EVENT)).is_some_and(Value::is_object);
+    let is_logout =
+        claims.get("events").and_then(|events| events.get(LOGOUT_EVENT)).is_some_and(Value::is_object);
     let is_typed = matches!(token.kind.as_str(), "" | "jwt" | "logout+jwt");
     // An ID token, which the browser has, is no logout token.
     if !is_logout || !is_typed || claims.get("nonce").is_some() {

@@ -30,7 +30,10 @@ struct ProviderKey {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KeyMaterial {
-    Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
+    Rsa {
+        modulus: Vec<u8>,
+        exponent: Vec<u8>,
+    },
     /// The point in uncompressed form.
     P256(Vec<u8>),
     Ed25519(Vec<u8>),

@@ -73,7 +73,8 @@ impl ProviderMetadata {
         }
         let methods = document.get("token_endpoint_auth_methods_supported").and_then(Value::as_array);
         let has_method = |name: &str| methods.is_none_or(|all| all.iter().any(|method| method == name));
-        let client_authentication = if has_method("client_secret_basic") || !has_method("client_secret_post") {
+        let client_authentication = if has_method("client_secret_basic") || !has_method("client_secret_post")
+        {
             ClientAuthentication::Basic
         } else {
             ClientAuthentication::Post
@@ -93,5 +94,8 @@ impl ProviderMetadata {
 /// Whether this is an address that a browser or the server may be sent to. Plain HTTP only if the issuer is configured with it.
 fn is_endpoint(url: &str, allows_http: bool) -> bool {
     let is_web = url.starts_with("https://") || allows_http && url.starts_with("http://");
-    is_web && url.len() <= MAX_URL_BYTES && !url.contains('#') && url.bytes().all(|byte| byte.is_ascii_graphic())
+    is_web
+        && url.len() <= MAX_URL_BYTES
+        && !url.contains('#')
+        && url.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -167,7 +167,8 @@ fn a_key_is_found_by_its_id_and_a_key_in_the_header_is_not_used() {
     let set = key_set(&[key.public("a"), other.public("b")]);
     assert_eq!(verify(&key.sign("c", &claims()), &set), Err(TokenError::UnknownKey));
     assert_eq!(verify(&key.sign("b", &claims()), &set), Err(TokenError::Signature));
-    let header = json!({"alg": "ES256", "kid": "a", "jwk": other.public("a"), "jku": "https://evil.example/"});
+    let header =
+        json!({"alg": "ES256", "kid": "a", "jwk": other.public("a"), "jku": "https://evil.example/"});
     assert_eq!(verify(&other.sign_with_header(&header, &claims()), &set), Err(TokenError::Signature));
     let without_id = json!({"alg": "ES256"});
     assert_eq!(verify(&key.sign_with_header(&without_id, &claims()), &set), Err(TokenError::Signature));
@@ -253,7 +254,10 @@ fn a_logout_token_names_a_user_or_a_session_and_is_no_id_token() {
         verify_logout_token(&key.sign("a", &changed(claims)), &set, audience())
     };
     let both = verify(json!({})).unwrap();
-    assert_eq!((both.id.as_str(), both.subject.as_deref(), both.session.as_deref()), ("t1", Some("248"), Some("s1")));
+    assert_eq!(
+        (both.id.as_str(), both.subject.as_deref(), both.session.as_deref()),
+        ("t1", Some("248"), Some("s1"))
+    );
     assert_eq!(verify(json!({"sub": null})).unwrap().subject, None);
     for (changes, error) in [
         (json!({"sub": null, "sid": null}), TokenError::Subject),
@@ -277,14 +281,19 @@ fn what_is_no_token_is_refused_whatever_it_is() {
     let set = key_set(&[SigningKey::p256().public("a")]);
     let large = "a".repeat(MAX_TOKEN_BYTES + 1);
     for text in ["", ".", "..", "...", "a.b.c", "e30.e30.", "\u{1F511}.\u{1F511}.\u{1F511}", &large] {
-        assert!(matches!(verify(text, &set), Err(TokenError::Malformed | TokenError::Algorithm)), "{text:.40}");
+        assert!(
+            matches!(verify(text, &set), Err(TokenError::Malformed | TokenError::Algorithm)),
+            "{text:.40}"
+        );
     }
 }
 
 #[test]
 fn groups_are_read_at_a_name_or_a_pointer_and_absent_ones_are_not_none() {
-    let claims = json!({"groups": ["a", "b"], "one": "a", "https://x.example/roles": ["c"], "realm": {"roles": []}});
-    let read = |path| read_groups(&claims, path).map(|groups| groups.map(|all| all.into_iter().collect::<Vec<_>>()));
+    let claims =
+        json!({"groups": ["a", "b"], "one": "a", "https://x.example/roles": ["c"], "realm": {"roles": []}});
+    let read =
+        |path| read_groups(&claims, path).map(|groups| groups.map(|all| all.into_iter().collect::<Vec<_>>()));
     assert_eq!(read("groups"), Ok(Some(vec!["a".to_owned(), "b".to_owned()])));
     assert_eq!(read("/groups"), read("groups"));
     assert_eq!(read("one"), Ok(Some(vec!["a".to_owned()])));
@@ -326,12 +335,16 @@ fn a_discovery_document_is_used_only_for_its_issuer_and_with_addresses() {
     assert_eq!(parse(json!({"jwks_uri": null})), Err(InvalidMetadata::Endpoint("jwks_uri")));
     let plain_only = json!({"code_challenge_methods_supported": ["plain"]});
     assert_eq!(parse(plain_only), Err(InvalidMetadata::CodeChallenge));
-    assert_eq!(discovery_url("https://id.example.com/a/"), "https://id.example.com/a/.well-known/openid-configuration");
+    assert_eq!(
+        discovery_url("https://id.example.com/a/"),
+        "https://id.example.com/a/.well-known/openid-configuration"
+    );
 }
 
 #[test]
 fn parameters_are_encoded_and_a_challenge_is_the_hash_of_its_verifier() {
-    let url = append_query("https://id.example.com/a?t=1", &[("scope", "openid profile"), ("x", "\u{e4}&=#")]);
+    let url =
+        append_query("https://id.example.com/a?t=1", &[("scope", "openid profile"), ("x", "\u{e4}&=#")]);
     assert_eq!(url, "https://id.example.com/a?t=1&scope=openid%20profile&x=%C3%A4%26%3D%23");
     // RFC 7636, appendix B.
     let challenge = code_challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");

@@ -268,10 +268,15 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     (
         UserAction::ManageUsers,
         &[
+            "deleteIdentityProvider",
             "disableUser",
             "enableUser",
+            "getIdentityProvider",
+            "getUserIdentity",
             "inviteUser",
+            "listIdentityProviders",
             "listUsers",
+            "putIdentityProvider",
             "resetPassword",
             "setUserRole",
             "people_read",

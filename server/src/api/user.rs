@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 pub mod disable;
 pub mod enable;
+pub mod identity;
 pub mod invite;
 pub mod list;
 pub mod reset_password;

@@ -280,7 +280,9 @@ impl IdentityProviderPut {
         };
         [
             FieldRule {
-                is_kept: has_openid && settings.scopes.len() <= MAX_SCOPES && settings.scopes.iter().all(is_scope),
+                is_kept: has_openid
+                    && settings.scopes.len() <= MAX_SCOPES
+                    && settings.scopes.iter().all(is_scope),
                 message: "The scopes are at most 20 names, one of which is openid.",
                 hint: "Leave them out for openid, profile, email and offline_access.",
                 path: "/scopes",
@@ -347,8 +349,14 @@ mod tests {
     #[test]
     fn every_field_of_a_provider_is_checked_with_its_path() {
         assert_eq!(paths(&put()), [""; 0]);
-        for issuer in ["id.example.com", "https://", "https://id.example.com/?a=1", "ftp://id", "https://a@b", ""] {
-            assert_eq!(paths(&IdentityProviderPut { issuer: issuer.to_owned(), ..put() }), ["/issuer"], "{issuer}");
+        for issuer in
+            ["id.example.com", "https://", "https://id.example.com/?a=1", "ftp://id", "https://a@b", ""]
+        {
+            assert_eq!(
+                paths(&IdentityProviderPut { issuer: issuer.to_owned(), ..put() }),
+                ["/issuer"],
+                "{issuer}"
+            );
         }
         let wrong = IdentityProviderPut {
             client_id: " ".to_owned(),

@@ -27,8 +27,12 @@ impl Hub {
         require_password_user(&mut tx, account.id, name).await?;
         let expires_at = self.clock().now().plus_millis(RESET_MILLIS);
         let path = issue_password_link(&mut tx, self.ids(), account.id, expires_at).await?;
-        let link =
-            PasswordLink { user: to_view(&account, Some(role), None), link: Some(path), expires_at, omitted: None };
+        let link = PasswordLink {
+            user: to_view(&account, Some(role), None),
+            link: Some(path),
+            expires_at,
+            omitted: None,
+        };
         let event = user_event(actor, format!("A link to set a new password was created for {name}."));
         let effects = CommitEffects::with_event(event).with_response(actor, 200, &link.without_secret());
         self.commit(tx, effects).await?;

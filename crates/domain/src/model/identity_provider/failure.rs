@@ -57,12 +57,16 @@ impl SignInFailure {
     /// What happened, and what to do, as sentences for people.
     pub const fn message(self) -> &'static str {
         match self {
-            Self::UnknownProvider => "There is no such identity provider, or it is disabled. Sign in in another way.",
+            Self::UnknownProvider => {
+                "There is no such identity provider, or it is disabled. Sign in in another way."
+            }
             Self::StateMismatch => {
                 "The response of the identity provider belongs to no sign-in that this browser has started in the last 10 minutes. Sign in again."
             }
             Self::AlreadyUsed => "This response of the identity provider was used before. Sign in again.",
-            Self::Denied => "The identity provider refused the sign-in. Sign in again, or ask its administrator for access.",
+            Self::Denied => {
+                "The identity provider refused the sign-in. Sign in again, or ask its administrator for access."
+            }
             Self::WrongIssuer => {
                 "The response does not come from the identity provider that the sign-in was started with. Sign in again; if it happens again, tell an administrator."
             }
