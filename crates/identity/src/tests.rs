@@ -59,7 +59,7 @@ impl SigningKey {
                 json!({"kty": "RSA", "kid": id, "use": "sig", "n": text(&public.n), "e": text(&public.e)})
             }
             Self::P256(pair) => {
-                let point = pair.public_key().as_ref();
+                let point: &[u8] = pair.public_key().as_ref();
                 json!({"kty": "EC", "crv": "P-256", "kid": id, "x": text(&point[1..33]), "y": text(&point[33..])})
             }
             Self::Ed25519(pair) => {

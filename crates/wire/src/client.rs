@@ -23,6 +23,7 @@ mod cluster;
 mod event;
 mod git;
 mod helm_release;
+mod identity_provider;
 mod incident;
 mod join;
 mod operation;

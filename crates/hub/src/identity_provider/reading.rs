@@ -18,6 +18,17 @@ const MAX_VALUE_CHARS: usize = 200;
 /// Claims that say nothing about the user.
 const TECHNICAL_CLAIMS: [&str; 5] = ["nonce", "at_hash", "c_hash", "s_hash", "jti"];
 
+/// Where what a provider says about a user is read.
+pub(super) struct IdentitySource<'a> {
+    /// The claims of the ID token.
+    pub claims: Value,
+    /// For the user info.
+    pub access_token: &'a str,
+    pub subject: &'a str,
+    /// Whether the user info is also read for the name, which only a new user needs.
+    pub needs_name: bool,
+}
+
 /// What a provider said, evaluated.
 pub(super) struct EvaluatedIdentity {
     pub reading: IdentityReading,
@@ -31,14 +42,14 @@ impl Hub {
         &self,
         provider: &IdentityProviderRow,
         documents: &ProviderDocuments,
-        (id_claims, access_token, subject): (Value, &str, &str),
+        source: IdentitySource<'_>,
     ) -> Result<EvaluatedIdentity, SignInFailure> {
         let settings = &provider.settings;
-        let mut all = vec![id_claims];
-        let mut groups = find_groups(&all[0], settings)?;
-        let lacks_name = read_text_claim(&all[0], &settings.name_claim).is_none();
-        if groups.is_none() || lacks_name {
-            let user_info = self.request_user_info(documents, access_token, subject).await?;
+        let mut groups = find_groups(&source.claims, settings)?;
+        let has_name = read_text_claim(&source.claims, &settings.name_claim).is_some();
+        let mut all = vec![source.claims];
+        if groups.is_none() || source.needs_name && !has_name {
+            let user_info = self.request_user_info(documents, source.access_token, source.subject).await?;
             if let Some(claims) = user_info {
                 if groups.is_none() {
                     groups = find_groups(&claims, settings)?;

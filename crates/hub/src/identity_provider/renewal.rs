@@ -15,6 +15,7 @@ use store::identity_session::IdentitySessionRow;
 use store::user_identity::UserIdentityRow;
 use store::{identity_session, role_binding, user_identity};
 
+use super::reading::IdentitySource;
 use super::sign_in::describe_role;
 use super::token_request::TokenRequestFailure;
 use crate::hub::CommitEffects;
@@ -147,10 +148,13 @@ impl Hub {
                 self.verify_with_keys(&provider.issuer, &documents, verify).await?
             }
         };
-        let known = (claims, tokens.access_token.as_str(), session.subject.as_str());
-        let evaluated = self.evaluate_identity(provider, &documents, known).await.inspect_err(|failure| {
-            tracing::warn!(failure = failure.as_str(), "the groups of a user were not read again");
-        });
+        let source = IdentitySource {
+            claims,
+            access_token: &tokens.access_token,
+            subject: &session.subject,
+            needs_name: false,
+        };
+        let evaluated = self.evaluate_identity(provider, &documents, source).await;
         // The rotated token is stored in any case: the previous one may not work again.
         match evaluated {
             Ok(evaluated) => {

@@ -15,7 +15,7 @@ use store::{identity_session, role_binding, user_identity};
 
 use super::authorization::{AuthorizationResponse, PendingSignIn, SIGN_IN_MILLIS, match_response};
 use super::documents::ProviderDocuments;
-use super::reading::EvaluatedIdentity;
+use super::reading::{EvaluatedIdentity, IdentitySource};
 use super::renewal::RECHECK_MILLIS;
 use super::token_request::{ReturnedTokens, TokenRequestFailure};
 use crate::hub::CommitEffects;
@@ -119,11 +119,18 @@ impl Hub {
         let claims = self.verify_with_keys(&provider.issuer, documents, verify).await?;
         let subject = read_subject(&claims).ok_or(SignInFailure::InvalidToken)?.to_owned();
         let sid = claims.get("sid").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let evaluated =
-            self.evaluate_identity(provider, documents, (claims, &access_token, &subject)).await?;
+        let is_known = self.is_known_subject(provider, &subject).await?;
+        let source =
+            IdentitySource { claims, access_token: &access_token, subject: &subject, needs_name: !is_known };
+        let evaluated = self.evaluate_identity(provider, documents, source).await?;
         let role = evaluated.reading.role.ok_or(SignInFailure::NoRole)?;
         let refresh_token = refresh_token.ok_or(SignInFailure::NoRefreshToken)?;
         Ok(VerifiedSignIn { subject, sid, refresh_token, evaluated, role })
+    }
+
+    async fn is_known_subject(&self, provider: &IdentityProviderRow, subject: &str) -> Result<bool, Error> {
+        let mut tx = self.read().await?;
+        Ok(user_identity::find(&mut tx, &provider.issuer, subject).await?.is_some())
     }
 
     /// Whom tokens of a provider are for, now.
