@@ -155,7 +155,7 @@ impl Hub {
             needs_name: false,
         };
         let evaluated = self.evaluate_identity(provider, &documents, source).await;
-        // The rotated token is stored in any case: the previous one may not work again.
+        // The rotated token is stored although the groups are unknown: the previous one may not work again.
         match evaluated {
             Ok(evaluated) => {
                 Ok(Renewal::Confirmed { reading: evaluated.reading, refresh_token: tokens.refresh_token })
@@ -176,7 +176,8 @@ impl Hub {
     ) -> Result<(), SignInFailure> {
         let stored = async {
             let mut tx = self.write().await?;
-            let session = IdentitySessionRow { refresh_token, ..session.clone() };
+            let claimed_until = self.clock().now().plus_millis(CLAIM_MILLIS);
+            let session = IdentitySessionRow { refresh_token, claimed_until, ..session.clone() };
             identity_session::update(&mut tx, &session).await?;
             tx.commit().await?;
             Ok::<(), Error>(())
