@@ -11,7 +11,7 @@ pub use cluster_page::{
     ClusterTab, adoption_dialog, below_cluster_dialog, cluster, cluster_dialog, cluster_labels,
     cluster_scheduling, cluster_tab,
 };
-pub use identity::identity_sign_in;
+pub use identity::{identity_sign_in, user_identity};
 
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

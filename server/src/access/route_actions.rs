@@ -282,6 +282,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "people_read",
             "user_disable",
             "user_enable",
+            "user_identity_read",
             "user_invite",
             "user_reset_password",
             "user_set_role",

@@ -13,7 +13,7 @@ use server::SiteOptions;
 use server::args::RepositoryArg;
 
 use crate::openid_server::{CLIENT_ID, CLIENT_SECRET, OpenIdServer, parse_query};
-use crate::sessions::{cookie, set_cookie};
+use crate::sessions::{cookie, set_cookie, sign_in};
 use crate::test_server::{TestResponse, TestServer};
 
 const PROVIDERS: &str = "/api/v1/identity-providers";
@@ -151,6 +151,10 @@ async fn a_user_signs_in_with_a_provider_and_has_the_highest_role_of_the_groups(
         json!([{"group": "ops", "role": "publisher"}, {"group": "all", "role": "viewer"}])
     );
     assert!(!identity.text.contains("canary") && !identity.text.contains("refresh-"), "{}", identity.text);
+    let admin = cookie(&sign_in(&test.server).await);
+    let page = test.get("/people?identity=bob", &admin).await;
+    assert!(page.text.contains("Why bob has this role"), "{}", page.text);
+    assert!(page.text.contains("ops is publisher, all is viewer"), "{}", page.text);
     let audit = test.server.get("/api/v1/audit?action=sign-in").await;
     assert!(
         audit.text.contains("Signed in with the identity provider corp, as publisher."),
