@@ -62,7 +62,7 @@ pub fn route_kind(site: &Site, path: &str) -> RouteKind {
         RouteKind::Public
     } else if [GIT_WEBHOOKS, install::PATH_PREFIX, identity_provider::PATH_PREFIX]
         .iter()
-        .any(|prefix| path.starts_with(prefix))
+        .any(|prefix| path.starts_with(*prefix))
     {
         RouteKind::Signed
     } else if path.starts_with("/api/v1") || path == "/metrics" {

@@ -9,6 +9,7 @@ mod describe;
 mod facts;
 mod formats;
 mod group_deployments;
+mod identity_providers;
 mod messages;
 mod overrides;
 mod plans;
