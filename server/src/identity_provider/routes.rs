@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, Request, State};
-use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE, USER_AGENT};
+use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, RETRY_AFTER, SET_COOKIE, USER_AGENT};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
@@ -22,6 +22,8 @@ use tower_sessions::Session;
 use tower_sessions::cookie::{Cookie, SameSite};
 
 use crate::client_address::{client_network, read_client_address};
+use crate::console;
+use crate::problem::{ApiError, DEFAULT_RETRY_AFTER};
 use crate::session::{self, SignInDevice};
 use crate::site::Site;
 
@@ -58,7 +60,7 @@ async fn begin_sign_in(State(site): State<Site>, Path(provider): Path<String>, r
             let cookie = sign_in_cookie(&site, start.cookie, time::Duration::minutes(COOKIE_MINUTES));
             redirect(&start.location, Some(&cookie))
         }
-        Err(failure) => lead_to_sign_in(failure, None),
+        Err(failure) => lead_to_sign_in(&site, failure, None),
     }
 }
 
@@ -97,11 +99,11 @@ async fn complete_sign_in(
                         error,
                         "the session of a sign-in with an identity provider was not stored"
                     );
-                    lead_to_sign_in(SignInFailure::ServerUnavailable, Some(&expired))
+                    lead_to_sign_in(&site, SignInFailure::ServerUnavailable, None)
                 }
             }
         }
-        Err(failure) => lead_to_sign_in(failure, Some(&expired)),
+        Err(failure) => lead_to_sign_in(&site, failure, Some(&expired)),
     }
 }
 
@@ -132,7 +134,10 @@ async fn end_sessions(
             refuse_logout(StatusCode::BAD_REQUEST, "The logout token is not valid, or was used before.")
         }
         Err(LogoutFailure::Unavailable) => {
-            refuse_logout(StatusCode::SERVICE_UNAVAILABLE, "No session was ended. Send the logout again.")
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            let mut response = refuse_logout(status, "No session was ended. Send the logout again.");
+            response.headers_mut().insert(RETRY_AFTER, DEFAULT_RETRY_AFTER);
+            response
         }
     }
 }
@@ -157,7 +162,13 @@ fn redirect(location: &str, cookie: Option<&HeaderValue>) -> Response {
     response
 }
 
-fn lead_to_sign_in(failure: SignInFailure, cookie: Option<&HeaderValue>) -> Response {
+/// The sign-in page with the reason; without a database the page of every outage, after which the same response may be used.
+fn lead_to_sign_in(site: &Site, failure: SignInFailure, cookie: Option<&HeaderValue>) -> Response {
+    if failure == SignInFailure::ServerUnavailable {
+        let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "DatabaseUnavailable", failure.message());
+        let page = console::outage_page(site, failure.message());
+        return error.with_body(HeaderValue::from_static("text/html; charset=utf-8"), page.into_bytes());
+    }
     redirect(&app::paths::query(app::paths::SIGN_IN, &[("failure", failure.as_str())]), cookie)
 }
 
