@@ -1,6 +1,7 @@
 //! Sign-in with OpenID Connect: the client that sends requests to providers, and the addresses that browsers and providers request
 //! (`routes`).
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -12,6 +13,9 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use hub::{Hub, IdentityFetcher, IdentityRequest, IdentityResponse};
 
+use tokio::time::Instant;
+
+use crate::agents::rate_limit::{KeyedBuckets, Rate};
 use crate::args::RepositoryArg;
 use crate::charts::remote_access;
 
@@ -30,6 +34,25 @@ const OPTIONS: EgressOptions = EgressOptions {
 
 /// Most bytes of a response.
 const MAX_RESPONSE_BYTES: usize = 256 << 10;
+
+/// Ends of sign-ins from one network: each can lead to a request to a provider, and many people may share a network.
+const SIGN_IN_RATE: Rate = Rate { per_second: 1.0, burst: 60.0 };
+
+/// How many sign-ins of each network have ended lately.
+pub struct IdentityAttempts(KeyedBuckets<IpAddr>);
+
+impl Default for IdentityAttempts {
+    fn default() -> Self {
+        Self(KeyedBuckets::new(SIGN_IN_RATE))
+    }
+}
+
+impl IdentityAttempts {
+    /// Counts one of this network; returns whether it is tried.
+    pub fn count(&self, network: IpAddr) -> bool {
+        self.0.try_acquire(network, Instant::now()).is_ok()
+    }
+}
 
 /// Gives the hub the client that reads identity providers. Without it, nobody can sign in with one.
 pub fn set_identity_fetcher(hub: &Hub, arg: RepositoryArg) {

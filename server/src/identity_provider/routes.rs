@@ -80,6 +80,9 @@ async fn complete_sign_in(
     };
     let address = read_client_address(site.trusted_proxies(), request.headers(), request.extensions());
     let client = SignInClient { network: client_network(address), device: None };
+    if !site.identity_attempts().count(client.network) {
+        return lead_to_sign_in(&site, SignInFailure::TooManyAttempts, None);
+    }
     let user_agent =
         request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let device = SignInDevice {

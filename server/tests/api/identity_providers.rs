@@ -195,6 +195,17 @@ async fn a_response_is_accepted_only_from_the_browser_and_for_the_sign_in_that_i
 }
 
 #[tokio::test]
+async fn a_network_that_ends_one_sign_in_after_the_other_is_slowed_down() {
+    let test = SignInTest::start().await;
+    let mut failures = Vec::new();
+    for _ in 0..200 {
+        failures.push(failure(&test.get("/auth/corp/callback?code=a&state=b", "").await));
+    }
+    assert!(failures[..60].iter().all(|failure| failure == "stateMismatch"), "{failures:?}");
+    assert!(failures.iter().any(|failure| failure == "tooManyAttempts"), "{failures:?}");
+}
+
+#[tokio::test]
 async fn no_session_starts_with_a_token_or_groups_that_are_not_right() {
     let test = SignInTest::start().await;
     let expired = test.server.hub.clock().now().millis() / 1_000 - 61;

@@ -27,6 +27,9 @@ const SESSION_MILLIS: i64 = 7 * 86_400_000;
 /// Longest code, in bytes.
 const MAX_CODE_BYTES: usize = 4 << 10;
 
+/// Longest id of a session at a provider, in bytes: a longer one is not stored, and no logout token has it.
+const MAX_SID_BYTES: usize = 255;
+
 /// What was verified of a sign-in.
 struct VerifiedSignIn {
     subject: String,
@@ -118,7 +121,8 @@ impl Hub {
         let verify = |keys: &identity::KeySet| verify_id_token(&id_token, keys, audience, expected);
         let claims = self.verify_with_keys(&provider.issuer, documents, verify).await?;
         let subject = read_subject(&claims).ok_or(SignInFailure::InvalidToken)?.to_owned();
-        let sid = claims.get("sid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let sid = claims.get("sid").and_then(Value::as_str).filter(|sid| sid.len() <= MAX_SID_BYTES);
+        let sid = sid.unwrap_or_default().to_owned();
         let is_known = self.is_known_subject(provider, &subject).await?;
         let source =
             IdentitySource { claims, access_token: &access_token, subject: &subject, needs_name: !is_known };

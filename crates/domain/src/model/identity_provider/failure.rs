@@ -36,6 +36,8 @@ pub enum SignInFailure {
     NameTaken,
     /// The user is disabled.
     Disabled,
+    /// Too many sign-ins of one network ended.
+    TooManyAttempts,
     /// The database does not respond.
     ServerUnavailable,
 }
@@ -94,6 +96,9 @@ impl SignInFailure {
                 "Another user has your name already. Users are never joined by their name; an administrator can choose another claim for names."
             }
             Self::Disabled => "Your user is disabled. An administrator can enable it again.",
+            Self::TooManyAttempts => {
+                "Too many sign-ins with identity providers come from your network. Wait a few seconds, then sign in again."
+            }
             Self::ServerUnavailable => "The server can't reach its database. Try again in a moment.",
         }
     }
