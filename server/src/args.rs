@@ -337,6 +337,9 @@ pub struct DemoArgs {
     #[command(flatten)]
     /// Incidents and notifications.
     pub notifications: NotificationArgs,
+    /// Which identity providers the server may read.
+    #[arg(long, env = "FLOTILLA_IDENTITY_PROVIDERS", value_name = "HOW", default_value = "private-http")]
+    pub identity_providers: RepositoryArg,
     /// Don't simulate outages of a cluster.
     #[arg(long)]
     pub no_outages: bool,

@@ -12,7 +12,6 @@ use egress::{
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use hub::{Hub, IdentityFetcher, IdentityRequest, IdentityResponse};
-
 use tokio::time::Instant;
 
 use crate::agents::rate_limit::{KeyedBuckets, Rate};
