@@ -24,7 +24,7 @@ pub enum InvalidJson {
 /// It has more than [`MAX_DOCUMENT_BYTES`], too many values, or is no JSON.
 pub fn parse_json(bytes: &[u8]) -> Result<Value, InvalidJson> {
     // Every value but the first stands behind one of these. Those inside texts count too, which only lowers the bound.
-    let values = bytes.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':')).count();
+    let values = bytes.iter().filter(|byte| matches!(**byte, b',' | b'[' | b'{' | b':')).count();
     if bytes.len() > MAX_DOCUMENT_BYTES || values > MAX_VALUES {
         return Err(InvalidJson::TooLarge);
     }
