@@ -31,6 +31,9 @@ pub use logout::LogoutFailure;
 
 pub(crate) use documents::ProviderDirectory;
 
+/// The provider is asked again when its last answer is older than this, in milliseconds. Streams ask every 20 s, so that a role is at most a minute old
+/// where it is used.
+const RECHECK_MILLIS: i64 = 40_000;
 /// Most providers.
 const MAX_PROVIDERS: usize = 20;
 

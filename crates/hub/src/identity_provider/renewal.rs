@@ -15,15 +15,13 @@ use store::identity_session::IdentitySessionRow;
 use store::user_identity::UserIdentityRow;
 use store::{identity_session, role_binding, user_identity};
 
+use super::RECHECK_MILLIS;
 use super::reading::IdentitySource;
 use super::sign_in::describe_role;
 use super::token_request::TokenRequestFailure;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
-/// The provider is asked again when its last answer is older than this, in milliseconds. Streams ask every 20 s, so that a role is at most a minute old
-/// where it is used.
-pub(super) const RECHECK_MILLIS: i64 = 40_000;
 /// Pause after a renewal that failed, in milliseconds.
 const RETRY_MILLIS: i64 = 10_000;
 /// A sign-in that its provider has not confirmed for longer than this ends, in milliseconds, unless it is confirmed when it is used next.

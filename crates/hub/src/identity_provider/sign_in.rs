@@ -13,10 +13,10 @@ use store::user::UserRow;
 use store::user_identity::UserIdentityRow;
 use store::{identity_session, role_binding, user_identity};
 
+use super::RECHECK_MILLIS;
 use super::authorization::{AuthorizationResponse, PendingSignIn, SIGN_IN_MILLIS, match_response};
 use super::documents::ProviderDocuments;
 use super::reading::{EvaluatedIdentity, IdentitySource};
-use super::renewal::RECHECK_MILLIS;
 use super::token_request::{ReturnedTokens, TokenRequestFailure};
 use crate::hub::CommitEffects;
 use crate::sign_in::{NewSession, SignInClient};
