@@ -21,7 +21,7 @@ pub enum IdentityProviderCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    Set(SetIdentityProviderArgs),
+    Set(Box<SetIdentityProviderArgs>),
     /// Remove an identity provider, and end its sessions; its users stay and can't sign in
     Remove {
         /// Name of the provider
