@@ -90,6 +90,12 @@ const DELETE_ARTIFACTS: &str = "DELETE FROM artifact WHERE digest IN \
       AND NOT EXISTS (SELECT 1 FROM git_snapshot g WHERE g.digest = a.digest) \
       ORDER BY a.last_put_at LIMIT $2)";
 
+const DELETE_IDENTITY_SESSIONS: &str = "DELETE FROM identity_session WHERE id IN \
+     (SELECT id FROM identity_session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)";
+
+const DELETE_IDENTITY_REPLAYS: &str = "DELETE FROM identity_replay WHERE used_hash IN \
+     (SELECT used_hash FROM identity_replay WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)";
+
 const DELETE_INCIDENTS: &str = "DELETE FROM incident WHERE id IN \
      (SELECT id FROM incident WHERE closed_at < $1 ORDER BY closed_at LIMIT $2)";
 
@@ -163,14 +169,8 @@ impl RetainedTable {
                 "DELETE FROM password_link WHERE user_id IN \
                  (SELECT user_id FROM password_link WHERE expires_at < $1 LIMIT $2)"
             }
-            Self::IdentitySession => {
-                "DELETE FROM identity_session WHERE id IN \
-                 (SELECT id FROM identity_session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
-            }
-            Self::IdentityReplay => {
-                "DELETE FROM identity_replay WHERE used_hash IN \
-                 (SELECT used_hash FROM identity_replay WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
-            }
+            Self::IdentitySession => DELETE_IDENTITY_SESSIONS,
+            Self::IdentityReplay => DELETE_IDENTITY_REPLAYS,
             Self::IdempotencyRecord => {
                 "DELETE FROM idempotency_record WHERE (idempotency_key, actor) IN \
                  (SELECT idempotency_key, actor FROM idempotency_record WHERE created_at < $1 \
