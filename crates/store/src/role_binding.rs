@@ -47,7 +47,7 @@ pub async fn get(tx: &mut Tx, user: UserId) -> Result<Option<Role>, Error> {
     decode_row(row, "role_binding", |row| row.parse("role"))
 }
 
-/// The users with this role who can sign in, other than `except`. The rows of roles are locked until the transaction ends, so
+/// The users with this role who can sign in with a password, other than `except`: a user of an identity provider depends on that. The rows of roles are locked until the transaction ends, so
 /// that two transactions do not each take the role from one of the last two administrators.
 pub async fn count_others_with(tx: &mut Tx, role: Role, except: UserId) -> Result<u32, Error> {
     if tx.is_postgres() {

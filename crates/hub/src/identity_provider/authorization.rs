@@ -20,8 +20,8 @@ pub(super) const SIGN_IN_MILLIS: i64 = 10 * 60_000;
 const MAX_COOKIE_BYTES: usize = 3_500;
 const MAX_NEXT_BYTES: usize = 1_500;
 
-/// Where the browser is sent to, and the cookie that binds the response to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where the browser is sent to, and the cookie that binds the response to it. Without `Debug`: it must not appear in a log.
+#[derive(Clone, PartialEq, Eq)]
 pub struct SignInStart {
     /// The address at the provider.
     pub location: String,
@@ -29,8 +29,8 @@ pub struct SignInStart {
     pub cookie: String,
 }
 
-/// What the browser brings back, as it was sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What the browser brings back, as it was sent. Without `Debug`: it must not appear in a log.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct AuthorizationResponse {
     /// The value of the cookie.
     pub cookie: Option<String>,
