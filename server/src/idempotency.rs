@@ -28,6 +28,8 @@ static REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotency-replay
 /// the id of a request, belongs to the replay; cookies are never stored.
 pub static STORED_HEADERS: [HeaderName; 5] = [ETAG, LINK, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE];
 
+/// What the paths of the REST API begin with.
+const API_PREFIX: &str = "/api/v1/";
 /// Longest accepted key, in characters.
 const MAX_KEY_CHARS: usize = 200;
 
@@ -42,6 +44,17 @@ pub fn returns_join_token(path: &str) -> bool {
 pub fn returns_secret_once(path: &str) -> bool {
     matches!(path, "/api/v1/tokens" | "/api/v1/users")
         || (path.starts_with("/api/v1/users/") && path.ends_with("/resetPassword"))
+}
+
+/// Whether the response contains what is read from a cluster and kept nowhere: values of a Helm release, which can contain passwords.
+/// Such a request is executed again.
+pub fn returns_cluster_values(path: &str) -> bool {
+    path.starts_with("/api/v1/clusters/") && path.contains("/helm-releases/") && path.ends_with("/read")
+}
+
+/// Whether a request to this path of the API is executed again, whatever its key is, because its response is not stored.
+pub fn is_unstored(path: &str) -> bool {
+    returns_join_token(path) || returns_cluster_values(path)
 }
 
 /// Whether an action only reads, with whatever method. Such a request is executed again: a response that is stored for a day is no
@@ -70,7 +83,7 @@ impl Drop for InFlightGuard<'_> {
     }
 }
 
-/// Middleware: replays the response stored under the request's key, or executes the request and stores its response.
+/// Middleware of the REST API: replays the response stored under the request's key, or executes the request and stores its response.
 pub async fn handle_idempotency_key(State(site): State<Site>, request: Request, next: Next) -> Response {
     let actor = request.extensions().get::<Actor>().cloned();
     let (Some(actor), Some(key)) = (actor, request.headers().get(&KEY_HEADER)) else {
@@ -79,7 +92,9 @@ pub async fn handle_idempotency_key(State(site): State<Site>, request: Request, 
     // A method that the path does not have is answered with 405, whatever its key is.
     let route = request.extensions().get::<AuthorizedRoute>();
     let is_write = route.is_some_and(|route| !is_read(route.action)) && !request.method().is_safe();
-    if !is_write || returns_join_token(request.uri().path()) {
+    let path = request.uri().path();
+    // What verbs store is the response of the API. The console sends no keys.
+    if !is_write || !path.starts_with(API_PREFIX) || is_unstored(path) {
         return next.run(request).await;
     }
     let Some(key) = parse_key(key) else {
@@ -125,7 +140,8 @@ async fn execute_once(
     let has_secret = returns_secret_once(parts.uri.path());
     parts.extensions.insert(actor.clone().with_request_key(request_key.clone()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    if has_secret && response.status().is_success() {
+    let is_lost = hub::loses_response(&request_key.key);
+    if is_lost || (has_secret && response.status().is_success()) {
         return Ok(response);
     }
     Ok(store_response(site, actor, &request_key, response).await)

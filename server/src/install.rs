@@ -19,9 +19,9 @@ pub const PATH: &str = "/install/{cluster}";
 /// What every such path begins with.
 pub const PATH_PREFIX: &str = "/install/";
 
-/// The rights of the agent.
+/// The rights of the agent. A misspelt one is rejected: ignored, it would give the agent other rights than those that were meant.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstallQuery {
     /// Namespaces that it may write to, separated by commas.
     namespaces: String,

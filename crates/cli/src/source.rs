@@ -11,6 +11,10 @@ use domain::{Finding, name};
 
 use crate::failure::Failure;
 
+mod folder;
+
+use folder::{FolderContent, read_error};
+
 /// The file name of stdin.
 const STDIN_FILE_NAME: &str = "stdin.yaml";
 
@@ -72,16 +76,14 @@ impl CollectedFiles {
         Ok(())
     }
 
-    fn add_file(&mut self, path: &Path, shown: String, text: String) {
-        let short =
-            path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+    fn add_file(&mut self, short: String, shown: String, text: String) {
         // Two folders may each have a service.yaml; the second is named by its full path.
         let name = if self.display_paths.contains_key(&short) { shown.clone() } else { short };
         self.display_paths.insert(name.clone(), shown);
         self.files.push(SourceFile { name, text });
     }
 
-    fn read_file(&mut self, path: &Path, shown: String) -> Result<(), Failure> {
+    fn read_file(&mut self, path: &Path, short: String, shown: String) -> Result<(), Failure> {
         if self.files.len() >= MAX_DOCUMENTS {
             return Err(Failure::new(
                 format!("There are more than {MAX_DOCUMENTS} files."),
@@ -90,7 +92,7 @@ impl CollectedFiles {
         }
         let file = File::open(path).map_err(|error| read_error(&shown, &error))?;
         let text = self.read_text(file, &shown)?;
-        self.add_file(path, shown, text);
+        self.add_file(short, shown, text);
         Ok(())
     }
 
@@ -117,17 +119,20 @@ impl CollectedFiles {
     }
 }
 
-/// Collects the files of the paths: a file, a folder (its visible `*.yaml`, `*.yml` and `*.json`, by name), or `-`.
-pub fn collect_files(paths: &[PathBuf]) -> Result<CollectedFiles, Failure> {
+/// Collects the files of the paths: a file, a folder (its visible `*.yaml`, `*.yml` and `*.json`, by name; with `is_recursive` those of
+/// the folders below too), or `-`.
+pub fn collect_files(paths: &[PathBuf], is_recursive: bool) -> Result<CollectedFiles, Failure> {
     let mut collected = CollectedFiles::default();
     for path in paths {
         if path.as_os_str() == "-" {
             let text = collected.read_text(io::stdin().lock(), "stdin")?;
-            collected.add_file(Path::new(STDIN_FILE_NAME), "stdin".to_owned(), text);
+            collected.add_file(STDIN_FILE_NAME.to_owned(), "stdin".to_owned(), text);
         } else if read_metadata(path)?.is_dir() {
-            collect_folder(&mut collected, path)?;
+            collect_folder(&mut collected, path, is_recursive)?;
         } else {
-            collected.read_file(path, path.display().to_string())?;
+            let shown = path.display().to_string();
+            let short = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            collected.read_file(path, short.unwrap_or_else(|| shown.clone()), shown)?;
         }
     }
     if let [path] = paths {
@@ -148,46 +153,31 @@ fn read_metadata(path: &Path) -> Result<fs::Metadata, Failure> {
     fs::metadata(path).map_err(|error| read_error(&shown, &error))
 }
 
-fn collect_folder(collected: &mut CollectedFiles, folder: &Path) -> Result<(), Failure> {
-    let shown = folder.display().to_string();
-    let entries = fs::read_dir(folder).map_err(|error| read_error(&shown, &error))?;
-    let mut found = Vec::new();
-    let mut folders = 0;
-    for entry in entries {
-        let path = entry.map_err(|error| read_error(&shown, &error))?.path();
-        // Links are followed: a mounted ConfigMap is a folder of links. Pipes and sockets are skipped, because reading
-        // them would block.
-        match fs::metadata(&path) {
-            Ok(meta) if meta.is_file() && is_manifest(&path) => found.push(path),
-            Ok(meta) if meta.is_dir() => folders += 1,
-            _ => {}
-        }
-    }
-    if found.is_empty() {
-        let below =
-            if folders > 0 { " Subfolders are not read; name the one that holds the manifests." } else { "" };
+fn collect_folder(collected: &mut CollectedFiles, folder: &Path, is_recursive: bool) -> Result<(), Failure> {
+    let found = FolderContent::find(folder, is_recursive)?;
+    if found.files.is_empty() {
+        let below = match found.has_unread() {
+            true => " Folders below are read with -R; or name the one that holds the manifests.",
+            false => "",
+        };
+        let unread: String =
+            found.warnings(folder).iter().map(|warning| format!(" {}", warning.message)).collect();
         return Err(Failure::new(
-            format!("{shown} contains no manifest."),
+            format!("{} contains no manifest.{unread}", folder.display()),
             format!("Manifests are files that end in .yaml, .yml or .json.{below}"),
         ));
     }
-    found.sort();
+    collected.left_out.extend(found.warnings(folder));
     let first = collected.files.len();
-    for path in found {
+    for path in found.files {
         let shown = path.display().to_string();
-        collected.read_file(&path, shown)?;
+        collected.read_file(&path, folder::relative_name(folder, &path), shown)?;
     }
     // As in a repository: only what stands in a folder is left out.
     let (manifests, left_out) = manifest::leave_out_data(collected.files.split_off(first));
     collected.files.extend(manifests);
     collected.left_out.extend(left_out);
     Ok(())
-}
-
-fn is_manifest(path: &Path) -> bool {
-    let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    !hidden && matches!(extension.as_deref(), Some("yaml" | "yml" | "json"))
 }
 
 /// A workload name derived from the file or folder name.
@@ -202,15 +192,6 @@ fn suggest_name(path: &Path) -> Option<String> {
     }
     let name = if whole.is_dir() { whole.file_name() } else { whole.file_stem() };
     name::suggest_label(&name?.to_string_lossy())
-}
-
-fn read_error(shown: &str, error: &io::Error) -> Failure {
-    let why = match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    };
-    Failure::new(format!("{shown} can't be read: {why}."), "")
 }
 
 #[cfg(test)]
@@ -228,7 +209,9 @@ mod tests {
     }
 
     fn failure_text(paths: &[PathBuf]) -> String {
-        let Failure::Report(report) = collect_files(paths).unwrap_err() else { panic!("not a report") };
+        let Failure::Report(report) = collect_files(paths, false).unwrap_err() else {
+            panic!("not a report")
+        };
         format!("{} {}", report.message, report.hint)
     }
 
@@ -243,18 +226,24 @@ mod tests {
             ("Shop_1/deep/d.yaml", b"d: 1"),
         ]);
         let folder = root.path().join("Shop_1");
-        let collected = collect_files(std::slice::from_ref(&folder)).unwrap();
+        let collected = collect_files(std::slice::from_ref(&folder), false).unwrap();
         let names: Vec<&str> = collected.files.iter().map(|file| &*file.name).collect();
         assert_eq!(names, ["a.yaml", "b.yml", "c.JSON"]);
         assert_eq!(collected.suggested_name.as_deref(), Some("shop-1"));
         assert_eq!(collected.display_path("a.yaml"), folder.join("a.yaml").display().to_string());
+        let [warning] = collected.left_out.as_slice() else { panic!("{:?}", collected.left_out) };
+        assert_eq!(warning.message, "1 folder below was not read: deep.");
+        let all = collect_files(std::slice::from_ref(&folder), true).unwrap();
+        let names: Vec<&str> = all.files.iter().map(|file| &*file.name).collect();
+        assert_eq!(names, ["a.yaml", "b.yml", "c.JSON"], "deep/d.yaml has neither apiVersion nor kind");
+        assert!(all.left_out[0].message.contains("deep/d.yaml"), "{:?}", all.left_out);
     }
 
     #[test]
     fn files_with_the_same_name_in_two_folders_stay_distinct() {
         let root = create_files(&[("a/web.yaml", b"kind: A"), ("b/web.yaml", b"kind: B")]);
         let paths = [root.path().join("a"), root.path().join("b/web.yaml")];
-        let collected = collect_files(&paths).unwrap();
+        let collected = collect_files(&paths, false).unwrap();
         assert_eq!(collected.files[0].name, "web.yaml");
         assert_eq!(collected.files[1].name, paths[1].display().to_string());
         assert_eq!(collected.suggested_name, None);
@@ -269,7 +258,7 @@ mod tests {
             ("app/dashboard.json", br#"{"panels": []}"#),
             ("data/values.yaml", b"replicas: 9\n"),
         ]);
-        let collected = collect_files(&[root.path().join("app")]).unwrap();
+        let collected = collect_files(&[root.path().join("app")], false).unwrap();
         let names: Vec<&str> = collected.files.iter().map(|file| &*file.name).collect();
         assert_eq!(names, ["config.yaml", "half.yaml"], "what has one of both fields is a broken object");
         let [warning] = collected.left_out.as_slice() else { panic!("{:?}", collected.left_out) };
@@ -277,7 +266,7 @@ mod tests {
         assert!(warning.message.contains("values-production.yaml"), "{}", warning.message);
         assert!(warning.message.contains("dashboard.json"), "{}", warning.message);
 
-        let named = collect_files(&[root.path().join("app/values-production.yaml")]).unwrap();
+        let named = collect_files(&[root.path().join("app/values-production.yaml")], false).unwrap();
         assert_eq!((named.files.len(), named.left_out.len()), (1, 0));
         let only_data = failure_text(&[root.path().join("data")]);
         assert!(only_data.contains("contains no manifest. \"values.yaml\" is left out"), "{only_data}");
@@ -292,7 +281,7 @@ mod tests {
         ]);
         assert!(failure_text(&[root.path().join("none")]).contains("no such file or folder"));
         assert!(failure_text(&[root.path().join("bin")]).contains("not UTF-8 text (line 2)"));
-        assert!(failure_text(&[root.path().join("empty")]).contains("Subfolders are not read"));
+        assert!(failure_text(&[root.path().join("empty")]).contains("Folders below are read with -R"));
         assert!(failure_text(&[root.path().join("big.yaml")]).contains("larger than 10 MiB"));
         assert!(failure_text(&["https://example.com/x.yaml".into()]).contains("curl"));
     }
@@ -310,7 +299,7 @@ mod tests {
         std::os::unix::fs::symlink(root.path().join("real/a.yaml"), root.path().join("linked/z.yaml"))
             .unwrap();
         std::os::unix::fs::symlink("/dev/zero", root.path().join("linked/zero.yaml")).unwrap();
-        let collected = collect_files(&[root.path().join("linked")]).unwrap();
+        let collected = collect_files(&[root.path().join("linked")], false).unwrap();
         assert_eq!(collected.files.len(), 1);
     }
 }

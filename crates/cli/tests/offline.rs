@@ -209,6 +209,38 @@ fn a_folder_with_values_of_another_tool_is_valid_and_the_file_itself_is_not() {
 }
 
 #[test]
+fn folders_below_a_folder_are_read_with_r_and_named_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
+    for (name, text) in [
+        ("config.yaml", map("app")),
+        ("regions/eu/config.yaml", map("eu")),
+        ("regions/eu/values.yaml", "replicas: 9\n".to_owned()),
+        ("dashboards/app.json", "{\"panels\": []}\n".to_owned()),
+        (".github/check.yml", "on: push\n".to_owned()),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let shown = folder.path().display().to_string();
+    let alone = run_cli(&["validate", "-f", &shown]);
+    assert_eq!(alone.exit_code, 0, "{}{}", alone.stdout, alone.stderr);
+    assert!(alone.stdout.contains("1 object: "), "{}", alone.stdout);
+    let named = "2 folders below were not read: dashboards, regions/eu.";
+    assert!(alone.stdout.contains(named) && alone.stdout.contains("-R"), "{}", alone.stdout);
+
+    let all = run_cli(&["validate", "-R", "-f", &shown]);
+    assert_eq!(all.exit_code, 0, "{}{}", all.stdout, all.stderr);
+    assert!(all.stdout.contains("2 objects: "), "{}", all.stdout);
+    assert_eq!(all.stdout.matches("warning[G109]").count(), 1, "one warning: {}", all.stdout);
+    for file in ["dashboards/app.json", "regions/eu/values.yaml"] {
+        assert!(all.stdout.contains(file), "{}", all.stdout);
+    }
+    assert!(!all.stdout.contains(".github"), "{}", all.stdout);
+}
+
+#[test]
 fn s0_15_unambiguous_fixes_are_written_into_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("web.yaml");

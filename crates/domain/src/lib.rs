@@ -46,6 +46,6 @@ pub use model::{
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{
-    finding, manifest, message_redactor, name_check, name_list, null_character, schema, secret_values,
-    strict_input, template, yaml_edit,
+    finding, manifest, message_redactor, name_check, name_list, null_character, schema, secret_text,
+    secret_values, strict_input, template, yaml_edit,
 };

@@ -12,6 +12,7 @@
 mod client;
 mod credentials;
 mod error;
+mod metadata_address;
 mod minimum_rate;
 mod network;
 mod policy;

@@ -9,6 +9,7 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::error::{AddressRefused, FetchError, FetchErrorKind};
+use crate::metadata_address::{is_metadata_v4, is_metadata_v6};
 
 /// The addresses that may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,8 +110,7 @@ impl AddressScope {
 
     fn from_v4(address: Ipv4Addr) -> Self {
         match address.octets() {
-            // Metadata services in other ranges than the link-local one: Alibaba Cloud, and the host of a virtual machine of Azure.
-            [100, 100, 100, 200] | [168, 63, 129, 16] => Self::Special,
+            _ if is_metadata_v4(address) => Self::Special,
             [10 | 127, ..] | [100, 64..=127, ..] | [172, 16..=31, ..] | [192, 168, ..] => Self::Private,
             [0 | 224.., ..]
             | [169, 254, ..]
@@ -125,8 +125,7 @@ impl AddressScope {
 
     fn from_v6(address: Ipv6Addr) -> Self {
         match address.segments() {
-            // Services of the host of a virtual machine, such as metadata: Amazon EC2 and Google Compute Engine.
-            [0xfd00, 0xec2, ..] | [0xfd20, 0xce, ..] => Self::Special,
+            _ if is_metadata_v6(address) => Self::Special,
             _ if address.is_loopback() || address.is_unique_local() => Self::Private,
             // A translator of the network forwards to the IPv4 address in it.
             [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
@@ -194,11 +193,39 @@ mod tests {
         }
     }
 
+    /// Metadata services of IPv4.
+    const SERVICES_V4: [&str; 10] = [
+        "169.254.169.254",
+        "169.254.169.252",
+        "169.254.170.2",
+        "169.254.170.23",
+        "169.254.42.42",
+        "169.254.0.23",
+        "169.254.10.10",
+        "100.100.100.200",
+        "192.0.0.192",
+        "168.63.129.16",
+    ];
+
+    /// Those of IPv6, and link-local addresses.
+    const SERVICES_V6: [&str; 11] = [
+        "fd00:ec2::254",
+        "fd00:ec2::23",
+        "fd20:ce::254",
+        "fd00:c1::a9fe:a9fe",
+        "fd00:42::42",
+        "fd00:a9fe:a9fe::1",
+        "fd00:100::100:200",
+        "fd12::a9fe:1",
+        "fe80::a9fe:a9fe",
+        "febf::1",
+        "169.254.0.1",
+    ];
+
     #[test]
     fn g204_no_network_contains_the_metadata_service_of_a_cloud_in_any_form_of_its_address() {
-        let v4 = ["169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "168.63.129.16"];
-        let mut addresses: Vec<IpAddr> = v4.iter().map(|text| text.parse().unwrap()).collect();
-        for address in v4.map(|text| text.parse::<Ipv4Addr>().unwrap()) {
+        let mut addresses: Vec<IpAddr> = SERVICES_V4.iter().map(|text| text.parse().unwrap()).collect();
+        for address in SERVICES_V4.map(|text| text.parse::<Ipv4Addr>().unwrap()) {
             let (high, low) = ((address.to_bits() >> 16) as u16, address.to_bits() as u16);
             addresses.extend([
                 IpAddr::V6(address.to_ipv6_mapped()),
@@ -207,11 +234,16 @@ mod tests {
                 Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low).into(),
                 Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, high, low).into(),
                 Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1).into(),
+                // A translator with a prefix of the network (RFC 6052), of 96, 64, 48 and 32 bits, and ISATAP.
+                Ipv6Addr::new(0xfd12, 0x3456, 0, 0, 0, 0, high, low).into(),
+                Ipv6Addr::new(0x2a01, 0x4f8, 0, 0, 0, 0, high, low).into(),
+                Ipv6Addr::new(0xfd12, 0x3456, 0, 1, high >> 8, (high << 8) | (low >> 8), low << 8, 0).into(),
+                Ipv6Addr::new(0xfd12, 0x3456, 0, high, low >> 8, low << 8, 0, 0).into(),
+                Ipv6Addr::new(0xfd12, 0x3456, high, low, 0, 0, 0, 0).into(),
+                Ipv6Addr::new(0xfd12, 0x3456, 0, 1, 0, 0x5efe, high, low).into(),
             ]);
         }
-        let v6 =
-            ["fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fe80::a9fe:a9fe", "febf::1", "169.254.0.1"];
-        addresses.extend(v6.iter().map(|text| text.parse::<IpAddr>().unwrap()));
+        addresses.extend(SERVICES_V6.iter().map(|text| text.parse::<IpAddr>().unwrap()));
         for network in
             [ReachableNetwork::Public, ReachableNetwork::Private, ReachableNetwork::PublicAndPrivate]
         {
@@ -219,10 +251,28 @@ mod tests {
                 assert!(!network.contains(*address), "{network:?} {address}");
             }
         }
-        for private in ["100.100.100.201", "fd00:ec3::254", "fd20:cf::254", "fd00::1"] {
+        for private in [
+            "100.100.100.201",
+            "fd00:ec3::254",
+            "fd20:cf::254",
+            "fd00:c2::1",
+            "fd00:43::42",
+            "fd00:100::100:201",
+            "fd00:a9fe::1",
+            "fd12::a9ff:a9fe",
+            "fd00::1",
+        ] {
             assert!(ReachableNetwork::Private.contains(private.parse().unwrap()), "{private}");
         }
-        for host in ["100.100.100.200", "0x646464c8", "1684301000", "[fd00:ec2::254]", "[::ffff:6464:64c8]"] {
+        assert!(ReachableNetwork::Public.contains("2a01:4f8::a9fe:1".parse().unwrap()), "a public host");
+        for host in [
+            "100.100.100.200",
+            "0x646464c8",
+            "1684301000",
+            "[fd00:ec2::254]",
+            "[fd00:42::42]",
+            "[::ffff:6464:64c8]",
+        ] {
             let url = Url::parse(&format!("http://{host}/latest")).unwrap();
             assert!(!ReachableNetwork::PublicAndPrivate.allows_host(&url), "{host}");
         }

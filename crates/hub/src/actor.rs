@@ -154,6 +154,24 @@ mod tests {
     /// Verbs that store only what is derived and deleted again.
     const UNRECORDED: [&str; 1] = ["create_plan"];
 
+    /// What begins the transaction of a user.
+    const BEGINNINGS: [&str; 3] = ["self.write_as(", "self.write_groups(", "self.begin_group_creation("];
+
+    /// What stores the response of a request in the transaction of its change.
+    const RESPONSES: [&str; 7] = [
+        ".with_response(",
+        ".with_empty_response(",
+        "change.commit(",
+        ".commit_removal(",
+        ".store_edit(",
+        ".store_group(",
+        ".store_group_view(",
+    ];
+
+    /// Functions that return the transaction to a verb, and the verb whose requests have no key, because its response has a secret that
+    /// clients need.
+    const WITHOUT_RESPONSES: [&str; 3] = ["write_groups", "begin_group_creation", "create_join_token"];
+
     fn read_sources(folder: &Path, all: &mut Vec<String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -165,10 +183,35 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_verb_authorizes_its_actor_first() {
+    fn read_all_sources() -> Vec<String> {
         let mut sources = Vec::new();
         read_sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut sources);
+        sources
+    }
+
+    /// A transaction that does not is refused at its commit; this finds one that no test commits.
+    #[test]
+    fn p2_every_transaction_of_a_user_stores_the_response_of_its_request() {
+        let mut writers = 0;
+        for text in read_all_sources() {
+            let product = text.split("\nmod tests {").next().unwrap();
+            for function in product.split("async fn ").skip(1) {
+                let name = function.split(['(', '<']).next().unwrap();
+                let begins = BEGINNINGS.iter().any(|call| function.contains(call));
+                if !begins || WITHOUT_RESPONSES.contains(&name) {
+                    continue;
+                }
+                writers += 1;
+                let stores = RESPONSES.iter().any(|call| function.contains(call));
+                assert!(stores, "{name} commits a change without the response of its request");
+            }
+        }
+        assert!(writers > 40, "{writers}");
+    }
+
+    #[test]
+    fn every_verb_authorizes_its_actor_first() {
+        let sources = read_all_sources();
         let mut verbs = 0;
         for function in sources.iter().flat_map(|text| text.split("    pub async fn ").skip(1)) {
             let name = function.split(['(', '<']).next().unwrap();

@@ -64,7 +64,8 @@ impl ClusterChange {
         store::queue::PLACER.mark_all(&mut tx, now).await?;
         let subject = EventSubject::cluster(cluster.id, &cluster.name);
         let event = NewEvent::from_detail(detail, &actor.name, subject, now);
-        hub.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
+        let effects = CommitEffects::with_event_for_placer(event).with_response(actor, 200, &cluster);
+        hub.commit(tx, effects.with_etag(cluster.revision)).await?;
         Ok(cluster)
     }
 }

@@ -6,6 +6,9 @@
 //! file is deleted before. `FLOTILLA_PANICPOINT=placer.decide:web` panics whenever that point is passed for `web`. In a release
 //! build the functions are empty.
 
+#[cfg(debug_assertions)]
+use std::collections::BTreeSet;
+
 /// Aborts or stops the process if this point, one of [`FAILPOINTS`], is armed.
 pub fn failpoint(name: &str) {
     #[cfg(debug_assertions)]
@@ -48,6 +51,31 @@ pub const FAILPOINTS: [&str; 14] = [
     "report.before_commit",
     "report.after_commit",
 ];
+
+/// The idempotency keys whose requests end between their commit and their response.
+#[cfg(debug_assertions)]
+static LOST_RESPONSES: parking_lot::Mutex<BTreeSet<String>> = parking_lot::Mutex::new(BTreeSet::new());
+
+/// Lets [`loses_response`] be true once for requests with this idempotency key. Debug builds only.
+pub fn arm_lost_response(key: &str) {
+    #[cfg(debug_assertions)]
+    LOST_RESPONSES.lock().insert(key.to_owned());
+    #[cfg(not(debug_assertions))]
+    let _ = key;
+}
+
+/// Whether a test lets the server end, as by `kill -9`, after the transaction of the request with this idempotency key and before anything
+/// else of its response is stored.
+#[cfg(debug_assertions)]
+pub fn loses_response(key: &str) -> bool {
+    LOST_RESPONSES.lock().remove(key)
+}
+
+/// Whether a test loses the response: never in a release build.
+#[cfg(not(debug_assertions))]
+pub const fn loses_response(_: &str) -> bool {
+    false
+}
 
 /// The armed panics: point, subject, and how often.
 #[cfg(debug_assertions)]

@@ -163,7 +163,7 @@ impl Hub {
         }
         let message = format!("Git repository {name} was removed.");
         let event = NewEvent::new(EventKind::GitRepositoryRemoved, &actor.name, message);
-        self.commit(tx, CommitEffects::with_event(event)).await
+        self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }
 

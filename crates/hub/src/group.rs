@@ -155,7 +155,11 @@ impl Hub {
         let features = old.as_ref().map(|old| old.features.clone()).unwrap_or_default();
         let stored = old.as_ref().is_some_and(|old| old.exclusive);
         let group = ClusterGroup { features, exclusive: exclusive.unwrap_or(stored), ..group };
-        self.store_group(tx, actor, GroupChange { group, old, removal: RemovalTiming::AfterNotice }).await
+        let change = GroupChange { group, old, removal: RemovalTiming::AfterNotice };
+        let (group, effects, _) = self.stage_group(&mut tx, actor, change).await?;
+        // Also of a new one.
+        self.commit(tx, effects.with_response(actor, 200, &group).with_etag(group.revision)).await?;
+        Ok(group)
     }
 
     /// Changes the members of a group, if it still has the revision `expected`; every published workload is placed again.

@@ -24,7 +24,7 @@ use crate::encryption::resolve_key_source;
 use crate::error::Error;
 use crate::fetch_queues::FetchQueues;
 use crate::git::GitReader;
-use crate::idempotency::{ETAG, format_etag};
+use crate::idempotency::{ETAG, LOCATION, format_etag};
 use crate::identity_provider::ProviderDirectory;
 use crate::live::LiveNotices;
 use crate::loops::{LoopSignals, RetentionStatistics};
@@ -299,9 +299,13 @@ impl Hub {
         Ok(self.0.store.write().await?)
     }
 
-    /// A write by a user, which is recorded in the audit log when it is committed.
+    /// A write by a user, which is recorded in the audit log when it is committed. If the request has an idempotency key, it is not
+    /// committed without the response ([`CommitEffects::with_response`]).
     pub(crate) async fn write_as(&self, actor: &Actor, action: UserAction) -> Result<Tx, Error> {
         let mut tx = self.write().await?;
+        if actor.request_key.is_some() {
+            tx.require_response();
+        }
         tx.record_audit(actor.audit_record(action.as_str(), AuditOutcome::Succeeded), self.clock().now());
         Ok(tx)
     }
@@ -389,6 +393,14 @@ impl CommitEffects {
     pub fn with_etag(mut self, revision: i64) -> Self {
         if let Some((_, _, record)) = &mut self.response {
             record.headers.insert(ETAG.to_owned(), format_etag(revision));
+        }
+        self
+    }
+
+    /// Adds the address of what the response is about to the stored response, if there is one.
+    pub fn with_location(mut self, path: String) -> Self {
+        if let Some((_, _, record)) = &mut self.response {
+            record.headers.insert(LOCATION.to_owned(), path);
         }
         self
     }

@@ -10,6 +10,19 @@ pub const IN_PROGRESS: u16 = 202;
 /// The name of the header with the revision of an object.
 pub const ETAG: &str = "etag";
 
+/// The name of the header with the address of an object.
+pub const LOCATION: &str = "location";
+
+/// The path of a workload in the REST API, the `Location` of what creates it.
+pub fn workload_path(name: &str) -> String {
+    format!("/api/v1/projects/{}/workloads/{name}", store::project::DEFAULT)
+}
+
+/// The path of the status of a workload in the REST API, the `Location` of what publishes it.
+pub fn workload_status_path(name: &str) -> String {
+    format!("{}/status", workload_path(name))
+}
+
 /// The value of the `ETag` of an object with this revision.
 pub fn format_etag(revision: i64) -> String {
     format!("\"{revision}\"")
@@ -45,8 +58,8 @@ impl Hub {
         }
     }
 
-    /// Stores a response for a day, unless the verb stored it in its own transaction. What the verb stored while it was in progress
-    /// ([`IN_PROGRESS`]) is replaced by the outcome, and what it stored as the outcome gets the headers that the verb does not know.
+    /// Stores a response for a day, unless the verb stored it in its own transaction. What the verb stored before it had the outcome, such as
+    /// that it is in progress ([`IN_PROGRESS`]), is replaced by the outcome: a replay is what the client received first.
     pub async fn store_response(
         &self,
         actor: &Actor,
@@ -92,9 +105,9 @@ impl Hub {
 enum StoredChange {
     /// Nothing: the verb stored the whole response.
     None,
-    /// The headers that the verb does not know, such as addresses.
+    /// The headers that the verb does not know.
     Headers,
-    /// The outcome, in place of a response in progress.
+    /// The outcome, in place of what was known when the change was committed.
     Outcome,
     /// The response: the verb stored none.
     Whole,
@@ -103,7 +116,7 @@ enum StoredChange {
 fn find_change(stored: Option<&StoredResponse>, response: &StoredResponse) -> StoredChange {
     let Some(stored) = stored else { return StoredChange::Whole };
     let is_same = stored.status == response.status && stored.body == response.body;
-    if stored.status == IN_PROGRESS && !is_same {
+    if !is_same {
         StoredChange::Outcome
     } else if stored.headers == response.headers {
         StoredChange::None

@@ -57,11 +57,11 @@ pub use clock::Clock;
 pub use cluster::{ClusterDetails, ClusterEditPreview, NewCluster};
 pub use encryption::KeyAdministration;
 pub use error::Error;
-pub use failpoint::{FAILPOINTS, arm_panicpoint, failpoint};
+pub use failpoint::{FAILPOINTS, arm_lost_response, arm_panicpoint, failpoint, loses_response};
 pub use git_repository::{WebhookSignature, WebhookVerification};
 pub use group::GroupCandidateQuery;
 pub use hub::{Hub, HubConfig, IdGenerator};
-pub use idempotency::{StoredResponse, format_etag};
+pub use idempotency::{StoredResponse, format_etag, workload_path, workload_status_path};
 pub use identity_provider::{
     AuthorizationResponse, IdentityFetcher, IdentityRequest, IdentityResponse, LogoutFailure, SignInStart,
 };

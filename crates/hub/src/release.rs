@@ -9,6 +9,7 @@ use domain::object::{ObjectRef, object_ref};
 use domain::page::{ListQuery, Page};
 use domain::plan::HIDDEN_VALUE;
 use domain::release::{DesiredFieldValue, DesiredValues, ReleaseDetails, ReleaseView, SyncStatus};
+use domain::secret_text;
 use serde_json::Value;
 use store::Tx;
 
@@ -94,6 +95,10 @@ async fn load_desired_values(tx: &mut Tx, view: &ReleaseView) -> Result<DesiredV
 /// The value of a field of a bundle; that of a Secret is hidden.
 fn find_desired_value(bundle: &Bundle, object: &ObjectRef, path: &str) -> Option<Value> {
     let manifest = bundle.objects.iter().find(|one| object_ref(one).is_same_object(object))?;
-    let value = (*path.parse::<JsonPath>().ok()?.select_values(manifest).first()?).clone();
-    Some(if object.kind == "Secret" { HIDDEN_VALUE.into() } else { value })
+    let mut value = (*path.parse::<JsonPath>().ok()?.select_values(manifest).first()?).clone();
+    if object.kind == "Secret" {
+        return Some(HIDDEN_VALUE.into());
+    }
+    secret_text::hide_field(secret_text::contains_secret(manifest), path, &mut value);
+    Some(value)
 }

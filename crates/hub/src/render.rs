@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::bundle::Bundle;
 use domain::chart_values::ChartRelease;
 use domain::cluster::{Cluster, ClusterFacts};
-use domain::exposure::collect_exposures;
+use domain::exposure::{collect_exposures, release_exposure};
 use domain::placement::{ClusterGroup, Decision};
 use domain::project::Project;
 use domain::release::stage::StageReason;
@@ -224,7 +224,9 @@ pub(crate) fn render_clusters(
     retained: RetainedBundles<'_>,
 ) -> Vec<ReleaseTarget> {
     let waves = assign_waves(&rendering.spec.rollout, clusters, rendering.groups, assigned);
-    let mut bundles = SharedBundles { retained, by_digest: HashMap::new() };
+    let release = release_exposure(rendering.spec, rendering.workload);
+    let release = release.map(|release| (release.conflict_key(), release.class));
+    let mut bundles = SharedBundles { retained, by_digest: HashMap::new(), release };
     let render = |(cluster, wave): (&&Cluster, Option<u32>)| {
         let rendered = manifests
             .get(cluster.id)
@@ -252,6 +254,8 @@ pub(crate) enum RetainedBundles<'a> {
 struct SharedBundles<'a> {
     retained: RetainedBundles<'a>,
     by_digest: HashMap<Digest, Arc<[u8]>>,
+    /// The release of the workload, which every bundle exposes.
+    release: Option<store::exposure::ExposureRow>,
 }
 
 /// A rendered bundle, as it is stored.
@@ -274,7 +278,7 @@ impl SharedBundles<'_> {
             };
         let bytes =
             is_retained.then(|| self.by_digest.entry(digest.clone()).or_insert_with(|| bytes.into()).clone());
-        StoredBundle { digest, bytes, exposures: bundle_exposures(bundle) }
+        StoredBundle { digest, bytes, exposures: bundle_exposures(bundle, self.release.as_ref()) }
     }
 }
 
@@ -320,10 +324,13 @@ fn to_target(
     }
 }
 
-fn bundle_exposures(bundle: &Bundle) -> Vec<store::exposure::ExposureRow> {
+fn bundle_exposures(
+    bundle: &Bundle,
+    release: Option<&store::exposure::ExposureRow>,
+) -> Vec<store::exposure::ExposureRow> {
     let exposures = collect_exposures(&bundle.objects);
-    let mut rows: Vec<_> =
-        exposures.into_iter().map(|exposure| (exposure.conflict_key(), exposure.class)).collect();
+    let exposures = exposures.into_iter().map(|exposure| (exposure.conflict_key(), exposure.class));
+    let mut rows: Vec<_> = exposures.chain(release.cloned()).collect();
     rows.sort();
     rows.dedup();
     rows

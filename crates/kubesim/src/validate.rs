@@ -3,6 +3,7 @@
 mod immutable;
 pub(crate) mod metadata;
 mod pod;
+mod rbac;
 
 use serde_json::{Map, Value};
 
@@ -49,15 +50,13 @@ fn check_body(kind: &ResourceKind, object: &Value, ty: TypeRef<'_>, causes: &mut
         ("batch", "Job") => {
             pod::check_pod_spec(object, "spec.template.spec", Some(&["OnFailure", "Never"]), causes);
         }
-        ("batch", "CronJob") => {
-            let path = "spec.jobTemplate.spec.template.spec";
-            pod::check_pod_spec(object, path, Some(&["OnFailure", "Never"]), causes);
-            if let Some(schedule) = value_at(object, "spec.schedule")
-                && crate::controllers::cronjob::CronSchedule::parse(schedule.as_str().unwrap_or("")).is_none()
-            {
-                let detail = "expected exactly 5 fields, found something else";
-                causes.push(StatusCause::invalid("spec.schedule", schedule, detail));
-            }
+        ("batch", "CronJob") => check_cron_job(object, causes),
+        ("policy", "PodDisruptionBudget") => check_budget(object, causes),
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => {
+            rbac::check_role(object, kind.kind == "Role", causes);
+        }
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
+            rbac::check_binding(object, kind.kind == "RoleBinding", causes);
         }
         ("", "Pod") => pod::check_pod_spec(object, "spec", None, causes),
         ("", "Service") => check_service(object, causes),
@@ -130,6 +129,41 @@ fn check_workload(object: &Value, causes: &mut Vec<StatusCause>) {
         let shown = Value::Object(labels.clone());
         let detail = "`selector` does not match template `labels`";
         causes.push(StatusCause::invalid("spec.template.metadata.labels", &shown, detail));
+    }
+}
+
+fn check_cron_job(object: &Value, causes: &mut Vec<StatusCause>) {
+    let path = "spec.jobTemplate.spec.template.spec";
+    pod::check_pod_spec(object, path, Some(&["OnFailure", "Never"]), causes);
+    if let Some(schedule) = value_at(object, "spec.schedule")
+        && crate::controllers::cronjob::CronSchedule::parse(schedule.as_str().unwrap_or("")).is_none()
+    {
+        let detail = "expected exactly 5 fields, found something else";
+        causes.push(StatusCause::invalid("spec.schedule", schedule, detail));
+    }
+    const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
+    let policy = str_at(object, "spec.concurrencyPolicy");
+    if !POLICIES.contains(&policy) {
+        causes.push(StatusCause::unsupported("spec.concurrencyPolicy", &policy.into(), &POLICIES));
+    }
+}
+
+fn check_budget(object: &Value, causes: &mut Vec<StatusCause>) {
+    let fields = ["spec.minAvailable", "spec.maxUnavailable"];
+    if fields.iter().all(|field| value_at(object, field).is_some()) {
+        let detail = "minAvailable and maxUnavailable cannot be both set";
+        causes.push(StatusCause::invalid("spec", &object["spec"], detail));
+    }
+    for field in fields {
+        let Some(value) = value_at(object, field) else { continue };
+        let percent = value.as_str().map(|text| text.strip_suffix('%').and_then(|n| n.parse::<u32>().ok()));
+        let detail = match percent {
+            Some(None) => "a valid percent string must be a numeric string followed by an ending '%'",
+            Some(Some(101..)) => "must not be greater than 100%",
+            None if value.as_i64().is_some_and(|number| number < 0) => "must be greater than or equal to 0",
+            _ => continue,
+        };
+        causes.push(StatusCause::invalid(field, value, detail));
     }
 }
 

@@ -129,6 +129,9 @@ pub enum Error {
     /// The write-ahead log of SQLite is in use.
     #[error("the write-ahead log is in use and could not be emptied; it is tried again")]
     CheckpointBlocked,
+    /// A transaction of a request with an idempotency key was to be committed without the response of the request (P2): a defect.
+    #[error("the change is not stored, because the response to its request was not stored with it")]
+    ResponseNotStored,
     /// The database returned an error.
     #[error("database error: {0}")]
     Database(#[source] sqlx::Error),

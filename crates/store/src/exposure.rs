@@ -1,4 +1,4 @@
-//! Exposures of workloads per cluster, to find conflicts between workloads (G303, G305).
+//! Exposures of workloads per cluster, to find conflicts between workloads (G303, G305, and G105 of the names of releases).
 //!
 //! The placer writes these rows with the releases; a publish adds its own in its transaction, so that the next
 //! publish reads them. They are deleted with the workload, with the cluster, and when the release is gone.

@@ -84,8 +84,9 @@ pub async fn put(
     .bind_opt_text(digest.as_ref())
     .bind(at.millis())
     .execute(tx)
-    .await
-    .map(drop)
+    .await?;
+    tx.settle_response();
+    Ok(())
 }
 
 /// Replaces a response. Nothing happens if there is none under this key.

@@ -16,6 +16,12 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<PendingRemova
     decode_rows(&some.fetch_all(tx).await?, "pending_removal", read)
 }
 
+/// The clusters with a pending removal of a workload.
+pub async fn list_clusters(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<ClusterId>, Error> {
+    let select = sql("SELECT cluster_id FROM pending_removal WHERE workload_id = $1").bind_text(workload);
+    decode_rows(&select.fetch_all(tx).await?, "pending_removal", |row| row.parse("cluster_id"))
+}
+
 /// The pending removals from a cluster with their workloads.
 pub async fn list_by_cluster(
     tx: &mut Tx,
@@ -60,7 +66,8 @@ pub async fn request(
     .map(drop)
 }
 
-/// Replaces the pending removals of a workload. Users who retain it are not stored here but in `retained_cluster`.
+/// Replaces the pending removals of a workload, whose releases on these clusters and those before are locked: a deletion of a cluster locks
+/// its releases before it deletes these rows. Users who retain it are not stored here but in `retained_cluster`.
 pub async fn replace(tx: &mut Tx, workload: WorkloadId, removals: &[PendingRemoval]) -> Result<(), Error> {
     let delete = sql("DELETE FROM pending_removal WHERE workload_id = $1");
     delete.bind_text(workload).execute(tx).await?;

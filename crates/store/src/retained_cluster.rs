@@ -58,7 +58,15 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<Re
 }
 
 /// Deletes the retained clusters of a workload, at its next publish.
+///
+/// A deletion of a cluster deletes these rows too, when it has locked the cluster. So the heartbeats of the clusters are locked before, which
+/// that deletion locks first (`docs/consistency.md`): a publish locks clusters after these rows.
 pub async fn delete_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<(), Error> {
+    if tx.is_postgres() {
+        let heartbeats = sql("SELECT cluster_id FROM cluster_heartbeat WHERE cluster_id IN \
+                              (SELECT cluster_id FROM retained_cluster WHERE workload_id = $1) ORDER BY cluster_id");
+        heartbeats.bind_text(workload).push_locking_clause(tx).fetch_all(tx).await?;
+    }
     let delete = sql("DELETE FROM retained_cluster WHERE workload_id = $1");
     delete.bind_text(workload).execute(tx).await.map(drop)
 }

@@ -134,6 +134,8 @@ pub struct Tx {
     pub(crate) incident_marks: BTreeMap<WorkloadId, IncidentMark>,
     pub(crate) queue_marks: BTreeMap<WorkloadQueue, PendingMarks>,
     wakes_servers: bool,
+    /// Whether the response of its request has to be stored before the commit.
+    owes_response: bool,
 }
 
 /// A workload whose incidents may change.
@@ -170,6 +172,7 @@ impl Tx {
             incident_marks: BTreeMap::new(),
             queue_marks: BTreeMap::new(),
             wakes_servers: false,
+            owes_response: false,
         }
     }
 
@@ -231,6 +234,17 @@ impl Tx {
         self.pending_audit = Some(Box::new((record, at)));
     }
 
+    /// Refuses to commit this transaction before the response of its request is stored in it ([`crate::idempotency::put`]): a client that
+    /// repeats the request would make its change again (P2).
+    pub fn require_response(&mut self) {
+        self.owes_response = true;
+    }
+
+    /// The response of the request is stored.
+    pub(crate) fn settle_response(&mut self) {
+        self.owes_response = false;
+    }
+
     /// Wakes the other servers when this transaction commits; once, however often it is called.
     pub fn notify_on_commit(&mut self) {
         self.wakes_servers = true;
@@ -280,6 +294,9 @@ impl Tx {
 
     /// Commits durably. After an error nothing was written, except after [`Error::CommitOutcomeUnknown`].
     pub async fn commit(mut self) -> Result<CommitOutcome, Error> {
+        if self.owes_response {
+            return Err(Error::ResponseNotStored);
+        }
         // Before the counts: the loops settle their claims, which locks rows of the queues, before they commit.
         let has_placer_marks = queue::flush_marks_before(&mut self, Some(queue::INCIDENTS)).await?;
         // It inserts rows into the last queue: a placer that has settled its claim inserts the same ones after that.

@@ -10,6 +10,14 @@
 //! `FLOTILLA_KUBE_BIN` names the directory of the programs; `cargo xtask test` builds them and sets it. [`is_available`]
 //! decides what happens without it.
 //!
+//! # Another version of Kubernetes
+//! The programs decide the version; nothing else names one. `KUBEBUILDER_ASSETS` names a folder with all four of one release
+//! (`kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `kubectl`) for `cargo xtask test`: programs that are not there are of
+//! the version in `xtask/src/setup/kube.rs`, and a controller manager that is newer than its API server is not supported.
+//! Without xtask, with a folder that also has `etcd` and `kwok`:
+//! `FLOTILLA_KUBE_BIN=FOLDER cargo test -p engine --test agreement real::`. The simulated cluster and the schema of kinds are those of one
+//! release, so tests that compare them with a server of another release may find what that release changed.
+//!
 //! # Starting one
 //! ```no_run
 //! # async fn example() {

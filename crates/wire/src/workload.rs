@@ -22,7 +22,7 @@ pub struct WorkloadPut {
     /// All its owners; unchanged if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owners: Option<Vec<String>>,
-    /// The whole new draft.
+    /// The whole new draft; the policy `notAssessed` stays as it is if omitted.
     pub spec: WorkloadSpec,
 }
 

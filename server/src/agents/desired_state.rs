@@ -16,7 +16,7 @@ use crate::problem::ApiError;
 /// The longest wait, in seconds.
 const MAX_WAIT_SECONDS: u64 = 55;
 
-/// Query parameters.
+/// Query parameters. Others are ignored: the agent may be of a later version (P23).
 #[derive(Debug, Deserialize)]
 pub struct DesiredStateQuery {
     /// The version the agent has; −1 for none.

@@ -24,7 +24,7 @@ const RETRY_AFTER_SECONDS: &str = "10";
 /// The longest wait for a decision, in seconds.
 const MAX_WAIT_SECONDS: u64 = 55;
 
-/// Query parameters.
+/// Query parameters. Others are ignored: the agent may be of a later version (P23).
 #[derive(Debug, Deserialize)]
 pub struct RegisterQuery {
     /// How long to wait for a decision on a pending registration, in seconds; at most 55.

@@ -58,8 +58,8 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Ope
 }
 
 /// The operation id is the handler's name in camel case. Parameters of the path are texts unless the handler declares
-/// something else. Every operation may return problems; every write accepts an `Idempotency-Key`, unless its response contains a join
-/// token.
+/// something else. Every operation may return problems; every write accepts an `Idempotency-Key`, unless its response is never
+/// stored: it contains a join token or values of a Helm release.
 fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
     operation.operation_id = operation.operation_id.as_deref().map(to_camel_case);
     let action = operation.operation_id.as_deref().and_then(find_action);
@@ -75,7 +75,7 @@ fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
     parameters.extend(declared);
     // Keys belong to an actor; what is authenticated by a signature has none.
     let is_write = action.is_some_and(|action| !idempotency::is_read(action)) && !method.is_safe();
-    let has_key = is_write && !idempotency::returns_join_token(path);
+    let has_key = is_write && !idempotency::is_unstored(path);
     if has_key {
         parameters.push(idempotency_key_parameter().into());
     }

@@ -15,7 +15,7 @@ use utoipa::IntoParams;
 
 use super::plan::created_plan;
 use crate::etag::{RequiredIfMatch, etag_header};
-use crate::input::{PROJECT, Query};
+use crate::input::Query;
 use crate::problem::ApiError;
 use crate::request_deadline::ArrivalTime;
 
@@ -107,7 +107,7 @@ async fn change_override(
         return Ok(created_plan(hub.wait_for_plan(created.id, arrival.limit(DRY_RUN_TIMEOUT)).await?));
     }
     let published = hub.publish_workload(actor, workload, "", options).await?;
-    let status = format!("/api/v1/projects/{PROJECT}/workloads/{workload}/status");
-    let location = HeaderValue::from_str(&status).unwrap_or(HeaderValue::from_static("/"));
+    let location =
+        HeaderValue::from_str(&hub::workload_status_path(workload)).unwrap_or(HeaderValue::from_static("/"));
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(published)).into_response())
 }

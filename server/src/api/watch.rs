@@ -42,7 +42,7 @@ const CLIENT_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Query parameters.
 #[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct WatchQuery {
     /// Resume after this position, for clients that can't send `Last-Event-ID`. The header takes precedence.

@@ -229,3 +229,31 @@ async fn an_unknown_query_parameter_is_a_bad_request_of_every_operation_which_na
     assert_eq!(wrong.problem().0, 400);
     assert_eq!(server.get(&format!("{WORKLOADS}/web")).await.problem().0, 404);
 }
+
+/// Routes outside of the API that have no query parameters. Probes and scrapes may add some.
+const WITHOUT_QUERY: [&str; 5] = ["/livez", "/healthz", "/readyz", "/version", "/metrics"];
+
+#[tokio::test]
+async fn an_unknown_query_parameter_is_a_bad_request_of_routes_outside_of_the_api_too() {
+    let server = TestServer::start().await;
+    let pages: Vec<String> =
+        server::console::list_pages().iter().map(|page| page.path().to_owned()).collect();
+    let is_file = |path: &str| path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+    let mut probed = Vec::new();
+    for (_, path) in &server.app.routes {
+        let is_other = path.starts_with("/api/") || pages.contains(path) || is_file(path);
+        if is_other || WITHOUT_QUERY.contains(&path.as_str()) {
+            continue;
+        }
+        let path = path.replace("{cluster}", "eu-1");
+        let response = server.get(&format!("{path}?unknownParameter=1")).await;
+        assert_eq!(response.problem(), (400, "BadRequest".to_owned()), "{path}: {}", response.text);
+        let detail = response.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains("unknownParameter"), "{path}: {detail}");
+        probed.push(path);
+    }
+    assert_eq!(probed, ["/install/eu-1"]);
+    // A misspelt right would give the agent others than those that were meant.
+    let misspelt = server.get("/install/eu-1?namespace=shop").await;
+    assert!(misspelt.problem().0 == 400 && misspelt.text.contains("namespaces"), "{}", misspelt.text);
+}

@@ -23,6 +23,7 @@ mod postgres;
 mod postgres_outages;
 mod problems;
 mod projects;
+mod repeated_changes;
 mod roles;
 mod search;
 mod secret_content;

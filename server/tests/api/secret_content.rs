@@ -335,3 +335,51 @@ async fn values_that_were_copied_as_a_viewer_reads_them_are_rejected() {
     let stored = server.get(path).await;
     assert_eq!(find_canaries(&stored.text), BTreeSet::from(["project"]));
 }
+
+/// Manifests of Secrets that do not stand alone. The first one is valid; the others are drafts of which the parser rejects something.
+const CONTAINED_SECRETS: [(&str, &str); 3] = [
+    (
+        "web",
+        "apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: web, namespace: apps}\n  stringData: {password: VALUE}\n",
+    ),
+    (
+        "chart",
+        "apiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {name: all}\nspec:\n  workload:\n    \
+         manifests:\n    - apiVersion: v1\n      kind: SecretList\n      items:\n      - kind: ConfigMap\n        \
+         metadata: {name: web}\n        data: {password: VALUE}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \
+         all}\ndata:\n  all.yaml: |\n    apiVersion: v1\n    kind: Secret\n    stringData: {password: VALUE}\n",
+    ),
+    (
+        "deployed",
+        "kind: SecretList\nitems: {password: VALUE}\n---\napiVersion: x.test/v1\nkind: Template\nmetadata: {name: web}\nspec: \
+         {template: {kind: Secret, data: {password: VALUE}}}\n",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_sees_no_value_of_a_secret_list_or_of_a_secret_in_another_object() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    for (name, text) in CONTAINED_SECRETS {
+        let mut new = new_workload(name);
+        new["spec"]["source"]["files"][0]["text"] = text.replace("VALUE", &canary("manifest")).into();
+        succeed(&server, Method::POST, WORKLOADS, &new).await;
+    }
+    succeed(&server, Method::POST, &format!("{WORKLOADS}/web:publish"), &json!({})).await;
+    let viewer = RoleUser::create(&server, Role::Viewer).await;
+    let read = read_everything(&server, &viewer).await;
+    for (path, _, text) in &read {
+        assert_eq!(find_canaries(text), BTreeSet::new(), "{path}: {text}");
+    }
+    let is_shown = |path: String| {
+        let (_, status, text) = read.iter().find(|(read, ..)| *read == path).unwrap();
+        assert!(status.is_success() && text.contains("(hidden"), "{path}: {status} {text}");
+    };
+    for (name, _) in CONTAINED_SECRETS {
+        is_shown(format!("{WORKLOADS}/{name}"));
+        let of_editor = server.get(&format!("{WORKLOADS}/{name}")).await;
+        assert_eq!(find_canaries(&of_editor.text), BTreeSet::from(["manifest"]), "{name}");
+    }
+    is_shown(format!("{WORKLOADS}/web/revisions/1"));
+    is_shown(format!("{WORKLOADS}/web/manifests?cluster=eu-1"));
+}

@@ -160,6 +160,34 @@ async fn the_tabs_config_and_policies_store_nothing_of_each_other() {
 }
 
 #[tokio::test]
+async fn a_new_workload_waits_for_what_is_not_assessed_until_its_policy_accepts_it() {
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
+    let stored =
+        async |name: &str| server.get(&path(name)).await.json()["draft"]["policies"]["notAssessed"].clone();
+    let replace = async |policies: Value| {
+        let mut put = json!({ "spec": new_workload("web")["spec"] });
+        put["spec"]["policies"] = policies;
+        let answer = server.send_json(Method::PUT, &path("web"), &[("if-match", "*")], &put).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    };
+    assert_eq!(stored("web").await, "wait");
+    replace(json!({})).await;
+    assert_eq!(stored("web").await, "wait", "a client that does not know the policy keeps it");
+    replace(json!({"notAssessed": "accept"})).await;
+    assert_eq!(stored("web").await, Value::Null, "no value accepts, as in what an earlier version stored");
+    replace(json!({"prune": false})).await;
+    assert_eq!(stored("web").await, Value::Null);
+    replace(json!({"notAssessed": "wait"})).await;
+    assert_eq!(stored("web").await, "wait");
+
+    let mut accepting = new_workload("shop");
+    accepting["spec"]["policies"] = json!({"notAssessed": "accept"});
+    assert_eq!(server.post(WORKLOADS, &accepting).await.status, StatusCode::CREATED);
+    assert_eq!(stored("shop").await, Value::Null);
+}
+
+#[tokio::test]
 async fn labels_are_merged_and_null_removes_one() {
     let server = TestServer::start().await;
     server.create_workload("web").await;

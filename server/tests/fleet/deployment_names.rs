@@ -121,6 +121,52 @@ async fn s1_19_a_workload_with_a_release_name_of_its_own_is_a_deployment_of_that
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn g105_a_workload_that_is_published_with_the_release_name_of_another_one_is_refused() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_of(&["eu-1", "as-1"]).await;
+        fleet.create_europe(&[0]).await;
+        let body =
+            json!({"name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "web"});
+        assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body).await.0, StatusCode::CREATED);
+        let mut new = chart_workload("1.0.0", "");
+        new.name = "shop-front".to_owned();
+        new.spec.namespace = "shop".to_owned();
+        new.spec.policies.create_namespace = true;
+        new.spec.placement.predicates[0].names = vec!["as-1".to_owned()];
+        let Source::Chart(source) = &mut new.spec.source else { unreachable!() };
+        source.release_name = "web".to_owned();
+        fleet.client.create_workload(&new).await.unwrap();
+        let published = fleet.client.publish_workload("shop-front", &PublishRequest::default(), None).await;
+        assert!(published.is_ok(), "on another cluster: {published:?}");
+
+        // A change of its placement is a publish too.
+        new.spec.placement.predicates[0].names = vec!["as-1".to_owned(), "eu-1".to_owned()];
+        let current = fleet.client.get_workload("shop-front").await.unwrap().workload.revision;
+        let put = WorkloadPut { spec: new.spec.clone(), ..WorkloadPut::default() };
+        fleet.client.put_workload("shop-front", &put, current).await.unwrap();
+        let path = "/api/v1/projects/default/workloads/shop-front:publish";
+        let (status, refused) = fleet.send(Method::POST, path, json!({})).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{refused}");
+        let findings = refused["findings"].as_array().unwrap();
+        let found = findings.iter().find(|finding| finding["code"] == "G105").unwrap();
+        assert_eq!(found["clusters"], json!(["eu-1"]), "{found}");
+        let message = found["message"].as_str().unwrap();
+        assert!(message.contains("is that of workload \"web\" on eu-1"), "{message}");
+        let plan = fleet.client.plan_workload("shop-front", 0).await.unwrap();
+        assert!(plan.findings.iter().any(|finding| finding.code == "G105"), "{:?}", plan.findings);
+
+        // Helm has a name once per namespace.
+        new.name = "blog-front".to_owned();
+        new.spec.namespace = "blog".to_owned();
+        fleet.client.create_workload(&new).await.unwrap();
+        let published = fleet.client.publish_workload("blog-front", &PublishRequest::default(), None).await;
+        assert!(published.is_ok(), "in another namespace: {published:?}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s1_19_the_whole_body_of_a_deployment_has_the_fields_of_the_original_api() {
     with_timeout(Box::pin(async {
         let fleet = fleet_of(&["eu-1"]).await;

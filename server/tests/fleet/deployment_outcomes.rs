@@ -12,7 +12,7 @@ fn web(version: &str) -> Value {
 }
 
 /// Sets the members of group europe with the notice that the API of groups gives.
-async fn set_members(fleet: &TestFleet, members: &[&str]) {
+pub(super) async fn set_members(fleet: &TestFleet, members: &[&str]) {
     let group = fleet.client.get_group("europe").await.unwrap().group;
     let revision = group.revision;
     let members = members.iter().map(|&name| name.to_owned()).collect();

@@ -6,6 +6,7 @@ use std::path::Path;
 use domain::chart::ChartSource;
 use domain::cluster::Connectivity;
 use domain::helm_release::HelmReleaseAdoption;
+use domain::policy::NotAssessedPolicy;
 use domain::workload::HelmReleasePolicy;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
@@ -119,6 +120,7 @@ async fn read_and_adopt(fleet: &TestFleet, plane: &ControlPlane) {
     let mut expected = chart_workload("1.0.0", HelmReleasePolicy::Adopt).spec;
     let Source::Chart(source) = &mut expected.source else { unreachable!() };
     source.release_name = "web".into();
+    expected.policies.not_assessed = Some(NotAssessedPolicy::Wait);
     assert_eq!(draft, expected);
     let taken = fleet.client.adopt_helm_release(release, &HelmReleaseAdoption::default()).await.unwrap_err();
     assert_eq!(taken.code(), "AlreadyExists");

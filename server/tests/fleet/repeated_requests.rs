@@ -7,6 +7,7 @@ use domain::page::ListQuery;
 use reqwest::{Method, StatusCode};
 
 use super::charts::{chart, set_helm};
+use super::deployment_outcomes::set_members;
 use super::deployments::{DEPLOYMENTS, EU, GROUPS, WEB};
 use super::*;
 
@@ -156,6 +157,38 @@ async fn p2_a_client_that_was_cut_off_finds_its_own_deployment_and_not_a_conflic
         fleet.clusters[0].faults().set_delay(Duration::ZERO);
         fleet.stop().await;
     })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p2_a_change_of_a_deployment_whose_response_is_lost_is_made_once() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_group().await;
+        fleet.create_europe(&[0, 1]).await;
+        let deployment = json!({"name": "local/web", "namespace": "shop", "releaseName": "web"});
+        let sync = format!("{WEB}/sync");
+        let changes = [
+            (Method::POST, DEPLOYMENTS, "lost-deploy", deployment),
+            (Method::PUT, WEB, "lost-edit", json!({"values": {"replicas": 5}})),
+            (Method::PUT, sync.as_str(), "lost-sync", Value::Null),
+            (Method::DELETE, WEB, "lost-delete", Value::Null),
+        ];
+        for (method, path, key, body) in changes {
+            if key == "lost-sync" {
+                // Without a cluster that left, there is nothing to do, and nothing is stored.
+                set_members(&fleet, &["eu-1"]).await;
+            }
+            hub::arm_lost_response(key);
+            let first = fleet.send_once(method.clone(), path, (key, &body)).await;
+            assert!(first.status.is_success() && !first.is_replayed, "{first:?}");
+            let again = fleet.send_once(method, path, (key, &body)).await;
+            // As it was when the change was committed: the operation leads to its outcome.
+            assert_eq!((again.status, again.is_replayed), (StatusCode::ACCEPTED, true), "{key}: {again:?}");
+            assert!(again.body["operation"].is_string(), "{key}: {again:?}");
+            assert_eq!(again.body["operation"], first.body["operation"], "{key}");
+        }
+        fleet.stop().await;
+    }))
     .await;
 }
 

@@ -89,7 +89,7 @@ fn drift_fields(policies: &Policies, rows: &RuleRows) -> AnyView {
 
 fn health_fields(policies: &Policies) -> AnyView {
     view! {
-        {select_field("not_assessed", "Health not assessed", "What a wave does with objects whose status does not tell whether they work.", &[("accept", "Accept: the wave continues"), ("wait", "Wait until healthy")], policies.not_assessed as usize)}
+        {select_field("not_assessed", "Health not assessed", "What a wave does with objects whose status does not tell whether they work.", &[("accept", "Accept: the wave continues"), ("wait", "Wait until healthy")], policies.not_assessed.unwrap_or_default() as usize)}
     }
     .into_any()
 }

@@ -84,7 +84,7 @@ impl PolicyForm {
             conflict: policies.conflict,
             deletion: policies.deletion,
             changed_jobs: policies.changed_jobs,
-            not_assessed: policies.not_assessed,
+            not_assessed: policies.not_assessed.unwrap_or_default(),
             ttl: ttl.map(|seconds| seconds.to_string()).unwrap_or_default(),
             executor: policies.executor.clone(),
             ignore,
@@ -123,7 +123,7 @@ impl PolicyForm {
             conflict: self.conflict,
             deletion: self.deletion,
             changed_jobs: self.changed_jobs,
-            not_assessed: self.not_assessed,
+            not_assessed: Some(self.not_assessed),
             ttl_seconds_after_finished: self.parse_ttl(&mut wrong),
             executor: self.executor.trim().to_owned(),
             upgrade_crds: self.upgrade_crds,
@@ -142,7 +142,7 @@ impl PolicyForm {
             plain.clone()
         });
         self.rule_rows().append_to(&mut policies, &mut wrong);
-        if wrong.is_empty() { Ok(policies) } else { Err(wrong) }
+        if wrong.is_empty() { Ok(policies.with_not_assessed_or(None)) } else { Err(wrong) }
     }
 
     /// The owners of the form.

@@ -137,6 +137,9 @@ fn describe_remedy(view: &ReleaseView) -> &'static str {
         ReleaseState::NotAssessed => {
             "Nothing. It is applied, and it is not known whether it works: its kind has no health rule and no readable conditions."
         }
+        ReleaseState::Progressing if view.release.health().status == HealthStatus::NotAssessed => {
+            "Nothing tells whether its objects work, and the policy waits until they are healthy. If you know that they work, accept what is not assessed in the policies and publish; or let the controller of the kind report conditions."
+        }
         ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused or aborted.",
         ReleaseState::Terminating => {
             "Objects wait for their finalizers. The controllers that set them have to remove them."

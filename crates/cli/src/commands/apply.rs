@@ -36,6 +36,9 @@ pub struct ApplyArgs {
     /// Manifests: a file, a folder (its *.yaml, *.yml, *.json), a workload definition file, or - for stdin
     #[arg(short = 'f', long = "filename", required_unless_present_any = ["chart", "chart_version", "values", "release_name", "set", "set_string", "git", "oci", "reference", "path", "on_new_commit"], value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
+    /// Read the folders below the folders of -f too; hidden ones never
+    #[arg(short = 'R', long, requires = "filename")]
+    recursive: bool,
     #[command(flatten)]
     chart: ChartSourceArgs,
     #[command(flatten)]
@@ -136,7 +139,7 @@ impl ApplyArgs {
     /// `None` if the definition names a chart.
     fn collect_files(&mut self) -> Result<Option<CollectedFiles>, Failure> {
         let Some(definition) = WorkloadDefinition::read(&self.filename)? else {
-            return source::collect_files(&self.filename).map(Some);
+            return source::collect_files(&self.filename, self.recursive).map(Some);
         };
         let paths = definition.payload_paths(&self.filename[0]);
         self.chart = definition.chart_args(&self.filename[0]);
@@ -154,7 +157,7 @@ impl ApplyArgs {
         if self.chart.is_set() || self.git.is_set() {
             return Ok(None);
         }
-        source::collect_files(&paths).map(Some)
+        source::collect_files(&paths, self.recursive).map(Some)
     }
 
     fn workload_name(&self, collected: &CollectedSource) -> Result<String, Failure> {

@@ -21,6 +21,9 @@ pub struct ValidateArgs {
     /// Manifests: a file, a folder (its *.yaml, *.yml, *.json), a workload definition file, or - for stdin
     #[arg(short = 'f', long = "filename", required = true, value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
+    /// Read the folders below the folders of -f too; hidden ones never
+    #[arg(short = 'R', long)]
+    recursive: bool,
     /// Name of the workload [default: derived from the file or folder name]
     #[arg(long, value_name = "WORKLOAD")]
     name: Option<String>,
@@ -50,8 +53,10 @@ impl ValidateArgs {
     pub fn run(self, out: &Printer) -> Result<ExitStatus, Failure> {
         let definition = WorkloadDefinition::read(&self.filename)?;
         let collected = match &definition {
-            Some(definition) => source::collect_files(&definition.payload_paths(&self.filename[0]))?,
-            None => source::collect_files(&self.filename)?,
+            Some(definition) => {
+                source::collect_files(&definition.payload_paths(&self.filename[0]), self.recursive)?
+            }
+            None => source::collect_files(&self.filename, self.recursive)?,
         };
         let named = self.name.or_else(|| definition.and_then(|definition| definition.name));
         let name =

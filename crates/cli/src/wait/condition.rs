@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::health::HealthStatus;
 use domain::release::{ReleaseState, SyncStatus};
 use domain::rollout::RolloutState;
 use domain::workload::{DriftPolicy, Intent, WorkloadFailure};
@@ -104,8 +105,16 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
     let moves = |target: &TargetCluster| {
         target.state.is_in_transition() && !(waits && target.state == ReleaseState::Pending)
     };
-    if targets.iter().any(moves) {
-        return WaitState::InProgress;
+    let moving: Vec<&TargetCluster> = targets.iter().filter(|target| moves(target)).collect();
+    if !moving.is_empty() {
+        let has_failed =
+            |target: &TargetCluster| target.state.is_failing() && target.revision >= Some(revision);
+        return match describe_not_assessed(&moving) {
+            // What waits for a person makes no progress, so a failure elsewhere ends the wait as it does beside clusters at rest.
+            Some(_) if targets.iter().any(has_failed) => WaitState::Failing,
+            Some(why) => WaitState::Stalled(why),
+            None => WaitState::InProgress,
+        };
     }
     match rollout {
         Some(rollout)
@@ -152,6 +161,26 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
         return WaitState::Drifted;
     }
     WaitState::Met
+}
+
+/// What clusters wait for whose objects nothing assesses, with the clusters of each reason; `None` if there are none, or others still make
+/// progress. A cluster that waits for its wave makes none.
+fn describe_not_assessed(moving: &[&TargetCluster]) -> Option<String> {
+    let is_not_assessed = |target: &TargetCluster| {
+        target.state == ReleaseState::Progressing && target.health.status == HealthStatus::NotAssessed
+    };
+    let (waiting, others): (Vec<&TargetCluster>, Vec<&TargetCluster>) =
+        moving.iter().copied().partition(|target| is_not_assessed(target));
+    if waiting.is_empty() || others.iter().any(|target| target.state != ReleaseState::Pending) {
+        return None;
+    }
+    let messages: BTreeSet<&str> = waiting.iter().map(|target| target.message.as_str()).collect();
+    let sentences = messages.into_iter().map(|message| {
+        let names = waiting.iter().filter(|target| target.message == message);
+        let names = join_names(&names.map(|target| target.cluster_name.as_str()).collect::<Vec<_>>());
+        format!("Not assessed on {names}: {}.", message.trim_end_matches('.'))
+    });
+    Some(sentences.collect::<Vec<_>>().join(" "))
 }
 
 /// Why clusters stay as they are, one sentence per state.
@@ -273,6 +302,27 @@ pub(super) mod tests {
             evaluate(DriftPolicy::Revert),
             WaitState::Stalled("Drifted on b; it is being reverted.".into())
         );
+    }
+
+    #[test]
+    fn the_wait_names_what_is_not_assessed_once_nothing_else_moves() {
+        let evaluate = |other: ReleaseState| {
+            let waiting = TargetCluster {
+                health: Health { status: HealthStatus::NotAssessed, ..Health::default() },
+                message: "Lamp a: exists; it reports no status.".into(),
+                ..target_cluster("a", ReleaseState::Progressing, 2)
+            };
+            let targets = vec![waiting, target_cluster("b", other, 2)];
+            let condition = WaitCondition::Deployed { revision: 2, clusters: vec!["a".into(), "b".into()] };
+            condition.evaluate(&WorkloadStatus { target_clusters: targets, ..WorkloadStatus::default() })
+        };
+        let named = WaitState::Stalled("Not assessed on a: Lamp a: exists; it reports no status.".into());
+        assert_eq!(evaluate(ReleaseState::Healthy), named);
+        assert_eq!(evaluate(ReleaseState::Pending), named, "the next wave does not open");
+        assert_eq!(evaluate(ReleaseState::Applying), WaitState::InProgress);
+        assert_eq!(evaluate(ReleaseState::Degraded), WaitState::Failing, "it is not hidden by what waits");
+        let accepted = ("a", ReleaseState::NotAssessed, 2);
+        assert_eq!(evaluate_clusters(&[accepted, ("b", ReleaseState::Healthy, 2)]), WaitState::Met);
     }
 
     #[test]

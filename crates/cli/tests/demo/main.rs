@@ -254,6 +254,26 @@ fn s3_3_a_workload_is_created_changed_read_and_deleted_for_one_cluster_from_a_fi
 }
 
 #[test]
+fn s3_3_apply_reads_the_folders_below_with_r_and_names_them_without_it() {
+    let server = TestServer::start_new();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("eu")).unwrap();
+    for (name, file) in [("a", "a.yaml"), ("b", "eu/a.yaml")] {
+        let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
+        std::fs::write(folder.path().join(file), text).unwrap();
+    }
+    let path = folder.path().display().to_string();
+    let alone = server.run_cli(&["apply", "--dry-run", "--name", "tree", "-f", &path]);
+    assert!(alone.stderr.contains("1 folder below was not read: eu."), "{alone}");
+    let applied = server.run_cli_json(&["apply", "-R", "--name", "tree", "-f", &path, "-o", "json"]);
+    let draft = &applied["workload"]["draft"];
+    let files = draft["source"]["files"].as_array().unwrap();
+    let names: Vec<&str> = files.iter().map(|file| file["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a.yaml", "eu/a.yaml"], "{applied}");
+    assert_eq!(draft["policies"]["notAssessed"], "wait", "a new workload waits for what is not assessed");
+}
+
+#[test]
 fn s3_14_diagnose_checks_a_cluster_and_names_the_problem_of_a_workload() {
     let server = TestServer::start_new();
     let cluster = server.run_cli(&["diagnose", "cluster", "eu-west-1"]);

@@ -1,5 +1,5 @@
-//! Exposures: the routes and node ports through which a workload is reached from outside of a cluster. Each belongs to
-//! at most one workload per cluster (G303, G305).
+//! Exposures: the routes and node ports through which a workload is reached from outside of a cluster, and the name of its
+//! Helm release. Each belongs to at most one workload per cluster (G303, G305, G105).
 //!
 //! They are compared as in Kubernetes: a node port is one number whatever its protocol, a prefix with a trailing slash
 //! equals the one without, and of two paths of which one is longer, or one is exact, each matches its own requests.
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::name;
 use crate::kubernetes::object::object_ref;
+use crate::model::workload::WorkloadSpec;
 use crate::text::template;
 
 /// Most exposures stored per workload and cluster; further ones are not compared.
@@ -28,14 +29,21 @@ pub enum ExposurePoint {
     },
     /// A port of every node.
     NodePort(i64),
+    /// The name of a Helm release, which is used once per namespace.
+    HelmRelease {
+        /// The namespace of the workload.
+        namespace: String,
+        /// The name.
+        name: String,
+    },
 }
 
-/// One route or node port that an object exposes on its cluster.
+/// One route or node port that an object exposes on its cluster, or the release of its workload.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Exposure {
     /// What it is.
     pub point: ExposurePoint,
-    /// The ingress class as written; empty where none is named, and of node ports.
+    /// The ingress class as written; empty where none is named, of node ports and of releases.
     pub class: String,
 }
 
@@ -45,6 +53,7 @@ impl Exposure {
         let parts = match &self.point {
             ExposurePoint::Route { host, path, path_type } => json!(["route", host, path, path_type]),
             ExposurePoint::NodePort(number) => json!(["node port", number]),
+            ExposurePoint::HelmRelease { namespace, name } => json!(["helm release", namespace, name]),
         };
         Digest::compute(parts.to_string().as_bytes())
     }
@@ -54,6 +63,13 @@ impl Exposure {
         let on_cluster = |class| if str::is_empty(class) { default.to_owned() } else { class.to_owned() };
         on_cluster(&self.class) == on_cluster(other)
     }
+}
+
+/// The release of a workload whose source is a chart, on each of its clusters; `None` for any other source.
+pub fn release_exposure(spec: &WorkloadSpec, workload: &str) -> Option<Exposure> {
+    let name = spec.source.helm_source()?.release_name_or(workload).to_owned();
+    let point = ExposurePoint::HelmRelease { namespace: spec.namespace.clone(), name };
+    Some(Exposure { point, class: String::new() })
 }
 
 /// The exposures of an object, each with the JSON pointer of its field. Empty for an object with unrendered templates.

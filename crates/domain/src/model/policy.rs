@@ -205,9 +205,10 @@ pub struct Policies {
     /// What to do with a Job that a new revision changes.
     #[serde(skip_serializing_if = "ChangedJobsPolicy::is_default")]
     pub changed_jobs: ChangedJobsPolicy,
-    /// What to do with a release whose health is not assessed.
-    #[serde(skip_serializing_if = "NotAssessedPolicy::is_default")]
-    pub not_assessed: NotAssessedPolicy,
+    /// What to do with a release whose health is not assessed; no value means that it is accepted. A workload that is created without
+    /// a value gets [`NotAssessedPolicy::Wait`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_assessed: Option<NotAssessedPolicy>,
     /// How objects are written; the last rule that matches an object applies, the default is server-side apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub update: Vec<UpdateRule>,
@@ -256,7 +257,7 @@ impl Default for Policies {
             orphan: Vec::new(),
             ttl_seconds_after_finished: None,
             changed_jobs: ChangedJobsPolicy::default(),
-            not_assessed: NotAssessedPolicy::default(),
+            not_assessed: None,
             update: Vec::new(),
             ignore: Vec::new(),
             feedback: Vec::new(),
@@ -287,13 +288,6 @@ impl ChangedJobsPolicy {
 }
 
 impl HelmReleasePolicy {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl NotAssessedPolicy {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_default(&self) -> bool {
         *self == Self::default()
@@ -339,6 +333,19 @@ pub const POLICY_NAMES: [&str; 21] = [
 ];
 
 impl Policies {
+    /// Whether a release whose health is not assessed counts as operational.
+    pub fn accepts_not_assessed(&self) -> bool {
+        self.not_assessed != Some(NotAssessedPolicy::Wait)
+    }
+
+    /// These policies as they are stored, with `absent` for what is not assessed if they have no value for it. To accept it is stored as
+    /// no value, as it always was, so that policies of the same meaning are equal.
+    #[must_use]
+    pub fn with_not_assessed_or(self, absent: Option<NotAssessedPolicy>) -> Self {
+        let not_assessed = self.not_assessed.or(absent).filter(|policy| *policy != NotAssessedPolicy::Accept);
+        Self { not_assessed, ..self }
+    }
+
     /// Whether a rule ignores fields only until the next revision, which writes them again ([`IgnoreWhen::OnChange`]).
     pub fn has_fields_written_per_revision(&self) -> bool {
         self.ignore.iter().any(|rule| rule.when == IgnoreWhen::OnChange)

@@ -13,7 +13,7 @@ use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::Connectivity;
 use crate::model::health::{Health, HealthStatus};
-use crate::model::policy::{DeletionPolicy, NotAssessedPolicy, Policies};
+use crate::model::policy::{DeletionPolicy, Policies};
 
 mod condition;
 mod details;
@@ -215,7 +215,7 @@ impl Release {
             && self.connectivity == Connectivity::Online
             && self.applied.is_some()
             && match self.health.status {
-                HealthStatus::NotAssessed => self.policies.not_assessed == NotAssessedPolicy::Accept,
+                HealthStatus::NotAssessed => self.policies.accepts_not_assessed(),
                 status => status.is_operational(),
             }
     }

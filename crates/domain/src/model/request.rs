@@ -76,7 +76,7 @@ pub struct RemovalOptions {
 /// Filter and page of an event list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct EventQuery {
     /// Only events before this position.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,8 +9,12 @@ use super::{MINUTE_MILLIS, degraded, healthy, progressing};
 const GRACE: i64 = 10 * MINUTE_MILLIS;
 
 pub(super) fn assess(view: &ObjectView<'_>) -> Health {
+    // A new one has zeros before its controller has counted.
+    if !view.has("/status/observedGeneration") && view.condition("DisruptionAllowed").is_none() {
+        return progressing("StatusNotReportedYet", "waiting for its first status");
+    }
     let (current, desired) = (view.int("/status/currentHealthy"), view.int("/status/desiredHealthy"));
-    if view.has("/status") && current >= desired {
+    if current >= desired {
         let none_allowed = view.int("/status/disruptionsAllowed") == 0;
         return healthy(if none_allowed { "allows no disruption now" } else { "" });
     }

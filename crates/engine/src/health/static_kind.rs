@@ -4,13 +4,14 @@ use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
 use super::object_view::ObjectView;
-use super::{healthy, progressing};
+use super::{degraded, healthy, progressing};
 
 /// The health of a static kind; `None` for every other kind.
 pub(super) fn assess(view: &ObjectView<'_>) -> Option<Health> {
     let health = match (view.group(), view.text("/kind")) {
         ("", "Secret") => assess_secret(view),
         ("", "ResourceQuota") => assess_quota(view),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => assess_flow_schema(view)?,
         ("", "ConfigMap" | "ServiceAccount" | "LimitRange" | "Endpoints" | "Event" | "PodTemplate")
         | ("rbac.authorization.k8s.io", _)
         | ("networking.k8s.io", "NetworkPolicy" | "IngressClass")
@@ -20,6 +21,7 @@ pub(super) fn assess(view: &ObjectView<'_>) -> Option<Health> {
         | ("admissionregistration.k8s.io", _)
         | ("apps", "ControllerRevision")
         | ("coordination.k8s.io", _)
+        | ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration")
         | ("node.k8s.io", "RuntimeClass") => healthy(""),
         _ => return None,
     };
@@ -33,6 +35,15 @@ fn assess_secret(view: &ObjectView<'_>) -> Health {
         return progressing("TokenNotIssued", "waiting for its token");
     }
     healthy("")
+}
+
+/// A flow schema takes effect unless the priority level that it names does not exist; `None` before the API server has said so.
+fn assess_flow_schema(view: &ObjectView<'_>) -> Option<Health> {
+    let dangling = view.current_condition("Dangling")?;
+    Some(match dangling.is_true() {
+        true => degraded(dangling.reason_or("Dangling"), dangling.message),
+        false => healthy(""),
+    })
 }
 
 /// A quota is always healthy; from 90 % usage on, the reason is `QuotaNearlyFull`.

@@ -9,7 +9,6 @@
 use domain::health::HealthStatus;
 use domain::name_list::join_first;
 use domain::object::ObjectRef;
-use domain::policy::NotAssessedPolicy;
 use domain::release::{StageName, StageState};
 use serde_json::Value;
 
@@ -88,7 +87,7 @@ fn is_rolled_out(pass: &Reconciliation<'_>) -> bool {
             let mut counted = pass.targets.iter().filter(|target| target.counts_for_health);
             counted.all(|target| match target.health.status {
                 HealthStatus::Healthy => true,
-                HealthStatus::NotAssessed => pass.policies.not_assessed == NotAssessedPolicy::Accept,
+                HealthStatus::NotAssessed => pass.policies.accepts_not_assessed(),
                 HealthStatus::Suspended => is_suspended_after_rollout(target),
                 HealthStatus::Progressing
                 | HealthStatus::Missing

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::bundle::owns_pods;
 use domain::health::{Health, HealthStatus, worst_health};
-use domain::policy::{NotAssessedPolicy, collect_feedback};
+use domain::policy::collect_feedback;
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageName, StageState};
 use serde_json::Value;
@@ -40,7 +40,10 @@ pub(crate) fn run(pass: &mut Reconciliation<'_>) {
     let over = state.is_finished();
     pass.set_stage(StageName::ImagesPulled, state);
     if over {
-        pass.set_stage(StageName::Operational, operational_stage(&overall, pass.policies.not_assessed));
+        pass.set_stage(
+            StageName::Operational,
+            operational_stage(&overall, pass.policies.accepts_not_assessed()),
+        );
     }
 }
 
@@ -197,12 +200,19 @@ fn store_health(pass: &mut Reconciliation<'_>, at: usize, version: Option<String
     pass.targets[at].health = health;
 }
 
-fn operational_stage(overall: &Health, not_assessed: NotAssessedPolicy) -> StageState {
+fn operational_stage(overall: &Health, accepts_not_assessed: bool) -> StageState {
     let reason = || StageReason::new(Reason::from_cluster(&overall.reason), overall.message.clone());
     match overall.status {
         HealthStatus::Healthy => StageState::Done,
-        HealthStatus::NotAssessed if not_assessed == NotAssessedPolicy::Accept => StageState::Done,
-        HealthStatus::NotAssessed | HealthStatus::Progressing | HealthStatus::Suspended => {
+        HealthStatus::NotAssessed if accepts_not_assessed => StageState::Done,
+        HealthStatus::NotAssessed => StageState::Running {
+            message: format!(
+                "{}. The policy notAssessed waits until it is healthy: let its controller report conditions, annotate the object \
+                 with {IGNORE_HEALTH_ANNOTATION}=true, or set the policy to accept, and publish.",
+                overall.message
+            ),
+        },
+        HealthStatus::Progressing | HealthStatus::Suspended => {
             StageState::Running { message: overall.message.clone() }
         }
         HealthStatus::Missing | HealthStatus::Degraded => StageState::Failed(reason()),

@@ -7,6 +7,11 @@ use serde_json::json;
 
 use crate::lists::{definition, until_healed};
 use crate::test_env::*;
+use crate::workloads::cron_job;
+
+const DISRUPTION_BUDGET: KindName = ("policy/v1", "PodDisruptionBudget");
+const ROLE: KindName = ("rbac.authorization.k8s.io/v1", "Role");
+const ROLE_BINDING: KindName = ("rbac.authorization.k8s.io/v1", "RoleBinding");
 
 async fn until_recorded(env: &TestEnv, objects: Vec<serde_json::Value>) {
     env.set_present(objects, Policies::default());
@@ -131,4 +136,41 @@ pub async fn p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_pub
     // What the publish reverts was drift.
     let outcomes: Vec<DriftOutcome> = env.agent.drift().iter().map(|note| note.outcome).collect();
     assert_eq!(outcomes[5..], [DriftOutcome::Healed]);
+}
+
+pub async fn p13_edits_of_a_role_its_binding_a_budget_and_a_cron_job_are_reverted(env: TestEnv) {
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]);
+    let subjects = json!([{"kind": "ServiceAccount", "name": "reader", "namespace": env.namespace}]);
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"});
+    let objects = vec![
+        json!({"apiVersion": ROLE.0, "kind": ROLE.1, "metadata": {"name": "reader"}, "rules": rules}),
+        json!({"apiVersion": ROLE_BINDING.0, "kind": ROLE_BINDING.1, "metadata": {"name": "reader"},
+            "roleRef": role, "subjects": subjects}),
+        json!({"apiVersion": DISRUPTION_BUDGET.0, "kind": DISRUPTION_BUDGET.1, "metadata": {"name": "web"},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}}),
+        cron_job("nightly"),
+    ];
+    until_recorded(&env, objects).await;
+
+    let everything = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);
+    env.merge_patch(ROLE, "reader", json!({"rules": everything}), "kubectl-edit").await;
+    until_healed(&env, (ROLE, "reader"), "kubectl-edit", &["/rules"], |live| live["rules"] == rules).await;
+    let others = json!([{"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}]);
+    env.merge_patch(ROLE_BINDING, "reader", json!({"subjects": others}), "kubectl-edit").await;
+    until_healed(&env, (ROLE_BINDING, "reader"), "kubectl-edit", &["/subjects"], |live| {
+        live["subjects"] == subjects
+    })
+    .await;
+    let looser = json!({"spec": {"maxUnavailable": 2}});
+    env.merge_patch(DISRUPTION_BUDGET, "web", looser, "kubectl-edit").await;
+    until_healed(&env, (DISRUPTION_BUDGET, "web"), "kubectl-edit", &["/spec/maxUnavailable"], |live| {
+        live["spec"]["maxUnavailable"] == 1
+    })
+    .await;
+    env.merge_patch(CRON_JOB, "nightly", json!({"spec": {"schedule": "30 4 * * *"}}), "kubectl-edit").await;
+    until_healed(&env, (CRON_JOB, "nightly"), "kubectl-edit", &["/spec/schedule"], |live| {
+        live["spec"]["schedule"] == "0 0 1 1 *"
+    })
+    .await;
+    env.until_operational().await;
 }

@@ -214,11 +214,12 @@ pub async fn c1_a_custom_object_without_a_status_has_a_grace_period_and_is_then_
     env.until_health("a", NotAssessed, "NoStatus").await;
     let report = env.until_operational().await;
     assert_eq!(report.health.status, NotAssessed, "it is accepted and not called healthy");
-    let waiting = Policies { not_assessed: NotAssessedPolicy::Wait, ..Policies::default() };
+    let waiting = Policies { not_assessed: Some(NotAssessedPolicy::Wait), ..Policies::default() };
     env.set_present(objects_of_lamp(), waiting);
     let is_waiting = |report: &ReleaseReport| {
         report.applied.is_some()
-            && matches!(stage_state(report, StageName::Operational), Some(StageState::Running { .. }))
+            && matches!(stage_state(report, StageName::Operational), Some(StageState::Running { message })
+                if message.contains("Lamp") && message.contains("set the policy to accept"))
     };
     env.wait_for_report("waiting by policy", is_waiting).await;
 }

@@ -102,6 +102,7 @@ scenarios! {
         a_field_added_by_another_manager_is_not_removed,
         a_deleted_namespace_is_re_created_with_its_objects,
         p13_an_edit_of_the_versions_of_a_definition_is_reverted,
+        p13_edits_of_a_role_its_binding_a_budget_and_a_cron_job_are_reverted,
         p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_publish;
     left_fields:
         p13_a_field_that_a_dropped_ignore_rule_left_to_a_manager_conflicts_until_it_is_forced,

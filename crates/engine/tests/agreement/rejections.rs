@@ -7,7 +7,7 @@ use domain::workload::Policies;
 use serde_json::{Value, json};
 
 use crate::test_env::*;
-use crate::workloads::create_overdue_cron_job;
+use crate::workloads::{create_overdue_cron_job, cron_job, with_spec_fields};
 
 /// Rejects ConfigMaps named `bad`, with an admission policy on a real API server.
 pub async fn reject_bad_names(env: &TestEnv) {
@@ -125,6 +125,37 @@ pub async fn p14_an_immutable_field_is_reported(env: TestEnv) {
     }
 }
 
+/// Budgets, roles, bindings and CronJobs that the server refuses, each with a part of the reason.
+fn invalid_policies() -> Vec<(Value, &'static str)> {
+    let object = |version: &str, kind: &str, rest: Value| {
+        let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "wrong"}});
+        object.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        object
+    };
+    let budget = |mut spec: Value| {
+        spec["selector"] = json!({"matchLabels": {"app": "web"}});
+        object("policy/v1", "PodDisruptionBudget", json!({ "spec": spec }))
+    };
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let role = |rule: Value| object(rbac, "Role", json!({"rules": [rule]}));
+    let binding = |subject: Value| {
+        let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"});
+        object(rbac, "RoleBinding", json!({"roleRef": role, "subjects": [subject]}))
+    };
+    let nightly = |field: &str, value: &str| with_spec_fields(cron_job("wrong"), json!({ field: value }));
+    vec![
+        (budget(json!({"minAvailable": 1, "maxUnavailable": 1})), "cannot be both set"),
+        (budget(json!({"maxUnavailable": "most"})), "spec.maxUnavailable"),
+        (budget(json!({"minAvailable": -1})), "spec.minAvailable"),
+        (role(json!({"resources": ["pods"], "verbs": ["get"]})), "rules[0].apiGroups"),
+        (role(json!({"apiGroups": [""], "verbs": ["get"]})), "rules[0].resources"),
+        (role(json!({"nonResourceURLs": ["/metrics"], "verbs": ["get"]})), "rules[0].nonResourceURLs"),
+        (binding(json!({"kind": "Robot", "name": "web"})), "subjects[0].kind"),
+        (nightly("schedule", "never"), "spec.schedule"),
+        (nightly("concurrencyPolicy", "Sometimes"), "spec.concurrencyPolicy"),
+    ]
+}
+
 pub async fn p14_an_invalid_object_is_reported_with_its_cause(env: TestEnv) {
     let mut negative = workload("Deployment", "web", None);
     negative["spec"]["replicas"] = (-1).into();
@@ -155,7 +186,10 @@ pub async fn p14_an_invalid_object_is_reported_with_its_cause(env: TestEnv) {
                 "spec": {"ports": [{"port": 99999}]}}),
             "port",
         ),
-    ] {
+    ]
+    .into_iter()
+    .chain(invalid_policies())
+    {
         let bundle = env.bundle(vec![object]);
         let plan = env.agent.engine.dry_run("shop", None, &present_phase(Policies::default()), &bundle).await;
         let finding = plan.findings().next().unwrap();

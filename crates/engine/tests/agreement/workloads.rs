@@ -11,7 +11,7 @@ use testkit::PodFault;
 
 use crate::test_env::*;
 
-fn with_spec_fields(mut object: Value, fields: Value) -> Value {
+pub fn with_spec_fields(mut object: Value, fields: Value) -> Value {
     for (name, value) in fields.as_object().unwrap() {
         object["spec"][name] = value.clone();
     }
@@ -25,7 +25,7 @@ fn job(name: &str, ailment: Option<PodFault>) -> Value {
         "spec": {"backoffLimit": 0, "template": template}})
 }
 
-fn cron_job(name: &str) -> Value {
+pub fn cron_job(name: &str) -> Value {
     json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name},
         "spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": job(name, None)["spec"]}}})
 }

@@ -15,7 +15,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 use controllers::Controllers;
-use objects::{EDITED_PATHS, count_dropped, has_banner, has_extra, objects};
+use objects::{EDITED_PATHS, count_dropped, has_banner, has_extra, objects, unchanged_fields};
 use owned_edits::{OwnedEdit, owned_edits};
 
 use crate::harness::*;
@@ -29,9 +29,13 @@ const PAUSE: std::ops::Range<u64> = 301..900;
 
 const AUTOSCALER: (&str, &str) = ("autoscaling/v2", "HorizontalPodAutoscaler");
 const CREW: (&str, &str) = ("life.example.com/v1", "Crew");
+const CRON_JOB: (&str, &str) = ("batch/v1", "CronJob");
+const DISRUPTION_BUDGET: (&str, &str) = ("policy/v1", "PodDisruptionBudget");
 const ENTRY: (&str, &str) = ("life.example.com/v1", "Entry");
 const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
 const NODE: (&str, &str) = ("v1", "Node");
+const ROLE: (&str, &str) = ("rbac.authorization.k8s.io/v1", "Role");
+const ROLE_BINDING: (&str, &str) = ("rbac.authorization.k8s.io/v1", "RoleBinding");
 const SECRET: (&str, &str) = ("v1", "Secret");
 const SERVICE: (&str, &str) = ("v1", "Service");
 const SERVICE_ACCOUNT: (&str, &str) = ("v1", "ServiceAccount");
@@ -115,6 +119,9 @@ impl Life {
         expect("selector", &get(SERVICE, "web")["spec"]["selector"], json!({"app": "web"}));
         expect("network policy", &get(NETWORK_POLICY, "deny")["spec"]["podSelector"], json!({}));
         expect("account", &get(SERVICE_ACCOUNT, "web")["imagePullSecrets"], json!([{"name": "registry"}]));
+        for (kind, name, field, expected) in unchanged_fields() {
+            expect(field, get(kind, name).pointer(field).unwrap_or(&Value::Null), expected);
+        }
         let entry = get(ENTRY, "public");
         let names = |list: &Value| -> Vec<String> {
             list.as_array()
@@ -196,6 +203,15 @@ impl Life {
                 && note.fields == ["/spec/size"]
         };
         assert!(reported.len() <= 1 && reported.iter().all(is_expected), "{reported:#?}");
+    }
+
+    /// The controller of the CronJob runs a Job, which is of others.
+    async fn run_job(&mut self) {
+        let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
+        self.controllers.run_job(&self.cluster).await;
+        self.until_as_published("a run of the CronJob").await;
+        assert_eq!(self.cluster.stats().applies, applies, "a run made Flotilla write");
+        assert_eq!(self.drift_since(drift), [], "a run was reported as drift");
     }
 
     /// An operator copies an object with its labels and annotations.
@@ -342,7 +358,8 @@ impl Life {
             15..25 => self.assert_no_write("an injection", Self::inject).await,
             25..32 => self.assert_no_write("a copy of an object", Self::copy).await,
             32..38 => self.assert_no_write("an item of another manager", Self::add_listener).await,
-            38..68 => self.edit_random_field().await,
+            38..65 => self.edit_random_field().await,
+            65..68 => self.run_job().await,
             68..72 => self.delete_object().await,
             72..88 => self.publish().await,
             88..90 => {

@@ -43,6 +43,6 @@ impl Hub {
         store::chart::delete(&mut tx, self.project(), repository, name, version).await?;
         let message = format!("Chart {reference} {version} was deleted.");
         let event = NewEvent::new(EventKind::ChartDeleted, &actor.name, message);
-        self.commit(tx, CommitEffects::with_event(event)).await
+        self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }

@@ -48,7 +48,8 @@ impl Hub {
             Some(stored) if stored.digest == chart.digest => {
                 if !store::artifact::exists(&mut tx, &chart.digest).await? {
                     store::artifact::put(&mut tx, &chart.digest, archive, chart.created_at).await?;
-                    self.commit(tx, CommitEffects::default()).await?;
+                    let effects = CommitEffects::default().with_response(actor, 201, &stored);
+                    self.commit(tx, effects).await?;
                 }
                 return Ok(stored);
             }

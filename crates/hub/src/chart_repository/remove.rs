@@ -29,7 +29,7 @@ impl Hub {
         store::chart_repository::delete(&mut tx, self.project(), name).await?;
         let message = format!("Chart repository {} ({}) was removed.", row.name, row.url);
         let event = NewEvent::new(EventKind::ChartRepositoryRemoved, &actor.name, message);
-        self.commit(tx, CommitEffects::with_event(event)).await?;
+        self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await?;
         self.repository_reader().indexes.lock().remove(name);
         self.repository_reader().refresh_locks.lock().remove(name);
         Ok(())

@@ -59,6 +59,6 @@ impl Hub {
             wake_placer: true,
             ..CommitEffects::default()
         };
-        self.commit(tx, effects).await
+        self.commit(tx, effects.with_empty_response(actor, 204)).await
     }
 }

@@ -34,7 +34,8 @@ impl Hub {
         let message = format!("Cluster {} was registered.", cluster.name);
         let event = NewEvent::new(EventKind::ClusterRegistered, &actor.name, message)
             .with_cluster(cluster.id, &cluster.name);
-        self.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
+        let effects = CommitEffects::with_event_for_placer(event).with_response(actor, 201, &cluster);
+        self.commit(tx, effects).await?;
         Ok(cluster)
     }
 }

@@ -6,6 +6,7 @@ use domain::deployment::{
     DeploymentRequest, DeploymentResult, ValuesUpdate, group_placement, set_rolling_mode,
 };
 use domain::placement::Decision;
+use domain::policy::NotAssessedPolicy;
 use domain::workload::{Intent, NewWorkload, Source, WorkloadSpec};
 use domain::{Finding, OverrideId};
 use tokio::time::Instant;
@@ -116,6 +117,7 @@ impl Hub {
         };
         self.pin_chart_version(&mut spec.source).await?;
         spec.policies.create_namespace = true;
+        spec.policies.not_assessed = Some(NotAssessedPolicy::Wait);
         set_rolling_mode(&mut spec.rollout, request.rolling_mode);
         self.update_values(&mut spec, request, false);
         Ok(spec)

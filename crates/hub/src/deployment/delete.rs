@@ -35,21 +35,16 @@ impl Hub {
         drop(tx);
         let mut tx = self.write_as(actor, UserAction::Deploy).await?;
         let intent = self.lock_deployment(&mut tx, &deployment).await?;
-        if force || intent != Intent::Deleting {
+        let effects = if force || intent != Intent::Deleting {
             let removal = RemovalOptions { force, ..RemovalOptions::default() };
-            let (_, effects) =
-                self.stage_deletion(&mut tx, actor, &deployment.workload.name, removal).await?;
-            let operation = load_latest_operation(&mut tx, &deployment).await?;
-            // The outcome replaces it: until then a repeated request finds the operation to follow.
-            let started = started_deployment(name, &Decision::default(), operation, Vec::new());
-            self.commit(tx, effects.with_response(actor, IN_PROGRESS, &started)).await?;
+            self.stage_deletion(&mut tx, actor, &deployment.workload.name, removal).await?.1
         } else {
-            let effects = self.stage_deletion_retry(&mut tx, actor, &deployment).await?;
-            self.commit(tx, effects).await?;
-        }
-        let mut tx = self.read().await?;
+            self.stage_deletion_retry(&mut tx, actor, &deployment).await?
+        };
         let operation = load_latest_operation(&mut tx, &deployment).await?;
-        drop(tx);
+        // The outcome replaces it: until then a repeated request finds the operation to follow.
+        let started = started_deployment(name, &Decision::default(), operation, Vec::new());
+        self.commit(tx, effects.with_response(actor, IN_PROGRESS, &started)).await?;
         let mut result = self.wait_for_deployment(name, (operation, &[]), deadline).await?;
         if force {
             for target in &mut result.target_clusters {

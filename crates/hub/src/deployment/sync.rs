@@ -4,13 +4,15 @@ use std::collections::{BTreeSet, HashSet};
 
 use domain::authorization::UserAction;
 use domain::deployment::{DeploymentResult, DeploymentStatus, TargetClusterOutcome, TargetClusterStatus};
+use domain::placement::Decision;
 use domain::release::Release;
 use domain::{ClusterId, WorkloadId};
 use store::Tx;
 use tokio::time::Instant;
 
-use super::without_request_key;
+use super::{started_deployment, without_request_key};
 use crate::group::load_group;
+use crate::idempotency::IN_PROGRESS;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -49,7 +51,9 @@ impl Hub {
         }
         let (operation, effects) =
             self.stage_sync(&mut tx, &without_request_key(actor), &workload, &[]).await?;
-        self.commit(tx, effects).await?;
+        // The outcome replaces it.
+        let started = started_deployment(name, &Decision::default(), operation, Vec::new());
+        self.commit(tx, effects.with_response(actor, IN_PROGRESS, &started)).await?;
         self.wait_for_deployment(name, (operation, &[]), deadline).await
     }
 }

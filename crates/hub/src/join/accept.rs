@@ -43,7 +43,7 @@ impl Hub {
         let mut effects = CommitEffects::default();
         let acceptance = Acceptance { by: &actor.name, confirms_facts: true };
         let cluster = self.accept_registration(&mut tx, found, acceptance, &mut effects).await?;
-        self.commit(tx, effects).await?;
+        self.commit(tx, effects.with_response(actor, 200, &cluster)).await?;
         Ok(cluster)
     }
 

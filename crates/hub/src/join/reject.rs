@@ -23,6 +23,6 @@ impl Hub {
         store::registration::record_decision(&mut tx, &rejected, now).await?;
         let detail = EventDetail::JoinRejected { name: name.to_owned() };
         let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
-        self.commit(tx, CommitEffects::with_event(event)).await
+        self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }

@@ -39,6 +39,6 @@ impl Hub {
             changed_clusters: vec![cluster.id],
             ..CommitEffects::default()
         };
-        self.commit(tx, effects).await
+        self.commit(tx, effects.with_empty_response(actor, 204)).await
     }
 }

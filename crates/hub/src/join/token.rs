@@ -68,6 +68,6 @@ impl Hub {
         }
         let detail = EventDetail::JoinTokenRevoked { id };
         let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
-        self.commit(tx, CommitEffects::with_event(event)).await
+        self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }

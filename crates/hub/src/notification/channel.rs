@@ -89,7 +89,7 @@ impl Hub {
         }
         let message = format!("Channel {name} was deleted.");
         let event = NewEvent::new(EventKind::ChannelDeleted, &actor.name, message);
-        self.commit(tx, CommitEffects::with_event(event)).await
+        self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 
     /// Sends a message to a channel now, and reports the outcome. After a success, what waits for the channel is sent.
@@ -112,7 +112,8 @@ impl Hub {
         if test.delivered {
             let mut tx = self.write_as(actor, UserAction::ManageChannels).await?;
             store::channel::record_success(&mut tx, self.project(), name, self.clock().now()).await?;
-            self.commit(tx, CommitEffects { wake_deliveries: true, ..CommitEffects::default() }).await?;
+            let effects = CommitEffects { wake_deliveries: true, ..CommitEffects::default() };
+            self.commit(tx, effects.with_response(actor, 200, &test)).await?;
         }
         Ok(test)
     }

@@ -71,7 +71,7 @@ impl Hub {
         }
         let message = format!("Subscription {id} was deleted.");
         let event = NewEvent::new(EventKind::SubscriptionDeleted, &actor.name, message);
-        self.commit(tx, CommitEffects::with_event(event)).await
+        self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }
 

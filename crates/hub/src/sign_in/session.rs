@@ -6,6 +6,7 @@ use domain::{Timestamp, UserId};
 use store::role_binding;
 use store::session::SessionDetails;
 
+use crate::hub::CommitEffects;
 use crate::{Actor, ActorKind, Credential, Error, Hub};
 
 impl Hub {
@@ -147,7 +148,7 @@ impl Hub {
         if !store::session::delete_by_public_id(&mut tx, user, id).await? {
             return Err(Error::not_found("session", id));
         }
-        tx.commit().await?;
+        self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(())
     }
@@ -158,7 +159,7 @@ impl Hub {
         let user = require_user(actor)?;
         let mut tx = self.write_as(actor, UserAction::ManageOwnSessions).await?;
         let revoked = store::session::delete_by_user(&mut tx, user, current).await?;
-        tx.commit().await?;
+        self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(revoked)
     }

@@ -81,7 +81,7 @@ impl Hub {
         if !is_deleted {
             return Err(Error::not_found("token", id.to_string()));
         }
-        tx.commit().await?;
+        self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(())
     }

@@ -49,7 +49,7 @@ impl DraftPatch {
         replace(&mut draft.placement, self.placement);
         replace(&mut draft.rollout, self.rollout);
         replace(&mut draft.addon, self.addon);
-        replace(&mut draft.policies, self.policies);
+        replace(&mut draft.policies, self.policies.map(|policies| policies.with_not_assessed_or(None)));
         replace(&mut workload.labels, self.labels);
         if let Some(owners) = self.owners {
             workload.owners = normalize_owners(&owners, &workload.created_by);

@@ -167,7 +167,7 @@ impl Hub {
         Ok((snapshot, checked))
     }
 
-    /// Adds conflicts with what other workloads expose on the same clusters (G303, G305): the only read after that of the
+    /// Adds conflicts with what other workloads expose on the same clusters (G303, G305, G105): the only read after that of the
     /// snapshot, and none for a draft that exposes nothing.
     async fn add_exposure_conflicts(
         &self,

@@ -6,11 +6,13 @@ use domain::event::{EventKind, NewEvent};
 use domain::manifest_work;
 use domain::name_check;
 use domain::owner::{check_owners, normalize_owners};
+use domain::policy::NotAssessedPolicy;
 use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
 
 use super::{CheckResult, authorize_policies};
 use crate::hub::CommitEffects;
+use crate::idempotency::workload_path;
 use crate::overrides::check_limits;
 use crate::{Actor, Error, Hub, placement};
 
@@ -25,7 +27,8 @@ impl Hub {
         store::group::share_referenced(&mut tx, &workload.draft).await?;
         let tx = self.insert_workload(tx, actor, &workload).await?;
         let effects = CommitEffects::with_event(created_event(actor, &workload));
-        self.commit(tx, effects.with_response(actor, 201, &workload).with_etag(workload.revision)).await?;
+        let effects = effects.with_response(actor, 201, &workload).with_etag(workload.revision);
+        self.commit(tx, effects.with_location(workload_path(&workload.name))).await?;
         Ok(workload)
     }
 
@@ -45,6 +48,7 @@ impl Hub {
         check_limits(&[], &new.spec.overrides)?;
         placement::check_limits(None, &new.spec.placement)?;
         manifest_work::adopt_policies(&mut new.spec);
+        new.spec.policies = new.spec.policies.with_not_assessed_or(Some(NotAssessedPolicy::Wait));
         self.pin_source(&mut new.spec.source, None).await?;
         let now = self.clock().now();
         Ok(Workload {

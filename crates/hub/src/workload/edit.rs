@@ -7,6 +7,7 @@ use domain::event::{EventKind, NewEvent};
 use domain::labels::Labels;
 use domain::manifest_work;
 use domain::owner::{check_owners, normalize_owners};
+use domain::policy::NotAssessedPolicy;
 use domain::workload::Workload;
 use store::Tx;
 
@@ -164,7 +165,10 @@ impl Hub {
         placement::check_limits(None, &spec.placement)?;
         authorize_policies(actor, None, spec)?;
         let head = self.load_workload_head(tx, name).await?;
-        store::workload::replace_draft(tx, head.id, spec).await?;
+        // What the former draft said is not known, so a policy that is left out is that of a new workload.
+        let mut spec = spec.clone();
+        spec.policies = spec.policies.with_not_assessed_or(Some(NotAssessedPolicy::Wait));
+        store::workload::replace_draft(tx, head.id, &spec).await?;
         Ok(true)
     }
 
@@ -204,6 +208,9 @@ fn apply_edit(
     if let Some(spec) = &edit.spec {
         workload.draft = spec.clone();
         manifest_work::adopt_policies(&mut workload.draft);
+        // A client that never wrote the value that a creation sets does not change it.
+        let policies = std::mem::take(&mut workload.draft.policies);
+        workload.draft.policies = policies.with_not_assessed_or(before.draft.policies.not_assessed);
     }
     check_limits(&before.draft.overrides, &workload.draft.overrides)?;
     placement::check_limits(Some(&before.draft.placement), &workload.draft.placement)?;

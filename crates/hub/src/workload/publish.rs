@@ -28,7 +28,7 @@ use crate::failpoint::failpoint;
 use crate::git::adopt_pin;
 use crate::group::load_group;
 use crate::hub::CommitEffects;
-use crate::idempotency::IN_PROGRESS;
+use crate::idempotency::{IN_PROGRESS, workload_status_path};
 use crate::operation::OperationRequest;
 use crate::plan::{PlanInputs, check_findings, parse_forced_codes};
 use crate::render::RetainedBundles;
@@ -145,7 +145,9 @@ impl Hub {
         failpoint("publish.before_commit");
         let effects = CommitEffects { events, wake_placer: true, ..CommitEffects::default() };
         let effects = match options.response {
-            PublishResponse::Publish => effects.with_response(actor, IN_PROGRESS, &result),
+            PublishResponse::Publish => {
+                effects.with_response(actor, IN_PROGRESS, &result).with_location(workload_status_path(&name))
+            }
             PublishResponse::Deployment { release_name, findings, .. } => {
                 let started =
                     started_deployment(&release_name, &snapshot.draft.decision, operation, findings);
@@ -289,13 +291,14 @@ impl Hub {
         };
         store::revision::insert(tx, &revision).await?;
         self.supersede_rollout(tx, workload.id).await?;
-        store::retained_cluster::delete_by_workload(tx, workload.id).await?;
         if !strategy.is_at_once() {
             let numbers = (workload.published, number);
             let published_by = actor.name.clone();
             let rollout = Rollout { published_by, ..Rollout::new(workload.id, numbers, strategy, now) };
             store::rollout::insert(tx, &rollout).await?;
         }
+        // After the rollout: it locks heartbeats of clusters.
+        store::retained_cluster::delete_by_workload(tx, workload.id).await?;
         workload.intent = Intent::Published;
         workload.published = Some(number);
         store::queue::PLACER.mark_requested(tx, workload.id, now).await?;
@@ -307,15 +310,18 @@ impl Hub {
 /// exposed the same since the check: conflicts are read again while the clusters are locked.
 ///
 /// # Errors
-/// Another workload has the same node port, or the same host and path, on a cluster (G303, G305).
+/// Another workload has the same node port, the same host and path, or the same release name on a cluster (G303, G305, G105).
 async fn reserve_exposures(tx: &mut Tx, workload: WorkloadId, exposures: &Exposures) -> Result<(), Error> {
-    let own: BTreeSet<(ClusterId, ExposureRow)> =
+    let mut own: BTreeSet<(ClusterId, ExposureRow)> =
         exposures.iter().map(|(cluster, (key, class))| (cluster, (key.clone(), class.to_owned()))).collect();
     if own.is_empty() {
         return Ok(());
     }
     let clusters: Vec<ClusterId> = own.iter().map(|(cluster, _)| *cluster).collect();
     store::cluster::lock_many(tx, &clusters).await?;
+    // A cluster may have been deleted since the check: a row can't refer to it, and the placer selects it no more.
+    let existing = store::cluster::filter_existing_ids(tx, &clusters).await?;
+    own.retain(|(cluster, _)| existing.contains(cluster));
     let keys: Vec<(ClusterId, Digest)> =
         own.iter().map(|(cluster, (key, _))| (*cluster, key.clone())).collect();
     let others = store::exposure::list_conflicts(tx, Some(workload), &keys).await?;

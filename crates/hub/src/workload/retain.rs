@@ -4,6 +4,7 @@ use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 
+use serde_json::json;
 use store::retained_cluster::{self, RetainedCluster};
 
 use crate::hub::CommitEffects;
@@ -56,7 +57,8 @@ impl Hub {
             let subject = EventSubject::workload(workload.id, name);
             effects.events.push(NewEvent::from_detail(detail, &actor.name, subject, now));
         }
-        self.commit(tx, effects).await?;
+        let response = json!({ "retained": &retained });
+        self.commit(tx, effects.with_response(actor, 200, &response)).await?;
         Ok(retained)
     }
 }

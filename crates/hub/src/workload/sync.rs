@@ -6,9 +6,11 @@ use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::operation::{OperationKind, OperationStatus, OperationTarget};
 use domain::workload::WorkloadHead;
 use domain::{ClusterId, OperationId, WorkloadId};
+use serde_json::json;
 use store::Tx;
 
 use crate::hub::CommitEffects;
+use crate::idempotency::IN_PROGRESS;
 use crate::operation::OperationRequest;
 use crate::{Actor, Error, Hub};
 
@@ -25,7 +27,8 @@ impl Hub {
         }
         let (_, effects) = self.stage_sync(&mut tx, actor, &workload, &selected).await?;
         let count = u32::try_from(effects.changed_clusters.len()).unwrap_or(u32::MAX);
-        self.commit(tx, effects).await?;
+        let response = json!({ "requested": count });
+        self.commit(tx, effects.with_response(actor, IN_PROGRESS, &response)).await?;
         Ok(count)
     }
 

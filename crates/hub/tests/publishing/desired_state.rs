@@ -2,7 +2,7 @@
 
 use domain::condition::ConditionType;
 use domain::page::ListQuery;
-use domain::policy::{DeletionPolicy, IgnoreRule, Policies};
+use domain::policy::{DeletionPolicy, IgnoreRule, NotAssessedPolicy, Policies};
 use domain::release::{FINALIZER, ReleaseState, ReleaseView};
 use domain::report::DesiredPhase;
 use domain::request::RemovalOptions;
@@ -137,6 +137,7 @@ async fn policies_are_part_of_the_desired_release_and_invalid_ones_are_rejected(
         orphan: vec![domain::overrides::ObjectSelector { kind: "Secret".into(), ..Default::default() }],
         executor: "web/deployer".into(),
         ttl_seconds_after_finished: Some(5),
+        not_assessed: Some(NotAssessedPolicy::Wait),
         ..Policies::default()
     };
     set(valid.clone()).await;

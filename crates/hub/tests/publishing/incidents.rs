@@ -13,7 +13,7 @@ use domain::release::{StageName, StageState};
 use domain::report::{DesiredRelease, ReleaseReport, ResourceStatus};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use hub::{MessageRequest, MessageSender};
+use hub::{MessageRequest, MessageSender, RequestKey};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -191,6 +191,20 @@ async fn s0_13_one_incident_over_two_clusters_is_one_message_per_step() {
     let signed =
         |request: &MessageRequest| request.headers.iter().any(|(name, _)| *name == "webhook-signature");
     assert!(web.receiver.received.lock().iter().all(signed));
+    web.test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p2_an_acknowledgement_and_its_response_are_stored_in_one_transaction() {
+    let mut web = TestWorkload::start().await;
+    web.fail_east().await;
+    web.pass(600).await;
+    let id = web.list(IncidentState::Open).await[0].id;
+    let request = RequestKey { key: "k-1".to_owned(), request_hash: "h".to_owned() };
+    let actor = web.test.actor.clone().with_request_key(request);
+    let details = web.test.hub.acknowledge_incident(&actor, id).await.unwrap();
+    let stored = web.test.hub.stored_response(&actor, "k-1", "h").await.unwrap().unwrap();
+    assert_eq!((stored.status, stored.body), (200, serde_json::to_string(&details).unwrap()));
     web.test.close().await;
 }
 

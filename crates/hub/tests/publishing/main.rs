@@ -25,6 +25,7 @@ mod overrides;
 mod plan;
 mod poison;
 mod rendered_facts;
+mod repeated_requests;
 mod reports;
 mod retention;
 mod rollouts;

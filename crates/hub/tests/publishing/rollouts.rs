@@ -3,7 +3,7 @@
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::overrides::ClusterSelector;
-use domain::release::ReleaseState;
+use domain::release::{ReleaseState, StageName, StageState};
 use domain::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 use domain::request::OverridePut;
 use domain::rollout::{CountOrPercent, Rollout, RolloutAction, RolloutState, RolloutStrategy};
@@ -119,6 +119,33 @@ async fn a_publish_in_waves_reaches_a_cluster_when_its_wave_opens_and_no_earlier
     ] {
         assert!(log.iter().any(|message| message == expected), "{expected}: {log:#?}");
     }
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_assessed_opens_no_wave_of_a_new_workload() {
+    let test = TestHub::open().await;
+    let [mut a, _b, _c] = publish_in_waves(&test, canary_strategy()).await;
+    let desired = wait_for_revision(&mut a, 2).await;
+    let DesiredPhase::Present { policies, .. } = &desired.phase else { panic!("{desired:?}") };
+    assert!(!policies.accepts_not_assessed(), "the agent gets the policy of a new workload");
+    let mut waiting = applied_report(&desired);
+    waiting.health =
+        Health::new(HealthStatus::NotAssessed, "NoStatus", "Lamp a: exists; it reports no status");
+    let operational = waiting.stages.iter_mut().find(|stage| stage.name == StageName::Operational).unwrap();
+    operational.state = StageState::Running { message: "Lamp a: the policy waits".to_owned() };
+    a.send_report(waiting).await;
+    wait_for_state(&test, "a", ReleaseState::Progressing).await;
+    test.run_rollout_loop().await;
+    let rollout = view_rollout(&test).await;
+    assert_eq!((&rollout.state, rollout.waves[0].operational), (&RolloutState::Running, 0));
+    assert_eq!(release_state(&test, "web", "b").await, ReleaseState::Pending);
+    let view = test.hub.get_release("web", "a").await.unwrap();
+    assert_eq!(view.message, "Lamp a: the policy waits");
+
+    a.report_applied(&desired).await;
+    wait_for_rollout(&test, "it soaks", |rollout| matches!(rollout.state, RolloutState::Soaking { .. }))
+        .await;
     test.close().await;
 }
 

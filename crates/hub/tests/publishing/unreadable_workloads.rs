@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::object::ObjectRef;
 use domain::page::ListQuery;
+use domain::policy::NotAssessedPolicy;
 use domain::release::ReleaseState;
 use domain::report::{DriftOutcome, DriftReport, ReleaseReport, ReportBatch};
 use domain::request::RemovalOptions;
@@ -130,8 +131,12 @@ async fn an_unreadable_draft_is_mended_by_a_new_one_and_published() {
     let test = TestHub::open().await;
     let (mut east, web, _) = publish_two(&test).await;
     let spec = test.hub.get_workload("web").await.unwrap().workload.draft;
+    assert_eq!(spec.policies.not_assessed, Some(NotAssessedPolicy::Wait));
     break_draft(&test, "web").await;
-    let edit = WorkloadEdit { spec: Some(spec.clone()), ..WorkloadEdit::default() };
+    // The policy that is left out is that of a new workload: what the broken draft said is not known.
+    let mut sent = spec.clone();
+    sent.policies.not_assessed = None;
+    let edit = WorkloadEdit { spec: Some(sent), ..WorkloadEdit::default() };
     let stale = test.hub.edit_workload(&test.actor, "web", edit.clone(), Some(0)).await.unwrap_err();
     assert!(matches!(stale, Error::RevisionConflict { .. }), "{stale:?}");
     assert!(test.hub.get_workload("web").await.is_err(), "a rejected edit stores nothing");

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use domain::chart::ChartSource;
 use domain::cluster::{ApiResource, ClusterFacts, ClusterKind};
 use domain::deployment::{DeploymentRequest, DeploymentResult};
 use domain::page::ListQuery;
-use domain::placement::ClusterGroup;
+use domain::placement::{ClusterGroup, Placement, Predicate};
 use domain::report::ReportBatch;
-use domain::workload::{Intent, WorkloadOrder};
-use hub::{Actor, Error, Hub, NewCluster};
+use domain::workload::{Intent, NewWorkload, PublishResult, Source, WorkloadOrder, WorkloadSpec};
+use hub::{Actor, Error, Hub, NewCluster, PublishOptions};
 use source::scratch::ScratchFolder;
 use tokio::time::Instant;
 
@@ -157,6 +158,60 @@ async fn p35_of_two_deployments_that_are_created_at_once_with_one_name_on_one_cl
             let stored = one.list_workloads(&query, WorkloadOrder::Name).await.unwrap().items;
             let of_round = stored.iter().filter(|one| one.name.starts_with(&name)).count();
             assert_eq!(of_round, 1, "round {round}: nothing is left of the refused one");
+        }
+    })
+    .await;
+}
+
+/// Creates a draft of the chart with a release name of its own.
+async fn create_chart_draft(hub: &Hub, name: &str, release: &str, cluster: &str) {
+    let predicate = Predicate { names: vec![cluster.to_owned()], ..Predicate::default() };
+    let source = ChartSource {
+        chart: "local/web".into(),
+        version: "1.0.0".into(),
+        release_name: release.into(),
+        ..ChartSource::default()
+    };
+    let mut spec = WorkloadSpec {
+        namespace: "shop".into(),
+        source: Source::Chart(source),
+        placement: Placement { predicates: vec![predicate], ..Placement::default() },
+        ..WorkloadSpec::default()
+    };
+    spec.policies.create_namespace = true;
+    let new = NewWorkload { name: name.to_owned(), spec, ..NewWorkload::default() };
+    hub.create_workload(&Actor::system(), new).await.unwrap();
+}
+
+async fn publish(hub: &Hub, name: &str) -> Result<PublishResult, Error> {
+    Box::pin(hub.publish_workload(&Actor::system(), name, "", PublishOptions::default())).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p35_of_two_publishes_with_one_release_name_on_one_cluster_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let scratch = ScratchFolder::open(&folder.path().join("scratch")).unwrap();
+    for_each_setup("published_releases", async |one, other, rounds| {
+        let cluster = format!("eu-{}", rounds.start);
+        prepare([one, other], &scratch, &cluster, rounds.start == 0).await;
+        for round in rounds {
+            let (a, b, release) = (format!("a-{round}"), format!("b-{round}"), format!("web-{round:02}"));
+            create_chart_draft(one, &a, &release, &cluster).await;
+            create_chart_draft(one, &b, &release, &cluster).await;
+            let (first, second) = tokio::join!(publish(one, &a), publish(other, &b));
+            let refused: Vec<Error> = [first, second].into_iter().filter_map(Result::err).collect();
+            match refused.as_slice() {
+                [Error::Invalid(findings)] => {
+                    assert!(findings.iter().any(|found| found.code == "G105"), "round {round}: {findings:?}");
+                }
+                other => panic!("round {round}: {other:?}"),
+            }
+            let mut published = 0;
+            for name in [&a, &b] {
+                let workload = one.get_workload(name).await.unwrap().workload;
+                published += usize::from(workload.intent == Intent::Published);
+            }
+            assert_eq!(published, 1, "round {round}");
         }
     })
     .await;

@@ -4,12 +4,15 @@
 use std::net::Ipv4Addr;
 
 use domain::cluster::ClusterKind;
+use domain::placement::NewMembers;
+use domain::request::ClusterPatch;
 use domain::role::Role;
+use domain::rollout::RolloutStrategy;
 use domain::user::NewUser;
-use hub::{Actor, Error, NewCluster, SignInClient};
+use hub::{Actor, Error, Hub, NewCluster, PublishOptions, SignInClient};
 use sqlx::{ConnectOptions as _, Executor as _, PgConnection};
 
-use crate::{TIMEOUT, create_database, open_server};
+use crate::{TIMEOUT, create_database, new_workload, open_server, wait_until};
 
 /// The requests that wait for a row of this database.
 const WAITING: &str =
@@ -104,6 +107,93 @@ async fn p35_the_certificates_of_a_cluster_are_revoked_while_it_is_deleted() {
     deletion.commit().await;
     let refused = revocation.await.unwrap();
     assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
+    assert_eq!(hub.store_statistics().deadlocks, 0);
+    hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p35_a_workload_is_published_while_a_cluster_that_retains_it_is_deleted() {
+    let Some(database) = create_database("retained_clusters").await else { return };
+    let hub = open_server(&database, 0).await;
+    let actor = Actor::system();
+    hub.register_cluster(&actor, NewCluster::new("eu", ClusterKind::Agent)).await.unwrap();
+    hub.create_workload(&actor, new_workload("web")).await.unwrap();
+    // It exposes a node port, so that its publish locks the cluster.
+    Box::pin(hub.publish_workload(&actor, "web", "", PublishOptions::default())).await.unwrap();
+    let mut retained = OtherTransaction::begin(&database).await;
+    retained
+        .execute(
+            "INSERT INTO retained_cluster (workload_id, cluster_id, revision, retained_by, retained_at) \
+             SELECT w.id, c.id, 1, 'ana', 0 FROM workload w, cluster c",
+        )
+        .await;
+    retained.commit().await;
+
+    // As a deletion of the cluster with force does.
+    let mut deletion = OtherTransaction::begin(&database).await;
+    deletion.execute("SELECT cluster_id FROM cluster_heartbeat FOR NO KEY UPDATE").await;
+    let server = hub.clone();
+    let publish = tokio::spawn(async move {
+        Box::pin(server.publish_workload(&Actor::system(), "web", "", PublishOptions::default())).await
+    });
+    deletion.wait_for_request().await;
+    deletion.execute("DELETE FROM cluster").await;
+    deletion.commit().await;
+    let published = publish.await.unwrap();
+    assert!(published.is_ok(), "the cluster is selected no more: {published:?}");
+    assert_eq!(hub.store_statistics().deadlocks, 0);
+    hub.close().await;
+}
+
+async fn label_cluster(hub: &Hub, name: &str, env: &str) {
+    let labels = [("env".to_owned(), Some(env.to_owned()))].into();
+    let patch = ClusterPatch { labels, ..ClusterPatch::default() };
+    hub.edit_cluster(&Actor::system(), name, patch, None).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p35_a_workload_is_placed_while_a_cluster_that_it_is_about_to_leave_is_deleted() {
+    let Some(database) = create_database("leaving_clusters").await else { return };
+    let hub = open_server(&database, 0).await;
+    let actor = Actor::system();
+    for name in ["eu", "us", "ap"] {
+        hub.register_cluster(&actor, NewCluster::new(name, ClusterKind::Agent)).await.unwrap();
+        label_cluster(&hub, name, if name == "ap" { "dev" } else { "prod" }).await;
+    }
+    let mut new = new_workload("web");
+    new.spec.placement.predicates[0].label_selector = "env=prod".parse().unwrap();
+    new.spec.placement.new_members = NewMembers::Auto;
+    new.spec.rollout = RolloutStrategy::default();
+    hub.create_workload(&actor, new).await.unwrap();
+    Box::pin(hub.publish_workload(&actor, "web", "", PublishOptions::default())).await.unwrap();
+    let loops = hub.spawn_loops();
+    let is_placed = async |cluster: &str| {
+        hub.get_release("web", cluster).await.is_ok_and(|view| view.release.is_present())
+    };
+    wait_until("it is placed", async || is_placed("eu").await && is_placed("us").await).await;
+    label_cluster(&hub, "eu", "dev").await;
+    wait_until("its removal has a notice", async || {
+        hub.get_placement_decision("web").await.unwrap().pending_removals.len() == 1
+    })
+    .await;
+
+    // As a deletion of the cluster with force does.
+    let mut deletion = OtherTransaction::begin(&database).await;
+    deletion
+        .execute("SELECT id FROM release WHERE cluster_id = (SELECT id FROM cluster WHERE name = 'eu') FOR NO KEY UPDATE")
+        .await;
+    // Another decision replaces the pending removals.
+    label_cluster(&hub, "ap", "prod").await;
+    deletion.wait_for_request().await;
+    deletion
+        .execute("DELETE FROM release WHERE cluster_id = (SELECT id FROM cluster WHERE name = 'eu')")
+        .await;
+    deletion.execute("DELETE FROM cluster WHERE name = 'eu'").await;
+    deletion.commit().await;
+    wait_until("it is placed on the other cluster", async || is_placed("ap").await).await;
+    let pending = hub.get_placement_decision("web").await.unwrap().pending_removals;
+    assert_eq!(pending, [], "the cluster is gone");
+    loops.stop().await;
     assert_eq!(hub.store_statistics().deadlocks, 0);
     hub.close().await;
 }

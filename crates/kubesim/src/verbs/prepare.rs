@@ -204,6 +204,13 @@ fn set_initial_status(target: &ResourcePath, new: &mut Value) {
             object::set_default(new, "status.loadBalancer", serde_json::Map::new());
             return;
         }
+        // Its numbers are never left out.
+        ("policy", "PodDisruptionBudget") => {
+            for number in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
+                object::set_default(new, &format!("status.{number}"), 0);
+            }
+            return;
+        }
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")
         | ("batch", "Job" | "CronJob")
         | ("networking.k8s.io", "Ingress") => {

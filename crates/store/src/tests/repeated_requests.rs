@@ -69,6 +69,27 @@ async fn p2_equal_large_responses_are_stored_once_and_as_long_as_their_requests(
     .await;
 }
 
+#[tokio::test]
+async fn p2_a_change_whose_response_is_required_is_not_committed_without_it() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 0).await;
+        for is_stored in [false, true] {
+            let mut tx = store.write().await.unwrap();
+            tx.require_response();
+            workload::insert(&mut tx, &some_workload(1, "w-1")).await.unwrap();
+            if is_stored {
+                idempotency::put(&mut tx, "k", "ana", &response("{}"), at(0)).await.unwrap();
+            }
+            let committed = tx.commit().await;
+            assert_eq!(matches!(committed, Err(Error::ResponseNotStored)), !is_stored, "{committed:?}");
+            let mut tx = store.read().await.unwrap();
+            let count = workload::count(&mut tx, super::fixtures::project_id()).await.unwrap();
+            assert_eq!(count, u32::from(is_stored));
+        }
+    })
+    .await;
+}
+
 /// Like the hub: finds the stored response, or executes the request and stores its response, in one transaction.
 async fn create(store: &Store, n: u128) -> Result<String, Error> {
     let mut tx = store.write().await?;

@@ -11,7 +11,7 @@ use wire::ValidationResult;
 
 use crate::content_json::ContentJson;
 use crate::etag::etag_header;
-use crate::input::{Body, Caller, DryRunQuery, PROJECT, Path, ProjectPath, Query};
+use crate::input::{Body, Caller, DryRunQuery, Path, ProjectPath, Query};
 use crate::problem::ApiError;
 
 /// Creates a draft. A draft may have findings; only publishing is rejected for them.
@@ -44,8 +44,7 @@ pub async fn create_workload(
 /// 201 with the address and the version of a new workload.
 pub fn created_response(workload: Workload) -> Response {
     let mut headers = etag_header(workload.revision);
-    let location = format!("/api/v1/projects/{PROJECT}/workloads/{}", workload.name);
-    if let Ok(location) = HeaderValue::from_str(&location) {
+    if let Ok(location) = HeaderValue::from_str(&hub::workload_path(&workload.name)) {
         headers.insert(LOCATION, location);
     }
     (StatusCode::CREATED, headers, ContentJson(workload)).into_response()

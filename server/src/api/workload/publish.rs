@@ -14,7 +14,7 @@ use hub::Hub;
 use wire::{Problem, PublishRequest};
 
 use crate::etag::IfMatch;
-use crate::input::{Body, Caller, DryRunQuery, PROJECT, Path, Query, WorkloadPath};
+use crate::input::{Body, Caller, DryRunQuery, Path, Query, WorkloadPath};
 use crate::problem::ApiError;
 use crate::request_deadline::ArrivalTime;
 
@@ -92,7 +92,7 @@ pub async fn publish_workload(
         );
     }
     let published = hub.publish_workload(&actor, &path.workload, &request.message, options).await?;
-    let status = format!("/api/v1/projects/{PROJECT}/workloads/{}/status", path.workload);
+    let status = hub::workload_status_path(&path.workload);
     let location = HeaderValue::from_str(&status).unwrap_or(HeaderValue::from_static("/"));
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(published)).into_response())
 }

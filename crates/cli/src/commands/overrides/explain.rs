@@ -8,6 +8,7 @@ use domain::field_path::FieldPath;
 use domain::object::object_ref;
 use domain::overrides::{Override, Provenance, ProvenanceLayer, apply_overrides};
 use domain::placement::ClusterGroup;
+use domain::secret_text::{contains_secret, hide_field};
 use domain::values::ValuesLayer;
 use domain::workload::{Source, WorkloadSpec};
 use domain::{Finding, manifest};
@@ -172,7 +173,10 @@ fn explain_patches(overrides: &[Override], cluster: &Cluster, groups: &[ClusterG
             let (object, path, value) = format_patch_target(patch);
             let value = match value {
                 _ if patch.object.kind == "Secret" => LayerValue::Hidden,
-                Some(value) => LayerValue::Set(value),
+                Some(mut value) => {
+                    hide_field(path.contains("stringData"), &path, &mut value);
+                    LayerValue::Set(value)
+                }
                 None => LayerValue::Removed,
             };
             let layer = layer_name(&one.name, overrides, cluster, groups);
@@ -205,7 +209,7 @@ fn source_fields(spec: &WorkloadSpec, field: &str) -> Vec<FieldLayers> {
 
 fn to_layer_value(object: &Value, value: Option<&Value>) -> LayerValue {
     match value {
-        _ if object["kind"] == "Secret" => LayerValue::Hidden,
+        _ if object["kind"] == "Secret" || contains_secret(object) => LayerValue::Hidden,
         Some(value) => LayerValue::Set(value.clone()),
         None => LayerValue::Removed,
     }

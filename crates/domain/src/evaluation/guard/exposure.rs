@@ -1,12 +1,16 @@
-//! Conflicts between the exposures of a workload and those of other workloads on the same cluster (G303, G305).
+//! Conflicts between the exposures of a workload and those of other workloads on the same cluster (G303, G305), and of the names of
+//! their Helm releases (G105).
 //!
 //! An Ingress or Service that Flotilla did not apply is not considered here; a dry run finds it (G404).
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::cluster_context::{self, EffectiveObjects};
+use super::helm_release::RELEASE_NAME_IN_USE;
 use super::rule_context::{self, RuleObject, quote};
-use crate::evaluation::exposure::{Exposure, ExposurePoint, MAX_EXPOSURES, object_exposures};
+use crate::evaluation::exposure::{
+    Exposure, ExposurePoint, MAX_EXPOSURES, object_exposures, release_exposure,
+};
 use crate::evaluation::render::BundleRenderer;
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::ClusterId;
@@ -42,9 +46,11 @@ struct ExposedCluster {
 struct DeclaredExposure {
     exposure: Exposure,
     key: Digest,
+    /// Empty for the release.
     object: String,
     path: String,
-    place: SourceLocation,
+    /// `None` for the release, which is named by the spec.
+    place: Option<SourceLocation>,
 }
 
 /// An exposure that another workload has on a cluster.
@@ -63,23 +69,29 @@ pub struct ExposureConflict {
 impl Exposures {
     /// What a workload would expose on the selected clusters.
     pub fn from_rendering(rendering: &BundleRenderer<'_>, selected: &[&Cluster]) -> Self {
+        let cluster = |cluster: &&Cluster| ExposedCluster {
+            id: cluster.id,
+            name: cluster.name.clone(),
+            default_class: cluster.facts.default_ingress_class.clone(),
+        };
+        let release = release_exposure(rendering.spec, rendering.workload).map(|exposure| ExposureGroup {
+            exposures: vec![declared_release(exposure)],
+            clusters: selected.iter().map(cluster).collect(),
+        });
+        let mut all = Self(release.into_iter().filter(|group| !group.clusters.is_empty()).collect());
         let has_exposures = |kind: &str| matches!(kind, "Ingress" | "Service");
         let mut kinds = rendering.parsed.manifests.iter().map(|manifest| manifest.object_ref().kind);
         if !kinds.any(|kind| has_exposures(&kind)) {
-            return Self::default();
+            return all;
         }
         let group = |EffectiveObjects { parsed, clusters, .. }: EffectiveObjects<'_>| {
             let objects = rule_context::rule_objects(rendering.spec, &parsed);
             let exposures = objects.iter().flat_map(declared_exposures).take(MAX_EXPOSURES).collect();
-            let cluster = |cluster: &&Cluster| ExposedCluster {
-                id: cluster.id,
-                name: cluster.name.clone(),
-                default_class: cluster.facts.default_ingress_class.clone(),
-            };
             ExposureGroup { exposures, clusters: clusters.iter().map(cluster).collect() }
         };
         let groups = cluster_context::effective_objects(rendering, selected).map(group);
-        Self(groups.filter(|group| !group.exposures.is_empty()).collect())
+        all.0.extend(groups.filter(|group| !group.exposures.is_empty()));
+        all
     }
 
     /// Adds those of other clusters.
@@ -96,7 +108,7 @@ impl Exposures {
         })
     }
 
-    /// G303 and G305: exposures that other workloads already have; one finding for all clusters with the same conflict.
+    /// G105, G303 and G305: exposures that other workloads already have; one finding for all clusters with the same conflict.
     pub fn find_conflicts(&self, others: &[ExposureConflict]) -> Vec<Finding> {
         let mut by_key: HashMap<(ClusterId, &Digest), Vec<&ExposureConflict>> = HashMap::new();
         for other in others {
@@ -126,10 +138,20 @@ fn declared_exposures(object: &RuleObject<'_>) -> Vec<DeclaredExposure> {
         key: exposure.conflict_key(),
         exposure: shorten_texts(exposure),
         object: shorten(object.display_name.clone(), MAX_SHOWN_BYTES),
-        place: object.manifest.location_of(&path),
+        place: Some(object.manifest.location_of(&path)),
         path,
     };
     object_exposures(&object.manifest.object).into_iter().map(declared).collect()
+}
+
+fn declared_release(exposure: Exposure) -> DeclaredExposure {
+    DeclaredExposure {
+        key: exposure.conflict_key(),
+        exposure: shorten_texts(exposure),
+        object: String::new(),
+        path: "/source/releaseName".to_owned(),
+        place: None,
+    }
 }
 
 /// The exposure as messages show it: those of all clusters are in memory at once, and a template can make a host of each.
@@ -139,6 +161,10 @@ fn shorten_texts(exposure: Exposure) -> Exposure {
             host: shorten(host, MAX_SHOWN_BYTES),
             path: shorten(path, MAX_SHOWN_BYTES),
             path_type: shorten(path_type, MAX_SHOWN_BYTES),
+        },
+        ExposurePoint::HelmRelease { namespace, name } => ExposurePoint::HelmRelease {
+            namespace: shorten(namespace, MAX_SHOWN_BYTES),
+            name: shorten(name, MAX_SHOWN_BYTES),
         },
         port @ ExposurePoint::NodePort(_) => port,
     };
@@ -159,6 +185,19 @@ fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<St
                 own.object
             ),
             "Choose another port, or leave nodePort out so that the cluster assigns one.",
+        ),
+        ExposurePoint::HelmRelease { namespace, name } => Finding::error(
+            RELEASE_NAME_IN_USE,
+            format!(
+                "Helm release {} in namespace {} is that of workload {workload} on {cluster_names}; a name can be used once \
+                 per namespace and cluster.",
+                quote(name),
+                quote(namespace)
+            ),
+            format!(
+                "Choose another release name or namespace, exclude these clusters, or unpublish {workload}. What runs is \
+                 not affected."
+            ),
         ),
         // Some controllers give each Ingress its own address; then paths without a host do not conflict.
         ExposurePoint::Route { host, path, .. } if host.is_empty() => Finding::new(
@@ -184,7 +223,7 @@ fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<St
     finding
         .with_object(own.object.as_str())
         .with_path(own.path.as_str())
-        .with_location(Some(own.place.clone()))
+        .with_location(own.place.clone())
         .with_clusters(clusters)
 }
 

@@ -5,9 +5,11 @@ use serde_json::Value;
 
 use super::rule_context::{RuleContext, RuleObject, items, quote};
 use crate::kubernetes::field_path::escape_pointer_token;
-use crate::text::finding::Finding;
+use crate::model::source::Source;
+use crate::text::finding::{Finding, SourceLocation};
 use crate::text::secret_name::{has_high_entropy, has_secret_format, looks_like_secret};
-use crate::text::secret_text::HIDDEN_VALUE;
+use crate::text::secret_text::{HIDDEN_VALUE, find_hidden_value, has_hidden_text};
+use crate::text::source_file::SourceFile;
 
 /// G219: literals in variables, arguments and ConfigMaps that look like secrets.
 pub(super) fn clear_text(context: &RuleContext<'_>) -> Vec<Finding> {
@@ -38,9 +40,10 @@ pub(super) fn clear_text(context: &RuleContext<'_>) -> Vec<Finding> {
     findings
 }
 
-/// G124: values of Secrets that are the placeholder by which they are shown.
+/// G124: values of Secrets that are the placeholder by which they are shown, also of Secrets in objects of other kinds, and files of which
+/// nothing else is shown.
 pub(super) fn hidden_values(context: &RuleContext<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = hidden_files(&context.spec.source);
     for object in context.objects_of_kind("", "Secret") {
         for field in ["data", "stringData"] {
             let values = object.get(&format!("/{field}")).and_then(Value::as_object).into_iter().flatten();
@@ -51,7 +54,24 @@ pub(super) fn hidden_values(context: &RuleContext<'_>) -> Vec<Finding> {
             }
         }
     }
+    for object in context.objects.iter().filter(|object| !object.is_kind("", "Secret")) {
+        if let Some(path) = find_hidden_value(&object.manifest.object) {
+            let message = format!("Field {path} has the placeholder {HIDDEN_VALUE} as its value.");
+            findings.push(object.error("G124", &path, message, "Enter the value."));
+        }
+    }
     findings
+}
+
+fn hidden_files(source: &Source) -> Vec<Finding> {
+    let Source::Yaml { files } = source else { return Vec::new() };
+    let hidden = |file: &SourceFile| {
+        let message =
+            format!("File {} has the text that is shown instead of a hidden one.", quote(&file.name));
+        let location = SourceLocation { file: file.name.clone(), line: 1, column: 1 };
+        Finding::error("G124", message, "Enter the text.").with_location(Some(location))
+    };
+    files.iter().filter(|file| has_hidden_text(&file.text)).map(hidden).collect()
 }
 
 fn check_config_map(object: &RuleObject<'_>) -> Vec<Finding> {

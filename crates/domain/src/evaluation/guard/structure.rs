@@ -19,6 +19,7 @@ use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::ParsedManifests;
 use crate::text::schema::{KindKey, Schema, SchemaViolation, ValueType, parse_definition};
+use crate::text::secret_text;
 
 /// The schemas of kinds, by cluster.
 #[derive(Debug, Clone)]
@@ -153,8 +154,10 @@ fn violation_finding(
 
 /// The message of a violation, without the value if it is one of a Secret.
 fn shown_message(object: &RuleObject<'_>, violation: &SchemaViolation) -> String {
-    let is_value = ["/data", "/stringData"].iter().any(|field| violation.pointer.starts_with(field));
-    if is_value && object.is_kind("", "Secret") { violation.message.clone() } else { violation.describe() }
+    let manifest = &object.manifest.object;
+    let is_hidden = secret_text::is_value_path(&violation.pointer)
+        && (object.is_kind("", "Secret") || secret_text::contains_secret(manifest));
+    if is_hidden { violation.message.clone() } else { violation.describe() }
 }
 
 /// Violations in the objects with overrides applied that are not in the objects as written.

@@ -37,6 +37,7 @@ pub fn diff(desired: &Value, live: &Value) -> Vec<FieldChange> {
     if is_secret {
         secret::hide_annotations(&mut walk.changes);
     }
+    secret::hide_contained(&mut walk.changes, &[desired, live]);
     if is_secret && live.is_object() {
         walk.changes.extend(secret::find_changed_keys(desired, live));
     }

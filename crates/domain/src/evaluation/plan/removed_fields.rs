@@ -22,6 +22,7 @@ pub fn find_removed_fields(previous: &Value, desired: &Value, live: &Value) -> V
         let was = FieldState { desired: desired.get(field), live: live.get(field) };
         collect_removed(value, was, &root.field(field), &mut changes);
     }
+    secret::hide_contained(&mut changes, &[previous, live]);
     if is_secret {
         secret::hide_annotations(&mut changes);
         changes.extend(secret::find_removed_keys(previous, desired, live));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::secret::{hide_values, is_secret_object};
+use super::secret::hide_values;
 use crate::kubernetes::object::ObjectRef;
 use crate::model::bundle::Bundle;
 
@@ -29,13 +29,11 @@ pub struct RenderedManifests {
 impl RenderedManifests {
     /// The content of a bundle.
     pub fn new(cluster: &str, revision: Option<u32>, bundle: &Bundle) -> Self {
-        let show =
-            |object: &Value| if is_secret_object(object) { hide_values(object) } else { object.clone() };
         Self {
             cluster: cluster.to_owned(),
             revision,
-            objects: bundle.objects.iter().map(show).collect(),
-            hooks: bundle.hooks.iter().map(show).collect(),
+            objects: bundle.objects.iter().map(hide_values).collect(),
+            hooks: bundle.hooks.iter().map(hide_values).collect(),
         }
     }
 }

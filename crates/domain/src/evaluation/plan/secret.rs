@@ -14,6 +14,7 @@ use crate::kubernetes::field_path::FieldPath;
 pub(super) use crate::text::secret_text::{
     HIDDEN_VALUE, hide_annotation, hide_values, is_annotation_path, is_secret_object,
 };
+use crate::text::secret_text::{contains_secret, hide_field};
 
 /// The object with its `stringData` in `data`, as the server stores it; unchanged if a value is no text, which the server rejects.
 pub(super) fn with_stored_data(object: &Value) -> Cow<'_, Value> {
@@ -96,6 +97,18 @@ fn value_bytes(field: &str, value: &Value) -> Vec<u8> {
 pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let compact: String = text.split_ascii_whitespace().collect();
     STANDARD.decode(compact).ok()
+}
+
+/// Hides the values of Secrets that these forms of one object contain, such as a resource with a template of a Secret, or a `ConfigMap` with
+/// the manifest of one.
+pub(super) fn hide_contained(changes: &mut [FieldChange], objects: &[&Value]) {
+    if changes.is_empty() {
+        return;
+    }
+    let contains_secret = objects.iter().any(|object| contains_secret(object));
+    for FieldChange { path, desired, live } in changes {
+        [desired, live].into_iter().flatten().for_each(|value| hide_field(contains_secret, path, value));
+    }
 }
 
 /// Hides what stands in the annotations of changed fields of a Secret.

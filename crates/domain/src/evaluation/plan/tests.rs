@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model::bundle::Bundle;
 
 /// `path: desired <- live_object` for each change.
 fn format_changes(changes: &[FieldChange]) -> Vec<String> {
@@ -389,6 +390,29 @@ fn a_secret_is_compared_by_its_bytes_and_its_values_are_never_shown() {
     assert!(whole.contains("(hidden)") && !whole.contains("swordfish") && !whole.contains("eQ=="), "{whole}");
     let removed = find_removed_fields(&desired, &secret(json!({"stringData": {"password": "a"}})), &live);
     assert_eq!(format_changes(&removed), ["/data/other: nothing <- \"(hidden)\""]);
+}
+
+#[test]
+fn a_secret_in_another_object_is_compared_and_its_values_are_never_shown() {
+    let object = |value: &str, replicas: i64| {
+        json!({"apiVersion": "x.test/v1", "kind": "Template", "metadata": {"name": "a"}, "spec": {"replicas": replicas,
+            "template": {"apiVersion": "v1", "kind": "Secret", "data": {"password": value}}}})
+    };
+    let (desired, live) = (object("swordfish", 2), object("hunter2", 1));
+    assert_differs(
+        desired.clone(),
+        live.clone(),
+        &["/spec/replicas: 2 <- 1", "/spec/template/data/password: \"(hidden)\" <- \"(hidden)\""],
+    );
+    let without = json!({"apiVersion": "x.test/v1", "kind": "Template", "spec": {"replicas": 2}});
+    for changes in [diff(&desired, &Value::Null), find_removed_fields(&live, &without, &live)] {
+        let shown = format_changes(&changes).concat();
+        assert!(shown.contains("(hidden)"), "{shown}");
+        assert!(!shown.contains("swordfish") && !shown.contains("hunter2"), "{shown}");
+    }
+    let rendered = RenderedManifests::new("eu-1", None, &Bundle::new(vec![desired]));
+    assert_eq!(rendered.objects[0]["spec"]["template"]["data"]["password"], HIDDEN_VALUE);
+    assert_eq!(rendered.objects[0]["spec"]["replicas"], 2);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::kubernetes::object::object_ref;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
 use crate::text::finding::Finding;
+use crate::text::secret_text::contains_secret;
 
 /// The objects of one cluster after its overrides, with provenance.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -144,7 +145,9 @@ impl PatchResult {
             Self { changed: false, already_set: Some((at, value)), .. } => {
                 let object = about(at);
                 let already = match (&patch.op, object.kind.as_str()) {
-                    (PatchOp::Set { .. }, kind) if kind != "Secret" => {
+                    (PatchOp::Set { .. }, kind)
+                        if kind != "Secret" && !contains_secret(histories[at].base) =>
+                    {
                         format!("{path} of {object} is already {}", format_short(value.as_ref()))
                     }
                     _ => format!("{object} already has these values"),

@@ -10,6 +10,7 @@ use super::touched_paths::find_leaves;
 use crate::kubernetes::field_path::FieldPath;
 use crate::kubernetes::object::object_ref;
 use crate::text::finding::Finding;
+use crate::text::secret_text::contains_secret;
 
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,6 +172,7 @@ impl ObjectHistory<'_> {
         // Messages are logged and mailed, so they contain no values of a Secret.
         let values = match object.kind.as_str() {
             "Secret" => String::new(),
+            _ if contains_secret(self.base) => String::new(),
             _ => format!(" ({} and {})", format_short(loser.value), format_short(winner.value)),
         };
         Some(

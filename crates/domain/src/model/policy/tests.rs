@@ -46,13 +46,35 @@ fn policies_are_replaced_by_name_and_the_others_stay() {
 }
 
 #[test]
+fn what_is_not_assessed_is_accepted_without_a_value_and_waits_where_the_stored_value_says_so() {
+    let with = |not_assessed| Policies { not_assessed, ..Policies::default() };
+    let (accept, wait) = (Some(NotAssessedPolicy::Accept), Some(NotAssessedPolicy::Wait));
+    assert!(with(None).accepts_not_assessed() && with(accept).accepts_not_assessed());
+    assert!(!with(wait).accepts_not_assessed());
+    for (given, absent, stored) in [
+        (None, None, None),
+        (None, wait, wait),
+        (accept, wait, None),
+        (wait, None, wait),
+        (wait, accept, wait),
+        (accept, None, None),
+    ] {
+        let policies = with(given).with_not_assessed_or(absent);
+        assert_eq!(policies.not_assessed, stored, "{given:?} or {absent:?}");
+    }
+    let stored = serde_json::to_value(with(wait)).unwrap();
+    assert_eq!(stored["notAssessed"], "wait");
+    assert_eq!(serde_json::from_value::<Policies>(stored).unwrap(), with(wait));
+}
+
+#[test]
 fn every_policy_is_known_by_its_stored_name() {
     let full = Policies {
         orphan: vec![ObjectSelector::default()],
         ttl_seconds_after_finished: Some(1),
         prune_order: PruneOrder::AfterApply,
         changed_jobs: ChangedJobsPolicy::Refuse,
-        not_assessed: NotAssessedPolicy::Wait,
+        not_assessed: Some(NotAssessedPolicy::Wait),
         update: vec![UpdateRule::default()],
         ignore: vec![IgnoreRule::default()],
         feedback: vec![FeedbackRule::default()],

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::stage::StageReason;
 use super::*;
 use crate::model::health::HealthStatus;
+use crate::model::policy::NotAssessedPolicy;
 use crate::model::report::{DesiredPhase, ReleaseReport, StageReport};
 use crate::model::workload::{ConflictPolicy, DriftPolicy};
 
@@ -491,8 +492,9 @@ fn a_release_that_is_not_assessed_is_available_unless_its_policy_waits() {
         release.apply_report(&reported, at(2)).unwrap();
         release.is_available()
     };
-    assert!(is_available(HealthStatus::NotAssessed, NotAssessedPolicy::Accept));
-    assert!(!is_available(HealthStatus::NotAssessed, NotAssessedPolicy::Wait));
-    assert!(is_available(HealthStatus::Healthy, NotAssessedPolicy::Wait));
-    assert!(!is_available(HealthStatus::Degraded, NotAssessedPolicy::Accept));
+    assert!(is_available(HealthStatus::NotAssessed, None), "a stored release without a value");
+    assert!(is_available(HealthStatus::NotAssessed, Some(NotAssessedPolicy::Accept)));
+    assert!(!is_available(HealthStatus::NotAssessed, Some(NotAssessedPolicy::Wait)));
+    assert!(is_available(HealthStatus::Healthy, Some(NotAssessedPolicy::Wait)));
+    assert!(!is_available(HealthStatus::Degraded, Some(NotAssessedPolicy::Accept)));
 }

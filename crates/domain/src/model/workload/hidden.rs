@@ -7,7 +7,8 @@ use crate::kubernetes::field_path::{FieldPath, PathSegment};
 use crate::model::overrides::{Override, Patch, PatchOp};
 use crate::model::source::Source;
 use crate::text::secret_text::{
-    HIDDEN_VALUE, hide_annotation, hide_secrets, is_annotation_path, may_contain_secret,
+    HIDDEN_VALUE, hide_annotation, hide_field, hide_secrets, hide_values, is_annotation_path,
+    may_contain_secret,
 };
 use crate::text::secret_values::SecretMarks;
 
@@ -46,7 +47,24 @@ impl Override {
     /// Hides what it sets in Secrets, and the values of the chart that are secrets.
     pub fn hide_secrets(&mut self, marks: &SecretMarks) {
         self.values = marks.hide_in_text(&self.values);
-        self.patches.iter_mut().filter(|patch| may_change_secret(patch)).for_each(hide_patch);
+        for patch in &mut self.patches {
+            if may_change_secret(patch) {
+                hide_patch(patch);
+            }
+            hide_contained(&mut patch.op);
+        }
+    }
+}
+
+/// Hides the values of Secrets that stand in what is set, such as in a template of a Secret. Without a kind it may be set in any object.
+fn hide_contained(op: &mut PatchOp) {
+    match op {
+        PatchOp::Merge { value } => *value = hide_values(value),
+        PatchOp::Set { path, value } => {
+            hide_field(path.contains("stringData"), path, value);
+            *value = hide_values(value);
+        }
+        PatchOp::Remove { .. } => {}
     }
 }
 
@@ -115,13 +133,18 @@ mod tests {
                 { "object": { "kind": "Secret" }, "op": "merge", "value": { "stringData": { "password": "hunter2" } } },
                 { "object": {}, "op": "set", "path": "/data/password", "value": "hunter2" },
                 { "object": { "kind": "ConfigMap" }, "op": "set", "path": "/data/colour", "value": "blue" },
+                { "object": { "kind": "Template" }, "op": "set", "path": "/spec/template",
+                  "value": { "apiVersion": "v1", "kind": "Secret", "data": { "password": "hunter2" } } },
+                { "object": { "kind": "Template" }, "op": "set", "path": "/spec/template/stringData/password", "value": "hunter2" },
+                { "object": {}, "op": "merge", "value": { "spec": { "kind": "Secret", "data": { "password": "hunter2" } } } },
+                { "object": {}, "op": "set", "path": "/spec/template", "value": { "stringData": { "password": "hunter2" } } },
             ]
         }))
         .unwrap();
         let spec = WorkloadSpec { source, overrides: vec![changed], ..WorkloadSpec::default() };
         let shown = serde_json::to_string(&spec.with_hidden_secrets()).unwrap();
         assert!(!shown.contains("hunter2") && shown.contains("blue"), "{shown}");
-        assert_eq!(shown.matches(HIDDEN_VALUE).count(), 3);
+        assert_eq!(shown.matches(HIDDEN_VALUE).count(), 7);
     }
 
     #[test]

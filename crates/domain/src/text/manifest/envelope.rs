@@ -45,11 +45,17 @@ pub(super) fn take_contents(value: &mut Value) -> Option<Contents> {
     Some(Contents { items, path })
 }
 
-/// The `apiVersion` and `kind` of the items of a typed list, such as `RoleList`, which may leave them out: those of the list, the
-/// kind without "List". The rule is that of apimachinery's `UnstructuredList`. A `List` of anything implies nothing.
+/// The `apiVersion` and `kind` of the items of a typed list, which may leave them out: those of the list, the kind by [`item_kind`].
 fn implied_type(value: &Value) -> Option<(String, String)> {
-    let kind = value["kind"].as_str()?.strip_suffix("List").filter(|kind| !kind.is_empty())?;
+    let kind = item_kind(value["kind"].as_str()?)?;
     Some((value["apiVersion"].as_str()?.to_owned(), kind.to_owned()))
+}
+
+/// The kind of the items of a typed list, such as `RoleList`, by the kind of the list: without "List". The rule is that of apimachinery's
+/// `UnstructuredList`. A `List` of anything implies nothing. What hides the values of Secrets follows it too, so that an item is one thing
+/// for both.
+pub(crate) fn item_kind(kind: &str) -> Option<&str> {
+    kind.strip_suffix("List").filter(|kind| !kind.is_empty())
 }
 
 /// The name of a custom kind may also end with `List`; a list has no metadata.name.

@@ -292,6 +292,21 @@ fn g110_an_object_that_is_defined_twice_is_rejected_with_both_locations() {
 }
 
 #[test]
+fn g110_the_fix_of_a_secret_that_is_defined_twice_does_not_contain_its_values() {
+    let defined_twice = |kind: &str, field: &str| {
+        let object =
+            format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: a}}\n{field}: {{password: hunter2}}\n");
+        single_finding(&format!("{object}---\n{object}"))
+    };
+    assert!(defined_twice("ConfigMap", "data").fix.is_some(), "the second one can be removed");
+    for field in ["data", "stringData"] {
+        let finding = defined_twice("Secret", field);
+        assert_eq!(finding.code, "G110");
+        assert!(!serde_json::to_string(&finding).unwrap().contains("hunter2"), "{finding:?}");
+    }
+}
+
+#[test]
 fn g111_objects_over_the_limit_of_etcd_are_rejected() {
     let config = |name: &str, size: usize| {
         format!(

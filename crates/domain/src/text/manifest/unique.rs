@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Manifest;
 use crate::text::finding::{Finding, Fix};
+use crate::text::secret_text::contains_secret;
 
 /// Objects with the group, kind, namespace and name of an earlier one.
 pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
@@ -27,7 +28,9 @@ pub(crate) fn duplicate_finding(name: &str, first: &Manifest, second: &Manifest)
     let at = |manifest: &Manifest| format!("{}:{}", manifest.location.file, manifest.location.line);
     let message =
         format!("{name} is defined twice ({}, {}); one would overwrite the other.", at(first), at(second));
-    let removed = if second.has_same_text(first) { second.removal_edit() } else { None };
+    // The edit has the whole document, and findings are shown to users who may not read a Secret.
+    let can_remove = second.has_same_text(first) && !contains_secret(&second.object);
+    let removed = if can_remove { second.removal_edit() } else { None };
     let fix =
         removed.map(|edit| Fix::from_edit(format!("Remove the second {name}, which is identical."), edit));
     Finding::error("G110", message, "Keep one of them.")

@@ -125,6 +125,9 @@ fn disruption_budgets_and_api_services_are_degraded_after_a_grace_period() {
             ),
         ],
     );
+    let zeros = json!({"status": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}});
+    let rows = [(json!({}), Progressing, "waiting"), (zeros, Progressing, "StatusNotReportedYet")];
+    assert_health("policy/v1", "PodDisruptionBudget", &json!({}), &rows);
     let unavailable = condition("Available", "False", "MissingEndpoints", "none");
     let mut fresh = unavailable.clone();
     fresh["lastTransitionTime"] = JUST_NOW.into();
@@ -231,6 +234,7 @@ fn static_kinds_are_healthy_once_they_exist() {
         ("networking.k8s.io/v1", "NetworkPolicy"),
         ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
         ("storage.k8s.io/v1", "StorageClass"),
+        ("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration"),
     ] {
         assert_health(
             version,
@@ -245,6 +249,14 @@ fn static_kinds_are_healthy_once_they_exist() {
     let quota = |used: &str| json!({"status": {"hard": {"memory": "1Gi"}, "used": {"memory": used}}});
     let rows = [(quota("512Mi"), Healthy, ""), (quota("1000Mi"), Healthy, "QuotaNearlyFull")];
     assert_health("v1", "ResourceQuota", &json!({}), &rows);
+    let dangling =
+        |status| json!({"status": {"conditions": [condition("Dangling", status, "NotFound", "no level")]}});
+    let rows = [
+        (json!({}), NotAssessed, "NoStatus"),
+        (dangling("False"), Healthy, ""),
+        (dangling("True"), Degraded, "NotFound"),
+    ];
+    assert_health("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", &json!({}), &rows);
 }
 
 #[test]

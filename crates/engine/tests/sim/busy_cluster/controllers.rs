@@ -1,5 +1,5 @@
-//! What the controllers do in the life of a busy cluster: pods for the Deployment `web` on nodes that exist, and its status. Their objects
-//! are of others: Flotilla must not touch them.
+//! What the controllers do in the life of a busy cluster: pods for the Deployment `web` on nodes that exist, its status and that of its
+//! disruption budget, and the Jobs of the CronJob `report`. Their objects are of others: Flotilla must not touch them.
 
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
@@ -7,9 +7,10 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kubesim::SimCluster;
 use serde_json::{Value, json};
 
-use super::{Kind, NODE};
+use super::{CRON_JOB, DISRUPTION_BUDGET, Kind, NODE};
 use crate::harness::DEPLOYMENT;
 
+const JOB: Kind = ("batch/v1", "Job");
 const POD: Kind = ("v1", "Pod");
 const REPLICA_SET: Kind = ("apps/v1", "ReplicaSet");
 const MANAGER: &str = "kube-controller-manager";
@@ -23,6 +24,8 @@ pub struct Controllers {
     pub deletes: u64,
     /// Number of the pods that they created.
     created: usize,
+    /// Number of the Jobs that they created.
+    runs: usize,
 }
 
 impl Controllers {
@@ -32,6 +35,26 @@ impl Controllers {
         let set = self.ensure_replica_set(cluster, &web);
         self.replace_pods(cluster, &web, &set).await;
         write_status(cluster, &web).await;
+        write_budget_status(cluster, &web).await;
+    }
+
+    /// A run of the CronJob, whose Job ends at once.
+    pub async fn run_job(&mut self, cluster: &SimCluster) {
+        let report = cluster.get(CRON_JOB, ("default", "report")).unwrap();
+        let name = format!("report-{:05}", self.runs);
+        self.runs += 1;
+        let job = json!({"apiVersion": JOB.0, "kind": JOB.1,
+            "metadata": {"name": name, "namespace": "default", "ownerReferences": [owner_reference(&report)]},
+            "spec": report["spec"]["jobTemplate"]["spec"]});
+        let created = cluster.create(job, MANAGER).unwrap();
+        let at = &created["metadata"]["creationTimestamp"];
+        let status = json!({"succeeded": 1, "startTime": at, "completionTime": at,
+            "conditions": [{"type": "Complete", "status": "True"}]});
+        patch_status(cluster, JOB, &name, status).await;
+        let written = cluster.get(JOB, ("default", &name)).unwrap();
+        self.objects.push((JOB, name, written));
+        let status = json!({"lastScheduleTime": at, "lastSuccessfulTime": at});
+        patch_status(cluster, CRON_JOB, "report", status).await;
     }
 
     fn ensure_replica_set(&mut self, cluster: &SimCluster, web: &Value) -> Value {
@@ -106,6 +129,20 @@ async fn write_status(cluster: &SimCluster, web: &Value) {
         "readyReplicas": replicas, "availableReplicas": replicas,
         "conditions": [{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}]});
     patch_status(cluster, DEPLOYMENT, "web", status).await;
+}
+
+/// Every pod is healthy, and one of them may be disrupted.
+async fn write_budget_status(cluster: &SimCluster, web: &Value) {
+    let Some(budget) = cluster.get(DISRUPTION_BUDGET, ("default", "web")) else { return };
+    let (generation, pods) = (&budget["metadata"]["generation"], &web["spec"]["replicas"]);
+    let status = &budget["status"];
+    if status["observedGeneration"] == *generation && status["expectedPods"] == *pods {
+        return;
+    }
+    let status = json!({"observedGeneration": generation, "expectedPods": pods, "currentHealthy": pods,
+        "desiredHealthy": pods.as_u64().unwrap() - 1, "disruptionsAllowed": 1,
+        "conditions": [{"type": "DisruptionAllowed", "status": "True", "reason": "SufficientPods"}]});
+    patch_status(cluster, DISRUPTION_BUDGET, "web", status).await;
 }
 
 async fn patch_status(cluster: &SimCluster, kind: Kind, name: &str, status: Value) {

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{CREW, ENTRY, NETWORK_POLICY, WEBHOOK};
+use super::{CREW, CRON_JOB, DISRUPTION_BUDGET, ENTRY, Kind, NETWORK_POLICY, ROLE, ROLE_BINDING, WEBHOOK};
 use crate::harness::*;
 
 /// Fields that are certainly among the edited ones: of every kind, and of every type of list and map.
-pub const EDITED_PATHS: [(&str, &str); 10] = [
+pub const EDITED_PATHS: [(&str, &str); 17] = [
     ("ConfigMap", "/data/key"),
     ("ConfigMap", "/metadata/finalizers[.=life.example.com/b]"),
     ("Secret", "/data/user"),
@@ -17,7 +17,37 @@ pub const EDITED_PATHS: [(&str, &str); 10] = [
     ("ServiceAccount", "/imagePullSecrets"),
     ("Entry", "/spec/listeners[name=https]"),
     ("Entry", "/spec/zones[.=b]"),
+    ("Role", "/rules"),
+    ("RoleBinding", "/subjects"),
+    ("PodDisruptionBudget", "/spec/maxUnavailable"),
+    ("PodDisruptionBudget", "/spec/selector"),
+    ("CronJob", "/spec/schedule"),
+    ("CronJob", "/spec/concurrencyPolicy"),
+    ("CronJob", "/spec/jobTemplate/spec/template/spec/containers[name=report]/image"),
 ];
+
+/// Fields that every revision has alike and no event changes for good: the kind and the name of the object, the field and its value.
+pub fn unchanged_fields() -> [(Kind, &'static str, &'static str, Value); 8] {
+    let image = "/spec/jobTemplate/spec/template/spec/containers/0/image";
+    [
+        (ROLE, "reader", "/rules", rules()),
+        (ROLE_BINDING, "reader", "/subjects", subjects()),
+        (ROLE_BINDING, "reader", "/roleRef/name", "reader".into()),
+        (DISRUPTION_BUDGET, "web", "/spec/maxUnavailable", 1.into()),
+        (DISRUPTION_BUDGET, "web", "/spec/selector", json!({"matchLabels": {"app": "web"}})),
+        (CRON_JOB, "report", "/spec/schedule", "0 3 * * *".into()),
+        (CRON_JOB, "report", "/spec/concurrencyPolicy", "Forbid".into()),
+        (CRON_JOB, "report", image, "report:1".into()),
+    ]
+}
+
+fn rules() -> Value {
+    json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}])
+}
+
+fn subjects() -> Value {
+    json!([{"kind": "ServiceAccount", "name": "web", "namespace": "default"}])
+}
 
 /// Whether a revision has the ConfigMap `banner`, which is pruned once the next revision is operational.
 pub const fn has_banner(revision: i64) -> bool {
@@ -46,7 +76,25 @@ pub fn objects(revision: i64) -> Vec<Value> {
     all.extend(has_banner(revision).then(|| config_map("banner", "1")));
     all.extend(has_extra(revision).then(|| policy("extra")));
     all.push(policy("deny"));
+    all.extend(rights_and_budgets());
     all
+}
+
+/// A role with its binding, a disruption budget and a CronJob, which every revision has.
+fn rights_and_budgets() -> [Value; 4] {
+    let metadata = |name: &str| json!({"name": name, "namespace": "default"});
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"});
+    let pod = json!({"restartPolicy": "OnFailure", "containers": [{"name": "report", "image": "report:1"}]});
+    [
+        json!({"apiVersion": ROLE.0, "kind": ROLE.1, "metadata": metadata("reader"), "rules": rules()}),
+        json!({"apiVersion": ROLE_BINDING.0, "kind": ROLE_BINDING.1, "metadata": metadata("reader"),
+            "roleRef": role, "subjects": subjects()}),
+        json!({"apiVersion": DISRUPTION_BUDGET.0, "kind": DISRUPTION_BUDGET.1, "metadata": metadata("web"),
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}}),
+        json!({"apiVersion": CRON_JOB.0, "kind": CRON_JOB.1, "metadata": metadata("report"),
+            "spec": {"schedule": "0 3 * * *", "concurrencyPolicy": "Forbid",
+                "jobTemplate": {"spec": {"template": {"spec": pod}}}}}),
+    ]
 }
 
 /// The objects that every revision has.

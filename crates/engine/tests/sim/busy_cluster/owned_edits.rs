@@ -164,11 +164,23 @@ impl OwnedEdit {
                 items.retain(|item| !is_item(item, pairs));
             }
             (EditKind::Change, segment, parent) => {
-                let is_secret = self.kind == "Secret" && self.path.to_string().starts_with("/data");
                 let value = child_mut(parent, segment).unwrap_or_else(|| panic!("{self:?} does not exist"));
-                *value = if is_secret { "ZWRpdGVk".into() } else { changed(value) };
+                *value = self.valid_value().unwrap_or_else(|| changed(value));
             }
             (_, _, parent) => panic!("{self:?} does not fit {parent}"),
+        }
+    }
+
+    /// Another value that the API server accepts for the fields of which it does not accept just any.
+    fn valid_value(&self) -> Option<Value> {
+        match (self.kind.as_str(), self.path.to_string().as_str()) {
+            ("Secret", path) if path.starts_with("/data") => Some("ZWRpdGVk".into()),
+            ("CronJob", "/spec/schedule") => Some("30 4 * * *".into()),
+            ("CronJob", "/spec/concurrencyPolicy") => Some("Replace".into()),
+            ("RoleBinding", "/subjects") => {
+                Some(json!([{"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}]))
+            }
+            _ => None,
         }
     }
 

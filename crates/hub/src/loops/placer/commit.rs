@@ -124,7 +124,13 @@ async fn lock_releases(tx: &mut Tx, outcome: &PlacementOutcome) -> Result<(), Er
     }
     let targets = outcome.targets.iter().map(|target| target.cluster);
     let removals = outcome.removals.iter().map(|removal| removal.cluster);
-    let clusters: Vec<ClusterId> = targets.chain(removals).collect();
+    let mut clusters: Vec<ClusterId> = targets.chain(removals).collect();
+    // Where removals stay pending, their rows are replaced.
+    if outcome.decision.is_some() || outcome.revision.is_none() {
+        clusters.extend(store::pending_removal::list_clusters(tx, workload).await?);
+    }
+    let decided = outcome.decision.iter().flat_map(|decision| &decision.pending_removals);
+    clusters.extend(decided.map(|one| one.cluster));
     let deselected = &outcome.deselected;
     Ok(store::release::lock_by_workload_and_clusters(tx, workload, &clusters, deselected).await?)
 }
@@ -368,6 +374,7 @@ async fn write_decision(
     if let Some(decision) = &outcome.decision {
         let mut decision = decision.clone();
         retain_new_requests(tx, outcome, &mut decision).await?;
+        leave_out_deleted(tx, &mut decision).await?;
         for one in &mut decision.pending_removals {
             one.retained_by = retained.get(&one.cluster).cloned();
         }
@@ -405,6 +412,16 @@ async fn retain_new_requests(
         } else {
             decision.pending_removals.push(stored);
         }
+    }
+    Ok(())
+}
+
+/// Leaves out the pending removals from clusters that were deleted since this pass had read its inputs: a row can't refer to them.
+async fn leave_out_deleted(tx: &mut Tx, decision: &mut Decision) -> Result<(), Error> {
+    let clusters: Vec<ClusterId> = decision.pending_removals.iter().map(|one| one.cluster).collect();
+    if !clusters.is_empty() {
+        let existing = store::cluster::filter_existing_ids(tx, &clusters).await?;
+        decision.pending_removals.retain(|one| existing.contains(&one.cluster));
     }
     Ok(())
 }

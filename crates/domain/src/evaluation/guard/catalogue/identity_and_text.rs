@@ -37,8 +37,8 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G105",
         title: "Release name in use",
         severities: &[(Fleet, &[Error, Note]), (Verb, &[Error])],
-        finds: "A Helm release that this workload did not record has the name on a selected cluster, in the same namespace, or a deployment to be created has the release name of another workload on one of its clusters; a note if the release is taken over.",
-        fix: "Choose another release name, or set the policy helmRelease to adopt.",
+        finds: "A Helm release that this workload did not record, or that of another workload, has the name on a selected cluster, in the same namespace, or a deployment to be created has the release name of another workload on one of its clusters; a note if the release is taken over.",
+        fix: "Choose another release name, or set the policy helmRelease to adopt if no other workload has the release.",
     },
     GuardRail {
         code: "G106",
@@ -168,7 +168,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G124",
         title: "Hidden value",
         severities: &[(Static, &[Error])],
-        finds: "A value of a Secret, of a chart or of a cluster is the placeholder that is shown instead of secrets, as in a copy of a revision.",
+        finds: "A value of a Secret, of a chart or of a cluster, or a file, is the placeholder that is shown instead of secrets, as in a copy of a revision.",
         fix: "Enter the value.",
     },
     GuardRail {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
+use crate::model::chart::ChartSource;
 use crate::model::cluster::{ClusterFacts, ClusterKind};
 use crate::text::finding::Severity;
 use crate::text::source_file::SourceFile;
@@ -163,4 +164,54 @@ fn p19_a_long_host_that_a_template_makes_is_compared_as_a_whole_and_retained_in_
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].clusters, ["eu-2"]);
     assert_eq!(find_conflicts(&own, &ingress("", &format!("host: eu-2.{long}b")), &clusters), []);
+}
+
+fn release_of(workload: &str, release: &str, namespace: &str, clusters: &[Cluster]) -> Exposures {
+    let source = ChartSource {
+        chart: "local/web".into(),
+        version: "1.0.0".into(),
+        release_name: release.into(),
+        ..ChartSource::default()
+    };
+    let spec = WorkloadSpec {
+        namespace: namespace.into(),
+        source: Source::Chart(source),
+        ..WorkloadSpec::default()
+    };
+    let parsed = crate::text::manifest::ParsedManifests::default();
+    let rendering =
+        BundleRenderer { workload, revision: 1, spec: &spec, parsed: &parsed, groups: &[], targets: &[] };
+    Exposures::from_rendering(&rendering, &clusters.iter().collect::<Vec<_>>())
+}
+
+#[test]
+fn g105_the_release_of_another_workload_on_the_same_cluster_is_a_conflict() {
+    let clusters = [cluster(1, ""), cluster(2, "")];
+    let own = release_of("front", "web", "shop", &clusters);
+    let conflicts_with = |other: &Exposures| {
+        let others: Vec<ExposureConflict> = other
+            .iter()
+            .map(|(cluster, (key, class))| ExposureConflict {
+                cluster,
+                key: key.clone(),
+                class: class.to_owned(),
+                workload: "web".into(),
+            })
+            .collect();
+        own.find_conflicts(&others)
+    };
+    // A release has the name of its workload where the source names none.
+    let found = conflicts_with(&release_of("web", "", "shop", &clusters[..1]));
+    let [finding] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((finding.code.as_str(), finding.is_blocking()), ("G105", true));
+    assert_eq!(finding.clusters, ["eu-1"]);
+    assert_eq!(finding.path, "/source/releaseName");
+    assert_eq!(
+        finding.message,
+        "Helm release \"web\" in namespace \"shop\" is that of workload \"web\" on eu-1; a name can be used once per \
+         namespace and cluster."
+    );
+    assert_eq!(conflicts_with(&release_of("web", "", "blog", &clusters)), []);
+    assert_eq!(conflicts_with(&release_of("web", "api", "shop", &clusters)), []);
+    assert_eq!(conflicts_with(&release_of("web", "", "shop", &[cluster(3, "")])), []);
 }

@@ -49,6 +49,16 @@ fn g124_a_value_that_was_hidden_is_not_published() {
     let finding = only_finding("G124", &secret("(hidden)"));
     assert_eq!((finding.path.as_str(), finding.is_blocking()), ("/stringData/password", true));
     assert_no_finding("G124", &secret("hidden"));
+    // A Secret in another object is shown with the placeholder too.
+    let config = |value: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web}}\ndata: {{all.yaml: {value}}}\n")
+    };
+    assert_eq!(only_finding("G124", &config("(hidden)")).path, "/data/all.yaml");
+    assert_no_finding("G124", &config("is (hidden)"));
+    // So is a file that can't be read.
+    let text = crate::text::secret_text::hide_secrets("kind: Secret\nbad: [\n");
+    let finding = only_finding("G124", &format!("{}---\n{text}", config("blue")));
+    assert_eq!(finding.location.map(|location| location.file).as_deref(), Some("a.yaml"));
 }
 
 #[test]

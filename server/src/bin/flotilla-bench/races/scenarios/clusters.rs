@@ -4,17 +4,21 @@ use anyhow::{bail, ensure};
 use domain::page::ListQuery;
 use hub::{Error, PublishOptions};
 
+use super::exposures::node_port;
 use crate::races::agent::{ReportingAgent, report_release};
 use crate::races::race::{Race, config_map};
 
-/// A cluster that is deleted without force while a workload is published to it has no release.
+/// A cluster that is deleted while a workload is published to it has no release. With force in every other round, where the publish also
+/// stores what it exposes on the cluster.
 pub async fn delete_cluster_in_use(race: &Race) -> anyhow::Result<()> {
     let cluster = race.create_cluster("c").await?.name;
-    let name = race.create_draft("a", config_map("settings"), &cluster).await?.name;
+    let is_forced = !race.round.is_multiple_of(2);
+    let text = if is_forced { node_port(31_000) } else { config_map("settings") };
+    let name = race.create_draft("a", text, &cluster).await?.name;
     let (published, deleted) = race
         .send_both(
             race.one.publish_workload(&race.actor, &name, "", PublishOptions::default()),
-            race.other.delete_cluster(&race.actor, &cluster, false),
+            race.other.delete_cluster(&race.actor, &cluster, is_forced),
         )
         .await;
     if let Err(error) = published {

@@ -45,7 +45,8 @@ fn route(host: &str) -> String {
     )
 }
 
-fn node_port(port: usize) -> String {
+/// A Service with this node port.
+pub fn node_port(port: usize) -> String {
     format!(
         "apiVersion: v1\nkind: Service\nmetadata: {{name: front}}\nspec:\n  type: NodePort\n  selector: {{app: front}}\n  \
          ports: [{{port: 80, nodePort: {port}}}]\n"

@@ -1,13 +1,14 @@
 //! Cluster groups beside publishes and each other.
 
 use anyhow::{bail, ensure};
+use domain::chart::ChartSource;
 use domain::cluster::ClusterKind;
 use domain::deployment::DeploymentRequest;
 use domain::guard::RELEASE_NAME_IN_USE;
 use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, GroupFeatureName, INVALID_GROUP};
 use domain::request::ClusterPatch;
-use domain::workload::{Intent, NewWorkload, WorkloadOrder};
+use domain::workload::{Intent, NewWorkload, Source, WorkloadOrder};
 use hub::{Error, NewCluster, PublishContent, PublishOptions, WorkloadEdit};
 use tokio::time::Instant;
 
@@ -229,7 +230,39 @@ pub async fn use_release_names_once(race: &Race) -> anyhow::Result<()> {
         delete_with_deployments(race, group).await?;
     }
     Box::pin(extend_release_name(race, &cluster)).await?;
-    race.clean_up(&["a"], &["c"]).await?;
+    Box::pin(publish_release_name(race, &cluster)).await?;
+    race.clean_up(&["a", "e", "f"], &["c"]).await?;
+    Ok(())
+}
+
+/// Of two workloads that are published at once with one release name on one cluster one is refused (G105).
+async fn publish_release_name(race: &Race, cluster: &str) -> anyhow::Result<()> {
+    let names = [race.name("e"), race.name("f")];
+    for name in &names {
+        let source = ChartSource {
+            chart: super::charts::REFERENCE.to_owned(),
+            version: super::charts::VERSION.to_owned(),
+            release_name: race.name("r"),
+            ..ChartSource::default()
+        };
+        let mut spec = spec_on_cluster(String::new(), cluster);
+        spec.source = Source::Chart(source);
+        let new = NewWorkload { name: name.clone(), spec, ..NewWorkload::default() };
+        race.one.create_workload(&race.actor, new).await?;
+    }
+    let refused = race
+        .send_rivals(
+            race.one.publish_workload(&race.actor, &names[0], "", PublishOptions::default()),
+            race.other.publish_workload(&race.actor, &names[1], "", PublishOptions::default()),
+        )
+        .await?;
+    ensure!(is_name_conflict(&refused), "two publishes: {refused:?}");
+    let mut published = 0;
+    for name in &names {
+        let workload = race.one.get_workload(name).await?.workload;
+        published += usize::from(workload.intent == Intent::Published);
+    }
+    ensure!(published == 1, "{published} workloads have the release");
     Ok(())
 }
 
