@@ -244,6 +244,10 @@ impl Hub {
 
     /// The provider with this name, if users can sign in with it.
     async fn load_enabled_provider(&self, name: &str) -> Result<Option<IdentityProviderRow>, Error> {
+        // Anyone can request any name, also one that PostgreSQL can't compare, because it contains U+0000.
+        if !domain::name::is_label(name) {
+            return Ok(None);
+        }
         let mut tx = self.read().await?;
         Ok(store::identity_provider::get(&mut tx, name).await?.filter(|row| row.enabled))
     }

@@ -109,7 +109,7 @@ pub fn verify_logout_token(
     }
     let id = read_id(&claims, "jti").ok_or(TokenError::MissingId)?.to_owned();
     let subject = read_subject(&claims).map(str::to_owned);
-    let session = read_id(&claims, "sid").map(str::to_owned);
+    let session = read_session(&claims).map(str::to_owned);
     if subject.is_none() && session.is_none() {
         return Err(TokenError::Subject);
     }
@@ -119,6 +119,11 @@ pub fn verify_logout_token(
 /// The `sub` of claims, if it is one.
 pub fn read_subject(claims: &Value) -> Option<&str> {
     read_id(claims, "sub")
+}
+
+/// The `sid` of claims, if it is one: the session of the user at the provider.
+pub fn read_session(claims: &Value) -> Option<&str> {
+    read_id(claims, "sid")
 }
 
 fn check_audience(claims: &Value, audience: TokenAudience<'_>) -> Result<(), TokenError> {

@@ -18,8 +18,8 @@ mod url;
 mod tests;
 
 pub use claims::{
-    IdTokenExpectation, LEEWAY_SECONDS, LogoutClaims, MAX_LOGOUT_AGE_SECONDS, TokenAudience, read_subject,
-    verify_id_token, verify_logout_token,
+    IdTokenExpectation, LEEWAY_SECONDS, LogoutClaims, MAX_LOGOUT_AGE_SECONDS, TokenAudience, read_session,
+    read_subject, verify_id_token, verify_logout_token,
 };
 pub use groups::{GroupsError, MAX_GROUPS, read_groups, read_text_claim};
 pub use json::{InvalidJson, MAX_DOCUMENT_BYTES, parse_json};

@@ -65,7 +65,9 @@ impl ProviderMetadata {
             Some(Value::String(url)) if is_endpoint(url, allows_http) => Ok(Some(url.clone())),
             Some(_) => Err(InvalidMetadata::Endpoint(name)),
         };
-        let required = |name| endpoint(name)?.ok_or(InvalidMetadata::Endpoint(name));
+        let required = |name: &'static str| -> Result<String, InvalidMetadata> {
+            endpoint(name)?.ok_or(InvalidMetadata::Endpoint(name))
+        };
         // Absent, the provider does not say; it ignores what it does not know.
         let challenges = document.get("code_challenge_methods_supported").and_then(Value::as_array);
         if challenges.is_some_and(|methods| !methods.iter().any(|method| method == "S256")) {

@@ -47,8 +47,9 @@ pub async fn get(tx: &mut Tx, user: UserId) -> Result<Option<Role>, Error> {
     decode_row(row, "role_binding", |row| row.parse("role"))
 }
 
-/// The users with this role who can sign in with a password, other than `except`: a user of an identity provider depends on that. The rows of roles are locked until the transaction ends, so
-/// that two transactions do not each take the role from one of the last two administrators.
+/// The users with this role who can sign in with a password, other than `except`: whether a user of an identity provider can depends on
+/// that. The rows of roles are locked until the transaction ends, so that two transactions do not each take the role from one of the
+/// last two administrators.
 pub async fn count_others_with(tx: &mut Tx, role: Role, except: UserId) -> Result<u32, Error> {
     if tx.is_postgres() {
         sql("SELECT subject AS id FROM role_binding WHERE scope_kind = $1 AND scope_id = $2 AND role = $3 ORDER BY subject")

@@ -182,6 +182,11 @@ async fn a_response_is_accepted_only_from_the_browser_and_for_the_sign_in_that_i
     assert_eq!(callback(&format!("{query}&state=x"), &started.cookie).await, "stateMismatch", "two states");
     test.advance(601);
     assert_eq!(callback(&query, &started.cookie).await, "stateMismatch", "too late");
+    let started = test.begin("%2F").await;
+    let query = test.openid.authorize(&started.location);
+    test.advance(-120);
+    assert_eq!(callback(&query, &started.cookie).await, "stateMismatch", "from the future");
+    test.advance(120);
     assert_eq!(failure(&test.get("/auth/other/callback?code=a&state=b", "").await), "unknownProvider");
     assert_eq!(failure(&test.get("/auth/other/sign-in", "").await), "unknownProvider");
 
@@ -303,6 +308,17 @@ async fn a_changed_group_changes_the_role_within_a_minute() {
     test.openid.change(|answers| answers.claims = json!({"groups": []}));
     test.advance(60);
     assert_eq!(test.role(&session).await, None, "without a role nobody is signed in");
+}
+
+#[tokio::test]
+async fn a_sign_in_without_a_role_takes_the_previous_one_from_other_sessions() {
+    let test = SignInTest::start().await;
+    let session = test.sign_in().await;
+    test.openid.change(|answers| answers.claims = json!({"groups": []}));
+    assert_eq!(failure(&test.sign_in_with(|query| query).await), "noRole");
+    assert_eq!(test.role(&session).await, None, "without a role nobody is signed in");
+    let events = test.server.get("/api/v1/events").await;
+    assert!(events.text.contains("bob has no group with a role any more"), "{}", events.text);
 }
 
 #[tokio::test]

@@ -121,7 +121,7 @@ pub(super) fn match_response(
     let pending = PendingSignIn::from_cookie(cookie, content.next);
     let state = response.state.as_deref().unwrap_or_default();
     let fits: bool = state.as_bytes().ct_eq(pending.state.as_bytes()).into();
-    let age = now.millis_since(Timestamp::from_millis(content.started_at));
+    let age = now.millis().saturating_sub(content.started_at);
     // A clock that was set back a little does not end a sign-in.
     let is_recent = (-60_000..SIGN_IN_MILLIS).contains(&age);
     if fits && is_recent && content.provider == provider { Ok(pending) } else { Err(FAILED) }

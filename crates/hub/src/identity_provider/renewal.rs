@@ -16,9 +16,10 @@ use store::user_identity::UserIdentityRow;
 use store::{identity_session, role_binding, user_identity};
 
 use super::RECHECK_MILLIS;
-use super::reading::IdentitySource;
+use super::documents::ProviderDocuments;
+use super::reading::{EvaluatedIdentity, IdentitySource};
 use super::sign_in::describe_role;
-use super::token_request::TokenRequestFailure;
+use super::token_request::{ReturnedTokens, TokenRequestFailure};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -132,28 +133,8 @@ impl Hub {
         let documents = Box::pin(self.load_documents(&provider.issuer)).await?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", session.refresh_token.as_str())];
         let tokens = self.request_tokens(provider, &documents, &grant).await?;
-        // A provider may return no ID token: then the user info has the claims.
-        let claims = match &tokens.id_token {
-            None => json!({ "sub": session.subject }),
-            Some(token) => {
-                let expected = IdTokenExpectation {
-                    nonce: None,
-                    access_token: Some(&tokens.access_token),
-                    subject: Some(&session.subject),
-                };
-                let audience = self.token_audience(provider);
-                let verify = |keys: &identity::KeySet| verify_id_token(token, keys, audience, expected);
-                self.verify_with_keys(&provider.issuer, &documents, verify).await?
-            }
-        };
-        let source = IdentitySource {
-            claims,
-            access_token: &tokens.access_token,
-            subject: &session.subject,
-            needs_name: false,
-        };
-        let evaluated = self.evaluate_identity(provider, &documents, source).await;
-        // The rotated token is stored although the groups are unknown: the previous one may not work again.
+        let evaluated = Box::pin(self.evaluate_renewal(provider, &documents, (session, &tokens))).await;
+        // The rotated token is stored although the roles are unknown: the previous one may not work again.
         match evaluated {
             Ok(evaluated) => {
                 Ok(Renewal::Confirmed { reading: evaluated.reading, refresh_token: tokens.refresh_token })
@@ -165,6 +146,35 @@ impl Hub {
                 Err(failure.into())
             }
         }
+    }
+
+    async fn evaluate_renewal(
+        &self,
+        provider: &IdentityProviderRow,
+        documents: &ProviderDocuments,
+        (session, tokens): (&IdentitySessionRow, &ReturnedTokens),
+    ) -> Result<EvaluatedIdentity, SignInFailure> {
+        // A provider may return no ID token: then the user info has the claims.
+        let claims = match &tokens.id_token {
+            None => json!({ "sub": session.subject }),
+            Some(token) => {
+                let expected = IdTokenExpectation {
+                    nonce: None,
+                    access_token: Some(&tokens.access_token),
+                    subject: Some(&session.subject),
+                };
+                let audience = self.token_audience(provider);
+                let verify = |keys: &identity::KeySet| verify_id_token(token, keys, audience, expected);
+                self.verify_with_keys(&provider.issuer, documents, verify).await?
+            }
+        };
+        let source = IdentitySource {
+            claims,
+            access_token: &tokens.access_token,
+            subject: &session.subject,
+            needs_name: false,
+        };
+        self.evaluate_identity(provider, documents, source).await
     }
 
     async fn store_refresh_token(
@@ -209,8 +219,7 @@ impl Hub {
             None => {
                 role_binding::delete(&mut tx, account.id).await?;
                 identity_session::delete(&mut tx, &session.id).await?;
-                let why = "has no group with a role any more at the identity provider";
-                Some(format!("{} {why} {}, and was signed out.", account.name, provider.name))
+                Some(describe_withdrawal(&account.name, &provider.name))
             }
         };
         let identity = UserIdentityRow {
@@ -223,6 +232,26 @@ impl Hub {
         user_identity::put(&mut tx, &identity).await?;
         self.commit_role_change(tx, &account.name, (before, role, message)).await?;
         Ok(role.is_some())
+    }
+
+    /// A sign-in has shown that a user has no role any more: the role that was read before gives nothing to sessions and API tokens.
+    pub(super) async fn withdraw_role(
+        &self,
+        provider: &IdentityProviderRow,
+        subject: &str,
+        reading: IdentityReading,
+    ) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let Some(found) = user_identity::find(&mut tx, &provider.issuer, subject).await? else {
+            return Ok(());
+        };
+        let Some(account) = store::user::lock(&mut tx, found.user).await? else { return Ok(()) };
+        let Some(before) = role_binding::get(&mut tx, account.id).await? else { return Ok(()) };
+        role_binding::delete(&mut tx, account.id).await?;
+        let identity = UserIdentityRow { reading, checked_at: self.clock().now(), ..found };
+        user_identity::put(&mut tx, &identity).await?;
+        let message = Some(describe_withdrawal(&account.name, &provider.name));
+        self.commit_role_change(tx, &account.name, (Some(before), None, message)).await
     }
 
     async fn commit_role_change(
@@ -285,4 +314,10 @@ impl Hub {
         self.live().notify_credentials();
         Ok(())
     }
+}
+
+fn describe_withdrawal(user: &str, provider: &str) -> String {
+    format!(
+        "{user} has no group with a role any more at the identity provider {provider}, and was signed out."
+    )
 }

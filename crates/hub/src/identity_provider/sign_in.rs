@@ -4,8 +4,7 @@ use domain::UserId;
 use domain::event::{EventKind, NewEvent};
 use domain::identity_provider::SignInFailure;
 use domain::role::Role;
-use identity::{IdTokenExpectation, TokenAudience, read_subject, verify_id_token};
-use serde_json::Value;
+use identity::{IdTokenExpectation, TokenAudience, read_session, read_subject, verify_id_token};
 use store::Tx;
 use store::identity_provider::IdentityProviderRow;
 use store::identity_session::IdentitySessionRow;
@@ -26,9 +25,6 @@ use crate::{Error, Hub, audit};
 const SESSION_MILLIS: i64 = 7 * 86_400_000;
 /// Longest code, in bytes.
 const MAX_CODE_BYTES: usize = 4 << 10;
-
-/// Longest id of a session at a provider, in bytes: a longer one is not stored, and no logout token has it.
-const MAX_SID_BYTES: usize = 255;
 
 /// What was verified of a sign-in.
 struct VerifiedSignIn {
@@ -121,13 +117,16 @@ impl Hub {
         let verify = |keys: &identity::KeySet| verify_id_token(&id_token, keys, audience, expected);
         let claims = self.verify_with_keys(&provider.issuer, documents, verify).await?;
         let subject = read_subject(&claims).ok_or(SignInFailure::InvalidToken)?.to_owned();
-        let sid = claims.get("sid").and_then(Value::as_str).filter(|sid| sid.len() <= MAX_SID_BYTES);
-        let sid = sid.unwrap_or_default().to_owned();
+        // One that is no id is not stored: no logout token has it.
+        let sid = read_session(&claims).unwrap_or_default().to_owned();
         let is_known = self.is_known_subject(provider, &subject).await?;
         let source =
             IdentitySource { claims, access_token: &access_token, subject: &subject, needs_name: !is_known };
         let evaluated = self.evaluate_identity(provider, documents, source).await?;
-        let role = evaluated.reading.role.ok_or(SignInFailure::NoRole)?;
+        let Some(role) = evaluated.reading.role else {
+            self.withdraw_role(provider, &subject, evaluated.reading).await?;
+            return Err(SignInFailure::NoRole);
+        };
         let refresh_token = refresh_token.ok_or(SignInFailure::NoRefreshToken)?;
         Ok(VerifiedSignIn { subject, sid, refresh_token, evaluated, role })
     }

@@ -97,10 +97,12 @@ fn read_tokens(body: &Value) -> Option<ReturnedTokens> {
     };
     let is_bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
     let access_token = text("access_token").filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()));
+    // Visible characters and spaces (RFC 6749, A.17): no other text can be stored everywhere.
+    let is_visible = |token: &String| token.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     is_bearer.then_some(())?;
     Some(ReturnedTokens {
         id_token: text("id_token"),
         access_token: access_token?,
-        refresh_token: text("refresh_token"),
+        refresh_token: text("refresh_token").filter(is_visible),
     })
 }

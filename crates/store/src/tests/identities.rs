@@ -138,17 +138,18 @@ async fn one_server_renews_a_sign_in_and_what_ended_stays_ended() {
     .await;
 }
 
+async fn end_named(tx: &mut Tx, subject: Option<&str>, sid: Option<&str>) -> u64 {
+    identity_session::delete_by_logout(tx, "corp", subject, sid).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_logout_ends_what_it_names_and_works_once() {
     for_each_engine(|store| async move {
         let mut tx = store.write().await.unwrap();
         insert_all(&mut tx).await;
-        let end = async |tx: &mut Tx, subject, sid| {
-            identity_session::delete_by_logout(tx, "corp", subject, sid).await.unwrap()
-        };
-        assert_eq!(end(&mut tx, Some("subject-2"), Some("s1")).await, 0, "of another user");
-        assert_eq!(end(&mut tx, None, Some("s1")).await, 1);
-        assert_eq!(end(&mut tx, Some("subject-1"), None).await, 1);
+        assert_eq!(end_named(&mut tx, Some("subject-2"), Some("s1")).await, 0, "of another user");
+        assert_eq!(end_named(&mut tx, None, Some("s1")).await, 1);
+        assert_eq!(end_named(&mut tx, Some("subject-1"), None).await, 1);
         assert!(identity_session::use_once(&mut tx, "x", at(100)).await.unwrap());
         assert!(!identity_session::use_once(&mut tx, "x", at(100)).await.unwrap());
         assert!(identity_session::is_used(&mut tx, "x").await.unwrap());
