@@ -14,7 +14,7 @@ use super::*;
 const ISSUER: &str = "https://id.example.com";
 const CLIENT: &str = "flotilla";
 const NOW: i64 = 1_800_000_000;
-/// A key that was generated for these tests, in PKCS #8: ring generates none of RSA.
+/// A key that was generated for these tests, in PKCS #1: ring generates none of RSA.
 const RSA_KEY: &str = include_str!("tests/rsa_key.txt");
 
 /// A key of a provider.
@@ -39,7 +39,7 @@ impl SigningKey {
     }
 
     fn rsa() -> RsaKeyPair {
-        RsaKeyPair::from_pkcs8(&BASE64_STANDARD.decode(RSA_KEY.trim()).unwrap()).unwrap()
+        RsaKeyPair::from_der(&BASE64_STANDARD.decode(RSA_KEY.trim()).unwrap()).unwrap()
     }
 
     fn algorithm(&self) -> &'static str {
