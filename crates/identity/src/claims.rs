@@ -71,9 +71,9 @@ pub fn verify_id_token(
     if expected.nonce.is_some_and(|nonce| text(&claims, "nonce") != Some(nonce)) {
         return Err(TokenError::Nonce);
     }
-    let hash = claims.get("at_hash");
     let own = expected.access_token.map(|access| token.algorithm.half_hash(access));
-    if hash.is_some() && hash.and_then(Value::as_str) != own.as_deref() {
+    let is_own = |hash: &Value| hash.as_str().is_some_and(|hash| own.as_deref() == Some(hash));
+    if claims.get("at_hash").is_some_and(|hash| !is_own(hash)) {
         return Err(TokenError::AccessToken);
     }
     let subject = read_subject(&claims).ok_or(TokenError::Subject)?;

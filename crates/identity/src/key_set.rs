@@ -82,7 +82,10 @@ impl KeySet {
 impl ProviderKey {
     fn parse(key: &Value) -> Option<Self> {
         let text = |name: &str| key.get(name).and_then(Value::as_str);
-        if text("use").is_some_and(|purpose| purpose != "sig") {
+        let operations = key.get("key_ops").and_then(Value::as_array);
+        if key.get("use").is_some_and(|purpose| purpose.as_str() != Some("sig"))
+            || operations.is_some_and(|all| all.iter().all(|one| one.as_str() != Some("verify")))
+        {
             return None;
         }
         let material = match (text("kty")?, text("crv")) {

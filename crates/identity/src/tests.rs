@@ -177,6 +177,11 @@ fn a_key_is_found_by_its_id_and_a_key_in_the_header_is_not_used() {
     let mut encryption = key.public("a");
     encryption["use"] = "enc".into();
     assert_eq!(verify(&key.sign("a", &claims()), &key_set(&[encryption])), Err(TokenError::UnknownKey));
+    let mut wrapping = key.public("a");
+    wrapping["key_ops"] = json!(["wrapKey"]);
+    assert_eq!(verify(&key.sign("a", &claims()), &key_set(&[wrapping])), Err(TokenError::UnknownKey));
+    let other_kind = SigningKey::Rsa(SigningKey::rsa()).public("a");
+    assert_eq!(verify(&key.sign("a", &claims()), &key_set(&[other_kind])), Err(TokenError::UnknownKey));
     let mut bound = key.public("a");
     bound["alg"] = "ES384".into();
     assert_eq!(verify(&key.sign("a", &claims()), &key_set(&[bound])), Err(TokenError::UnknownKey));
@@ -198,6 +203,8 @@ fn every_claim_of_an_id_token_is_required_and_compared() {
         (json!({"exp": NOW - LEEWAY_SECONDS}), TokenError::Expired),
         (json!({"exp": null}), TokenError::Expired),
         (json!({"exp": "tomorrow"}), TokenError::Expired),
+        (json!({"exp": 1e300}), TokenError::Expired),
+        (json!({"exp": i64::MAX}), TokenError::Expired),
         (json!({"iat": NOW + LEEWAY_SECONDS + 1}), TokenError::NotYetValid),
         (json!({"iat": null}), TokenError::NotYetValid),
         (json!({"nbf": NOW + LEEWAY_SECONDS + 1}), TokenError::NotYetValid),
@@ -207,6 +214,7 @@ fn every_claim_of_an_id_token_is_required_and_compared() {
         (json!({"sub": ""}), TokenError::Subject),
         (json!({"sub": "x".repeat(256)}), TokenError::Subject),
         (json!({"at_hash": "AAAA"}), TokenError::AccessToken),
+        (json!({"at_hash": 1}), TokenError::AccessToken),
         (json!({"events": {}}), TokenError::Type),
     ];
     for (changes, error) in cases {
