@@ -244,7 +244,7 @@ impl Hub {
 
     /// The provider with this name, if users can sign in with it.
     async fn load_enabled_provider(&self, name: &str) -> Result<Option<IdentityProviderRow>, Error> {
-        // Anyone can request any name, also one that PostgreSQL can't compare, because it contains U+0000.
+        // Anyone can request any text: what is no name of a provider is not looked up.
         if !domain::name::is_label(name) {
             return Ok(None);
         }
