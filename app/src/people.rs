@@ -21,6 +21,10 @@ use crate::permission::Permission;
 use crate::resource::create_resource;
 use crate::settings::{PEOPLE_TAB, SettingsTabs};
 
+mod identity;
+
+use identity::IdentitySection;
+
 #[cfg(feature = "ssr")]
 use domain::user::PasswordLink;
 
@@ -162,6 +166,7 @@ pub fn PeoplePage() -> impl IntoView {
             {action_error(actions.reset.value())}
             {set_role_result(actions.set_role.value())}
             {action_error(actions.enable.value())}
+            <IdentitySection />
             {render_resource(data, move |list| show_page(list, actions))}
             <UserCredentialsSection />
         </div>
@@ -296,6 +301,16 @@ fn show_users(list: PeopleList, actions: PeopleActions) -> AnyView {
 }
 
 fn role_form(user: &User, action: ServerAction<UserSetRole>) -> AnyView {
+    if user.issuer.is_some() {
+        // The role follows from the groups at the identity provider.
+        let href = paths::user_identity(&user.name);
+        let label = format!("Why {} has this role", user.name);
+        return view! {
+            <span>{user.role.as_str()} " "</span>
+            <a class="link" href=href aria-label=label>"Why"</a>
+        }
+        .into_any();
+    }
     let current = user.role.as_str();
     // With script the button waits for another choice.
     let is_unchanged = RwSignal::new(false);
@@ -333,13 +348,18 @@ fn user_buttons(user: &User, is_self: bool, actions: PeopleActions) -> AnyView {
     let href = paths::user_dialog(&name);
     let access_label = format!("Access of {name}");
     let access = credentials_path(&name);
+    // A user of an identity provider has no password here.
+    let has_password = user.issuer.is_none();
+    let reset_name = name;
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
             <a class="btn btn-sm" href=access aria-label=access_label>"Access"</a>
-            <ActionForm action=actions.reset>
-                <input type="hidden" name="name" value=name />
-                <button class="btn btn-sm" type="submit" aria-label=reset_label>{verb}</button>
-            </ActionForm>
+            {has_password.then(|| view! {
+                <ActionForm action=actions.reset>
+                    <input type="hidden" name="name" value=reset_name />
+                    <button class="btn btn-sm" type="submit" aria-label=reset_label>{verb}</button>
+                </ActionForm>
+            })}
             {(!is_self).then(|| view! { <a class="btn btn-sm btn-danger" href=href aria-label=disable_label>"Disable…"</a> })}
         </div>
     }

@@ -28,6 +28,7 @@ mod git_repository;
 mod group;
 mod hub;
 mod idempotency;
+mod identity_provider;
 mod incident;
 mod join;
 mod live;
@@ -64,6 +65,9 @@ pub use git_repository::{WebhookSignature, WebhookVerification};
 pub use group::GroupCandidateQuery;
 pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::{StoredResponse, format_etag, workload_path, workload_status_path};
+pub use identity_provider::{
+    AuthorizationResponse, IdentityFetcher, IdentityRequest, IdentityResponse, LogoutFailure, SignInStart,
+};
 pub use join::{
     AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
     read_certificate_cluster,

@@ -29,8 +29,10 @@ pub struct NewSession {
     pub name: String,
     /// The epoch of the user: the session ends with the next one.
     pub epoch: i64,
-    /// The secret by which the device of the user is known at the next sign-in.
+    /// The secret by which the device of the user is known at the next sign-in with a password; empty without one.
     pub device: String,
+    /// The sign-in with an identity provider that the session ends with.
+    pub identity: Option<String>,
 }
 
 /// The stored hash of a random secret.

@@ -6,6 +6,7 @@ pub mod change_password;
 pub mod delete_token;
 pub mod disable;
 pub mod enable;
+pub mod identity;
 pub mod invite;
 pub mod list;
 pub mod list_sessions;

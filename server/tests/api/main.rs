@@ -12,12 +12,14 @@ mod events;
 mod generated_input;
 mod groups;
 mod idempotency;
+mod identity_providers;
 mod inputs;
 mod openapi;
 #[path = "../shared/openapi_document.rs"]
 mod openapi_document;
 mod openapi_routes;
 mod openapi_walk;
+mod openid_server;
 mod outages;
 mod overrides;
 mod pages;

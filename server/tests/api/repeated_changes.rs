@@ -252,6 +252,16 @@ async fn change_users(walk: &mut RepeatedChanges<'_>) {
     walk.repeat("setUserRole", Method::PUT, &bob("/role"), &json!({"role": "viewer"})).await;
     walk.repeat("disableUser", Method::POST, &bob(":disable"), &json!({})).await;
     walk.repeat("enableUser", Method::POST, &bob(":enable"), &json!({})).await;
+
+    let corp = "/api/v1/identity-providers/corp";
+    let put = json!({
+        "issuer": "https://id.example.com",
+        "clientId": "flotilla",
+        "clientSecret": "canary-secret",
+        "roles": [{"group": "ops", "role": "viewer"}],
+    });
+    walk.repeat("putIdentityProvider", Method::PUT, corp, &put).await;
+    walk.repeat("deleteIdentityProvider", Method::DELETE, corp, &Value::Null).await;
 }
 
 async fn change_notifications(walk: &mut RepeatedChanges<'_>) {

@@ -139,7 +139,8 @@ async fn every_route_is_public_a_page_or_has_an_action() {
             || pages.contains(path)
             || server::console::PUBLIC_SERVER_FNS.contains(&&**path)
             || path.contains("/git-webhooks/")
-            || path.starts_with("/install/");
+            || path.starts_with("/install/")
+            || path.starts_with("/auth/");
         match server.app.actions.get(method, path) {
             None => assert!(is_open, "{method} {path} has no action"),
             Some(action) => assert!(action.is_some() && !is_open, "{method} {path}"),

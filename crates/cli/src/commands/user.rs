@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use domain::identity_provider::UserIdentity;
 use domain::role::Role;
 use wire::{NewUser, PasswordChange, PasswordLink};
 
@@ -44,6 +45,13 @@ pub enum UserCommand {
         user: String,
         #[command(flatten)]
         confirm: ConfirmArgs,
+    },
+    /// Show why a user who signs in with an identity provider has the role: groups, and the roles that applied
+    Explain {
+        /// Name of the user
+        user: String,
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Enable a user again
     Enable {
@@ -119,6 +127,10 @@ impl UserCommand {
                 let user = remote.client.disable_user(&user).await?;
                 out.print_line(&format!("user/{} disabled", user.name))?;
             }
+            Self::Explain { user, output } => {
+                let identity = remote.client.get_user_identity(&user).await?;
+                print_identity(&identity, output, out)?;
+            }
             Self::Enable { user } => {
                 let user = remote.client.enable_user(&user).await?;
                 out.print_line(&format!("user/{} enabled", user.name))?;
@@ -126,6 +138,30 @@ impl UserCommand {
         }
         Ok(ExitStatus::Success)
     }
+}
+
+/// Who the user is at the provider, what it said, and which roles followed from that.
+fn print_identity(identity: &UserIdentity, output: OutputArgs, out: &Printer) -> Result<(), Failure> {
+    if output.format.is_machine() {
+        return out.print_value(identity, output.format);
+    }
+    let reading = &identity.reading;
+    let matched = reading.matched.iter().map(|binding| format!("{}={}", binding.group, binding.role));
+    let mut table = Table::new(&["FIELD", "VALUE"]);
+    let mut add = |field: &str, value: String| {
+        table.add_row().text(field).text(value);
+    };
+    add("provider", identity.provider.clone().unwrap_or_else(|| "(removed)".to_owned()));
+    add("issuer", identity.issuer.clone());
+    add("subject", identity.subject.clone());
+    add("read", identity.checked_at.to_string());
+    add("groups", format!("{}: {}", reading.group_count, reading.groups.join(", ")));
+    add("roles of groups", matched.collect::<Vec<_>>().join(", "));
+    add("role", reading.role.map_or("none", Role::as_str).to_owned());
+    for claim in &reading.claims {
+        add(&format!("claim {}", claim.name), claim.value.clone());
+    }
+    out.print_table(&table, "")
 }
 
 /// Who is disabled, and what that ends.

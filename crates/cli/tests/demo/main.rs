@@ -11,6 +11,7 @@ mod drift;
 mod facts;
 mod formats;
 mod group_deployments;
+mod identity_providers;
 mod messages;
 mod overrides;
 mod plans;

@@ -106,6 +106,10 @@ pub enum EventKind {
     SubscriptionCreated,
     /// Incidents are sent to a channel no more.
     SubscriptionDeleted,
+    /// An identity provider was added or changed.
+    IdentityProviderSaved,
+    /// An identity provider was removed.
+    IdentityProviderRemoved,
     /// A user signed up or was invited.
     UserAdded,
     /// The role of a user or whether the user can sign in was changed.

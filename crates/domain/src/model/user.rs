@@ -45,12 +45,15 @@ pub struct User {
     pub state: UserState,
     /// When the user was created.
     pub created_at: Timestamp,
-    /// When the user last signed in with a password.
+    /// When the user last signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_sign_in_at: Option<Timestamp>,
     /// Until when a link to set a password is valid, if there is one that was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_expires_at: Option<Timestamp>,
+    /// The issuer of the identity provider that the user signs in with, and that the role comes from; absent for a user with a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
 }
 
 /// A user to invite.

@@ -115,7 +115,13 @@ impl Hub {
             Some(user) if is_correct && !user.password_hash.is_empty() => {
                 let device = attempt.succeed(client, &user.name).await?;
                 self.record_sign_in(&user, client).await?;
-                Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device })
+                Ok(NewSession {
+                    user: user.id,
+                    name: user.name,
+                    epoch: user.session_epoch,
+                    device,
+                    identity: None,
+                })
             }
             found => {
                 attempt.fail(client, found.map(|user| user.name).as_deref());

@@ -80,7 +80,13 @@ impl Hub {
             NewEvent::new(EventKind::UserChanged, &account.name, message).with_object("user", &account.name);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         self.live().notify_credentials();
-        Ok(NewSession { user: account.id, name: account.name, epoch: account.session_epoch, device })
+        Ok(NewSession {
+            user: account.id,
+            name: account.name,
+            epoch: account.session_epoch,
+            device,
+            identity: None,
+        })
     }
 
     async fn load_link_user(&self, tx: &mut Tx, hash: &str) -> Result<UserRow, Error> {

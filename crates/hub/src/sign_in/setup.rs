@@ -67,6 +67,6 @@ impl Hub {
         let event = NewEvent::new(EventKind::UserAdded, &user.name, message).with_object("user", &user.name);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         let device = attempt.succeed(client, &user.name).await?;
-        Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device })
+        Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device, identity: None })
     }
 }

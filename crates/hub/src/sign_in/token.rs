@@ -107,7 +107,9 @@ impl Hub {
         let mut tx = self.read().await?;
         let token = store::token::get_by_hash(&mut tx, &hash_secret(secret), now).await?.ok_or(WRONG)?;
         let user = store::user::get_by_id(&mut tx, token.user).await?.ok_or(WRONG)?;
-        if user.disabled_at.is_some() {
+        // A user with a password has no identity at a provider.
+        let is_usable = !user.password_hash.is_empty() || self.has_usable_identity(&mut tx, user.id).await?;
+        if user.disabled_at.is_some() || !is_usable {
             return Err(WRONG);
         }
         let role = role_binding::get(&mut tx, user.id).await?.ok_or(WRONG)?.min(token.role);

@@ -39,7 +39,7 @@ impl Hub {
         let expires_at = now.plus_millis(INVITATION_MILLIS);
         let path = issue_password_link(&mut tx, self.ids(), account.id, expires_at).await?;
         let link = PasswordLink {
-            user: to_view(&account, Some(new.role)),
+            user: to_view(&account, Some(new.role), None),
             link: Some(path),
             expires_at,
             omitted: None,
