@@ -114,7 +114,8 @@ impl Hub {
         let provider = self.describe_provider(row);
         let state = if provider.enabled { "" } else { ", disabled" };
         let message = format!("Identity provider {name} ({}) was saved{state}.", provider.issuer);
-        let event = NewEvent::new(EventKind::IdentityProviderSaved, &actor.name, message);
+        let event = NewEvent::new(EventKind::IdentityProviderSaved, &actor.name, message)
+            .with_object("identity provider", name);
         let effects = CommitEffects::with_event(event).with_response(actor, 200, &provider);
         self.commit(tx, effects.with_etag(provider.revision)).await?;
         self.live().notify_credentials();
@@ -180,7 +181,8 @@ impl Hub {
             return Err(provider_not_found(name));
         }
         let message = format!("Identity provider {name} was removed, and its sessions were ended.");
-        let event = NewEvent::new(EventKind::IdentityProviderRemoved, &actor.name, message);
+        let event = NewEvent::new(EventKind::IdentityProviderRemoved, &actor.name, message)
+            .with_object("identity provider", name);
         self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(())

@@ -1,6 +1,7 @@
 //! Logouts that a provider sends (OpenID Connect Back-Channel Logout).
 
 use domain::audit::{AuditOutcome, AuditRecord};
+use domain::event::describe_object;
 use domain::identity_provider::SignInFailure;
 use identity::{LEEWAY_SECONDS, LogoutClaims, MAX_LOGOUT_AGE_SECONDS, hash_to_text, verify_logout_token};
 use store::identity_session;
@@ -70,7 +71,7 @@ impl Hub {
         let (subject, sid) = (claims.subject.as_deref(), claims.session.as_deref());
         let ended = identity_session::delete_by_logout(&mut tx, provider, subject, sid).await?;
         let record = AuditRecord {
-            subject: format!("identity provider {provider}"),
+            subject: describe_object("identity provider", provider),
             message: format!("The identity provider ended sessions: {ended} of this server."),
             ..Actor::system().audit_record("sign-out", AuditOutcome::Succeeded)
         };

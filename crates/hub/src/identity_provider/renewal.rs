@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::UserId;
 use domain::audit::{AuditOutcome, AuditRecord};
 use domain::authorization::UserAction;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventKind, NewEvent, describe_object};
 use domain::identity_provider::{IdentityReading, SignInFailure};
 use domain::role::Role;
 use identity::{IdTokenExpectation, verify_id_token};
@@ -265,12 +265,9 @@ impl Hub {
             return Ok(());
         };
         let actor = Actor::system();
-        let record = AuditRecord {
-            subject: format!("user {user}"),
-            ..actor.audit_record(UserAction::ManageUsers.as_str(), AuditOutcome::Succeeded)
-        };
+        let record = actor.audit_record(UserAction::ManageUsers.as_str(), AuditOutcome::Succeeded);
         tx.record_audit(record, self.clock().now());
-        let event = NewEvent::new(EventKind::UserChanged, &actor.name, message);
+        let event = NewEvent::new(EventKind::UserChanged, &actor.name, message).with_object("user", user);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         if before != role {
             self.live().notify_credentials();
@@ -301,7 +298,7 @@ impl Hub {
         let account = store::user::get_by_id(&mut tx, session.user).await?;
         if identity_session::delete(&mut tx, &session.id).await? {
             let record = AuditRecord {
-                subject: format!("user {}", account.map(|account| account.name).unwrap_or_default()),
+                subject: describe_object("user", &account.map(|account| account.name).unwrap_or_default()),
                 message: format!(
                     "A session was ended: the identity provider {} does not confirm it any more.",
                     session.provider

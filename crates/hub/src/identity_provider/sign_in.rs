@@ -204,7 +204,8 @@ impl Hub {
         tx.record_audit(audit::sign_in_record(&account.name, client, &message), now);
         let change = describe_role(&account.name, before, role, &provider.name);
         let kind = if is_new { EventKind::UserAdded } else { EventKind::UserChanged };
-        let event = change.map(|message| NewEvent::new(kind, &account.name, message));
+        let event = change
+            .map(|message| NewEvent::new(kind, &account.name, message).with_object("user", &account.name));
         let events = event.into_iter().collect();
         self.commit(tx, CommitEffects { events, ..CommitEffects::default() }).await?;
         self.live().notify_credentials();
