@@ -19,8 +19,9 @@ const LIMIT_MAX: u32 = 1000;
 const MESSAGE_MAX: usize = 2000;
 /// Longest stored subject, in characters.
 const SUBJECT_MAX: usize = 300;
-/// Most bytes of the changes of an entry, as JSON. The events have the others.
-const CHANGES_MAX: usize = 64 << 10;
+/// Most bytes of the changes of an entry, as JSON: the names of all clusters of a large fleet. What is more is recorded as its event
+/// has it, cut.
+const CHANGES_MAX: usize = 1 << 20;
 
 /// An entry as it is stored.
 struct AuditRow {
@@ -214,18 +215,19 @@ fn describe(record: &mut AuditRecord, events: &[(NewEvent, Timestamp)]) -> Resul
             record.message.extend(event.message.chars().take(MESSAGE_MAX));
         }
         if let Some(detail) = &event.detail {
-            let text = to_json(detail)?;
-            if bytes + text.len() > CHANGES_MAX {
+            let whole = to_json(detail)?;
+            let fitting = if bytes + whole.len() > CHANGES_MAX { cut_change(event)? } else { Some(whole) };
+            let Some(text) = fitting.filter(|text| bytes + text.len() <= CHANGES_MAX) else {
                 omitted += 1;
                 continue;
-            }
+            };
             bytes += text.len();
             let invalid = |why| Error::InvalidRow { table: "audit_entry", id: record.action.clone(), why };
             record.changes.push(decode_json("changes", &text).map_err(invalid)?);
         }
     }
     if omitted > 0 {
-        let note = format!("{omitted} further changes are in the events of this time.");
+        let note = format!("Further changes that are too long to be recorded: {omitted}.");
         record.changes.push(serde_json::Value::from(note));
     }
     truncate_chars(&mut record.subject, SUBJECT_MAX);
@@ -235,6 +237,11 @@ fn describe(record: &mut AuditRecord, events: &[(NewEvent, Timestamp)]) -> Resul
         record.changes = vec![serde_json::Value::from("The changes are nested too deeply to be recorded.")];
     }
     Ok(())
+}
+
+/// The detail as the stored event has it; `None` if that leaves it out.
+fn cut_change(event: &NewEvent) -> Result<Option<String>, Error> {
+    event.clone().truncated().detail.as_ref().map(to_json).transpose()
 }
 
 fn truncate_chars(text: &mut String, max: usize) {
