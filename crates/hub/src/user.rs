@@ -46,8 +46,8 @@ impl Hub {
     }
 }
 
-/// Rejects what an administrator can't change of a user who signs in with an identity provider.
-async fn require_password_user(tx: &mut Tx, user: UserId, name: &str) -> Result<(), Error> {
+/// Rejects what can't be changed here of a user who signs in with an identity provider.
+pub(crate) async fn require_password_user(tx: &mut Tx, user: UserId, name: &str) -> Result<(), Error> {
     match store::user_identity::get(tx, user).await? {
         Some(identity) => Err(domain::actions::managed_by_provider(name, &identity.issuer).into()),
         None => Ok(()),

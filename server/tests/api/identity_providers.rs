@@ -399,7 +399,12 @@ async fn a_provider_that_is_disabled_or_removed_ends_its_sessions_and_tokens() {
 #[tokio::test]
 async fn role_and_password_of_a_user_of_a_provider_are_not_set_here() {
     let test = SignInTest::start().await;
-    test.sign_in().await;
+    let session = test.sign_in().await;
+    let change = json!({"currentPassword": "", "newPassword": "a long enough phrase 7"});
+    let request = Request::put("/api/v1/password").header("content-type", "application/json");
+    let request = request.header("cookie", session).header("sec-fetch-site", "same-origin");
+    let changed = test.server.send_raw(request.body(Body::from(change.to_string())).unwrap()).await;
+    assert_eq!(changed.problem(), (409, "FailedPrecondition".to_owned()), "{}", changed.text);
     let role =
         test.server.send_json(Method::PUT, "/api/v1/users/bob/role", &[], &json!({"role": "admin"})).await;
     assert_eq!(role.problem(), (409, "FailedPrecondition".to_owned()));

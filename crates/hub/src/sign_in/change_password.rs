@@ -8,6 +8,7 @@ use domain::{Finding, UserId};
 use super::SignInClient;
 use super::password_rules::{MAX_PASSWORD_BYTES, check_password};
 use crate::hub::CommitEffects;
+use crate::user::require_password_user;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -15,8 +16,8 @@ impl Hub {
     /// request, whose secret id is `current_session`, stays; the others end if the change says so. API tokens stay.
     ///
     /// # Errors
-    /// The current password is wrong, the new one is easy to guess, or there were too many attempts: they are counted with those of
-    /// sign-ins, so that whoever found a session or a token can't try passwords with it.
+    /// The user signs in with an identity provider; the current password is wrong, the new one is easy to guess, or there were too many
+    /// attempts: they are counted with those of sign-ins, so that whoever found a session or a token can't try passwords with it.
     pub async fn change_password(
         &self,
         actor: &Actor,
@@ -62,6 +63,7 @@ impl Hub {
     ) -> Result<String, Error> {
         let mut tx = self.read().await?;
         let account = store::user::get_by_id(&mut tx, user).await?;
+        require_password_user(&mut tx, user, &actor.name).await?;
         drop(tx);
         let attempt = self.begin_attempt(client, &actor.name).await?;
         // Empty before the user has set a password.
