@@ -156,6 +156,19 @@ impl Hub {
         self.record_unchanged(record).await;
     }
 
+    /// Records a sign-in with an identity provider that failed: whose it would have been is not known.
+    pub(crate) async fn record_failed_identity_sign_in(
+        &self,
+        provider: &str,
+        client: &SignInClient,
+        why: &str,
+    ) {
+        let subject = describe_object("identity provider", provider);
+        let signed_in = sign_in_record(&subject, client, why);
+        let record = AuditRecord { outcome: AuditOutcome::Failed, subject, ..signed_in };
+        self.record_unchanged(record).await;
+    }
+
     /// Records an attempt to change one's own password with a wrong current one.
     pub(crate) async fn record_failed_password_change(&self, actor: &Actor) {
         let record = AuditRecord {

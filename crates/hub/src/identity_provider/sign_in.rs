@@ -49,8 +49,7 @@ impl Hub {
         let provider = self.load_enabled_provider(provider).await?.ok_or(SignInFailure::UnknownProvider)?;
         let completed = Box::pin(self.try_complete_sign_in(&provider, &response, client)).await;
         if let Err(failure) = &completed {
-            let who = format!("identity provider {}", provider.name);
-            self.record_failed_sign_in(&who, client, failure.message()).await;
+            self.record_failed_identity_sign_in(&provider.name, client, failure.message()).await;
         }
         completed
     }

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use domain::user::PasswordChange;
 use hub::{Hub, SignInClient};
+use wire::Problem;
 
 use crate::client_address::client_network;
 use crate::input::{Body, Caller, CurrentSession};
@@ -21,7 +22,11 @@ use crate::problem::ApiError;
     path = "/api/v1/password",
     tag = "users",
     request_body = PasswordChange,
-    responses((status = 204, description = "The password is changed"))
+    responses(
+        (status = 204, description = "The password is changed"),
+        (status = 429, body = Problem, content_type = "application/problem+json", headers(("Retry-After")),
+            description = "Too many attempts with a wrong password; repeat the request after `Retry-After`")
+    )
 )]
 pub async fn change_password(
     State(hub): State<Hub>,
