@@ -46,14 +46,6 @@ impl Hub {
     }
 }
 
-/// Rejects what can't be changed here of a user who signs in with an identity provider.
-pub(crate) async fn require_password_user(tx: &mut Tx, user: UserId, name: &str) -> Result<(), Error> {
-    match store::user_identity::get(tx, user).await? {
-        Some(identity) => Err(domain::actions::managed_by_provider(name, &identity.issuer).into()),
-        None => Ok(()),
-    }
-}
-
 /// The issuer of the identity provider that a user signs in with.
 async fn find_issuer(tx: &mut Tx, user: UserId) -> Result<Option<String>, Error> {
     Ok(store::user_identity::get(tx, user).await?.map(|identity| identity.issuer))

@@ -4,11 +4,11 @@ use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
 use domain::user::PasswordChange;
 use domain::{Finding, UserId};
+use store::Tx;
 
 use super::SignInClient;
 use super::password_rules::{MAX_PASSWORD_BYTES, check_password};
 use crate::hub::CommitEffects;
-use crate::user::require_password_user;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -76,6 +76,14 @@ impl Hub {
         attempt.fail(client, Some(&actor.name));
         self.record_failed_password_change(actor).await;
         Err(wrong_password())
+    }
+}
+
+/// Rejects what can't be changed here of a user who signs in with an identity provider.
+pub(crate) async fn require_password_user(tx: &mut Tx, user: UserId, name: &str) -> Result<(), Error> {
+    match store::user_identity::get(tx, user).await? {
+        Some(identity) => Err(domain::actions::managed_by_provider(name, &identity.issuer).into()),
+        None => Ok(()),
     }
 }
 

@@ -3,9 +3,9 @@
 use domain::authorization::UserAction;
 use domain::user::PasswordLink;
 
-use super::{require_password_user, to_view, user_event};
+use super::{to_view, user_event};
 use crate::hub::CommitEffects;
-use crate::sign_in::issue_password_link;
+use crate::sign_in::{issue_password_link, require_password_user};
 use crate::{Actor, Error, Hub};
 
 /// How long the link of a reset is valid, in milliseconds: a day.

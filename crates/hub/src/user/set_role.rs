@@ -5,8 +5,9 @@ use domain::role::Role;
 use domain::user::User;
 use store::role_binding;
 
-use super::{require_other_admin, require_password_user, to_view, user_event};
+use super::{require_other_admin, to_view, user_event};
 use crate::hub::CommitEffects;
+use crate::sign_in::require_password_user;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
