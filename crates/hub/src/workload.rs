@@ -163,6 +163,17 @@ impl Hub {
             let stored = store::workload::get_by_id(tx, workload.id).await?;
             authorize_policies(actor, stored.as_ref().map(|stored| &stored.draft), &workload.draft)?;
         }
+        self.store_authorized_workload(tx, actor, workload).await
+    }
+
+    /// The same for a workload whose draft has the policies that are stored, or whose policies were authorized: the stored draft is not
+    /// decoded while the database is locked.
+    pub(crate) async fn store_authorized_workload(
+        &self,
+        tx: &mut Tx,
+        actor: &Actor,
+        workload: &mut Workload,
+    ) -> Result<(), Error> {
         let expected = workload.revision;
         workload.revision += 1;
         workload.updated_at = self.clock().now();

@@ -127,7 +127,11 @@ impl Hub {
         };
         let operation = self.begin_operation(&mut tx, actor, request).await?;
         workload.draft_changed = workload.draft != revision.spec;
-        self.store_workload(&mut tx, actor, &mut workload).await?;
+        match options.content {
+            PublishContent::Spec(_) => self.store_workload(&mut tx, actor, &mut workload).await?,
+            // They leave the policies of the draft, which has not changed since it was read.
+            _ => self.store_authorized_workload(&mut tx, actor, &mut workload).await?,
+        }
         let detail = EventDetail::Published { revision: revision.number, message, forced };
         let subject = EventSubject::workload(workload.id, &name);
         let published = NewEvent::from_detail(detail, &actor.name, subject, now);
