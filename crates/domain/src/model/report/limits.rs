@@ -143,7 +143,7 @@ fn drop_details(resource: &mut ResourceStatus) {
 }
 
 /// The length of an item as JSON.
-fn serialized_length(item: &impl serde::Serialize) -> usize {
+pub fn serialized_length(item: &impl serde::Serialize) -> usize {
     serde_json::to_vec(item).map_or(usize::MAX, |json| json.len())
 }
 
