@@ -334,11 +334,15 @@ fn user_buttons(user: &User, is_self: bool, actions: PeopleActions) -> AnyView {
     let name = user.name.clone();
     if user.state == UserState::Disabled {
         let label = format!("Enable {name}");
+        let access = access_link(&name);
         return view! {
-            <ActionForm action=actions.enable>
-                <input type="hidden" name="name" value=name />
-                <button class="btn btn-sm" type="submit" aria-label=label>"Enable"</button>
-            </ActionForm>
+            <div class="flex flex-wrap items-center justify-end gap-2">
+                {access}
+                <ActionForm action=actions.enable>
+                    <input type="hidden" name="name" value=name />
+                    <button class="btn btn-sm" type="submit" aria-label=label>"Enable"</button>
+                </ActionForm>
+            </div>
         }
         .into_any();
     }
@@ -346,14 +350,13 @@ fn user_buttons(user: &User, is_self: bool, actions: PeopleActions) -> AnyView {
     let reset_label = format!("{verb} of {name}");
     let disable_label = format!("Disable… {name}");
     let href = paths::user_dialog(&name);
-    let access_label = format!("Access of {name}");
-    let access = credentials_path(&name);
+    let access = access_link(&name);
     // A user of an identity provider has no password here.
     let has_password = user.issuer.is_none();
     let reset_name = name;
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
-            <a class="btn btn-sm" href=access aria-label=access_label>"Access"</a>
+            {access}
             {has_password.then(|| view! {
                 <ActionForm action=actions.reset>
                     <input type="hidden" name="name" value=reset_name />
@@ -364,6 +367,12 @@ fn user_buttons(user: &User, is_self: bool, actions: PeopleActions) -> AnyView {
         </div>
     }
     .into_any()
+}
+
+/// The link to the sessions and API tokens of a user: also of a disabled one, whose tokens are accepted again after an enable.
+fn access_link(name: &str) -> AnyView {
+    let (label, href) = (format!("Access of {name}"), credentials_path(name));
+    view! { <a class="btn btn-sm" href=href aria-label=label>"Access"</a> }.into_any()
 }
 
 /// What each role allows.
