@@ -52,7 +52,9 @@ pub use assets::Assets;
 pub use demo_action::DemoAction;
 pub use errors::{AppError, STILL_WORKS};
 #[cfg(feature = "ssr")]
-pub use host::{AgentListenerInfo, BoxFuture, ConsoleOrigin, DemoControls, JOIN_COOKIE, SessionActions};
+pub use host::{
+    AgentListenerInfo, BoxFuture, ConsoleOrigin, DemoControls, JOIN_COOKIE, SessionActions, sanitize_next,
+};
 #[cfg(feature = "hydrate")]
 pub use lazy::fetch_rendered_parts;
 #[cfg(feature = "hydrate")]

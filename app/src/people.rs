@@ -21,8 +21,16 @@ use crate::permission::Permission;
 use crate::resource::create_resource;
 use crate::settings::{PEOPLE_TAB, SettingsTabs};
 
+mod identity;
+
+use identity::IdentitySection;
+
 #[cfg(feature = "ssr")]
 use domain::user::PasswordLink;
+
+mod credentials;
+
+use credentials::{UserCredentialsSection, credentials_path};
 
 /// All users.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,7 +166,9 @@ pub fn PeoplePage() -> impl IntoView {
             {action_error(actions.reset.value())}
             {set_role_result(actions.set_role.value())}
             {action_error(actions.enable.value())}
+            <IdentitySection />
             {render_resource(data, move |list| show_page(list, actions))}
+            <UserCredentialsSection />
         </div>
         <DisableDialog action=actions.disable />
     }
@@ -291,6 +301,16 @@ fn show_users(list: PeopleList, actions: PeopleActions) -> AnyView {
 }
 
 fn role_form(user: &User, action: ServerAction<UserSetRole>) -> AnyView {
+    if user.issuer.is_some() {
+        // The role follows from the groups at the identity provider.
+        let href = paths::user_identity(&user.name);
+        let label = format!("Why {} has this role", user.name);
+        return view! {
+            <span>{user.role.as_str()} " "</span>
+            <a class="link" href=href aria-label=label>"Why"</a>
+        }
+        .into_any();
+    }
     let current = user.role.as_str();
     // With script the button waits for another choice.
     let is_unchanged = RwSignal::new(false);
@@ -314,11 +334,15 @@ fn user_buttons(user: &User, is_self: bool, actions: PeopleActions) -> AnyView {
     let name = user.name.clone();
     if user.state == UserState::Disabled {
         let label = format!("Enable {name}");
+        let access = access_link(&name);
         return view! {
-            <ActionForm action=actions.enable>
-                <input type="hidden" name="name" value=name />
-                <button class="btn btn-sm" type="submit" aria-label=label>"Enable"</button>
-            </ActionForm>
+            <div class="flex flex-wrap items-center justify-end gap-2">
+                {access}
+                <ActionForm action=actions.enable>
+                    <input type="hidden" name="name" value=name />
+                    <button class="btn btn-sm" type="submit" aria-label=label>"Enable"</button>
+                </ActionForm>
+            </div>
         }
         .into_any();
     }
@@ -326,16 +350,29 @@ fn user_buttons(user: &User, is_self: bool, actions: PeopleActions) -> AnyView {
     let reset_label = format!("{verb} of {name}");
     let disable_label = format!("Disable… {name}");
     let href = paths::user_dialog(&name);
+    let access = access_link(&name);
+    // A user of an identity provider has no password here.
+    let has_password = user.issuer.is_none();
+    let reset_name = name;
     view! {
         <div class="flex flex-wrap items-center justify-end gap-2">
-            <ActionForm action=actions.reset>
-                <input type="hidden" name="name" value=name />
-                <button class="btn btn-sm" type="submit" aria-label=reset_label>{verb}</button>
-            </ActionForm>
+            {access}
+            {has_password.then(|| view! {
+                <ActionForm action=actions.reset>
+                    <input type="hidden" name="name" value=reset_name />
+                    <button class="btn btn-sm" type="submit" aria-label=reset_label>{verb}</button>
+                </ActionForm>
+            })}
             {(!is_self).then(|| view! { <a class="btn btn-sm btn-danger" href=href aria-label=disable_label>"Disable…"</a> })}
         </div>
     }
     .into_any()
+}
+
+/// The link to the sessions and API tokens of a user: also of a disabled one, whose tokens are accepted again after an enable.
+fn access_link(name: &str) -> AnyView {
+    let (label, href) = (format!("Access of {name}"), credentials_path(name));
+    view! { <a class="btn btn-sm" href=href aria-label=label>"Access"</a> }.into_any()
 }
 
 /// What each role allows.

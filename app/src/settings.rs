@@ -13,6 +13,7 @@ use crate::theme::ThemeChoice;
 
 mod notification_list;
 mod notifications;
+mod password;
 mod project;
 mod server;
 mod sessions;
@@ -20,6 +21,7 @@ mod subscriptions;
 mod tokens;
 
 use notifications::{NotificationActions, NotificationDialogs, NotificationsSection};
+use password::PasswordSection;
 use project::{ProjectSave, ProjectSection};
 use server::{AboutSection, HealthSection};
 use sessions::{SessionDialog, SessionsSection};
@@ -58,7 +60,11 @@ pub fn SettingsPage() -> impl IntoView {
             {move || match shown_tab.get() {
                 Some(SettingsTab::Tokens) => view! { <TokensSection delete=delete_token /> }.into_any(),
                 Some(SettingsTab::Sessions) => {
-                    view! { <SessionsSection revoke=revoke revoke_others=revoke_others /> }.into_any()
+                    view! {
+                        <SessionsSection revoke=revoke revoke_others=revoke_others />
+                        <PasswordSection />
+                    }
+                    .into_any()
                 }
                 Some(SettingsTab::Notifications) => view! { <NotificationsSection actions=notifications /> }.into_any(),
                 Some(SettingsTab::Project) => view! { <ProjectSection save=save_project /> }.into_any(),

@@ -1,12 +1,13 @@
 //! Sign in, sign out, and the sign-up of the first user with the set-up token.
 
+use domain::identity_provider::{SignInFailure, SignInProvider};
 use leptos::prelude::*;
 use leptos::server_fn::ServerFn;
 use leptos_meta::Title;
 use leptos_router::components::Redirect;
 use leptos_router::hooks::use_query_map;
 
-use crate::components::{ErrorBanner, icon_sized};
+use crate::components::{Banner, ErrorBanner, StatusStyle, icon_sized, render_resource};
 use crate::errors::AppResult;
 use crate::paths;
 use crate::resource::create_resource;
@@ -79,13 +80,42 @@ pub async fn needs_setup() -> AppResult<bool> {
     host::into_app_result(host::hub()?.needs_setup().await)
 }
 
+/// The identity providers that users can sign in with.
+#[server(prefix = "/api/fn", endpoint = "sign_in_providers", input = leptos::server_fn::codec::GetUrl)]
+pub async fn sign_in_providers() -> AppResult<Vec<SignInProvider>> {
+    use crate::host;
+    host::into_app_result(host::hub()?.list_sign_in_providers().await)
+}
+
+/// The failure of a sign-in with an identity provider that the address names: only a known one has a text.
+fn show_failure(name: &str) -> Option<AnyView> {
+    let message = SignInFailure::parse(name)?.message();
+    let look = StatusStyle { icon: "note", hue: "hue-unknown", emphasis: "state-quiet" };
+    Some(view! { <Banner look=look><p>{message}</p></Banner> }.into_any())
+}
+
+/// The buttons of the identity providers. They load a document: the provider is another site.
+fn show_providers(providers: Vec<SignInProvider>, next: &str) -> AnyView {
+    if providers.is_empty() {
+        return ().into_any();
+    }
+    let button = |provider: SignInProvider| {
+        let href = paths::identity_sign_in(&provider.name, next);
+        let label = format!("Sign in with {}", provider.display_name);
+        view! { <a class="btn" href=href rel="external">{label}</a> }
+    };
+    view! { <div class="fields">{providers.into_iter().map(button).collect_view()}</div> }.into_any()
+}
+
 /// The sign-in page.
 #[component]
 pub fn SignInPage() -> impl IntoView {
     let action = ServerAction::<SignIn>::new();
     let query = use_query_map();
     let next = move || query.read().get("next").unwrap_or_default();
+    let failure = move || query.read().get("failure").unwrap_or_default();
     let first = create_resource(|| (), |()| needs_setup());
+    let providers = create_resource(|| (), |()| sign_in_providers());
     // Another user may sign in within this document.
     let left_forms = use_left_forms();
     Effect::new(move |_| left_forms.set_user(None));
@@ -95,6 +125,7 @@ pub fn SignInPage() -> impl IntoView {
             {move || first.get().and_then(Result::ok).filter(|first| *first).map(|_| view! { <Redirect path=paths::SETUP /> })}
         </Transition>
         <SignInCard title="Sign in to Flotilla">
+            {move || show_failure(&failure())}
             <ActionForm action=action attr:class="fields">
                 {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
                 <input type="hidden" name="next" value=next />
@@ -104,6 +135,7 @@ pub fn SignInPage() -> impl IntoView {
                     "Sign in"
                 </button>
             </ActionForm>
+            {render_resource(providers, move |providers| show_providers(providers, &next()))}
         </SignInCard>
     }
     .into_any()

@@ -16,6 +16,7 @@ use tower_sessions::Session;
 use crate::client_address::read_client_address;
 use crate::console;
 use crate::custom_verb::to_public_path;
+use crate::identity_provider;
 use crate::install;
 use crate::problem::ApiError;
 use crate::session;
@@ -31,7 +32,8 @@ pub use route_actions::{RouteActions, find_action, list_action_names};
 pub enum RouteKind {
     /// No authentication.
     Public,
-    /// The handler authenticates the request: a webhook by the signature of its body, `kubectl` by a join token.
+    /// The handler authenticates the request: a webhook by the signature of its body, `kubectl` by a join token, a browser or an
+    /// identity provider by what the provider has signed.
     Signed,
     /// The API and the metrics: a session or a token; otherwise 401 as a problem.
     Api,
@@ -58,7 +60,10 @@ const GIT_WEBHOOKS: &str = "/api/v1/projects/default/git-webhooks/";
 pub fn route_kind(site: &Site, path: &str) -> RouteKind {
     if PUBLIC_PATHS.contains(&path) || site.static_assets().contains(path) {
         RouteKind::Public
-    } else if path.starts_with(GIT_WEBHOOKS) || path.starts_with(install::PATH_PREFIX) {
+    } else if [GIT_WEBHOOKS, install::PATH_PREFIX, identity_provider::PATH_PREFIX]
+        .iter()
+        .any(|prefix| path.starts_with(*prefix))
+    {
         RouteKind::Signed
     } else if path.starts_with("/api/v1") || path == "/metrics" {
         RouteKind::Api

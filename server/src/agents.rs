@@ -37,7 +37,7 @@ mod heartbeat;
 mod helm_release;
 mod listener;
 mod planned_bundle;
-mod rate_limit;
+pub(crate) mod rate_limit;
 mod register;
 mod renew;
 mod report;

@@ -30,6 +30,7 @@ pub mod event;
 pub mod fleet;
 pub mod git_repository;
 pub mod group;
+pub mod identity_provider;
 pub mod incident;
 pub mod join_token;
 pub mod operation;
@@ -208,7 +209,7 @@ fn register_drift(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(drift::snooze::snooze_drift))
 }
 
-/// The operations on users.
+/// The operations on users and identity providers.
 fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
     table
         .routes(routes!(user::list::list_users))
@@ -217,6 +218,17 @@ fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(user::reset_password::reset_password))
         .routes(routes!(user::disable::disable_user))
         .routes(routes!(user::enable::enable_user))
+        .routes(routes!(user::list_sessions::list_user_sessions))
+        .routes(routes!(user::revoke_sessions::revoke_user_sessions))
+        .routes(routes!(user::revoke_session::revoke_user_session))
+        .routes(routes!(user::list_tokens::list_user_tokens))
+        .routes(routes!(user::delete_token::delete_user_token))
+        .routes(routes!(user::change_password::change_password))
+        .routes(routes!(user::identity::get_user_identity))
+        .routes(routes!(identity_provider::list::list_identity_providers))
+        .routes(routes!(identity_provider::get::get_identity_provider))
+        .routes(routes!(identity_provider::put::put_identity_provider))
+        .routes(routes!(identity_provider::delete::delete_identity_provider))
 }
 
 /// The operations on the audit log.

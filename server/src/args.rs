@@ -308,6 +308,9 @@ pub struct ServeArgs {
     #[command(flatten)]
     /// Incidents and notifications.
     pub notifications: NotificationArgs,
+    /// Which identity providers the server may read.
+    #[arg(long, env = "FLOTILLA_IDENTITY_PROVIDERS", value_name = "HOW", default_value = "https")]
+    pub identity_providers: RepositoryArg,
     /// Serve the clusters of this kubeconfig. It must be trusted: it may run credential helpers.
     #[arg(long, env = "FLOTILLA_KUBECONFIG")]
     pub kubeconfig: Option<PathBuf>,
@@ -334,6 +337,9 @@ pub struct DemoArgs {
     #[command(flatten)]
     /// Incidents and notifications.
     pub notifications: NotificationArgs,
+    /// Which identity providers the server may read.
+    #[arg(long, env = "FLOTILLA_IDENTITY_PROVIDERS", value_name = "HOW", default_value = "private-http")]
+    pub identity_providers: RepositoryArg,
     /// Don't simulate outages of a cluster.
     #[arg(long)]
     pub no_outages: bool,

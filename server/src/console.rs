@@ -31,14 +31,15 @@ mod form;
 
 pub use form::{is_form, poll_beside_others};
 
-/// Server functions without authentication: sign-in, sign-out and what the holder of a link to set a password calls.
-pub const PUBLIC_SERVER_FNS: [&str; 6] = [
+/// Server functions without authentication: sign-in with its providers, sign-out and what the holder of a link to set a password calls.
+pub const PUBLIC_SERVER_FNS: [&str; 7] = [
     "/api/fn/sign_in",
     "/api/fn/sign_up",
     "/api/fn/sign_out",
     "/api/fn/needs_setup",
     "/api/fn/password_link_read",
     "/api/fn/password_set",
+    "/api/fn/sign_in_providers",
 ];
 
 /// Name of the cookie that a browser receives when a user signs in with it, over https and over plain http, and the longest value
@@ -266,6 +267,6 @@ impl SessionActions for RequestSession {
     }
 
     fn end_session(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(session::end_session(&self.session))
+        Box::pin(session::end_session(&self.session, self.site.hub()))
     }
 }

@@ -11,7 +11,7 @@ use hub::{Actor, NewCluster};
 use crate::agent_endpoint;
 use crate::args::{AgentEndpointArgs, DemoArgs, RepositoryArg, print_line, sqlite_url};
 use crate::lifecycle::{RunningServer, ServerParts, open_hub};
-use crate::{charts, notifications};
+use crate::{charts, identity_provider, notifications};
 
 mod credentials;
 mod fault_controls;
@@ -37,6 +37,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let hub = open_hub(sqlite_url(&args.data)?, None, Duration::from_secs(delay)).await?;
     let receivers = args.notifications.notifications.unwrap_or(RepositoryArg::PrivateHttp);
     notifications::set_message_sender(&hub, receivers);
+    identity_provider::set_identity_fetcher(&hub, args.identity_providers);
     charts::set_up(&hub, &args.charts, Some(&args.data)).await?;
     let snapshots = SnapshotFolder::open(args.data.join("clusters"), hub.clone())?;
     let clusters = fleet::start_clusters(&snapshots);

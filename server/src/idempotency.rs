@@ -52,9 +52,15 @@ pub fn returns_cluster_values(path: &str) -> bool {
     path.starts_with("/api/v1/clusters/") && path.contains("/helm-releases/") && path.ends_with("/read")
 }
 
+/// Whether the body contains passwords. The key of such a request is not stored: the hash of the body that belongs to it could be used to
+/// try passwords much faster than with the hash of the password itself.
+pub fn contains_password(path: &str) -> bool {
+    path == "/api/v1/password"
+}
+
 /// Whether a request to this path of the API is executed again, whatever its key is, because its response is not stored.
 pub fn is_unstored(path: &str) -> bool {
-    returns_join_token(path) || returns_cluster_values(path)
+    returns_join_token(path) || returns_cluster_values(path) || contains_password(path)
 }
 
 /// Whether an action only reads, with whatever method. Such a request is executed again: a response that is stored for a day is no

@@ -31,6 +31,7 @@ mod form_error;
 mod headers;
 mod health;
 mod idempotency;
+pub mod identity_provider;
 mod input;
 mod install;
 mod keys;

@@ -12,6 +12,7 @@ use hub::Actor;
 use crate::access::{PUBLIC_PAGES, RouteKind, refuse_busy, route_kind};
 use crate::body_memory::body_bytes;
 use crate::client_address::{client_network, read_client_address};
+use crate::identity_provider;
 use crate::listener::Peer;
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
@@ -39,7 +40,9 @@ pub async fn reserve_public_page(State(site): State<Site>, request: Request, nex
 
 /// Middleware: reserves memory for the body of a request to a public route of the console.
 pub async fn reserve_public_body(State(site): State<Site>, request: Request, next: Next) -> Response {
-    let is_public = route_kind(&site, request.uri().path()) == RouteKind::Public;
+    let path = request.uri().path();
+    let is_public =
+        route_kind(&site, path) == RouteKind::Public || path.starts_with(identity_provider::PATH_PREFIX);
     let is_signed_in = request.extensions().get::<Actor>().is_some();
     let bytes = body_bytes(&request, DEFAULT_BODY_BYTES as u64);
     if !is_public || is_signed_in || bytes <= SMALL_BYTES {

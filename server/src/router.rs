@@ -27,8 +27,8 @@ use crate::request_deadline::{record_arrival, share_memory_wait};
 use crate::site::Site;
 use crate::{
     access, api, assets, body_memory, compression, console, custom_verb, encoded_text, form_error, headers,
-    health, idempotency, install, metrics, problem, public_body_memory, query_parameters, request_places,
-    response_memory, session, value_memory,
+    health, idempotency, identity_provider, install, metrics, problem, public_body_memory, query_parameters,
+    request_places, response_memory, session, value_memory,
 };
 
 /// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
@@ -69,6 +69,8 @@ pub fn build_router(site: &Site) -> ServerRouter {
         routes.push((Method::GET, path.to_owned()));
         router = router.route(path, methods);
     }
+    router = identity_provider::add_routes(router);
+    routes.extend(identity_provider::ROUTES.map(|(method, path)| (method, path.to_owned())));
     for path in site.static_assets().paths() {
         routes.push((Method::GET, path.to_owned()));
         router = router.route(path, get(assets::serve_file));

@@ -9,7 +9,7 @@ use hub::{Actor, NewCluster};
 use crate::agent_endpoint;
 use crate::args::{RepositoryArg, ServeArgs, print_line};
 use crate::lifecycle::{RunningServer, ServerParts, open_hub};
-use crate::{charts, kubeconfig, notifications};
+use crate::{charts, identity_provider, kubeconfig, notifications};
 
 /// How long a workload fails on a cluster before that is an incident.
 const INCIDENT_DELAY: Duration = Duration::from_millis(DEFAULT_DELAY_MILLIS.unsigned_abs());
@@ -26,6 +26,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let delay = args.notifications.incident_delay_seconds.map_or(INCIDENT_DELAY, Duration::from_secs);
     let hub = open_hub(args.database.url()?, args.database.keys.source(), delay).await?;
     notifications::set_message_sender(&hub, args.notifications.notifications.unwrap_or(RepositoryArg::Https));
+    identity_provider::set_identity_fetcher(&hub, args.identity_providers);
     let home = args.database.database.is_none().then_some(args.database.data.as_path());
     charts::set_up(&hub, &args.charts, home).await?;
     let agents = agent_endpoint::listen(&args.agent_endpoint, home, &hub).await?;

@@ -41,6 +41,9 @@ struct SignedInUser {
     refreshed_at: Timestamp,
     #[serde(default)]
     device: SignInDevice,
+    /// The sign-in with an identity provider that the session ends with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
 }
 
 /// Where a user signed in.
@@ -80,6 +83,7 @@ pub async fn start_session(
         signed_in_at: now,
         refreshed_at: now,
         device,
+        identity: person.identity,
     };
     session.cycle_id().await.map_err(error_text)?;
     session.clear().await;
@@ -88,12 +92,19 @@ pub async fn start_session(
     session.save().await.map_err(error_text)
 }
 
-/// Ends a session.
+/// Ends a session, and the sign-in with an identity provider that it belongs to.
 ///
 /// # Errors
 /// The session could not be removed.
-pub async fn end_session(session: &Session) -> std::result::Result<(), String> {
-    session.flush().await.map_err(error_text)
+pub async fn end_session(session: &Session, hub: &Hub) -> std::result::Result<(), String> {
+    let person: Option<SignedInUser> = session.get(USER_KEY).await.unwrap_or_default();
+    session.flush().await.map_err(error_text)?;
+    if let Some(identity) = person.and_then(|person| person.identity)
+        && let Err(error) = hub.end_identity_session(&identity).await
+    {
+        tracing::warn!(%error, "the sign-in with an identity provider of a session that has ended was not deleted; it expires");
+    }
+    Ok(())
 }
 
 /// The signed-in user, if there is one and the session has neither expired nor ended by a disable or a new password.
@@ -111,12 +122,13 @@ pub async fn session_actor(session: &Session, hub: &Hub) -> std::result::Result<
     };
     if now.millis_since(person.signed_in_at) > MAX_AGE_MILLIS {
         // A failure is harmless: the session is rejected again, and retention deletes it.
-        let _ = end_session(session).await;
+        let _ = end_session(session, hub).await;
         return Ok(None);
     }
     let Some(id) = session.id() else { return Ok(None) };
-    let Some(actor) = hub.authenticate_session(&id.to_string(), person.user, person.epoch).await? else {
-        let _ = end_session(session).await;
+    let (started, identity) = ((person.user, person.epoch), person.identity.as_deref());
+    let Some(actor) = hub.authenticate_session(&id.to_string(), started, identity).await? else {
+        let _ = end_session(session, hub).await;
         return Ok(None);
     };
     if now.millis_since(person.refreshed_at) > REFRESH_MILLIS {

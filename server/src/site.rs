@@ -12,6 +12,7 @@ use crate::assets::StaticAssets;
 use crate::client_address::TrustedProxies;
 use crate::demo::FaultControls;
 use crate::idempotency::InFlightKeys;
+use crate::identity_provider::IdentityAttempts;
 use crate::metrics::Metrics;
 use crate::request_places::RequestPlaces;
 use crate::streams::{DEFAULT_STREAMS_PER_USER, StreamLimiter};
@@ -62,6 +63,7 @@ struct SiteInner {
     streams: StreamLimiter,
     in_flight: InFlightKeys,
     request_places: RequestPlaces,
+    identity_attempts: IdentityAttempts,
     metrics: Metrics,
 }
 
@@ -72,7 +74,10 @@ impl Site {
         let streams = StreamLimiter::new(options.max_streams_per_user);
         let (in_flight, metrics) = (InFlightKeys::default(), Metrics::default());
         let request_places = RequestPlaces::default();
-        Self(Arc::new(SiteInner { options, leptos, streams, in_flight, request_places, metrics }))
+        let identity_attempts = IdentityAttempts::default();
+        let inner =
+            SiteInner { options, leptos, streams, in_flight, request_places, identity_attempts, metrics };
+        Self(Arc::new(inner))
     }
 
     /// The control plane.
@@ -127,6 +132,11 @@ impl Site {
     /// The requests of each user that run.
     pub fn request_places(&self) -> &RequestPlaces {
         &self.0.request_places
+    }
+
+    /// The sign-ins with identity providers that end.
+    pub fn identity_attempts(&self) -> &IdentityAttempts {
+        &self.0.identity_attempts
     }
 
     /// The metrics.

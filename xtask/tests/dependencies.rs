@@ -10,14 +10,15 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Crates, and the crates that each may depend on.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 17] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 18] = [
     ("domain", &[]),
     ("egress", &[]),
+    ("identity", &[]),
     ("store", &["domain"]),
     ("engine", &["domain"]),
     ("wire", &["domain"]),
     ("source", &["domain", "egress"]),
-    ("hub", &["domain", "source", "store"]),
+    ("hub", &["domain", "identity", "source", "store"]),
     ("agent", &["domain", "egress", "engine", "wire"]),
     ("cli", &["domain", "wire"]),
     ("app", &["domain", "hub"]),

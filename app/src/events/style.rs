@@ -49,6 +49,7 @@ pub fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::ChartRepositoryRemoved
             | EventKind::GitRepositorySaved
             | EventKind::GitRepositoryRemoved
+            | EventKind::IdentityProviderRemoved
             | EventKind::GitCommitBlocked
             | EventKind::JoinTokenRevoked => quiet("removed", "hue-unknown"),
             EventKind::ClusterRenewed => quiet("refresh", "hue-unknown"),
@@ -60,6 +61,7 @@ pub fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::ProjectEdited
             | EventKind::ChartRepositorySaved
             | EventKind::UserChanged
+            | EventKind::IdentityProviderSaved
             | EventKind::ClusterEdited => quiet("edit", "hue-unknown"),
         },
     }

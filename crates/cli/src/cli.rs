@@ -5,9 +5,9 @@ use domain::nearest::find_nearest;
 
 use crate::commands::{
     apply, audit, auth, channel, chart, cluster, completion, context, delete, describe, diagnose, drift,
-    events, explain, get, git, group, history, incidents, label, login, man, operation, overrides, plan,
-    project, publish, render, retain, rollback, rollout, search, server, session, status, subscription, sync,
-    token, unpublish, user, validate, values, version,
+    events, explain, get, git, group, history, identity_provider, incidents, label, login, man, operation,
+    overrides, plan, project, publish, render, retain, rollback, rollout, search, server, session, status,
+    subscription, sync, token, unpublish, user, validate, values, version,
 };
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -89,6 +89,9 @@ pub enum Command {
     /// Users and their roles
     #[command(subcommand)]
     User(user::UserCommand),
+    /// Providers of OpenID Connect that users sign in with
+    #[command(subcommand)]
+    IdentityProvider(identity_provider::IdentityProviderCommand),
     /// What users changed and were denied, and their sign-ins
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -191,6 +194,7 @@ async fn run_on_server(
         Command::Token(command) => command.run(remote, out).await,
         Command::Auth(command) => command.run(remote, out).await,
         Command::User(command) => command.run(remote, out).await,
+        Command::IdentityProvider(command) => command.run(remote, out).await,
         Command::Audit(command) => command.run(remote, out).await,
         Command::Session(command) => command.run(remote, out).await,
         Command::Server(command) => command.run(remote, out).await,

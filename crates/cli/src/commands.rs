@@ -18,6 +18,7 @@ pub mod get;
 pub mod git;
 pub mod group;
 pub mod history;
+pub mod identity_provider;
 pub mod incidents;
 pub mod label;
 pub mod login;

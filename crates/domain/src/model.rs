@@ -21,6 +21,7 @@ pub mod git_repository;
 pub mod git_status;
 pub mod health;
 pub mod helm_release;
+pub mod identity_provider;
 pub mod incident;
 pub mod join;
 pub mod manifest_work;

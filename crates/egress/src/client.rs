@@ -95,7 +95,7 @@ pub struct FetchRequest<'a> {
     pub max_bytes: usize,
     /// Redirects that are followed; one more is an error.
     pub max_redirects: usize,
-    /// Further headers, which contain no secrets.
+    /// Further headers. A redirect is sent them too: one with a secret needs `max_redirects` 0.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body of a `POST`; `None` for a `GET`. A redirect of a `POST` is an error: what is sent is for one server.
     pub body: Option<PostBody<'a>>,

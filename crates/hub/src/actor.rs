@@ -63,6 +63,8 @@ pub enum Credential {
         id_hash: Digest,
         /// The epoch of its user in which it started.
         epoch: i64,
+        /// The sign-in with an identity provider that it ends with.
+        identity: Option<String>,
     },
     /// An API token.
     Token {

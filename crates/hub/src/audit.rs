@@ -8,6 +8,7 @@ use domain::audit::{
     AuditEntry, AuditHead, AuditOutcome, AuditPage, AuditQuery, AuditRecord, AuditVerification,
 };
 use domain::authorization::{RoleRequired, UserAction};
+use domain::event::describe_object;
 
 use crate::sign_in::SignInClient;
 use crate::{Actor, Credential, Error, Hub};
@@ -48,6 +49,11 @@ impl Actor {
     }
 }
 
+/// A user as a subject of the audit log. The name may be any text that was typed.
+fn describe_user(name: &str) -> String {
+    describe_object("user", &name.chars().take(NAME_MAX).collect::<String>())
+}
+
 /// The record of a sign-in.
 pub(crate) fn sign_in_record(name: &str, client: &SignInClient, message: &str) -> AuditRecord {
     AuditRecord {
@@ -57,7 +63,7 @@ pub(crate) fn sign_in_record(name: &str, client: &SignInClient, message: &str) -
         request_id: String::new(),
         action: "sign-in".to_owned(),
         outcome: AuditOutcome::Succeeded,
-        subject: String::new(),
+        subject: describe_user(name),
         message: message.to_owned(),
         changes: Vec::new(),
     }
@@ -139,13 +145,37 @@ impl Hub {
     /// Records a sign-out.
     pub async fn record_sign_out(&self, actor: &Actor) {
         let message = "Signed out.".to_owned();
-        let record = AuditRecord { message, ..actor.audit_record("sign-out", AuditOutcome::Succeeded) };
+        let signed_out = actor.audit_record("sign-out", AuditOutcome::Succeeded);
+        let record = AuditRecord { subject: describe_user(&actor.name), message, ..signed_out };
         self.record_unchanged(record).await;
     }
 
     /// Records an attempt to sign in that failed.
     pub(crate) async fn record_failed_sign_in(&self, name: &str, client: &SignInClient, why: &str) {
         let record = AuditRecord { outcome: AuditOutcome::Failed, ..sign_in_record(name, client, why) };
+        self.record_unchanged(record).await;
+    }
+
+    /// Records a sign-in with an identity provider that failed: whose it would have been is not known.
+    pub(crate) async fn record_failed_identity_sign_in(
+        &self,
+        provider: &str,
+        client: &SignInClient,
+        why: &str,
+    ) {
+        let subject = describe_object("identity provider", provider);
+        let signed_in = sign_in_record(&subject, client, why);
+        let record = AuditRecord { outcome: AuditOutcome::Failed, subject, ..signed_in };
+        self.record_unchanged(record).await;
+    }
+
+    /// Records an attempt to change one's own password with a wrong current one.
+    pub(crate) async fn record_failed_password_change(&self, actor: &Actor) {
+        let record = AuditRecord {
+            subject: describe_user(&actor.name),
+            message: "The current password was not correct.".to_owned(),
+            ..actor.audit_record(UserAction::ChangeOwnPassword.as_str(), AuditOutcome::Failed)
+        };
         self.record_unchanged(record).await;
     }
 

@@ -85,7 +85,8 @@ impl Hub {
         self.make_refs_due(&mut tx, &row.url).await?;
         let public = to_public(row);
         let message = format!("Git repository {} ({}) was saved.", public.name, public.url);
-        let event = NewEvent::new(EventKind::GitRepositorySaved, &actor.name, message);
+        let event = NewEvent::new(EventKind::GitRepositorySaved, &actor.name, message)
+            .with_object("Git repository", name);
         let effects = CommitEffects::with_event(event).with_response(actor, 200, &public);
         self.commit(tx, effects.with_etag(public.revision)).await?;
         self.signals().git.notify_one();
@@ -162,7 +163,8 @@ impl Hub {
             return Err(Error::not_found("Git repository", name));
         }
         let message = format!("Git repository {name} was removed.");
-        let event = NewEvent::new(EventKind::GitRepositoryRemoved, &actor.name, message);
+        let event = NewEvent::new(EventKind::GitRepositoryRemoved, &actor.name, message)
+            .with_object("Git repository", name);
         self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }

@@ -231,7 +231,7 @@ impl Hub {
         store::queue::PLACER.mark_all(tx, now).await?;
         let detail =
             EventDetail::ClusterGroup { name: group.name.clone(), action: EditAction::Saved, joined, left };
-        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
+        let event = NewEvent::from_detail(detail, &actor.name, group_subject(&group.name), now);
         let status = if version.is_none() { 201 } else { 200 };
         Ok((group, CommitEffects::with_event_for_placer(event), status))
     }
@@ -293,9 +293,14 @@ impl Hub {
             left: Vec::new(),
         };
         let now = self.clock().now();
-        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
+        let event = NewEvent::from_detail(detail, &actor.name, group_subject(name), now);
         Ok(CommitEffects::with_event(event))
     }
+}
+
+/// A group as the subject of an event.
+fn group_subject(name: &str) -> EventSubject {
+    EventSubject::object("cluster group", name)
 }
 
 /// G502: a label selector that can't be parsed.

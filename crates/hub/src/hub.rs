@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::fetch_queues::FetchQueues;
 use crate::git::GitReader;
 use crate::idempotency::{ETAG, LOCATION, format_etag};
+use crate::identity_provider::ProviderDirectory;
 use crate::live::LiveNotices;
 use crate::loops::{LoopSignals, RetentionStatistics};
 use crate::notification::NotificationSettings;
@@ -100,6 +101,7 @@ struct Inner {
     tasks: TaskRegistry,
     retention: RetentionStatistics,
     notification_settings: NotificationSettings,
+    provider_directory: ProviderDirectory,
     incident_delay: Duration,
 }
 
@@ -145,6 +147,7 @@ impl Hub {
             tasks: TaskRegistry::default(),
             retention: RetentionStatistics::default(),
             notification_settings: NotificationSettings::default(),
+            provider_directory: ProviderDirectory::default(),
             incident_delay: config.incident_delay,
             clock: config.clock,
         })))
@@ -279,6 +282,10 @@ impl Hub {
 
     pub(crate) fn notification_settings(&self) -> &NotificationSettings {
         &self.0.notification_settings
+    }
+
+    pub(crate) fn provider_directory(&self) -> &ProviderDirectory {
+        &self.0.provider_directory
     }
 
     /// How long a release fails before that is an incident, in milliseconds.

@@ -2,7 +2,7 @@
 
 use domain::IncidentId;
 use domain::authorization::UserAction;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventKind, EventSubject, NewEvent};
 use domain::incident::{Incident, IncidentQuery, IncidentState, IncidentSummary};
 use domain::notification::{IncidentDetails, IncidentSubject, MessageKind, SkippedSubscription};
 use domain::page::Page;
@@ -67,6 +67,10 @@ impl Hub {
             let event = NewEvent::new(EventKind::IncidentAcknowledged, &actor.name, message)
                 .with_workload(incident.workload, &incident.workload_name);
             effects = CommitEffects { wake_deliveries: true, ..CommitEffects::with_event(event) };
+        } else {
+            let subject = EventSubject::workload(incident.workload, &incident.workload_name);
+            let message = "The incident was acknowledged before; nothing was changed.";
+            tx.describe_audit(subject.describe(), message);
         }
         let details = self.load_details(&mut tx, &incident).await?;
         self.commit(tx, effects.with_response(actor, 200, &details)).await?;

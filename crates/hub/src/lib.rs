@@ -4,6 +4,7 @@
 //! it reads the dirty rows, does the same work whatever woke it, and clears the marks (docs/decisions/0001). Console, REST
 //! API, command line and agents call the same functions, so they can't differ (S0-3). No HTTP, no Kubernetes client here.
 
+mod access_review;
 mod actor;
 mod audit;
 mod authority;
@@ -27,6 +28,7 @@ mod git_repository;
 mod group;
 mod hub;
 mod idempotency;
+mod identity_provider;
 mod incident;
 mod join;
 mod live;
@@ -63,6 +65,9 @@ pub use git_repository::{WebhookSignature, WebhookVerification};
 pub use group::GroupCandidateQuery;
 pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::{StoredResponse, format_etag, workload_path, workload_status_path};
+pub use identity_provider::{
+    AuthorizationResponse, IdentityFetcher, IdentityRequest, IdentityResponse, LogoutFailure, SignInStart,
+};
 pub use join::{
     AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
     read_certificate_cluster,

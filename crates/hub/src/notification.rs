@@ -45,6 +45,11 @@ impl Hub {
         }
     }
 
+    /// The address of the console, without a slash at the end; empty before it is set.
+    pub(crate) fn console_url(&self) -> &str {
+        self.notification_settings().console_url.get().map_or("", String::as_str)
+    }
+
     /// Sends a request.
     async fn send_message(&self, request: MessageRequest) -> Result<(), SendFailure> {
         let Some(sender) = self.notification_settings().sender.get() else {

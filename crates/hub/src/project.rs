@@ -42,7 +42,8 @@ impl Hub {
         store::project::update(&mut tx, self.project(), &project).await?;
         store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
         let message = format!("The locked values of project {} were changed.", project.name);
-        let event = NewEvent::new(EventKind::ProjectEdited, &actor.name, message);
+        let event = NewEvent::new(EventKind::ProjectEdited, &actor.name, message)
+            .with_object("project", &project.name);
         let effects = CommitEffects::with_event_for_placer(event).with_response(actor, 200, &project);
         let effects = effects.with_etag(project.revision);
         self.commit(tx, effects).await?;

@@ -7,6 +7,7 @@ use domain::UserId;
 use sha2::{Digest as _, Sha256};
 
 mod attempts;
+mod change_password;
 mod password;
 mod password_link;
 mod password_rules;
@@ -15,8 +16,10 @@ mod setup;
 mod token;
 
 pub use attempts::{SignInClient, SignInStatistics};
+pub(crate) use change_password::require_password_user;
 pub(crate) use password::HashLimiter;
 pub(crate) use password_link::issue_password_link;
+pub(crate) use token::remove_token;
 
 /// The session to start for a user who has signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +30,10 @@ pub struct NewSession {
     pub name: String,
     /// The epoch of the user: the session ends with the next one.
     pub epoch: i64,
-    /// The secret by which the device of the user is known at the next sign-in.
+    /// The secret by which the device of the user is known at the next sign-in with a password; empty without one.
     pub device: String,
+    /// The sign-in with an identity provider that the session ends with.
+    pub identity: Option<String>,
 }
 
 /// The stored hash of a random secret.

@@ -10,6 +10,7 @@ use store::{Tx, role_binding};
 
 use crate::{Actor, Error, Hub};
 
+mod credentials;
 mod disable;
 mod invite;
 mod reset_password;
@@ -30,7 +31,7 @@ impl Hub {
         let now = self.clock().now();
         let view = |listed: ListedUser| {
             let link = listed.link_expires_at.filter(|at| *at > now);
-            User { link_expires_at: link, ..to_view(&listed.user, listed.role) }
+            User { link_expires_at: link, ..to_view(&listed.user, listed.role, listed.issuer) }
         };
         Ok(users.into_iter().map(view).collect())
     }
@@ -45,9 +46,15 @@ impl Hub {
     }
 }
 
-/// A user without a link.
-fn to_view(account: &UserRow, role: Option<Role>) -> User {
-    let state = match (account.disabled_at, account.password_hash.is_empty()) {
+/// The issuer of the identity provider that a user signs in with.
+async fn find_issuer(tx: &mut Tx, user: UserId) -> Result<Option<String>, Error> {
+    Ok(store::user_identity::get(tx, user).await?.map(|identity| identity.issuer))
+}
+
+/// A user without a link. `issuer` is that of the identity provider that the user signs in with.
+fn to_view(account: &UserRow, role: Option<Role>, issuer: Option<String>) -> User {
+    let is_invited = account.password_hash.is_empty() && issuer.is_none();
+    let state = match (account.disabled_at, is_invited) {
         (Some(_), _) => UserState::Disabled,
         (None, true) => UserState::Invited,
         (None, false) => UserState::Active,
@@ -60,12 +67,13 @@ fn to_view(account: &UserRow, role: Option<Role>) -> User {
         created_at: account.created_at,
         last_sign_in_at: account.last_sign_in_at,
         link_expires_at: None,
+        issuer,
     }
 }
 
-/// An event about a user.
-fn user_event(actor: &Actor, message: String) -> NewEvent {
-    NewEvent::new(EventKind::UserChanged, &actor.name, message)
+/// An event about the user with this name.
+fn user_event(actor: &Actor, name: &str, message: String) -> NewEvent {
+    NewEvent::new(EventKind::UserChanged, &actor.name, message).with_object("user", name)
 }
 
 /// Rejects a change that would leave nobody who can manage users.

@@ -159,10 +159,22 @@ impl Hub {
         actor: &Actor,
         workload: &mut Workload,
     ) -> Result<(), Error> {
-        if workload.draft.policies.allow_system_namespaces {
+        let may_set_all = POLICIES_OF_ADMINS.iter().all(|action| actor.check_role(*action).is_ok());
+        if !may_set_all {
             let stored = store::workload::get_by_id(tx, workload.id).await?;
             authorize_policies(actor, stored.as_ref().map(|stored| &stored.draft), &workload.draft)?;
         }
+        self.store_authorized_workload(tx, actor, workload).await
+    }
+
+    /// The same for a workload whose draft has the policies that are stored, or whose policies were authorized: the stored draft is not
+    /// decoded while the database is locked.
+    pub(crate) async fn store_authorized_workload(
+        &self,
+        tx: &mut Tx,
+        actor: &Actor,
+        workload: &mut Workload,
+    ) -> Result<(), Error> {
         let expected = workload.revision;
         workload.revision += 1;
         workload.updated_at = self.clock().now();
@@ -173,8 +185,35 @@ impl Hub {
     }
 }
 
-/// Only an admin lets a workload write to the namespaces of Kubernetes itself (G107). `before` is the draft that is replaced.
+/// What [`authorize_policies`] requires for policies that only an admin may set.
+const POLICIES_OF_ADMINS: [UserAction; 2] = [UserAction::AllowSystemNamespaces, UserAction::SetExecutor];
+
+/// Rejects policies that only an admin may set, wherever they come from: to write to the namespaces of Kubernetes itself (G107), and to act
+/// on clusters as another service account, or no longer as the one that an admin has set. `before` is the draft that is replaced: what it
+/// has may stay.
 pub(crate) fn authorize_policies(
+    actor: &Actor,
+    before: Option<&WorkloadSpec>,
+    after: &WorkloadSpec,
+) -> Result<(), Error> {
+    authorize_system_namespaces(actor, before, after)?;
+    authorize_executor(actor, before, after)
+}
+
+/// The same for what a publish stores as the next revision: an earlier revision may have been allowed more than the draft is. The executor
+/// of the `published` revision may stay too, because an override is published without the other changes of the draft.
+pub(crate) fn authorize_revision(
+    actor: &Actor,
+    draft: &WorkloadSpec,
+    published: Option<&WorkloadSpec>,
+    after: &WorkloadSpec,
+) -> Result<(), Error> {
+    authorize_system_namespaces(actor, Some(draft), after)?;
+    let same = published.filter(|spec| spec.policies.executor == after.policies.executor);
+    authorize_executor(actor, same.or(Some(draft)), after)
+}
+
+fn authorize_system_namespaces(
     actor: &Actor,
     before: Option<&WorkloadSpec>,
     after: &WorkloadSpec,
@@ -182,6 +221,17 @@ pub(crate) fn authorize_policies(
     let allows = |spec: &WorkloadSpec| spec.policies.allow_system_namespaces;
     if allows(after) && !before.is_some_and(allows) {
         actor.authorize(UserAction::AllowSystemNamespaces)?;
+    }
+    Ok(())
+}
+
+fn authorize_executor(
+    actor: &Actor,
+    before: Option<&WorkloadSpec>,
+    after: &WorkloadSpec,
+) -> Result<(), Error> {
+    if after.policies.executor != before.map_or("", |spec| spec.policies.executor.as_str()) {
+        actor.authorize(UserAction::SetExecutor)?;
     }
     Ok(())
 }

@@ -15,8 +15,13 @@ use crate::{Error, Tx};
 
 /// Maximum number of entries per call.
 const LIMIT_MAX: u32 = 1000;
-/// Longest stored message, in bytes; the details of the events are complete.
+/// Longest stored message, in characters.
 const MESSAGE_MAX: usize = 2000;
+/// Longest stored subject, in characters.
+const SUBJECT_MAX: usize = 300;
+/// Most bytes of the changes of an entry, as JSON: the names of all clusters of a large fleet. What is more is recorded as its event
+/// has it, cut.
+const CHANGES_MAX: usize = 1 << 20;
 
 /// An entry as it is stored.
 struct AuditRow {
@@ -197,8 +202,9 @@ pub async fn is_recorded_since(tx: &mut Tx, record: &AuditRecord, since: Timesta
     Ok(found > 0)
 }
 
-/// Adds what the events of the transaction say to a record without a message.
+/// Adds what the events of the transaction say to a record.
 fn describe(record: &mut AuditRecord, events: &[(NewEvent, Timestamp)]) -> Result<(), Error> {
+    let (mut bytes, mut omitted) = (0_usize, 0_usize);
     for (event, _) in events {
         if record.subject.is_empty() {
             record.subject = event.subject.describe();
@@ -209,11 +215,23 @@ fn describe(record: &mut AuditRecord, events: &[(NewEvent, Timestamp)]) -> Resul
             record.message.extend(event.message.chars().take(MESSAGE_MAX));
         }
         if let Some(detail) = &event.detail {
-            let text = to_json(detail)?;
+            let whole = to_json(detail)?;
+            let fitting = if bytes + whole.len() > CHANGES_MAX { cut_change(event)? } else { Some(whole) };
+            let Some(text) = fitting.filter(|text| bytes + text.len() <= CHANGES_MAX) else {
+                omitted += 1;
+                continue;
+            };
+            bytes += text.len();
             let invalid = |why| Error::InvalidRow { table: "audit_entry", id: record.action.clone(), why };
             record.changes.push(decode_json("changes", &text).map_err(invalid)?);
         }
     }
+    if omitted > 0 {
+        let note = format!("Further changes that are too long to be recorded: {omitted}.");
+        record.changes.push(serde_json::Value::from(note));
+    }
+    truncate_chars(&mut record.subject, SUBJECT_MAX);
+    truncate_chars(&mut record.message, MESSAGE_MAX);
     // In the list they are nested one level deeper than in their events.
     if to_json(&record.changes).is_err() {
         record.changes = vec![serde_json::Value::from("The changes are nested too deeply to be recorded.")];
@@ -221,11 +239,44 @@ fn describe(record: &mut AuditRecord, events: &[(NewEvent, Timestamp)]) -> Resul
     Ok(())
 }
 
+/// The detail as the stored event has it; `None` if that leaves it out.
+fn cut_change(event: &NewEvent) -> Result<Option<String>, Error> {
+    event.clone().truncated().detail.as_ref().map(to_json).transpose()
+}
+
+fn truncate_chars(text: &mut String, max: usize) {
+    if let Some((end, _)) = text.char_indices().nth(max) {
+        text.truncate(end);
+    }
+}
+
+/// A record that does not say what was changed is a defect. A debug build refuses its transaction, so that a test finds it; another one
+/// records what is known: the change is not lost because of its description.
+fn require_description(record: &mut AuditRecord) -> Result<(), Error> {
+    if !record.subject.is_empty() && !record.message.is_empty() {
+        return Ok(());
+    }
+    if cfg!(debug_assertions) {
+        return Err(Error::UndescribedChange { action: record.action.clone() });
+    }
+    tracing::error!(action = record.action, "a change was recorded without its subject or message");
+    for part in [&mut record.subject, &mut record.message] {
+        if part.is_empty() {
+            "unknown".clone_into(part);
+        }
+    }
+    Ok(())
+}
+
 /// Writes the record of the transaction, if it has one, before its events.
+///
+/// # Errors
+/// Also [`Error::UndescribedChange`], in debug builds.
 pub(crate) async fn flush(tx: &mut Tx) -> Result<(), Error> {
     let Some(pending) = tx.pending_audit.take() else { return Ok(()) };
     let (mut record, at) = *pending;
     describe(&mut record, &tx.pending_events)?;
+    require_description(&mut record)?;
     let seq = sql("UPDATE counter SET value = value + 1 WHERE name = 'audit' RETURNING value")
         .fetch_number(tx)
         .await?;

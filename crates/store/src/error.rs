@@ -135,6 +135,15 @@ pub enum Error {
     /// A transaction of a request with an idempotency key was to be committed without the response of the request (P2): a defect.
     #[error("the change is not stored, because the response to its request was not stored with it")]
     ResponseNotStored,
+    /// A transaction was to be committed with an audit record that does not say what was changed: a defect. Only debug builds refuse it.
+    #[error(
+        "the change {action} is not stored, because its audit record has no subject or no message: append an event with a subject, or \
+         call Tx::describe_audit"
+    )]
+    UndescribedChange {
+        /// The user action.
+        action: String,
+    },
     /// The database returned an error.
     #[error("database error: {0}")]
     Database(#[source] sqlx::Error),

@@ -33,6 +33,8 @@ pub mod git_repository;
 pub mod group;
 pub mod helm_release_request;
 pub mod idempotency;
+pub mod identity_provider;
+pub mod identity_session;
 pub mod incident;
 #[cfg(debug_assertions)]
 mod injected_fault;
@@ -72,6 +74,7 @@ pub mod token;
 pub mod tombstone;
 mod tx;
 pub mod user;
+pub mod user_identity;
 pub mod workload;
 
 pub use admission::{DecodeAdmission, set_decode_admission};

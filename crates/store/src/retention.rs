@@ -16,6 +16,10 @@ pub enum RetainedTable {
     ApiToken,
     /// Links to set a password, by their end.
     PasswordLink,
+    /// Sign-ins with identity providers, by their end.
+    IdentitySession,
+    /// Hashes of what works once at a sign-in, by their end.
+    IdentityReplay,
     /// Stored responses, by their age.
     IdempotencyRecord,
     /// Join tokens, by their end.
@@ -91,16 +95,24 @@ const DELETE_ARTIFACTS: &str = "DELETE FROM artifact WHERE digest IN \
 const DELETE_SNOOZES: &str = "DELETE FROM drift_snooze WHERE (release_id, object_key) IN \
      (SELECT release_id, object_key FROM drift_snooze WHERE until_at < $1 ORDER BY until_at LIMIT $2)";
 
+const DELETE_IDENTITY_SESSIONS: &str = "DELETE FROM identity_session WHERE id IN \
+     (SELECT id FROM identity_session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)";
+
+const DELETE_IDENTITY_REPLAYS: &str = "DELETE FROM identity_replay WHERE used_hash IN \
+     (SELECT used_hash FROM identity_replay WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)";
+
 const DELETE_INCIDENTS: &str = "DELETE FROM incident WHERE id IN \
      (SELECT id FROM incident WHERE closed_at < $1 ORDER BY closed_at LIMIT $2)";
 
 impl RetainedTable {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Session,
         Self::SignInAttempt,
         Self::ApiToken,
         Self::PasswordLink,
+        Self::IdentitySession,
+        Self::IdentityReplay,
         Self::IdempotencyRecord,
         Self::JoinToken,
         Self::Registration,
@@ -125,6 +137,8 @@ impl RetainedTable {
             Self::SignInAttempt => "sign_in_attempt",
             Self::ApiToken => "api_token",
             Self::PasswordLink => "password_link",
+            Self::IdentitySession => "identity_session",
+            Self::IdentityReplay => "identity_replay",
             Self::IdempotencyRecord => "idempotency_record",
             Self::JoinToken => "join_token",
             Self::Registration => "registration",
@@ -162,6 +176,8 @@ impl RetainedTable {
                 "DELETE FROM password_link WHERE user_id IN \
                  (SELECT user_id FROM password_link WHERE expires_at < $1 LIMIT $2)"
             }
+            Self::IdentitySession => DELETE_IDENTITY_SESSIONS,
+            Self::IdentityReplay => DELETE_IDENTITY_REPLAYS,
             Self::IdempotencyRecord => {
                 "DELETE FROM idempotency_record WHERE (idempotency_key, actor) IN \
                  (SELECT idempotency_key, actor FROM idempotency_record WHERE created_at < $1 \

@@ -23,6 +23,17 @@ pub async fn put(tx: &mut Tx, user: UserId, role: Role) -> Result<(), Error> {
     .map(drop)
 }
 
+/// Takes the role in the organisation from a user, who may nothing then.
+pub async fn delete(tx: &mut Tx, user: UserId) -> Result<(), Error> {
+    sql("DELETE FROM role_binding WHERE subject = $1 AND scope_kind = $2 AND scope_id = $3")
+        .bind_text(user)
+        .bind_text(ScopeKind::Organization.as_str())
+        .bind_text(ORGANIZATION)
+        .execute(tx)
+        .await
+        .map(drop)
+}
+
 /// The role of a user in the organisation, if the user has one.
 pub async fn get(tx: &mut Tx, user: UserId) -> Result<Option<Role>, Error> {
     let row = sql(
@@ -36,8 +47,9 @@ pub async fn get(tx: &mut Tx, user: UserId) -> Result<Option<Role>, Error> {
     decode_row(row, "role_binding", |row| row.parse("role"))
 }
 
-/// The users with this role who can sign in, other than `except`. The rows of roles are locked until the transaction ends, so
-/// that two transactions do not each take the role from one of the last two administrators.
+/// The users with this role who can sign in with a password, other than `except`: whether a user of an identity provider can depends on
+/// that. The rows of roles are locked until the transaction ends, so that two transactions do not each take the role from one of the
+/// last two administrators.
 pub async fn count_others_with(tx: &mut Tx, role: Role, except: UserId) -> Result<u32, Error> {
     if tx.is_postgres() {
         sql("SELECT subject AS id FROM role_binding WHERE scope_kind = $1 AND scope_id = $2 AND role = $3 ORDER BY subject")

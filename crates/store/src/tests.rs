@@ -13,6 +13,7 @@ mod exposures;
 mod faults;
 mod fixtures;
 mod git_refs;
+mod identities;
 mod incidents;
 mod joining;
 mod json_columns;

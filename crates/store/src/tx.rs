@@ -234,6 +234,15 @@ impl Tx {
         self.pending_audit = Some(Box::new((record, at)));
     }
 
+    /// Says what this transaction changes where no event of it does, or not all of it: kind and name of the object, and a sentence. Its
+    /// events add their sentences to this one. Without an audit record nothing is added.
+    pub fn describe_audit(&mut self, subject: String, message: impl Into<String>) {
+        if let Some(pending) = &mut self.pending_audit {
+            pending.0.subject = subject;
+            pending.0.message = message.into();
+        }
+    }
+
     /// Refuses to commit this transaction before the response of its request is stored in it ([`crate::idempotency::put`]): a client that
     /// repeats the request would make its change again (P2).
     pub fn require_response(&mut self) {

@@ -26,7 +26,7 @@ pub struct UserRow {
     pub session_epoch: i64,
     /// When the user was disabled; `None` for a user who can sign in.
     pub disabled_at: Option<Timestamp>,
-    /// When the user last signed in with the password.
+    /// When the user last signed in.
     pub last_sign_in_at: Option<Timestamp>,
 }
 
@@ -39,6 +39,8 @@ pub struct ListedUser {
     pub role: Option<Role>,
     /// Until when a link to set a password is valid.
     pub link_expires_at: Option<Timestamp>,
+    /// The issuer of the identity provider that the user signs in with.
+    pub issuer: Option<String>,
 }
 
 /// Without the hash: it must not appear in a log.
@@ -93,7 +95,7 @@ pub async fn update(tx: &mut Tx, user: &UserRow) -> Result<(), Error> {
     table::update(tx, user)?.push(" WHERE id = ").push_bind(user.id.to_string()).execute(tx).await.map(drop)
 }
 
-/// Records a sign-in with a password.
+/// Records a sign-in.
 pub async fn record_sign_in(tx: &mut Tx, id: UserId, at: Timestamp) -> Result<(), Error> {
     sql("UPDATE user_account SET last_sign_in_at = $1 WHERE id = $2")
         .bind(at.millis())
@@ -103,14 +105,14 @@ pub async fn record_sign_in(tx: &mut Tx, id: UserId, at: Timestamp) -> Result<()
         .map(drop)
 }
 
-/// At most `limit` users by name, with role and link.
+/// At most `limit` users by name, with role, link and issuer.
 pub async fn list(tx: &mut Tx, limit: u32) -> Result<Vec<ListedUser>, Error> {
     let rows = table::select::<UserRow>("u")
-        .push(", b.role AS role, l.expires_at AS link_expires_at FROM user_account u LEFT JOIN role_binding b ON b.subject = u.id AND b.scope_kind = ")
+        .push(", b.role AS role, l.expires_at AS link_expires_at, i.issuer AS issuer FROM user_account u LEFT JOIN role_binding b ON b.subject = u.id AND b.scope_kind = ")
         .push_bind(ScopeKind::Organization.as_str().to_owned())
         .push(" AND b.scope_id = ")
         .push_bind(ORGANIZATION.to_owned())
-        .push(" LEFT JOIN password_link l ON l.user_id = u.id ORDER BY u.name LIMIT ")
+        .push(" LEFT JOIN password_link l ON l.user_id = u.id LEFT JOIN user_identity i ON i.user_id = u.id ORDER BY u.name LIMIT ")
         .push_bind(i64::from(limit))
         .fetch_all(tx)
         .await?;
@@ -119,6 +121,7 @@ pub async fn list(tx: &mut Tx, limit: u32) -> Result<Vec<ListedUser>, Error> {
             user: read_row(row)?,
             role: row.opt_parse("role")?,
             link_expires_at: row.opt_timestamp("link_expires_at")?,
+            issuer: row.opt_text("issuer")?,
         })
     }))
 }

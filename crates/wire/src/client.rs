@@ -24,6 +24,7 @@ mod drift;
 mod event;
 mod git;
 mod helm_release;
+mod identity_provider;
 mod incident;
 mod join;
 mod operation;

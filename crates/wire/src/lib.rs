@@ -34,7 +34,7 @@ pub use problem::Problem;
 pub use project::ProjectPut;
 pub use status::{TargetCluster, WorkloadStatus};
 pub use token::{ApiToken, ApiTokenCreated, NewApiToken};
-pub use user::{AccessReview, NewUser, PasswordLink, RoleChange, User};
+pub use user::{AccessReview, NewUser, PasswordChange, PasswordLink, RoleChange, User};
 pub use version::ServerVersion;
 pub use watch::{ChangeNotice, WatchEvent};
 pub use workload::{

@@ -4,7 +4,7 @@ use domain::authorization::{UserAction, authorize};
 use domain::role::Role;
 use serde::{Deserialize, Serialize};
 
-pub use domain::user::{NewUser, PasswordLink, RoleChange, User};
+pub use domain::user::{NewUser, PasswordChange, PasswordLink, RoleChange, User};
 
 /// Whether the caller may do something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

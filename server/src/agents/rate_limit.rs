@@ -22,9 +22,9 @@ use crate::problem::ApiError;
 
 /// How many requests are accepted.
 #[derive(Clone, Copy)]
-struct Rate {
-    per_second: f64,
-    burst: f64,
+pub(crate) struct Rate {
+    pub(crate) per_second: f64,
+    pub(crate) burst: f64,
 }
 
 /// Session starts.
@@ -136,18 +136,18 @@ impl FromRequestParts<AgentApiState> for ReportPermit {
 }
 
 /// One token bucket per agent, by its cluster, or per address.
-struct KeyedBuckets<K> {
+pub(crate) struct KeyedBuckets<K> {
     rate: Rate,
     buckets: Mutex<HashMap<K, TokenBucket>>,
 }
 
 impl<K: Hash + Eq> KeyedBuckets<K> {
-    fn new(rate: Rate) -> Self {
+    pub(crate) fn new(rate: Rate) -> Self {
         Self { rate, buckets: Mutex::default() }
     }
 
     /// Takes a token; if there is none, returns when there will be one.
-    fn try_acquire(&self, key: K, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn try_acquire(&self, key: K, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.buckets.lock();
         if buckets.len() >= MAX_BUCKETS && !buckets.contains_key(&key) {
             buckets.retain(|_, bucket| !bucket.is_full(now));

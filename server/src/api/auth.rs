@@ -1,7 +1,9 @@
 //! REST operation: can I.
 
 use axum::Json;
+use axum::extract::State;
 use domain::authorization::UserAction;
+use hub::Hub;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::AccessReview;
@@ -16,11 +18,14 @@ use crate::problem::ApiError;
 pub struct AccessQuery {
     /// The action, such as `publish`.
     pub action: String,
+    /// Name of the workload or cluster that the action concerns; it must exist.
+    pub name: Option<String>,
 }
 
 /// Whether the role of the caller allows an action, and which role does.
 ///
-/// Roles apply to the whole organisation: the answer is the same for all its workloads and clusters.
+/// Roles apply to the whole organisation: the answer is the same for all its workloads and clusters. For one that does not exist
+/// there is none.
 #[utoipa::path(
     get,
     path = "/api/v1/auth/can-i",
@@ -29,6 +34,7 @@ pub struct AccessQuery {
     responses((status = 200, body = AccessReview))
 )]
 pub async fn can_i(
+    State(hub): State<Hub>,
     Caller(actor): Caller,
     Query(query): Query<AccessQuery>,
 ) -> Result<Json<AccessReview>, ApiError> {
@@ -36,5 +42,8 @@ pub async fn can_i(
         let names: Vec<&str> = UserAction::ALL.iter().map(|action| action.as_str()).collect();
         ApiError::bad_request(format!("{error}. The actions are {}.", names.join(", ")))
     })?;
+    if let Some(name) = &query.name {
+        hub.check_action_object(action, name).await?;
+    }
     Ok(Json(AccessReview::new(&actor.name, actor.role, action)))
 }

@@ -59,7 +59,7 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Ope
 
 /// The operation id is the handler's name in camel case. Parameters of the path are texts unless the handler declares
 /// something else. Every operation may return problems; every write accepts an `Idempotency-Key`, unless its response is never
-/// stored: it contains a join token or values of a Helm release.
+/// stored: it contains a join token or values of a Helm release, or the request contains passwords.
 fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
     operation.operation_id = operation.operation_id.as_deref().map(to_camel_case);
     let action = operation.operation_id.as_deref().and_then(find_action);

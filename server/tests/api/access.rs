@@ -11,7 +11,7 @@ use server::{Site, SiteOptions};
 use crate::test_server::{TestResponse, TestServer};
 
 /// The public routes. A new public route fails the test until it is added here.
-const PUBLIC_ROUTES: [&str; 13] = [
+const PUBLIC_ROUTES: [&str; 15] = [
     "GET /livez",
     "GET /healthz",
     "GET /readyz",
@@ -25,6 +25,9 @@ const PUBLIC_ROUTES: [&str; 13] = [
     "GET /api/fn/needs_setup",
     "GET /api/fn/password_link_read",
     "POST /api/fn/password_set",
+    "GET /api/fn/sign_in_providers",
+    // The other routes of an identity provider lead to the sign-in page.
+    "POST /auth/{provider}/back-channel-logout",
 ];
 
 async fn send_unauthenticated(

@@ -241,7 +241,10 @@ async fn an_unknown_query_parameter_is_a_bad_request_of_routes_outside_of_the_ap
     let is_file = |path: &str| path.rsplit('/').next().is_some_and(|name| name.contains('.'));
     let mut probed = Vec::new();
     for (_, path) in &server.app.routes {
-        let is_other = path.starts_with("/api/") || pages.contains(path) || is_file(path);
+        // An identity provider may lead back with parameters that a client has to ignore (RFC 6749, 4.1.2).
+        let is_led_by_browser = path.starts_with(server::identity_provider::PATH_PREFIX);
+        let is_other =
+            path.starts_with("/api/") || pages.contains(path) || is_file(path) || is_led_by_browser;
         if is_other || WITHOUT_QUERY.contains(&path.as_str()) {
             continue;
         }

@@ -1,22 +1,26 @@
 //! The web application in one process over a real database: routes, responses and authentication.
 
 mod access;
+mod admin_policies;
 mod assets;
 mod audit;
 mod chart_unwrapping;
 mod clusters;
+mod credentials;
 mod drift;
 mod evaluation_budgets;
 mod events;
 mod generated_input;
 mod groups;
 mod idempotency;
+mod identity_providers;
 mod inputs;
 mod openapi;
 #[path = "../shared/openapi_document.rs"]
 mod openapi_document;
 mod openapi_routes;
 mod openapi_walk;
+mod openid_server;
 mod outages;
 mod overrides;
 mod pages;

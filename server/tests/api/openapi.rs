@@ -40,6 +40,7 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/events GET listEvents
     /api/v1/fleet GET getFleet
     /api/v1/operations/{operation} GET getOperation
+    /api/v1/password PUT changePassword
     /api/v1/plans/{plan} GET getPlan
     /api/v1/projects/{project} GET getProject
     /api/v1/projects/{project} PUT putProject
@@ -166,7 +167,7 @@ async fn e12_the_openapi_document_lists_these_operations_on_incidents_and_channe
 }
 
 fn is_user(line: &str) -> bool {
-    line.contains("/users") || line.contains("/auth/")
+    line.contains("/users") || line.contains("/auth/") || line.contains("/identity-providers")
 }
 
 #[tokio::test]
@@ -174,9 +175,19 @@ async fn s1_24_the_openapi_document_lists_these_operations_on_users() {
     let lines: Vec<String> = list_operations().await.into_iter().filter(|line| is_user(line)).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     /api/v1/auth/can-i GET canI
+    /api/v1/identity-providers GET listIdentityProviders
+    /api/v1/identity-providers/{provider} DELETE deleteIdentityProvider
+    /api/v1/identity-providers/{provider} GET getIdentityProvider
+    /api/v1/identity-providers/{provider} PUT putIdentityProvider
     /api/v1/users GET listUsers
     /api/v1/users POST inviteUser
+    /api/v1/users/{user}/identity GET getUserIdentity
     /api/v1/users/{user}/role PUT setUserRole
+    /api/v1/users/{user}/sessions DELETE revokeUserSessions
+    /api/v1/users/{user}/sessions GET listUserSessions
+    /api/v1/users/{user}/sessions/{id} DELETE revokeUserSession
+    /api/v1/users/{user}/tokens GET listUserTokens
+    /api/v1/users/{user}/tokens/{id} DELETE deleteUserToken
     /api/v1/users/{user}:disable POST disableUser
     /api/v1/users/{user}:enable POST enableUser
     /api/v1/users/{user}:resetPassword POST resetPassword

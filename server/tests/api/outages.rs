@@ -71,6 +71,9 @@ impl OutageTest {
             let cookie = [("cookie", &*self.cookie)];
             return form(path, &credentials, if starts_session { &[] } else { &cookie });
         }
+        if path.ends_with("/back-channel-logout") {
+            return form(&fill_path(path), "logout_token=x", &[]);
+        }
         let query = if path.ends_with("/password_link_read") { "?token=x" } else { "" };
         let request = Request::builder().method(method).uri(fill_path(path) + query);
         let request = request.header("content-type", "application/json").header("if-match", "*");
@@ -145,6 +148,8 @@ fn assert_unavailable(route: &str, answer: &TestResponse) {
         assert!(answer.text.contains("databaseUnavailable"), "{route}: {}", answer.text);
     } else if ["/api/v1", "/metrics", "/install/"].iter().any(|one| path.starts_with(one)) {
         assert_eq!(answer.problem().1, "DatabaseUnavailable", "{route}");
+    } else if path.ends_with("/back-channel-logout") {
+        assert_eq!(answer.json()["error"], "invalid_request", "{route}");
     } else {
         assert!(answer.header("content-type").starts_with("text/html"), "{route}");
     }

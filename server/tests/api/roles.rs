@@ -139,7 +139,8 @@ async fn every_route_is_public_a_page_or_has_an_action() {
             || pages.contains(path)
             || server::console::PUBLIC_SERVER_FNS.contains(&&**path)
             || path.contains("/git-webhooks/")
-            || path.starts_with("/install/");
+            || path.starts_with("/install/")
+            || path.starts_with("/auth/");
         match server.app.actions.get(method, path) {
             None => assert!(is_open, "{method} {path} has no action"),
             Some(action) => assert!(action.is_some() && !is_open, "{method} {path}"),
@@ -259,8 +260,16 @@ async fn can_i_answers_like_the_request_itself() {
     assert_eq!((&no["allowed"], &no["requiredRole"]), (&json!(false), &json!("publisher")));
     assert!(no["reason"].as_str().unwrap().contains("publisher"), "{no}");
     assert_eq!(ask("fly").await.problem().0, 400);
+    assert_eq!(ask("edit&name=web").await.problem(), (404, "NotFound".to_owned()), "of no workload");
+    assert_eq!(ask("edit-cluster&name=eu-1").await.problem().0, 404, "of no cluster");
     let created = editor.send(&server, &Method::POST, WORKLOADS, &new_workload("web").to_string()).await;
     assert_eq!(created.status, StatusCode::CREATED, "{}", created.text);
+    assert_eq!(ask("edit&name=web").await.json()["allowed"], true);
+    let no = ask("publish&name=web").await.json();
+    let refused = editor.send(&server, &Method::POST, &format!("{WORKLOADS}/web:publish"), "{}").await;
+    let refused = refused.json();
+    assert_eq!((&no["requiredRole"], &no["role"]), (&refused["requiredRole"], &refused["role"]));
+    assert_eq!(no["reason"], refused["detail"], "the reason is the one that the request gets");
 }
 
 #[tokio::test]
@@ -298,5 +307,8 @@ fn only_an_action_of_every_role_is_allowed_to_viewers() {
         .filter(|action| action.required_role() == Role::Viewer)
         .map(|action| action.as_str())
         .collect();
-    assert_eq!(allowed, ["view", "validate", "manage-own-tokens", "manage-own-sessions"]);
+    assert_eq!(
+        allowed,
+        ["view", "validate", "manage-own-tokens", "manage-own-sessions", "change-own-password"]
+    );
 }

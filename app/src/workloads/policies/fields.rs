@@ -74,7 +74,7 @@ fn apply_fields(policies: &Policies, rows: &RuleRows) -> AnyView {
         {select_field("conflict", "Conflicts", "What happens when an object or a field on the cluster belongs to another owner.", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
         {select_field("changed_jobs", "Changed Jobs", "What happens when a new revision changes fields of a Job that can't be changed.", &[("replace", "Replace: delete and create again, it runs again"), ("refuse", "Reject the revision")], policies.changed_jobs as usize)}
         {rule_fields(RuleList::Update, &rows.update)}
-        {text_field("executor", "Service account", "deployer/flotilla", "As namespace/name: the account whose rights on the cluster apply to every write and delete. Empty for that of the agent.", policies.executor.clone())}
+        {text_field("executor", "Service account", "deployer/flotilla", "As namespace/name: the account whose rights on the cluster apply to every write and delete. Empty for that of the agent. Only an admin can change it.", policies.executor.clone())}
     }
     .into_any()
 }

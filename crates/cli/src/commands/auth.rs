@@ -44,10 +44,7 @@ impl CanIArgs {
         let action = UserAction::parse(&name).map_err(|error| {
             Failure::usage(format!("{error}."), "\"flotilla auth can-i --list\" shows all actions.")
         })?;
-        let review = remote.client.review_access(action).await?;
-        if let Some(object) = &self.name {
-            check_exists(remote, action, object).await?;
-        }
+        let review = remote.client.review_access(action, self.name.as_deref()).await?;
         let exit = if review.allowed { ExitStatus::Success } else { ExitStatus::Failed };
         if self.output.format.is_machine() {
             out.print_value(&review, self.output.format)?;
@@ -61,30 +58,12 @@ impl CanIArgs {
     }
 }
 
-/// An object that does not exist is an error: what may be done with it is not known.
-async fn check_exists(remote: &ServerConnection, action: UserAction, name: &str) -> Result<(), Failure> {
-    match action {
-        UserAction::EditCluster | UserAction::RemoveCluster => drop(remote.client.get_cluster(name).await?),
-        UserAction::Edit
-        | UserAction::Plan
-        | UserAction::Publish
-        | UserAction::Unpublish
-        | UserAction::Sync
-        | UserAction::Retain
-        | UserAction::ControlRollout
-        | UserAction::ApproveRollout
-        | UserAction::DeleteWorkload => drop(remote.client.get_workload(name).await?),
-        _ => {}
-    }
-    Ok(())
-}
-
 async fn list_actions(
     remote: &ServerConnection,
     output: OutputArgs,
     out: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let role = remote.client.review_access(UserAction::View).await?.role;
+    let role = remote.client.review_access(UserAction::View, None).await?.role;
     let reviews: Vec<_> =
         UserAction::ALL.iter().map(|action| wire::AccessReview::new("", role, *action)).collect();
     if output.format.is_machine() {

@@ -1,4 +1,4 @@
-//! `flotilla session`: the caller's sessions in the console.
+//! `flotilla session`: the sessions in the console of the caller, or of another user.
 
 use clap::{Args, Subcommand};
 use domain::session::UserSession;
@@ -15,6 +15,9 @@ use crate::output::{OutputArgs, Printer, Table};
 pub enum SessionCommand {
     /// List where you are signed in to the console
     List {
+        /// The sessions of this user instead of yours, as an administrator
+        #[arg(long, value_name = "USER")]
+        user: Option<String>,
         #[command(flatten)]
         output: OutputArgs,
     },
@@ -30,6 +33,9 @@ pub struct RevokeSessionArgs {
     /// All your sessions
     #[arg(long)]
     all: bool,
+    /// A session of this user instead of yours, or all of them, as an administrator
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
     #[command(flatten)]
     confirm: ConfirmArgs,
 }
@@ -38,7 +44,7 @@ impl SessionCommand {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         match self {
-            Self::List { output } => print_list(remote, output, out).await?,
+            Self::List { user, output } => print_list(remote, user.as_deref(), output, out).await?,
             Self::Revoke(revoke) => revoke.run(remote, out).await?,
         }
         Ok(ExitStatus::Success)
@@ -47,22 +53,42 @@ impl SessionCommand {
 
 impl RevokeSessionArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let user = self.user.as_deref();
         let Some(id) = self.id else {
-            self.confirm.confirm("You will be signed out of the console in every browser.")?;
-            remote.client.revoke_sessions().await?;
+            let who = user.unwrap_or("You");
+            self.confirm.confirm(&format!("{who} will be signed out of the console in every browser."))?;
+            match user {
+                Some(user) => remote.client.revoke_user_sessions(user).await?,
+                None => remote.client.revoke_sessions().await?,
+            }
             return out.print_line("sessions revoked");
         };
         if !self.confirm.is_given() {
-            self.confirm.confirm(&describe_revocation(remote, &id).await?)?;
+            self.confirm.confirm(&describe_revocation(remote, user, &id).await?)?;
         }
-        remote.client.revoke_session(&id).await?;
+        match user {
+            Some(user) => remote.client.revoke_user_session(user, &id).await?,
+            None => remote.client.revoke_session(&id).await?,
+        }
         out.print_line(&format!("session/{id} revoked"))
     }
 }
 
+/// The sessions of a user, or of the caller.
+async fn list_sessions(remote: &ServerConnection, user: Option<&str>) -> Result<Vec<UserSession>, Failure> {
+    Ok(match user {
+        Some(user) => remote.client.list_user_sessions(user).await?,
+        None => remote.client.list_sessions().await?,
+    })
+}
+
 /// Which browser has to sign in again.
-async fn describe_revocation(remote: &ServerConnection, id: &str) -> Result<String, Failure> {
-    let sessions = remote.client.list_sessions().await?;
+async fn describe_revocation(
+    remote: &ServerConnection,
+    user: Option<&str>,
+    id: &str,
+) -> Result<String, Failure> {
+    let sessions = list_sessions(remote, user).await?;
     let about = match sessions.iter().find(|session| session.id == id) {
         Some(session) => {
             let used = clock::format_age(session.last_used_at, clock::now());
@@ -75,8 +101,13 @@ async fn describe_revocation(remote: &ServerConnection, id: &str) -> Result<Stri
     Ok(format!("The browser with the session {id}{about} will have to sign in again."))
 }
 
-async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer) -> Result<(), Failure> {
-    let sessions = remote.client.list_sessions().await?;
+async fn print_list(
+    remote: &ServerConnection,
+    user: Option<&str>,
+    output: OutputArgs,
+    out: &Printer,
+) -> Result<(), Failure> {
+    let sessions = list_sessions(remote, user).await?;
     if output.format.is_machine() {
         return out.print_value(&sessions, output.format);
     }
@@ -87,5 +118,6 @@ async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer
         let row = row.text(clock::format_age(*signed_in_at, now)).text(clock::format_age(*last_used_at, now));
         row.text(expires_at.to_string());
     }
-    out.print_table(&table, "You are not signed in to the console in any browser.")
+    let who = user.map_or_else(|| "You are".to_owned(), |user| format!("{user} is"));
+    out.print_table(&table, &format!("{who} not signed in to the console in any browser."))
 }

@@ -1,10 +1,10 @@
-//! `flotilla token`: API tokens of the caller.
+//! `flotilla token`: API tokens of the caller, or of another user.
 
 use clap::{Args, Subcommand};
 use domain::TokenId;
 use domain::api_token::DEFAULT_DAYS;
 use domain::role::Role;
-use wire::NewApiToken;
+use wire::{ApiToken, NewApiToken};
 
 use crate::clock;
 use crate::confirm::ConfirmArgs;
@@ -19,6 +19,9 @@ pub enum ApiTokenCommand {
     Create(CreateArgs),
     /// List your tokens, without their secrets
     List {
+        /// The tokens of this user instead of yours, as an administrator
+        #[arg(long, value_name = "USER")]
+        user: Option<String>,
         #[command(flatten)]
         output: OutputArgs,
     },
@@ -51,6 +54,9 @@ pub struct CreateArgs {
 pub struct RevokeTokenArgs {
     /// Id of the token
     id: String,
+    /// A token of this user instead of yours, as an administrator
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
     #[command(flatten)]
     confirm: ConfirmArgs,
 }
@@ -60,7 +66,7 @@ impl ApiTokenCommand {
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         match self {
             Self::Create(create) => create.run(remote, out).await?,
-            Self::List { output } => print_list(remote, output, out).await?,
+            Self::List { user, output } => print_list(remote, user.as_deref(), output, out).await?,
             Self::Revoke(revoke) => revoke.run(remote, out).await?,
         }
         Ok(ExitStatus::Success)
@@ -87,8 +93,9 @@ impl CreateArgs {
                 format!("flotilla token revoke {id}"),
             ));
         }
+        let until = created.info.expires_at.map(|at| format!(", valid until {at}")).unwrap_or_default();
         out.print_note(&format!(
-            "token/{id} created with the role {}. It is shown only once:",
+            "token/{id} created with the role {}{until}. It is shown only once:",
             created.info.role
         ));
         out.print_line(&created.token)
@@ -104,16 +111,23 @@ impl RevokeTokenArgs {
             )
         })?;
         if !self.confirm.is_given() {
-            self.confirm.confirm(&describe_revocation(remote, id).await?)?;
+            self.confirm.confirm(&describe_revocation(remote, self.user.as_deref(), id).await?)?;
         }
-        remote.client.delete_token(id).await?;
+        match &self.user {
+            Some(user) => remote.client.delete_user_token(user, id).await?,
+            None => remote.client.delete_token(id).await?,
+        }
         out.print_line(&format!("token/{id} revoked"))
     }
 }
 
 /// What the revocation ends: the name of the token, and when it was last used.
-async fn describe_revocation(remote: &ServerConnection, id: TokenId) -> Result<String, Failure> {
-    let tokens = remote.client.list_tokens().await?;
+async fn describe_revocation(
+    remote: &ServerConnection,
+    user: Option<&str>,
+    id: TokenId,
+) -> Result<String, Failure> {
+    let tokens = list_tokens(remote, user).await?;
     let Some(token) = tokens.into_iter().find(|token| token.id == id) else {
         return Ok(format!("Requests with the token {id} will be rejected."));
     };
@@ -124,8 +138,21 @@ async fn describe_revocation(remote: &ServerConnection, id: TokenId) -> Result<S
     Ok(format!("Requests with the token {} ({id}) will be rejected. {used}", token.name))
 }
 
-async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer) -> Result<(), Failure> {
-    let tokens = remote.client.list_tokens().await?;
+/// The tokens of a user, or of the caller.
+async fn list_tokens(remote: &ServerConnection, user: Option<&str>) -> Result<Vec<ApiToken>, Failure> {
+    Ok(match user {
+        Some(user) => remote.client.list_user_tokens(user).await?,
+        None => remote.client.list_tokens().await?,
+    })
+}
+
+async fn print_list(
+    remote: &ServerConnection,
+    user: Option<&str>,
+    output: OutputArgs,
+    out: &Printer,
+) -> Result<(), Failure> {
+    let tokens = list_tokens(remote, user).await?;
     if output.format.is_machine() {
         return out.print_value(&tokens, output.format);
     }

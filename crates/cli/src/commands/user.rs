@@ -1,8 +1,11 @@
 //! `flotilla user`: users and their roles.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
+use domain::identity_provider::UserIdentity;
 use domain::role::Role;
-use wire::{NewUser, PasswordLink};
+use wire::{NewUser, PasswordChange, PasswordLink};
 
 use crate::clock;
 use crate::confirm::ConfirmArgs;
@@ -10,6 +13,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, Table};
+use crate::secret::read_secret;
 
 /// The subcommands for users.
 #[derive(Subcommand)]
@@ -34,12 +38,20 @@ pub enum UserCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    ChangePassword(ChangePasswordArgs),
     /// Disable a user: no session and no API token of the user is accepted
     Disable {
         /// Name of the user
         user: String,
         #[command(flatten)]
         confirm: ConfirmArgs,
+    },
+    /// Show why a user who signs in with an identity provider has the role: groups, and the roles that applied
+    Explain {
+        /// Name of the user
+        user: String,
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Enable a user again
     Enable {
@@ -60,6 +72,36 @@ pub struct InviteArgs {
     output: OutputArgs,
 }
 
+/// Change your own password; your other sessions in the console end
+#[derive(Args)]
+pub struct ChangePasswordArgs {
+    /// File with your current password, - for standard input
+    #[arg(long, value_name = "FILE")]
+    current: PathBuf,
+    /// File with your new password, at least 12 characters; - for standard input
+    #[arg(long, value_name = "FILE")]
+    new: PathBuf,
+    /// Leave your sessions in the console as they are
+    #[arg(long)]
+    keep_sessions: bool,
+}
+
+impl ChangePasswordArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        if self.current.as_os_str() == "-" && self.new.as_os_str() == "-" {
+            let hint = "Name a file for one of them.";
+            return Err(Failure::usage("Standard input has one password, not both.", hint));
+        }
+        let change = PasswordChange {
+            current_password: read_secret(&self.current)?,
+            new_password: read_secret(&self.new)?,
+            end_other_sessions: !self.keep_sessions,
+        };
+        remote.client.change_password(&change).await?;
+        out.print_line("password changed")
+    }
+}
+
 impl UserCommand {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
@@ -77,12 +119,17 @@ impl UserCommand {
                 let link = remote.client.reset_password(&user).await?;
                 print_link(remote, &link, output, out)?;
             }
+            Self::ChangePassword(change) => change.run(remote, out).await?,
             Self::Disable { user, confirm } => {
                 if !confirm.is_given() {
                     confirm.confirm(&describe_disabling(remote, &user).await?)?;
                 }
                 let user = remote.client.disable_user(&user).await?;
                 out.print_line(&format!("user/{} disabled", user.name))?;
+            }
+            Self::Explain { user, output } => {
+                let identity = remote.client.get_user_identity(&user).await?;
+                print_identity(&identity, output, out)?;
             }
             Self::Enable { user } => {
                 let user = remote.client.enable_user(&user).await?;
@@ -91,6 +138,30 @@ impl UserCommand {
         }
         Ok(ExitStatus::Success)
     }
+}
+
+/// Who the user is at the provider, what it said, and which roles followed from that.
+fn print_identity(identity: &UserIdentity, output: OutputArgs, out: &Printer) -> Result<(), Failure> {
+    if output.format.is_machine() {
+        return out.print_value(identity, output.format);
+    }
+    let reading = &identity.reading;
+    let matched = reading.matched.iter().map(|binding| format!("{}={}", binding.group, binding.role));
+    let mut table = Table::new(&["FIELD", "VALUE"]);
+    let mut add = |field: &str, value: String| {
+        table.add_row().text(field).text(value);
+    };
+    add("provider", identity.provider.clone().unwrap_or_else(|| "(removed)".to_owned()));
+    add("issuer", identity.issuer.clone());
+    add("subject", identity.subject.clone());
+    add("read", identity.checked_at.to_string());
+    add("groups", format!("{}: {}", reading.group_count, reading.groups.join(", ")));
+    add("roles of groups", matched.collect::<Vec<_>>().join(", "));
+    add("role", reading.role.map_or("none", Role::as_str).to_owned());
+    for claim in &reading.claims {
+        add(&format!("claim {}", claim.name), claim.value.clone());
+    }
+    out.print_table(&table, "")
 }
 
 /// Who is disabled, and what that ends.

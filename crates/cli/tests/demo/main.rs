@@ -1,5 +1,6 @@
 //! Tests the built command line against the real server with simulated clusters, in the order of a user's work.
 
+mod access;
 mod bad_inputs;
 mod bulk;
 mod chart_repositories;
@@ -10,6 +11,7 @@ mod drift;
 mod facts;
 mod formats;
 mod group_deployments;
+mod identity_providers;
 mod messages;
 mod overrides;
 mod plans;

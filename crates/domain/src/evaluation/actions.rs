@@ -111,6 +111,13 @@ pub fn user_disabled(name: &str) -> ActionUnavailable {
     ActionUnavailable(format!("{name} is disabled. Enable the user first."))
 }
 
+/// Why the role of a user can't be set, or a password: both are those of an identity provider.
+pub fn managed_by_provider(name: &str, issuer: &str) -> ActionUnavailable {
+    ActionUnavailable(format!(
+        "{name} signs in with the identity provider {issuer}: the role follows from the groups there, and there is no password here. Change the groups of the user, or the roles of groups of the provider."
+    ))
+}
+
 /// Whether a cluster group may be deleted. `used_by` are the workloads whose draft or published revision uses it.
 pub fn check_delete_group(group: &str, used_by: &[String]) -> ActionCheck {
     match used_by {

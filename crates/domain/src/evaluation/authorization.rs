@@ -32,6 +32,8 @@ pub enum UserAction {
     ManageOwnTokens,
     /// List and end one's own sessions.
     ManageOwnSessions,
+    /// Change one's own password.
+    ChangeOwnPassword,
     /// Create workloads, change their drafts, labels and overrides.
     Edit,
     /// Plan a publish, with a dry run on the clusters.
@@ -70,6 +72,8 @@ pub enum UserAction {
     ApproveRollout,
     /// Set the policy of a workload that allows objects in the namespaces of Kubernetes itself.
     AllowSystemNamespaces,
+    /// Change the policy of a workload that names the service account as which its objects are written.
+    SetExecutor,
     /// Change labels, taints, annotations and values of a cluster, and whether it is schedulable.
     EditCluster,
     /// Create and revoke join tokens, accept and reject clusters, confirm their facts.
@@ -129,7 +133,11 @@ impl UserAction {
     /// The least role that may do it.
     pub const fn required_role(self) -> Role {
         match self {
-            Self::View | Self::Validate | Self::ManageOwnTokens | Self::ManageOwnSessions => Role::Viewer,
+            Self::View
+            | Self::Validate
+            | Self::ManageOwnTokens
+            | Self::ManageOwnSessions
+            | Self::ChangeOwnPassword => Role::Viewer,
             Self::Edit
             | Self::Plan
             | Self::CheckSource
@@ -149,6 +157,7 @@ impl UserAction {
             | Self::InjectFault => Role::Publisher,
             Self::ApproveRollout => Role::Approver,
             Self::AllowSystemNamespaces
+            | Self::SetExecutor
             | Self::EditCluster
             | Self::JoinCluster
             | Self::RemoveCluster
@@ -167,6 +176,7 @@ impl UserAction {
             Self::Validate => "check manifests",
             Self::ManageOwnTokens => "manage your API tokens",
             Self::ManageOwnSessions => "manage your sessions",
+            Self::ChangeOwnPassword => "change your password",
             Self::Edit => "change drafts",
             Self::Plan => "plan a publish",
             Self::CheckSource => "read Git repositories and registries",
@@ -186,6 +196,7 @@ impl UserAction {
             Self::InjectFault => "inject faults",
             Self::ApproveRollout => "approve waves of a rollout",
             Self::AllowSystemNamespaces => "set the policy allowSystemNamespaces",
+            Self::SetExecutor => "change the policy executor",
             Self::EditCluster => "change clusters",
             Self::JoinCluster => "join clusters",
             Self::RemoveCluster => "revoke and delete clusters",

@@ -106,6 +106,10 @@ pub enum EventKind {
     SubscriptionCreated,
     /// Incidents are sent to a channel no more.
     SubscriptionDeleted,
+    /// An identity provider was added or changed.
+    IdentityProviderSaved,
+    /// An identity provider was removed.
+    IdentityProviderRemoved,
     /// A user signed up or was invited.
     UserAdded,
     /// The role of a user or whether the user can sign in was changed.
@@ -168,6 +172,8 @@ pub struct EventSubject {
     pub cluster: Option<(ClusterId, String)>,
     /// The release, if one.
     pub release: Option<ReleaseId>,
+    /// Kind and name of anything else, such as `user ada`. Only the audit log stores it.
+    pub object: Option<String>,
 }
 
 impl EventSubject {
@@ -181,13 +187,18 @@ impl EventSubject {
         Self { cluster: Some((id, name.to_owned())), ..Self::default() }
     }
 
-    /// `workload shop on eu-1`, `cluster eu-1`; empty for neither.
+    /// An object of another kind, such as a user.
+    pub fn object(kind: &str, name: &str) -> Self {
+        Self { object: Some(describe_object(kind, name)), ..Self::default() }
+    }
+
+    /// `workload shop on eu-1`, `cluster eu-1`, `user ada`; empty for none.
     pub fn describe(&self) -> String {
         match (&self.workload, &self.cluster) {
             (Some((_, workload)), Some((_, cluster))) => format!("workload {workload} on {cluster}"),
             (Some((_, workload)), None) => format!("workload {workload}"),
             (None, Some((_, cluster))) => format!("cluster {cluster}"),
-            (None, None) => String::new(),
+            (None, None) => self.object.clone().unwrap_or_default(),
         }
     }
 
@@ -198,6 +209,11 @@ impl EventSubject {
     fn cluster_name(&self) -> &str {
         self.cluster.as_ref().map_or("", |(_, name)| name)
     }
+}
+
+/// Kind and name of an object, as the audit log has them.
+pub fn describe_object(kind: &str, name: &str) -> String {
+    format!("{kind} {name}")
 }
 
 /// An event without a position in the log.
@@ -253,6 +269,13 @@ impl NewEvent {
     #[must_use]
     pub fn with_cluster(mut self, id: ClusterId, name: &str) -> Self {
         self.subject.cluster = Some((id, name.to_owned()));
+        self
+    }
+
+    /// The same event, about an object that is neither a workload nor a cluster.
+    #[must_use]
+    pub fn with_object(mut self, kind: &str, name: &str) -> Self {
+        self.subject.object = Some(describe_object(kind, name));
         self
     }
 

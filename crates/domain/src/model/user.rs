@@ -45,12 +45,15 @@ pub struct User {
     pub state: UserState,
     /// When the user was created.
     pub created_at: Timestamp,
-    /// When the user last signed in with a password.
+    /// When the user last signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_sign_in_at: Option<Timestamp>,
     /// Until when a link to set a password is valid, if there is one that was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_expires_at: Option<Timestamp>,
+    /// The issuer of the identity provider that the user signs in with, and that the role comes from; absent for a user with a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
 }
 
 /// A user to invite.
@@ -71,6 +74,33 @@ pub struct NewUser {
 pub struct RoleChange {
     /// The role.
     pub role: Role,
+}
+
+/// A change of one's own password.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PasswordChange {
+    /// The password until now.
+    pub current_password: String,
+    /// The password from now on, at least 12 characters.
+    pub new_password: String,
+    /// Whether all other sessions of the user end; by default they do.
+    #[serde(default = "ends_other_sessions")]
+    pub end_other_sessions: bool,
+}
+
+const fn ends_other_sessions() -> bool {
+    true
+}
+
+/// Without the passwords: they must not appear in a log.
+impl std::fmt::Debug for PasswordChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PasswordChange")
+            .field("end_other_sessions", &self.end_other_sessions)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A link with which a user sets a password, once.

@@ -42,7 +42,8 @@ impl Hub {
         actions::check_delete_chart(&reference, version, &used_by)?;
         store::chart::delete(&mut tx, self.project(), repository, name, version).await?;
         let message = format!("Chart {reference} {version} was deleted.");
-        let event = NewEvent::new(EventKind::ChartDeleted, &actor.name, message);
+        let event = NewEvent::new(EventKind::ChartDeleted, &actor.name, message)
+            .with_object("chart", &format!("{reference} {version}"));
         self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }

@@ -2,7 +2,7 @@
 
 use domain::authorization::UserAction;
 use domain::chart::{CAPABILITIES, ChartVersion, LOCAL_REPOSITORY, RELEASE_PHASES};
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventKind, NewEvent, describe_object};
 use domain::{Digest, Finding, Timestamp};
 use source::archive::{ArchiveRejected, ChartArchive};
 
@@ -48,6 +48,9 @@ impl Hub {
             Some(stored) if stored.digest == chart.digest => {
                 if !store::artifact::exists(&mut tx, &chart.digest).await? {
                     store::artifact::put(&mut tx, &chart.digest, archive, chart.created_at).await?;
+                    let name = format!("{} {}", chart.reference(), chart.version);
+                    let message = format!("The lost archive of chart {name} was uploaded again.");
+                    tx.describe_audit(describe_object("chart", &name), message);
                     let effects = CommitEffects::default().with_response(actor, 201, &stored);
                     self.commit(tx, effects).await?;
                 }
@@ -60,7 +63,8 @@ impl Hub {
         store::chart::insert(&mut tx, self.project(), chart).await?;
         let message =
             format!("Chart {} {} was uploaded ({}).", chart.reference(), chart.version, chart.digest.short());
-        let event = NewEvent::new(EventKind::ChartUploaded, &actor.name, message);
+        let event = NewEvent::new(EventKind::ChartUploaded, &actor.name, message)
+            .with_object("chart", &format!("{} {}", chart.reference(), chart.version));
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, chart)).await?;
         Ok(chart.clone())
     }

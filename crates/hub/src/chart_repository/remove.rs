@@ -28,7 +28,8 @@ impl Hub {
         }
         store::chart_repository::delete(&mut tx, self.project(), name).await?;
         let message = format!("Chart repository {} ({}) was removed.", row.name, row.url);
-        let event = NewEvent::new(EventKind::ChartRepositoryRemoved, &actor.name, message);
+        let event = NewEvent::new(EventKind::ChartRepositoryRemoved, &actor.name, message)
+            .with_object("chart repository", name);
         self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await?;
         self.repository_reader().indexes.lock().remove(name);
         self.repository_reader().refresh_locks.lock().remove(name);

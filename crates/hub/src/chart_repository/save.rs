@@ -187,6 +187,7 @@ fn choose_identity(
 fn saved_event(actor: &Actor, row: &ChartRepositoryRow, action: &str) -> NewEvent {
     let message = format!("Chart repository {} ({}) was {action}.", row.name, row.url);
     NewEvent::new(EventKind::ChartRepositorySaved, &actor.name, message)
+        .with_object("chart repository", &row.name)
 }
 
 fn to_stored(credentials: RepositoryCredentials) -> Option<RepositoryCredentials> {

@@ -2,6 +2,7 @@
 
 use domain::authorization::UserAction;
 use domain::deployment::DeploymentResult;
+use domain::event::EventSubject;
 use domain::operation::OperationStatus;
 use domain::placement::Decision;
 use domain::release::ReleaseState;
@@ -41,6 +42,11 @@ impl Hub {
         } else {
             self.stage_deletion_retry(&mut tx, actor, &deployment).await?
         };
+        if effects.events.is_empty() {
+            let Workload { id, name, .. } = &deployment.workload;
+            let message = format!("{name} is being deleted already; nothing was changed.");
+            tx.describe_audit(EventSubject::workload(*id, name).describe(), message);
+        }
         let operation = load_latest_operation(&mut tx, &deployment).await?;
         // The outcome replaces it: until then a repeated request finds the operation to follow.
         let started = started_deployment(name, &Decision::default(), operation, Vec::new());

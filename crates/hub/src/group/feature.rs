@@ -2,7 +2,7 @@
 
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
-use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
+use domain::event::{EditAction, EventDetail, NewEvent};
 use domain::placement::{
     ClusterGroup, FeatureProperties, FeatureState, FeatureStatus, GroupFeature, GroupFeatureName,
     INVALID_GROUP,
@@ -12,6 +12,7 @@ use domain::request::RemovalOptions;
 use domain::{Finding, WorkloadId};
 use store::Tx;
 
+use super::group_subject;
 use super::member::{load_group, lock_group};
 use crate::deployment::Deployment;
 use crate::hub::CommitEffects;
@@ -126,6 +127,10 @@ impl Hub {
         feature: GroupFeature,
     ) -> Result<(ClusterGroup, CommitEffects), Error> {
         let old = group.revision;
+        let verb = if feature.enabled { "enabled" } else { "disabled" };
+        let message =
+            format!("The feature {} of cluster group {} was {verb}.", feature.name.as_str(), group.name);
+        tx.describe_audit(group_subject(&group.name).describe(), message);
         group.revision += 1;
         group.set_feature(feature);
         if !store::group::update(tx, &group, old).await? {
@@ -137,7 +142,8 @@ impl Hub {
             joined: Vec::new(),
             left: Vec::new(),
         };
-        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), self.clock().now());
+        let event =
+            NewEvent::from_detail(detail, &actor.name, group_subject(&group.name), self.clock().now());
         Ok((group, CommitEffects::with_event(event)))
     }
 

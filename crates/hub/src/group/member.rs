@@ -10,7 +10,7 @@ use domain::{ClusterId, Finding};
 use store::Tx;
 
 use super::exclusive::load_conflicts_among;
-use super::{GroupChange, RemovalTiming};
+use super::{GroupChange, RemovalTiming, group_subject};
 use crate::workload::check_if_match;
 use crate::{Actor, Error, Hub};
 
@@ -133,6 +133,9 @@ impl Hub {
         others.retain(|other| !names.contains(&other.as_str()));
         domain::actions::check_delete_group(name, &others)?;
         let mut effects = self.stage_deployment_deletions(&mut tx, actor, &deployments).await?;
+        // The events of its deployments come first.
+        let message = format!("Cluster group {name} was deleted with its deployments: {}.", names.len());
+        tx.describe_audit(group_subject(name).describe(), message);
         effects.append(self.stage_group_deletion(&mut tx, actor, name).await?);
         self.commit(tx, effects.with_empty_response(actor, 204)).await
     }

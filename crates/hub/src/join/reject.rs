@@ -22,7 +22,8 @@ impl Hub {
         let now = self.clock().now();
         store::registration::record_decision(&mut tx, &rejected, now).await?;
         let detail = EventDetail::JoinRejected { name: name.to_owned() };
-        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
+        let event =
+            NewEvent::from_detail(detail, &actor.name, EventSubject::object("pending agent", name), now);
         self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }

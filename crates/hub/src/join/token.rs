@@ -44,7 +44,8 @@ impl Hub {
             max_uses: token.max_uses,
             auto_accept: token.auto_accept,
         };
-        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
+        let subject = EventSubject::object("join token", &token.id.to_string());
+        let event = NewEvent::from_detail(detail, &actor.name, subject, now);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         Ok(JoinTokenSecret { id: token.id, secret, expires_at: token.expires_at })
     }
@@ -67,7 +68,8 @@ impl Hub {
             return Ok(());
         }
         let detail = EventDetail::JoinTokenRevoked { id };
-        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
+        let subject = EventSubject::object("join token", &id.to_string());
+        let event = NewEvent::from_detail(detail, &actor.name, subject, now);
         self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }

@@ -21,6 +21,8 @@ const fn retention_millis(table: RetainedTable) -> i64 {
         | RetainedTable::SignInAttempt
         | RetainedTable::PasswordLink
         | RetainedTable::DriftSnooze
+        | RetainedTable::IdentitySession
+        | RetainedTable::IdentityReplay
         | RetainedTable::Plan => 0,
         // Its values can contain passwords.
         RetainedTable::HelmReleaseRequest => 60_000,

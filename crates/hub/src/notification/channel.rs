@@ -1,7 +1,7 @@
 //! Channels: created, tested and deleted by administrators.
 
 use domain::authorization::UserAction;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventKind, NewEvent, describe_object};
 use domain::incident::{IncidentState, IncidentSummary};
 use domain::notification::{
     Channel, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageKind, NewChannel,
@@ -72,7 +72,8 @@ impl Hub {
         store::channel::insert(&mut tx, &row).await?;
         let channel = to_public(row);
         let message = format!("Channel {} ({}) was created.", channel.name, channel.kind.label());
-        let event = NewEvent::new(EventKind::ChannelCreated, &actor.name, message);
+        let event = NewEvent::new(EventKind::ChannelCreated, &actor.name, message)
+            .with_object("channel", &channel.name);
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &channel)).await?;
         Ok(channel)
     }
@@ -88,7 +89,8 @@ impl Hub {
             return Err(Error::not_found("channel", name));
         }
         let message = format!("Channel {name} was deleted.");
-        let event = NewEvent::new(EventKind::ChannelDeleted, &actor.name, message);
+        let event =
+            NewEvent::new(EventKind::ChannelDeleted, &actor.name, message).with_object("channel", name);
         self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 
@@ -112,6 +114,9 @@ impl Hub {
         if test.delivered {
             let mut tx = self.write_as(actor, UserAction::ManageChannels).await?;
             store::channel::record_success(&mut tx, self.project(), name, self.clock().now()).await?;
+            let message =
+                format!("A test message was sent to channel {name}: what waits for it is sent now.");
+            tx.describe_audit(describe_object("channel", name), message);
             let effects = CommitEffects { wake_deliveries: true, ..CommitEffects::default() };
             self.commit(tx, effects.with_response(actor, 200, &test)).await?;
         }

@@ -53,7 +53,8 @@ impl Hub {
         };
         store::subscription::insert(&mut tx, &row).await?;
         let message = format!("Incidents of {} are sent to channel {}.", row.scope, row.channel);
-        let event = NewEvent::new(EventKind::SubscriptionCreated, &actor.name, message);
+        let event = NewEvent::new(EventKind::SubscriptionCreated, &actor.name, message)
+            .with_object("subscription", &row.id.to_string());
         let subscription = to_public(&row);
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &subscription)).await?;
         Ok(subscription)
@@ -70,7 +71,8 @@ impl Hub {
             return Err(Error::not_found("subscription", id.to_string()));
         }
         let message = format!("Subscription {id} was deleted.");
-        let event = NewEvent::new(EventKind::SubscriptionDeleted, &actor.name, message);
+        let event = NewEvent::new(EventKind::SubscriptionDeleted, &actor.name, message)
+            .with_object("subscription", &id.to_string());
         self.commit(tx, CommitEffects::with_event(event).with_empty_response(actor, 204)).await
     }
 }

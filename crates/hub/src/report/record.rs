@@ -308,6 +308,7 @@ async fn report_events(
         workload: Some((release.workload(), workload)),
         cluster: Some((release.cluster(), cluster)),
         release: Some(release.id()),
+        object: None,
     };
     let event = |detail: EventDetail, actor: &str| NewEvent::from_detail(detail, actor, subject.clone(), now);
     let mut drift: Vec<DriftDetail> = report.drift.iter().map(drift_detail).collect();

@@ -52,6 +52,7 @@ impl Hub {
             workload: Some((tombstone.workload, tombstone.workload_name)),
             cluster: Some((cluster, name)),
             release: Some(tombstone.release),
+            object: None,
         };
         let detail = EventDetail::CleanedUp { deletion: tombstone.deletion, since: tombstone.created_at };
         effects.events.push(NewEvent::from_detail(detail, "flotilla", subject, now));

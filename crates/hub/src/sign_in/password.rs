@@ -115,7 +115,13 @@ impl Hub {
             Some(user) if is_correct && !user.password_hash.is_empty() => {
                 let device = attempt.succeed(client, &user.name).await?;
                 self.record_sign_in(&user, client).await?;
-                Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device })
+                Ok(NewSession {
+                    user: user.id,
+                    name: user.name,
+                    epoch: user.session_epoch,
+                    device,
+                    identity: None,
+                })
             }
             found => {
                 attempt.fail(client, found.map(|user| user.name).as_deref());
@@ -132,6 +138,11 @@ impl Hub {
         store::user::record_sign_in(&mut tx, user.id, now).await?;
         tx.commit().await?;
         Ok(())
+    }
+
+    /// Whether this is the password with this hash.
+    pub(super) async fn verify_password_hash(&self, hash: String, password: String) -> Result<bool, Error> {
+        self.hash_limiter().run_hash(move || verify_password(&hash, &password)).await
     }
 
     pub(super) async fn hash_password(&self, password: &str) -> Result<String, Error> {

@@ -76,10 +76,17 @@ impl Hub {
         let message = format!("{} set a new password.", account.name);
         let signed_in = audit::sign_in_record(&account.name, client, &message);
         tx.record_audit(AuditRecord { action: "set-password".to_owned(), ..signed_in }, now);
-        let event = NewEvent::new(EventKind::UserChanged, &account.name, message);
+        let event =
+            NewEvent::new(EventKind::UserChanged, &account.name, message).with_object("user", &account.name);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         self.live().notify_credentials();
-        Ok(NewSession { user: account.id, name: account.name, epoch: account.session_epoch, device })
+        Ok(NewSession {
+            user: account.id,
+            name: account.name,
+            epoch: account.session_epoch,
+            device,
+            identity: None,
+        })
     }
 
     async fn load_link_user(&self, tx: &mut Tx, hash: &str) -> Result<UserRow, Error> {

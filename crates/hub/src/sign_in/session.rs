@@ -1,10 +1,11 @@
 //! Sessions: their data, and the list of a user's own. The store hashes the session id.
 
 use domain::authorization::UserAction;
+use domain::event::describe_object;
 use domain::session::{UserSession, describe_user_agent};
 use domain::{Timestamp, UserId};
-use store::role_binding;
 use store::session::SessionDetails;
+use store::{Tx, role_binding};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, ActorKind, Credential, Error, Hub};
@@ -55,21 +56,27 @@ impl Hub {
         Ok(())
     }
 
-    /// The actor of a session with this id, which the user started in this epoch. `None` if the user was disabled or has another
-    /// epoch since: the session has ended.
+    /// The actor of a session with this id, which the user started in this epoch, and with this sign-in of an identity provider if it has one.
+    /// `None` if the user was disabled or has another epoch since, or the sign-in has ended: the session has ended.
     pub async fn authenticate_session(
         &self,
         id: &str,
-        user: UserId,
-        epoch: i64,
+        (user, epoch): (UserId, i64),
+        identity: Option<&str>,
     ) -> Result<Option<Actor>, Error> {
+        if let Some(identity) = identity
+            && !Box::pin(self.check_identity_session(identity, user)).await?
+        {
+            return Ok(None);
+        }
         let mut tx = self.read().await?;
         let Some(account) = store::user::get_by_id(&mut tx, user).await? else { return Ok(None) };
         if account.disabled_at.is_some() || account.session_epoch != epoch {
             return Ok(None);
         }
         let Some(role) = role_binding::get(&mut tx, user).await? else { return Ok(None) };
-        let credential = Credential::Session { id_hash: store::session::hash_id(id), epoch };
+        let (id_hash, identity) = (store::session::hash_id(id), identity.map(str::to_owned));
+        let credential = Credential::Session { id_hash, epoch, identity };
         let actor = Actor::new(account.name, ActorKind::Session(user), role);
         Ok(Some(actor.with_credential(credential)))
     }
@@ -78,18 +85,24 @@ impl Hub {
     /// changed the role since.
     pub async fn is_still_authorized(&self, actor: &Actor) -> Result<bool, Error> {
         let (Some(user), Some(credential)) = (actor.user(), &actor.credential) else { return Ok(true) };
+        if let Credential::Session { identity: Some(identity), .. } = credential
+            && !Box::pin(self.check_identity_session(identity, user)).await?
+        {
+            return Ok(false);
+        }
         let now = self.clock().now();
         let mut tx = self.read().await?;
         let Some(account) = store::user::get_by_id(&mut tx, user).await? else { return Ok(false) };
         let Some(user_role) = role_binding::get(&mut tx, user).await? else { return Ok(false) };
         let role = match credential {
-            Credential::Session { id_hash, epoch } => {
+            Credential::Session { id_hash, epoch, .. } => {
                 let is_valid = store::session::is_valid(&mut tx, id_hash, now).await?;
                 (is_valid && account.session_epoch == *epoch).then_some(user_role)
             }
             Credential::Token { id, .. } => {
                 let token = store::token::get(&mut tx, *id, now).await?;
-                token.map(|token| token.role.min(user_role))
+                let is_usable = self.has_usable_identity(&mut tx, user).await?;
+                token.filter(|_| is_usable).map(|token| token.role.min(user_role))
             }
         };
         Ok(account.disabled_at.is_none() && role == Some(actor.role))
@@ -109,9 +122,19 @@ impl Hub {
     ) -> Result<Vec<UserSession>, Error> {
         actor.authorize(UserAction::ManageOwnSessions)?;
         let user = require_user(actor)?;
-        let current = current.map(store::session::public_id);
         let mut tx = self.read().await?;
-        let rows = store::session::list_by_user(&mut tx, user, self.clock().now()).await?;
+        self.load_sessions(&mut tx, user, current).await
+    }
+
+    /// The sessions of a user, that of the request first.
+    pub(crate) async fn load_sessions(
+        &self,
+        tx: &mut Tx,
+        user: UserId,
+        current: Option<&str>,
+    ) -> Result<Vec<UserSession>, Error> {
+        let current = current.map(store::session::public_id);
+        let rows = store::session::list_by_user(tx, user, self.clock().now()).await?;
         let mut sessions: Vec<UserSession> = rows
             .into_iter()
             .map(|row| UserSession {
@@ -136,6 +159,8 @@ impl Hub {
         if !store::session::delete_by_public_id(&mut tx, user, id).await? {
             return Err(Error::not_found("session", id));
         }
+        let message = format!("{} ended the session {id}.", actor.name);
+        tx.describe_audit(describe_object("user", &actor.name), message);
         self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(())
@@ -146,7 +171,11 @@ impl Hub {
         actor.authorize(UserAction::ManageOwnSessions)?;
         let user = require_user(actor)?;
         let mut tx = self.write_as(actor, UserAction::ManageOwnSessions).await?;
+        // Nobody else ends several sessions of the user meanwhile.
+        store::user::lock(&mut tx, user).await?;
         let revoked = store::session::delete_by_user(&mut tx, user, current).await?;
+        let message = format!("{} ended all other sessions: {revoked}.", actor.name);
+        tx.describe_audit(describe_object("user", &actor.name), message);
         self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(revoked)

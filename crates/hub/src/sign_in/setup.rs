@@ -64,9 +64,9 @@ impl Hub {
         store::user::insert(&mut tx, &user).await?;
         role_binding::put(&mut tx, user.id, Role::Admin).await?;
         let message = format!("{} signed up with the set-up token, as admin.", user.name);
-        let event = NewEvent::new(EventKind::UserAdded, &user.name, message);
+        let event = NewEvent::new(EventKind::UserAdded, &user.name, message).with_object("user", &user.name);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         let device = attempt.succeed(client, &user.name).await?;
-        Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device })
+        Ok(NewSession { user: user.id, name: user.name, epoch: user.session_epoch, device, identity: None })
     }
 }

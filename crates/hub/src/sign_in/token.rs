@@ -2,9 +2,10 @@
 
 use domain::api_token::{ApiToken, ApiTokenCreated, NewApiToken};
 use domain::authorization::UserAction;
-use domain::{Finding, TokenId, UserId};
-use store::role_binding;
+use domain::event::describe_object;
+use domain::{Finding, Timestamp, TokenId, UserId};
 use store::token::ApiTokenRecord;
+use store::{Tx, role_binding};
 
 use super::hash_secret;
 use crate::hub::CommitEffects;
@@ -14,19 +15,25 @@ use crate::{Actor, ActorKind, Credential, Error, Hub};
 const MAX_DAYS: u32 = 365;
 /// Prefix of every token, so that secret scanners recognise it.
 const TOKEN_PREFIX: &str = "flt_";
+const INVALID_TOKEN: Error = Error::Unauthenticated("The API token is not valid, or it has expired.");
 
 impl Hub {
     /// Creates an API token for the actor (S0-3). Its secret is in the result and nowhere else.
     ///
+    /// A token that creates another one gives it none of what it does not have itself: not a higher role, not another project and not
+    /// a later end. Without a project or with more days, the new token has the project and the end of its creator.
+    ///
     /// # Errors
-    /// The role is higher than that of the actor, or the actor is a token that may not create tokens.
+    /// The role is higher than that of the actor, or the actor is a token that may not create tokens, or has another project.
     pub async fn create_token(&self, actor: &Actor, new: &NewApiToken) -> Result<ApiTokenCreated, Error> {
         actor.authorize(UserAction::ManageOwnTokens)?;
         let user = check_creation(actor, new)?;
         self.check_project(new.project.as_deref())?;
         let secret = format!("{TOKEN_PREFIX}{}", self.ids().generate_secret());
         let now = self.clock().now();
-        let token = ApiTokenRecord {
+        let mut tx = self.write_as(actor, UserAction::ManageOwnTokens).await?;
+        let creator = load_creator(&mut tx, actor, now).await?;
+        let requested = ApiTokenRecord {
             id: self.ids().generate(TokenId::from_parts),
             user,
             name: new.name.clone(),
@@ -38,9 +45,18 @@ impl Hub {
             project: new.project.is_some().then(|| self.project()),
             can_mint: new.may_mint(actor.role) && may_mint(actor),
         };
-        let created = ApiTokenCreated::new(to_view(&token), secret);
-        let mut tx = self.write_as(actor, UserAction::ManageOwnTokens).await?;
+        let token = match &creator {
+            Some(creator) => limit_to_creator(requested, creator)?,
+            None => requested,
+        };
         store::token::insert(&mut tx, &token).await?;
+        let minting = if token.can_mint { ", which may create tokens" } else { "" };
+        let message = format!(
+            "{} created the API token {} with the role {} for at most {} days{minting}.",
+            actor.name, token.name, token.role, new.days
+        );
+        tx.describe_audit(describe_token(token.id), message);
+        let created = ApiTokenCreated::new(to_view(&token), secret);
         let effects = CommitEffects::default().with_response(actor, 201, &created.without_secret());
         self.commit(tx, effects).await?;
         Ok(created)
@@ -59,8 +75,12 @@ impl Hub {
         actor.authorize(UserAction::ManageOwnTokens)?;
         let Some(user) = actor.user() else { return Ok(Vec::new()) };
         let mut tx = self.read().await?;
-        let tokens = store::token::list(&mut tx, user).await?;
-        Ok(tokens.iter().map(to_view).collect())
+        self.load_tokens(&mut tx, user).await
+    }
+
+    /// The tokens of a user.
+    pub(crate) async fn load_tokens(&self, tx: &mut Tx, user: UserId) -> Result<Vec<ApiToken>, Error> {
+        Ok(store::token::list(tx, user).await?.iter().map(to_view).collect())
     }
 
     /// Deletes a token of the actor.
@@ -69,18 +89,9 @@ impl Hub {
     /// The actor has no such token, or is another token that may not create tokens.
     pub async fn delete_token(&self, actor: &Actor, id: TokenId) -> Result<(), Error> {
         actor.authorize(UserAction::ManageOwnTokens)?;
-        let is_itself = matches!(&actor.credential, Some(Credential::Token { id: own, .. }) if *own == id);
-        if !is_itself {
-            require_minting(actor)?;
-        }
+        let user = actor.user().ok_or_else(|| Error::not_found("token", id.to_string()))?;
         let mut tx = self.write_as(actor, UserAction::ManageOwnTokens).await?;
-        let is_deleted = match actor.user() {
-            Some(user) => store::token::delete(&mut tx, user, id).await?,
-            None => false,
-        };
-        if !is_deleted {
-            return Err(Error::not_found("token", id.to_string()));
-        }
+        remove_token(&mut tx, actor, (user, &actor.name), id).await?;
         self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(())
@@ -88,7 +99,7 @@ impl Hub {
 
     /// The actor that a token authenticates: its user, with the lower of both roles.
     pub async fn authenticate_token(&self, secret: &str) -> Result<Actor, Error> {
-        const WRONG: Error = Error::Unauthenticated("The API token is not valid, or it has expired.");
+        const WRONG: Error = INVALID_TOKEN;
         if !secret.starts_with(TOKEN_PREFIX) {
             return Err(WRONG);
         }
@@ -96,7 +107,9 @@ impl Hub {
         let mut tx = self.read().await?;
         let token = store::token::get_by_hash(&mut tx, &hash_secret(secret), now).await?.ok_or(WRONG)?;
         let user = store::user::get_by_id(&mut tx, token.user).await?.ok_or(WRONG)?;
-        if user.disabled_at.is_some() {
+        // A user with a password has no identity at a provider.
+        let is_usable = !user.password_hash.is_empty() || self.has_usable_identity(&mut tx, user.id).await?;
+        if user.disabled_at.is_some() || !is_usable {
             return Err(WRONG);
         }
         let role = role_binding::get(&mut tx, user.id).await?.ok_or(WRONG)?.min(token.role);
@@ -123,6 +136,70 @@ impl Hub {
         tx.commit().await?;
         Ok(())
     }
+}
+
+/// Deletes a token of the user with this id and name, and says so in the audit record; the caller commits.
+///
+/// # Errors
+/// The user has no such token, or the actor is another token that may not revoke tokens.
+pub(crate) async fn remove_token(
+    tx: &mut Tx,
+    actor: &Actor,
+    (user, owner): (UserId, &str),
+    id: TokenId,
+) -> Result<(), Error> {
+    let is_itself = matches!(&actor.credential, Some(Credential::Token { id: own, .. }) if *own == id);
+    if !is_itself {
+        require_minting(actor)?;
+    }
+    // One that can't be read is deleted without its name.
+    let tokens = store::token::list(tx, user).await?;
+    let name = tokens.into_iter().find(|token| token.id == id).map(|token| format!(" {}", token.name));
+    if !store::token::delete(tx, user, id).await? {
+        return Err(Error::not_found("token", id.to_string()));
+    }
+    let message = format!("The API token{} of {owner} was revoked.", name.unwrap_or_default());
+    tx.describe_audit(describe_token(id), message);
+    Ok(())
+}
+
+/// The token that authenticated the actor, if one did.
+///
+/// # Errors
+/// It was revoked or has expired since.
+async fn load_creator(tx: &mut Tx, actor: &Actor, now: Timestamp) -> Result<Option<ApiTokenRecord>, Error> {
+    let Some(Credential::Token { id, .. }) = &actor.credential else { return Ok(None) };
+    let found = store::token::get(tx, *id, now).await?;
+    found.map(Some).ok_or(INVALID_TOKEN)
+}
+
+/// The new token with no more rights than the token that creates it.
+fn limit_to_creator(new: ApiTokenRecord, creator: &ApiTokenRecord) -> Result<ApiTokenRecord, Error> {
+    let project = match (new.project, creator.project) {
+        (Some(new), Some(own)) if new != own => {
+            return Err(Error::TokenLimited(
+                "This API token is for another project. Create the new one in the console under Settings."
+                    .to_owned(),
+            ));
+        }
+        (new, own) => new.or(own),
+    };
+    let expires_at = match (new.expires_at, creator.expires_at) {
+        (Some(new), Some(own)) => Some(new.min(own)),
+        (new, own) => new.or(own),
+    };
+    Ok(ApiTokenRecord {
+        role: new.role.min(creator.role),
+        can_mint: new.can_mint && creator.can_mint,
+        project,
+        expires_at,
+        ..new
+    })
+}
+
+/// A token as the subject of the audit log: its name is not unique.
+fn describe_token(id: TokenId) -> String {
+    describe_object("API token", &id.to_string())
 }
 
 /// Whether the actor may create and revoke tokens: a person, or a token that was created for it.

@@ -4,7 +4,7 @@ use domain::authorization::UserAction;
 use domain::role::Role;
 use domain::user::User;
 
-use super::{require_other_admin, to_view, user_event};
+use super::{find_issuer, require_other_admin, to_view, user_event};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -17,8 +17,9 @@ impl Hub {
         actor.authorize(UserAction::ManageUsers)?;
         let mut tx = self.write_as(actor, UserAction::ManageUsers).await?;
         let (mut account, role) = self.lock_user(&mut tx, name).await?;
+        let issuer = find_issuer(&mut tx, account.id).await?;
         if account.disabled_at.is_some() {
-            return Ok(to_view(&account, Some(role)));
+            return Ok(to_view(&account, Some(role), issuer));
         }
         if role == Role::Admin {
             require_other_admin(&mut tx, account.id, name).await?;
@@ -27,8 +28,8 @@ impl Hub {
         account.session_epoch += 1;
         store::user::update(&mut tx, &account).await?;
         store::password_link::delete(&mut tx, account.id).await?;
-        let user = to_view(&account, Some(role));
-        let event = user_event(actor, format!("{name} was disabled."));
+        let user = to_view(&account, Some(role), issuer);
+        let event = user_event(actor, name, format!("{name} was disabled."));
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &user)).await?;
         self.live().notify_credentials();
         Ok(user)
@@ -42,12 +43,13 @@ impl Hub {
         actor.authorize(UserAction::ManageUsers)?;
         let mut tx = self.write_as(actor, UserAction::ManageUsers).await?;
         let (mut account, role) = self.lock_user(&mut tx, name).await?;
+        let issuer = find_issuer(&mut tx, account.id).await?;
         if account.disabled_at.take().is_none() {
-            return Ok(to_view(&account, Some(role)));
+            return Ok(to_view(&account, Some(role), issuer));
         }
         store::user::update(&mut tx, &account).await?;
-        let user = to_view(&account, Some(role));
-        let event = user_event(actor, format!("{name} was enabled."));
+        let user = to_view(&account, Some(role), issuer);
+        let event = user_event(actor, name, format!("{name} was enabled."));
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &user)).await?;
         Ok(user)
     }

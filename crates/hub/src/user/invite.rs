@@ -39,13 +39,14 @@ impl Hub {
         let expires_at = now.plus_millis(INVITATION_MILLIS);
         let path = issue_password_link(&mut tx, self.ids(), account.id, expires_at).await?;
         let link = PasswordLink {
-            user: to_view(&account, Some(new.role)),
+            user: to_view(&account, Some(new.role), None),
             link: Some(path),
             expires_at,
             omitted: None,
         };
         let message = format!("{} was invited as {}.", account.name, new.role);
-        let event = NewEvent::new(EventKind::UserAdded, &actor.name, message);
+        let event =
+            NewEvent::new(EventKind::UserAdded, &actor.name, message).with_object("user", &account.name);
         let effects = CommitEffects::with_event(event).with_response(actor, 201, &link.without_secret());
         self.commit(tx, effects).await?;
         Ok(link)

@@ -5,7 +5,7 @@ use domain::user::PasswordLink;
 
 use super::{to_view, user_event};
 use crate::hub::CommitEffects;
-use crate::sign_in::issue_password_link;
+use crate::sign_in::{issue_password_link, require_password_user};
 use crate::{Actor, Error, Hub};
 
 /// How long the link of a reset is valid, in milliseconds: a day.
@@ -16,7 +16,7 @@ impl Hub {
     /// the user stay valid until it is used.
     ///
     /// # Errors
-    /// There is no such user, or the user is disabled.
+    /// There is no such user, or the user is disabled or signs in with an identity provider.
     pub async fn reset_password(&self, actor: &Actor, name: &str) -> Result<PasswordLink, Error> {
         actor.authorize(UserAction::ManageUsers)?;
         let mut tx = self.write_as(actor, UserAction::ManageUsers).await?;
@@ -24,11 +24,16 @@ impl Hub {
         if account.disabled_at.is_some() {
             return Err(domain::actions::user_disabled(name).into());
         }
+        require_password_user(&mut tx, account.id, name).await?;
         let expires_at = self.clock().now().plus_millis(RESET_MILLIS);
         let path = issue_password_link(&mut tx, self.ids(), account.id, expires_at).await?;
-        let link =
-            PasswordLink { user: to_view(&account, Some(role)), link: Some(path), expires_at, omitted: None };
-        let event = user_event(actor, format!("A link to set a new password was created for {name}."));
+        let link = PasswordLink {
+            user: to_view(&account, Some(role), None),
+            link: Some(path),
+            expires_at,
+            omitted: None,
+        };
+        let event = user_event(actor, name, format!("A link to set a new password was created for {name}."));
         let effects = CommitEffects::with_event(event).with_response(actor, 200, &link.without_secret());
         self.commit(tx, effects).await?;
         Ok(link)

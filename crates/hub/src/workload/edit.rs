@@ -1,5 +1,6 @@
 //! Edits the draft; running releases change only with a publish (S0-1).
 
+use domain::WorkloadId;
 use domain::actions;
 use domain::authorization::UserAction;
 use domain::cluster::check_labels;
@@ -8,7 +9,7 @@ use domain::labels::Labels;
 use domain::manifest_work;
 use domain::owner::{check_owners, normalize_owners};
 use domain::policy::NotAssessedPolicy;
-use domain::workload::Workload;
+use domain::workload::{Revision, Workload};
 use store::Tx;
 
 use super::{WorkloadEdit, authorize_policies, check_if_match};
@@ -80,7 +81,7 @@ impl Hub {
                 authorize_policies(actor, Some(&before.draft), &workload.draft)?;
                 workload.draft_changed = self.differs_from_read_revision(&workload).await?;
             }
-            let event = event.unwrap_or_else(|| edited_event(actor, &workload));
+            let event = event.unwrap_or_else(|| edited_event(actor, &before, &workload));
             workload.revision += 1;
             workload.updated_at = self.clock().now();
             let effects = CommitEffects::with_event(event);
@@ -105,7 +106,7 @@ impl Hub {
         if workload == before {
             return Ok(workload);
         }
-        let event = event.unwrap_or_else(|| edited_event(actor, &workload));
+        let event = event.unwrap_or_else(|| edited_event(actor, &before, &workload));
         self.store_edit(tx, actor, workload, event).await
     }
 
@@ -125,7 +126,7 @@ impl Hub {
         if workload == before && !is_mended {
             return Ok(workload);
         }
-        let event = edited_event(actor, &workload);
+        let event = edited_event(actor, &before, &workload);
         self.store_edit(tx, actor, workload, event).await
     }
 
@@ -166,8 +167,13 @@ impl Hub {
         };
         check_limits(&[], &spec.overrides)?;
         placement::check_limits(None, &spec.placement)?;
-        authorize_policies(actor, None, spec)?;
         let head = self.load_workload_head(tx, name).await?;
+        // What the unreadable draft has is not known: what is published may stay.
+        let published = match head.published {
+            Some(number) => load_readable_revision(tx, head.id, number).await?,
+            None => None,
+        };
+        authorize_policies(actor, published.as_ref().map(|revision| &revision.spec), spec)?;
         // What the former draft said is not known, so a policy that is left out is that of a new workload.
         let mut spec = spec.clone();
         spec.policies = spec.policies.with_not_assessed_or(Some(NotAssessedPolicy::Wait));
@@ -196,6 +202,18 @@ impl Hub {
         };
         let published = store::revision::get(tx, workload.id, number).await?;
         Ok(published.is_none_or(|revision| revision.spec != workload.draft))
+    }
+}
+
+/// A revision; `None` if it can't be read.
+async fn load_readable_revision(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    number: u32,
+) -> Result<Option<Revision>, Error> {
+    match store::revision::get(tx, workload, number).await {
+        Err(store::Error::InvalidRow { .. }) => Ok(None),
+        found => Ok(found?),
     }
 }
 
@@ -231,8 +249,26 @@ fn apply_metadata(workload: &mut Workload, labels: Option<&Labels>, owners: Opti
     }
 }
 
-/// The event of an edit that has no event of its own.
-fn edited_event(actor: &Actor, workload: &Workload) -> NewEvent {
-    let message = format!("{} was edited.", workload.name);
+/// The event of an edit that has no event of its own: which parts were changed, without their content, which may have secrets.
+fn edited_event(actor: &Actor, before: &Workload, workload: &Workload) -> NewEvent {
+    let parts = list_changed_parts(before, workload);
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let message = format!("{} was edited{parts}.", workload.name);
     NewEvent::new(EventKind::WorkloadEdited, &actor.name, message).with_workload(workload.id, &workload.name)
+}
+
+fn list_changed_parts(before: &Workload, after: &Workload) -> Vec<&'static str> {
+    let (old, new) = (&before.draft, &after.draft);
+    let parts = [
+        ("namespace", old.namespace != new.namespace),
+        ("addon", old.addon != new.addon),
+        ("source", old.source != new.source),
+        ("placement", old.placement != new.placement),
+        ("overrides", old.overrides != new.overrides),
+        ("rollout", old.rollout != new.rollout),
+        ("policies", old.policies != new.policies),
+        ("labels", before.labels != after.labels),
+        ("owners", before.owners != after.owners),
+    ];
+    parts.into_iter().filter(|(_, is_changed)| *is_changed).map(|(name, _)| name).collect()
 }

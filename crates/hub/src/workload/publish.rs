@@ -21,7 +21,7 @@ use super::check::DraftCheck;
 use super::create::created_event;
 use super::publish_content::load_published;
 use super::snapshot::{DraftSnapshot, PublishCandidate, PublishSnapshot, PublishableWorkload};
-use super::{PublishContent, PublishOptions, PublishResponse, authorize_policies, check_if_match};
+use super::{PublishContent, PublishOptions, PublishResponse, authorize_revision, check_if_match};
 use crate::blocking::run_blocking;
 use crate::deployment::{check_deployments_enabled, started_deployment};
 use crate::failpoint::failpoint;
@@ -101,8 +101,8 @@ impl Hub {
         let (mut tx, created) = self.lock_or_insert(tx, actor, &snapshot.stored, &options.content).await?;
         let mut workload = snapshot.stored.workload;
         let name = workload.name.clone();
-        // An earlier revision may have been allowed more than the draft is.
-        authorize_policies(actor, Some(&workload.draft), &snapshot.draft.spec)?;
+        let published = snapshot.stored.published.as_ref().map(|revision| &revision.spec);
+        authorize_revision(actor, &workload.draft, published, &snapshot.draft.spec)?;
         let now = self.clock().now();
         let edited = snapshot.stored.change.map(|change| change.event(actor, &workload, now));
         let restored = snapshot.stored.restored_revision;
@@ -127,7 +127,11 @@ impl Hub {
         };
         let operation = self.begin_operation(&mut tx, actor, request).await?;
         workload.draft_changed = workload.draft != revision.spec;
-        self.store_workload(&mut tx, actor, &mut workload).await?;
+        match options.content {
+            PublishContent::Spec(_) => self.store_workload(&mut tx, actor, &mut workload).await?,
+            // They leave the policies of the draft, which has not changed since it was read.
+            _ => self.store_authorized_workload(&mut tx, actor, &mut workload).await?,
+        }
         let detail = EventDetail::Published { revision: revision.number, message, forced };
         let subject = EventSubject::workload(workload.id, &name);
         let published = NewEvent::from_detail(detail, &actor.name, subject, now);

@@ -51,10 +51,13 @@ impl Hub {
             );
         }
         let mut effects = CommitEffects { wake_placer: true, ..CommitEffects::default() };
-        if !retained.is_empty() {
+        let subject = EventSubject::workload(workload.id, name);
+        if retained.is_empty() {
+            let message = format!("The removals of {name} were cancelled before; nothing was changed.");
+            tx.describe_audit(subject.describe(), message);
+        } else {
             store::queue::PLACER.mark_requested(&mut tx, workload.id, now).await?;
             let detail = EventDetail::RemovalsCancelled { clusters: retained.clone() };
-            let subject = EventSubject::workload(workload.id, name);
             effects.events.push(NewEvent::from_detail(detail, &actor.name, subject, now));
         }
         let response = json!({ "retained": &retained });

@@ -51,12 +51,15 @@ pub(crate) const HELM_READING: SealedColumn =
 pub(crate) const PROJECT_LOCKED_VALUES: SealedColumn = text("project", "locked_values", &["id"]);
 
 /// All encrypted columns, in the order in which existing values are encrypted: what is entered by users first.
-pub(crate) const SEALED_COLUMNS: [SealedColumn; 20] = [
+pub(crate) const SEALED_COLUMNS: [SealedColumn; 23] = [
     text("chart_repository", "credentials", &["project_id", "name"]),
     text("git_repository", "credentials", &["project_id", "name"]),
     text("git_repository", "webhook_secret", &["project_id", "name"]),
     text("channel", "target", &["project_id", "name"]),
     text("channel", "secret", &["project_id", "name"]),
+    text("identity_provider", "client_secret", &["name"]),
+    text("identity_session", "refresh_token", &["id"]),
+    text("user_identity", "reading", &["user_id"]),
     WORKLOAD_DRAFT,
     REVISION_SPEC,
     text("cluster_group", "locked_values", &["name"]),
@@ -76,6 +79,6 @@ pub(crate) const SEALED_COLUMNS: [SealedColumn; 20] = [
 
 /// The entry of a column, if it is encrypted.
 pub(crate) fn find(table: &str, column: &str) -> Option<&'static SealedColumn> {
-    static COLUMNS: [SealedColumn; 20] = SEALED_COLUMNS;
+    static COLUMNS: [SealedColumn; 23] = SEALED_COLUMNS;
     COLUMNS.iter().find(|sealed| sealed.table == table && sealed.column == column)
 }

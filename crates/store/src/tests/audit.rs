@@ -8,7 +8,7 @@ use super::fixtures::{at, workload_id};
 use crate::audit::ListedEntries;
 use crate::page_bytes::VALUES_PAGE_BYTES;
 use crate::sql::sql;
-use crate::{Store, audit, event};
+use crate::{Error, Store, audit, event};
 
 fn record(actor: &str, action: &str) -> AuditRecord {
     AuditRecord {
@@ -21,6 +21,15 @@ fn record(actor: &str, action: &str) -> AuditRecord {
         subject: String::new(),
         message: String::new(),
         changes: Vec::new(),
+    }
+}
+
+/// A record of a change that has no event.
+fn described(actor: &str, action: &str) -> AuditRecord {
+    AuditRecord {
+        subject: "workload api".to_owned(),
+        message: "api was changed.".to_owned(),
+        ..record(actor, action)
     }
 }
 
@@ -51,7 +60,7 @@ async fn a_committed_transaction_is_recorded_with_its_events_and_a_rolled_back_o
         let mut tx = store.write().await.unwrap();
         tx.record_audit(record("ana", "edit"), at(6));
         tx.rollback().await.unwrap();
-        commit(&store, record("bob", "sync"), &[], 7).await;
+        commit(&store, described("bob", "sync"), &[], 7).await;
 
         let mut tx = store.read().await.unwrap();
         let entries = audit::list(&mut tx, &AuditQuery::default(), 10).await.unwrap().entries;
@@ -74,11 +83,76 @@ async fn a_committed_transaction_is_recorded_with_its_events_and_a_rolled_back_o
 }
 
 #[tokio::test]
+async fn a_change_without_a_subject_or_a_message_is_not_stored() {
+    for_each_engine(|store| async move {
+        let try_commit = async |record: AuditRecord, events: &[NewEvent]| {
+            let mut tx = store.write().await.unwrap();
+            tx.record_audit(record, at(1));
+            event::append(&mut tx, events, at(1)).await.unwrap();
+            tx.commit().await
+        };
+        let without_subject = NewEvent::new(EventKind::UserChanged, "ana", "bob was disabled.");
+        let without_message = NewEvent::new(EventKind::UserChanged, "ana", "").with_object("user", "bob");
+        for events in [Vec::new(), vec![without_subject.clone()], vec![without_message]] {
+            let refused = try_commit(record("ana", "manage-users"), &events).await;
+            assert!(
+                matches!(&refused, Err(Error::UndescribedChange { action }) if action == "manage-users"),
+                "{refused:?}"
+            );
+        }
+        let described = without_subject.with_object("user", "bob");
+        try_commit(record("ana", "manage-users"), &[described]).await.unwrap();
+        let mut tx = store.read().await.unwrap();
+        let entries = audit::list(&mut tx, &AuditQuery::default(), 10).await.unwrap().entries;
+        assert_eq!(entries.len(), 1, "nothing of the refused ones is stored");
+        let stored = &entries[0].record;
+        assert_eq!((&*stored.subject, &*stored.message), ("user bob", "bob was disabled."));
+        assert_eq!(event::list_after(&mut tx, 0, 10).await.unwrap().len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_description_is_completed_by_the_events_and_all_of_it_is_bounded() {
+    for_each_engine(|store| async move {
+        let mut tx = store.write().await.unwrap();
+        tx.record_audit(record("ana", "edit"), at(1));
+        tx.describe_audit("cluster group eu".to_owned(), "The feature deployment was disabled.");
+        let clusters: Vec<String> = (0..40_000).map(|n| format!("cluster-{n}")).collect();
+        let large = EventDetail::RemovalsCancelled { clusters };
+        let small = EventDetail::RolledBack { revision: 4 };
+        let events: Vec<NewEvent> = [small.clone(), large.clone(), large]
+            .into_iter()
+            .map(|detail| {
+                let event = NewEvent::new(EventKind::WorkloadEdited, "ana", "é".repeat(1_500));
+                NewEvent { detail: Some(detail), ..event }.with_workload(workload_id(1), "web")
+            })
+            .collect();
+        event::append(&mut tx, &events, at(1)).await.unwrap();
+        tx.commit().await.unwrap();
+        let mut tx = store.read().await.unwrap();
+        let page = audit::list(&mut tx, &AuditQuery::default(), 1).await.unwrap();
+        let stored = &page.entries[0].record;
+        assert_eq!(stored.subject, "cluster group eu");
+        assert!(stored.message.starts_with("The feature deployment was disabled. é"), "{}", stored.message);
+        assert!(stored.message.chars().count() <= 2_000, "{}", stored.message.len());
+        let small = serde_json::to_value(small).unwrap();
+        assert_eq!(stored.changes.first(), Some(&small), "{}", stored.changes.len());
+        let names = |change: usize| stored.changes[change]["clusters"].as_array().unwrap();
+        assert_eq!((stored.changes.len(), names(1).len()), (3, 40_000), "the first one is complete");
+        assert_eq!(names(2).last().unwrap(), "… 39951 more", "the second one is cut as its event");
+        drop(tx);
+        verify(&store).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn concurrent_transactions_make_one_chain() {
     for_each_engine(|store| async move {
         let writers = (0..20).map(|n| {
             let store = store.clone();
-            tokio::spawn(async move { commit(&store, record(&format!("u{n}"), "edit"), &[], n).await })
+            tokio::spawn(async move { commit(&store, described(&format!("u{n}"), "edit"), &[], n).await })
         });
         for writer in writers.collect::<Vec<_>>() {
             writer.await.unwrap();
@@ -92,7 +166,7 @@ async fn concurrent_transactions_make_one_chain() {
 async fn a_changed_and_a_deleted_row_are_found() {
     for_each_engine(|store| async move {
         for n in 1..=4 {
-            commit(&store, record("ana", "edit"), &[], n).await;
+            commit(&store, described("ana", "edit"), &[], n).await;
         }
         let change = async |statement: &'static str| {
             let mut tx = store.write().await.unwrap();
@@ -114,7 +188,7 @@ async fn p19_pages_of_long_entries_end_early_and_continue_without_a_gap() {
     for_each_address(|url| async move {
         let store = Store::open_for_test(&url).await.unwrap();
         for n in 1..=4 {
-            commit(&store, record("ana", "edit"), &[], n).await;
+            commit(&store, described("ana", "edit"), &[], n).await;
         }
         let long = "x".repeat(usize::try_from(VALUES_PAGE_BYTES).unwrap());
         execute_directly(&url, &format!("UPDATE audit_entry SET message = '{long}' WHERE seq > 1")).await;

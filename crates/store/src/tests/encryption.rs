@@ -253,6 +253,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "user_account.password_hash",
             "session.id_hash",
             "sign_in_attempt.subject_hash",
+            "identity_replay.used_hash",
         ],
     ),
     (
@@ -330,6 +331,19 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "git_snapshot.pinned",
             "chart.metadata",
             "git_repository.allowed_signers",
+        ],
+    ),
+    (
+        "where users sign in, and who they are there; what the provider says about them is encrypted",
+        &[
+            "identity_provider.display_name",
+            "*.issuer",
+            "*.client_id",
+            "identity_provider.settings",
+            "user_identity.subject",
+            "identity_session.provider",
+            "identity_session.subject",
+            "identity_session.sid",
         ],
     ),
     ("whose session it is, and where it is used", &["session.data", "session.address", "session.user_agent"]),

@@ -129,6 +129,7 @@ fn saved_group(members: usize) -> NewEvent {
     let name = "eu".to_owned();
     let detail = EventDetail::ClusterGroup { name, action: EditAction::Saved, joined, left: Vec::new() };
     NewEvent { detail: Some(detail), ..new_event("Cluster group eu was saved.") }
+        .with_object("cluster group", "eu")
 }
 
 fn joined_names(detail: Option<&EventDetail>) -> &[String] {

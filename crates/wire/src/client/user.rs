@@ -1,16 +1,18 @@
 //! Operations on users, and what the caller may do.
 
+use domain::TokenId;
 use domain::authorization::UserAction;
 use domain::role::Role;
+use domain::session::UserSession;
 use http::Method;
 
 use super::Client;
-use crate::{AccessReview, Error, NewUser, PasswordLink, RoleChange, User};
+use crate::{AccessReview, ApiToken, Error, NewUser, PasswordChange, PasswordLink, RoleChange, User};
 
 impl Client {
-    /// Whether the caller may do this.
-    pub async fn review_access(&self, action: UserAction) -> Result<AccessReview, Error> {
-        let query = serde_json::json!({ "action": action });
+    /// Whether the caller may do this, with the workload or cluster of this name if there is one.
+    pub async fn review_access(&self, action: UserAction, name: Option<&str>) -> Result<AccessReview, Error> {
+        let query = serde_json::json!({ "action": action, "name": name });
         self.api_call(Method::GET, &["auth", "can-i"]).query(&query).send_json().await
     }
 
@@ -42,5 +44,35 @@ impl Client {
     /// Enables a user.
     pub async fn enable_user(&self, name: &str) -> Result<User, Error> {
         self.api_call(Method::POST, &["users", &format!("{name}:enable")]).send_json().await
+    }
+
+    /// Changes the password of the caller.
+    pub async fn change_password(&self, change: &PasswordChange) -> Result<(), Error> {
+        self.api_call(Method::PUT, &["password"]).body(change).send_ignoring_body().await
+    }
+
+    /// The sessions of a user.
+    pub async fn list_user_sessions(&self, name: &str) -> Result<Vec<UserSession>, Error> {
+        self.api_call(Method::GET, &["users", name, "sessions"]).send_json().await
+    }
+
+    /// Ends a session of a user.
+    pub async fn revoke_user_session(&self, name: &str, id: &str) -> Result<(), Error> {
+        self.api_call(Method::DELETE, &["users", name, "sessions", id]).send_ignoring_body().await
+    }
+
+    /// Ends all sessions of a user.
+    pub async fn revoke_user_sessions(&self, name: &str) -> Result<(), Error> {
+        self.api_call(Method::DELETE, &["users", name, "sessions"]).send_ignoring_body().await
+    }
+
+    /// The API tokens of a user.
+    pub async fn list_user_tokens(&self, name: &str) -> Result<Vec<ApiToken>, Error> {
+        self.api_call(Method::GET, &["users", name, "tokens"]).send_json().await
+    }
+
+    /// Revokes an API token of a user.
+    pub async fn delete_user_token(&self, name: &str, id: TokenId) -> Result<(), Error> {
+        self.api_call(Method::DELETE, &["users", name, "tokens", &id.to_string()]).send_ignoring_body().await
     }
 }

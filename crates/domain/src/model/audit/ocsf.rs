@@ -44,7 +44,7 @@ impl AuditEntry {
             "message": record.message,
             "actor": {"user": user, "session": {"uid": record.credential}},
             "src_endpoint": {"ip": record.address},
-            "unmapped": {"changes": record.changes, "previous": self.previous},
+            "unmapped": {"subject": record.subject, "changes": record.changes, "previous": self.previous},
         });
         if class == AUTHENTICATION {
             event["user"] = user;
@@ -84,6 +84,9 @@ mod tests {
         assert_eq!(publish["api"]["request"]["uid"], "r-1");
         let sign_in = event("sign-in", AuditOutcome::Failed);
         assert_eq!((&sign_in["class_uid"], &sign_in["type_uid"]), (&json!(3002), &json!(300_201)));
+        for event in [&publish, &sign_in] {
+            assert_eq!(event["unmapped"]["subject"], "workload shop", "{event}");
+        }
         assert_eq!((&sign_in["status_id"], &sign_in["user"]["name"]), (&json!(2), &json!("ada")));
     }
 }

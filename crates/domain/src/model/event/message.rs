@@ -273,6 +273,7 @@ mod tests {
             workload: Some((WorkloadId::from_parts(1, 1), "storefront".to_owned())),
             cluster: Some((ClusterId::from_parts(1, 1), "edge-1".to_owned())),
             release: None,
+            object: None,
         };
         let object = json!({ "version": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "settings" });
         let details = [

@@ -1,0 +1,15 @@
+//! Operations on identity providers.
+
+use serde::Deserialize;
+
+pub mod delete;
+pub mod get;
+pub mod list;
+pub mod put;
+
+/// Path parameters of a provider.
+#[derive(Debug, Deserialize)]
+pub struct IdentityProviderPath {
+    /// Its name.
+    provider: String,
+}
