@@ -1,4 +1,4 @@
-//! `flotilla incidents`: failures of workloads by cause (S0-13, E-12).
+//! `flotilla incidents`: why workloads need attention, by cause (S0-13, E-12).
 
 use clap::{Args, Subcommand};
 use domain::IncidentId;
@@ -12,7 +12,7 @@ use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, Table, sanitize};
 
-/// Show failures of workloads by cause, and acknowledge them; without a subcommand, list them
+/// Show why workloads need attention, by cause, and acknowledge it; without a subcommand, list the incidents
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct IncidentsArgs {
@@ -119,7 +119,8 @@ fn incidents_table(incidents: &[IncidentSummary]) -> Table {
     let mut table = Table::new(&["ID", "WORKLOAD", "STATE", "CLUSTERS", "SINCE", "ACK", "CAUSE"]);
     for incident in incidents {
         let row = table.add_row().text(incident.id.to_string()).text(&incident.workload);
-        let row = row.text(incident.state.as_str()).text(incident.cluster_text());
+        let clusters = if incident.has_clusters() { incident.cluster_text() } else { "-".to_owned() };
+        let row = row.text(incident.state.as_str()).text(clusters);
         let row = row.text(clock::format_age(incident.since, now));
         row.text(incident.acknowledged_by.as_deref().unwrap_or("-")).text(&incident.cause);
     }
@@ -143,6 +144,7 @@ fn print_details(
             table.add_row().text(field).text(value);
         }
     };
+    add("kind", incident.kind.label());
     add("cause", &incident.cause);
     add("reason", &incident.reason);
     add("object", &incident.object);
@@ -156,13 +158,13 @@ fn print_details(
     }
     add("acknowledged", incident.acknowledged_by.as_deref().unwrap_or("by nobody"));
     out.print_table(&table, "")?;
-    let mut table = Table::new(&["CLUSTER", "FAILS SINCE", "RECOVERED"]);
+    let mut table = Table::new(&["CLUSTER", "SINCE", "RECOVERED"]);
     for cluster in &incident.cluster_details {
         let recovered = cluster.recovered_at.map(|at| format!("{} ago", clock::format_age(at, now)));
         let row = table.add_row().text(&cluster.name).text(clock::format_age(cluster.since, now));
         row.text(recovered.as_deref().unwrap_or("-"));
     }
-    out.print_table(&table, "No cluster is concerned.")?;
+    out.print_table(&table, "It concerns the workload as a whole.")?;
     print_deliveries(details, out)?;
     Ok(ExitStatus::Success)
 }

@@ -331,6 +331,11 @@ impl Rollout {
         }
     }
 
+    /// Whether it was paused because of failures.
+    pub const fn is_auto_paused(&self) -> bool {
+        matches!(self.state, RolloutState::AutoPaused { .. })
+    }
+
     /// The label of the current wave: `wave 2 of 3 (eu)`.
     pub fn current_wave_label(&self) -> String {
         self.current_wave().to_string()

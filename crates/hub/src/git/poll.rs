@@ -201,6 +201,14 @@ impl Hub {
         let has_recovered = had_failed && next.status.failure.is_none();
         let mut tx = self.write().await?;
         store::git::update_ref(&mut tx, &next).await?;
+        let is_failing = next.status.failure.is_some();
+        if is_failing || had_failed {
+            let followers = store::git::list_followers(&mut tx, &next).await?;
+            let now = self.clock().now();
+            followers
+                .iter()
+                .for_each(|one| store::incident::note_cause(&mut tx, one.workload, is_failing, now));
+        }
         if has_recovered {
             // Workloads that wait for a commit of it.
             store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;

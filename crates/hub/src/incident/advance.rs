@@ -1,10 +1,11 @@
-//! Opens, grows, shrinks and closes the incidents of workloads whose releases changed, or whose failures have lasted long enough.
+//! Opens, grows, shrinks and closes the incidents of workloads that changed, or whose causes have lasted long enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::event::{EventKind, NewEvent};
 use domain::incident::{
-    ClusterObservation, Incident, IncidentChange, IncidentStep, PendingFailure, WorkloadFailures, advance,
+    ClusterObservation, Incident, IncidentChange, IncidentKind, IncidentStep, PendingFailure,
+    WorkloadFailures, advance,
 };
 use domain::notification::MessageKind;
 use domain::workload::WorkloadHead;
@@ -14,6 +15,7 @@ use store::incident::FailingRelease;
 use store::queue::INCIDENTS;
 
 use super::preceding_change::find_preceding_change;
+use super::workload_causes::observe_workload;
 use crate::hub::CommitEffects;
 use crate::supervise::catch_panic;
 use crate::{Error, Hub};
@@ -78,7 +80,9 @@ impl Hub {
         let mut failures = load_failures(&mut tx, id).await?;
         let before = failures.pending.clone();
         let releases = store::incident::list_failing_releases(&mut tx, id, &tracked(&failures)).await?;
-        let observations = observe(releases, now);
+        let mut observations = observe(releases, now);
+        let is_failing = observations.values().any(is_failure);
+        observations.extend(observe_workload(&mut tx, &workload, is_failing, now).await?);
         let step = advance(&mut failures, &observations, now, self.incident_delay_millis());
         // A recovery that is committed while this pass is the first one to track the workload marks nothing.
         let recheck_at = (!step.opened.is_empty()).then(|| now.plus_millis(RECHECK_MILLIS));
@@ -135,7 +139,7 @@ impl Hub {
         }
         for (cause, clusters) in step.opened {
             let now = self.clock().now();
-            let preceding_change = find_preceding_change(tx, workload.id, &clusters).await?;
+            let preceding_change = find_preceding_change(tx, workload, cause.kind, &clusters).await?;
             let incident = Incident {
                 id: self.ids().generate(IncidentId::from_parts),
                 workload: workload.id,
@@ -152,7 +156,11 @@ impl Hub {
             store::incident::insert(tx, self.project(), &incident).await?;
             self.enqueue_message(tx, (&incident, &subject), MessageKind::Opened).await?;
             open += 1;
-            effects.events.push(incident_event(EventKind::IncidentOpened, Severity::Error, &incident));
+            let severity = match incident.cause.kind {
+                IncidentKind::Failure => Severity::Error,
+                IncidentKind::Drift | IncidentKind::Rollout | IncidentKind::Source => Severity::Warning,
+            };
+            effects.events.push(incident_event(EventKind::IncidentOpened, severity, &incident));
         }
         Ok(open > 0)
     }
@@ -180,16 +188,20 @@ fn observe(
     releases.iter().map(|(cluster, found)| (*cluster, observe(found))).collect()
 }
 
+fn is_failure(observed: &ClusterObservation) -> bool {
+    matches!(observed, ClusterObservation::Failing { causes, .. }
+        if causes.first().is_some_and(|cause| cause.kind == IncidentKind::Failure))
+}
+
 fn incident_event(kind: EventKind, severity: Severity, incident: &Incident) -> NewEvent {
     let summary = incident.summary();
     let message = match kind {
         EventKind::IncidentOpened => {
-            format!(
-                "An incident was opened: {} ({}). {}",
-                summary.headline(),
-                summary.cluster_text(),
-                summary.cause
-            )
+            let clusters = match summary.has_clusters() {
+                true => format!(" ({})", summary.cluster_text()),
+                false => String::new(),
+            };
+            format!("An incident was opened: {}{clusters}. {}", summary.headline(), summary.cause)
         }
         _ => format!("The incident was closed: {}.", summary.headline()),
     };

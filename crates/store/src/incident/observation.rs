@@ -1,4 +1,4 @@
-//! The releases of a workload that incidents depend on: those that fail, and those on tracked clusters.
+//! The releases of a workload that incidents depend on: those that fail or drift, and those on tracked clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,18 +21,18 @@ pub struct FailingRelease {
     pub release: Option<Release>,
     /// Name of the cluster.
     pub cluster_name: String,
-    /// Its objects, if it fails.
+    /// Its objects, if it fails or drifts.
     pub resources: Vec<ResourceStatus>,
 }
 
-/// The releases of a workload that fail, and those on these clusters. They are not locked: a change that is committed later is
+/// The releases of a workload that fail or drift, and those on these clusters. They are not locked: a change that is committed later is
 /// a mark of its own. An unreadable row is there without its release.
 pub async fn list_failing_releases(
     tx: &mut Tx,
     workload: WorkloadId,
     tracked: &BTreeSet<ClusterId>,
 ) -> Result<BTreeMap<ClusterId, FailingRelease>, Error> {
-    let failing = sql("SELECT id, cluster_id FROM release WHERE workload_id = $1 AND state_rank >= 16")
+    let failing = sql("SELECT id, cluster_id FROM release WHERE workload_id = $1 AND state_rank >= 15")
         .bind_text(workload)
         .fetch_all(tx)
         .await?;
@@ -71,12 +71,12 @@ fn read_ids(rows: &[StoredRow]) -> Result<BTreeMap<ReleaseId, ClusterId>, Error>
     Ok(read.into_iter().collect())
 }
 
-/// The objects of those that fail.
+/// The objects of those that fail or drift.
 async fn list_resources(
     tx: &mut Tx,
     releases: &[(Release, String)],
 ) -> Result<BTreeMap<ReleaseId, Vec<ResourceStatus>>, Error> {
-    let failing = releases.iter().filter(|(release, _)| release.state().is_failing());
+    let failing = releases.iter().filter(|(release, _)| release.state().may_open_incident());
     let statement = sql("SELECT release_id, resources FROM release_resources WHERE release_id IN ");
     let rows = statement.push_list(failing.map(|(release, _)| release.id())).fetch_all(tx).await?;
     let read = decode_readable_rows(&rows, "release_resources", |row| {

@@ -1,0 +1,63 @@
+//! The causes of a workload as a whole: a rollout that waits for a person, and a source that is not followed.
+
+use std::collections::BTreeMap;
+
+use domain::incident::{ClusterObservation, IncidentCause, IncidentKind, rollout_cause, source_causes};
+use domain::workload::{Intent, WorkloadHead};
+use domain::{ClusterId, Timestamp};
+use store::Tx;
+
+use crate::Error;
+
+/// What holds for a published workload as a whole, by [`IncidentKind::workload_place`]; what is missing does not hold. `is_failing` is
+/// whether it fails on a cluster: a rollout that was paused by that is no incident of its own. A row that can't be read neither opens nor
+/// closes an incident, and stops no other one.
+pub(super) async fn observe_workload(
+    tx: &mut Tx,
+    workload: &WorkloadHead,
+    is_failing: bool,
+    now: Timestamp,
+) -> Result<BTreeMap<ClusterId, ClusterObservation>, Error> {
+    let mut found = BTreeMap::new();
+    if workload.intent != Intent::Published {
+        return Ok(found);
+    }
+    let rollout = unless_unreadable(store::rollout::find_active(tx, workload.id).await)?;
+    let observed = match rollout {
+        None => Some(ClusterObservation::Undecided { since: now }),
+        Some(None) => None,
+        Some(Some(rollout)) => {
+            rollout_cause(&rollout).map(|cause| match is_failing && rollout.is_auto_paused() {
+                true => ClusterObservation::Undecided { since: now },
+                false => observe_causes(vec![cause], rollout.since),
+            })
+        }
+    };
+    found.extend(IncidentKind::Rollout.workload_place().zip(observed));
+    let followed = unless_unreadable(store::git::get_followed_ref(tx, workload.id).await)?;
+    let observed = match followed {
+        None => Some(ClusterObservation::Undecided { since: now }),
+        Some(None) => None,
+        Some(Some(followed)) => {
+            let status = followed.status.unwrap_or_default();
+            let causes = source_causes((&followed.url, &followed.reference), &status, &followed.follow);
+            // It is not stored since when checks fail: the time of the first observation is.
+            (!causes.is_empty()).then(|| observe_causes(causes, now))
+        }
+    };
+    found.extend(IncidentKind::Source.workload_place().zip(observed));
+    Ok(found)
+}
+
+fn observe_causes(causes: Vec<IncidentCause>, since: Timestamp) -> ClusterObservation {
+    ClusterObservation::Failing { name: String::new(), causes, since }
+}
+
+/// `None` if the row can't be read.
+fn unless_unreadable<T>(read: Result<T, store::Error>) -> Result<Option<T>, Error> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(store::Error::InvalidRow { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
