@@ -81,11 +81,14 @@ impl Hub {
         let before = failures.pending.clone();
         let releases = store::incident::list_failing_releases(&mut tx, id, &tracked(&failures)).await?;
         let mut observations = observe(releases, now);
-        let is_failing = observations.values().any(is_failure);
+        let is_failure_open = |incident: &Incident| incident.cause.kind == IncidentKind::Failure;
+        let is_failing = failures.open.iter().any(is_failure_open) || observations.values().any(is_failure);
         observations.extend(observe_workload(&mut tx, &workload, is_failing, now).await?);
         let step = advance(&mut failures, &observations, now, self.incident_delay_millis());
-        // A recovery that is committed while this pass is the first one to track the workload marks nothing.
-        let recheck_at = (!step.opened.is_empty()).then(|| now.plus_millis(RECHECK_MILLIS));
+        // A recovery that is committed while this pass is the first one to track the workload marks nothing, and the end of a failure lets
+        // a paused rollout count.
+        let recheck_at =
+            (!step.opened.is_empty() || !step.changes.is_empty()).then(|| now.plus_millis(RECHECK_MILLIS));
         let next_at = [step.next_at, recheck_at].into_iter().flatten().min();
         let mut effects = CommitEffects::default();
         let is_open = self.store_step(&mut tx, &workload, (&failures, step), &mut effects).await?;

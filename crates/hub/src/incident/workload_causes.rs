@@ -10,7 +10,7 @@ use store::Tx;
 use crate::Error;
 
 /// What holds for a published workload as a whole, by [`IncidentKind::workload_place`]; what is missing does not hold. `is_failing` is
-/// whether it fails on a cluster: a rollout that was paused by that is no incident of its own. A row that can't be read neither opens nor
+/// whether it fails on a cluster, or an incident of a failure is open: a rollout that was paused by that is no incident of its own. A row that can't be read neither opens nor
 /// closes an incident, and stops no other one.
 pub(super) async fn observe_workload(
     tx: &mut Tx,
