@@ -1,10 +1,10 @@
 //! `flotilla incidents`: why workloads need attention, by cause (S0-13, E-12).
 
 use clap::{Args, Subcommand};
-use domain::IncidentId;
 use domain::incident::{IncidentQuery, IncidentState, IncidentSummary};
 use domain::notification::{DeliveryState, IncidentDetails};
 use domain::page::MAX_LIMIT;
+use domain::{IncidentId, Timestamp};
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -119,8 +119,7 @@ fn incidents_table(incidents: &[IncidentSummary]) -> Table {
     let mut table = Table::new(&["ID", "WORKLOAD", "STATE", "CLUSTERS", "SINCE", "ACK", "CAUSE"]);
     for incident in incidents {
         let row = table.add_row().text(incident.id.to_string()).text(&incident.workload);
-        let clusters = if incident.has_clusters() { incident.cluster_text() } else { "-".to_owned() };
-        let row = row.text(incident.state.as_str()).text(clusters);
+        let row = row.text(incident.state.as_str()).text(incident.cluster_text());
         let row = row.text(clock::format_age(incident.since, now));
         row.text(incident.acknowledged_by.as_deref().unwrap_or("-")).text(&incident.cause);
     }
@@ -138,6 +137,21 @@ fn print_details(
     }
     let (incident, now) = (&details.incident, clock::now());
     out.print_line(&sanitize(&incident.headline()))?;
+    out.print_table(&details_table(details, now), "")?;
+    let mut table = Table::new(&["CLUSTER", "SINCE", "RECOVERED"]);
+    for cluster in &incident.cluster_details {
+        let recovered = cluster.recovered_at.map(|at| format!("{} ago", clock::format_age(at, now)));
+        let row = table.add_row().text(&cluster.name).text(clock::format_age(cluster.since, now));
+        row.text(recovered.as_deref().unwrap_or("-"));
+    }
+    out.print_table(&table, "It concerns the workload as a whole.")?;
+    print_deliveries(details, out)?;
+    Ok(ExitStatus::Success)
+}
+
+/// What it is about, why, and what to do.
+fn details_table(details: &IncidentDetails, now: Timestamp) -> Table {
+    let incident = &details.incident;
     let mut table = Table::new(&["FIELD", "VALUE"]);
     let mut add = |field: &str, value: &str| {
         if !value.is_empty() {
@@ -157,16 +171,7 @@ fn print_details(
         add("change before", &format!("{} ({}, {age} ago)", change.message, change.actor));
     }
     add("acknowledged", incident.acknowledged_by.as_deref().unwrap_or("by nobody"));
-    out.print_table(&table, "")?;
-    let mut table = Table::new(&["CLUSTER", "SINCE", "RECOVERED"]);
-    for cluster in &incident.cluster_details {
-        let recovered = cluster.recovered_at.map(|at| format!("{} ago", clock::format_age(at, now)));
-        let row = table.add_row().text(&cluster.name).text(clock::format_age(cluster.since, now));
-        row.text(recovered.as_deref().unwrap_or("-"));
-    }
-    out.print_table(&table, "It concerns the workload as a whole.")?;
-    print_deliveries(details, out)?;
-    Ok(ExitStatus::Success)
+    table
 }
 
 fn print_deliveries(details: &IncidentDetails, out: &Printer) -> Result<(), Failure> {
@@ -191,4 +196,36 @@ fn print_deliveries(details: &IncidentDetails, out: &Printer) -> Result<(), Fail
         &table,
         "Nobody is notified: flotilla subscription create --channel CHANNEL --workload WORKLOAD",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::ColourMode;
+
+    #[test]
+    fn e12_a_rollout_that_waits_is_shown_with_its_kind_its_cause_and_what_to_do() {
+        let at = Timestamp::from_millis(1_763_665_200_000);
+        let details: IncidentDetails = serde_json::from_value(serde_json::json!({
+            "id": IncidentId::from_parts(1, 1), "workload": "web", "kind": "rollout", "state": "open", "clusters": [],
+            "cause": "Rollout r2: wave 2 of 2 (rest) waits for an approval.", "reason": "AwaitingApproval",
+            "object": "Rollout r2", "hint": "Approve the wave: flotilla rollout approve.",
+            "since": at, "openedAt": at.plus_millis(3_600_000), "owners": ["team-web"],
+        }))
+        .unwrap();
+        assert_eq!(details.incident.headline(), "The rollout of web waits for a person");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = details_table(&details, at).render(None, ColourMode::new(false));
+        let shown: Vec<String> = text.lines().map(words).collect();
+        for line in [
+            "kind Rollout that waits",
+            "cause Rollout r2: wave 2 of 2 (rest) waits for an approval.",
+            "what to do Approve the wave: flotilla rollout approve.",
+            "owners team-web",
+        ] {
+            assert!(shown.iter().any(|shown| shown == line), "{line}: {text}");
+        }
+        let list = incidents_table(&[details.incident]).render(None, ColourMode::new(false));
+        assert!(words(&list).contains(" web open - "), "{list}");
+    }
 }
