@@ -1,4 +1,4 @@
-//! Opens, grows and closes incidents of workloads whose releases changed, or whose failures have lasted long enough.
+//! Opens, grows and closes incidents of workloads that changed, or whose causes have lasted long enough.
 
 use std::time::Duration;
 
