@@ -359,7 +359,7 @@ impl WorkloadQueue {
     }
 
     /// Ends a claim whose work failed: the workload is due again after a pause that doubles with every failure in a row. The
-    /// message is shown until the next success. Returns whether it differs from the last one; [`Error::ClaimLost`] if the
+    /// message is shown until the next success, and may open an incident. Returns whether it differs from the last one; [`Error::ClaimLost`] if the
     /// claim is lost.
     pub async fn fail(
         self,
@@ -375,6 +375,9 @@ impl WorkloadQueue {
             Ok((row.count("attempts")?, row.get::<Option<String>>("failure")?))
         })?;
         let (attempts, before) = found.ok_or_else(|| Error::ClaimLost { what: format!("workload {id}") })?;
+        if self != INCIDENTS {
+            tx.note_cause(id, true, now);
+        }
         sql("UPDATE ")
             .push(self.table)
             .push(" SET claimed = 0, attempts = $1, failure = $2, due_at = $3 WHERE workload_id = $4")

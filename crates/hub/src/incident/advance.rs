@@ -26,6 +26,8 @@ const BATCH: u32 = 32;
 const CLAIM_MILLIS: i64 = 30_000;
 /// When the releases of a new incident are read again, in milliseconds.
 const RECHECK_MILLIS: i64 = 2_000;
+/// When a workload is read again with which a loop fails, in milliseconds: its next success marks nothing.
+const LOOP_RECHECK_MILLIS: i64 = 60_000;
 
 impl Hub {
     /// Advances the incidents of workloads that are due; returns how many. In an outage of the database the pass ends: the claims
@@ -89,7 +91,10 @@ impl Hub {
         // a paused rollout count.
         let recheck_at =
             (!step.opened.is_empty() || !step.changes.is_empty()).then(|| now.plus_millis(RECHECK_MILLIS));
-        let next_at = [step.next_at, recheck_at].into_iter().flatten().min();
+        let has_failing_loop =
+            IncidentKind::Loop.workload_place().is_some_and(|place| observations.contains_key(&place));
+        let poll_at = has_failing_loop.then(|| now.plus_millis(LOOP_RECHECK_MILLIS));
+        let next_at = [step.next_at, recheck_at, poll_at].into_iter().flatten().min();
         let mut effects = CommitEffects::default();
         let is_open = self.store_step(&mut tx, &workload, (&failures, step), &mut effects).await?;
         store::incident::replace_pending(&mut tx, id, &before, &failures.pending).await?;
@@ -161,7 +166,7 @@ impl Hub {
             open += 1;
             let severity = match incident.cause.kind {
                 IncidentKind::Failure => Severity::Error,
-                IncidentKind::Drift | IncidentKind::Rollout | IncidentKind::Source => Severity::Warning,
+                _ => Severity::Warning,
             };
             effects.events.push(incident_event(EventKind::IncidentOpened, severity, &incident));
         }

@@ -1,17 +1,20 @@
-//! The causes of a workload as a whole: a rollout that waits for a person, and a source that is not followed.
+//! The causes of a workload as a whole: a rollout that waits for a person, a source that is not followed, and a loop that fails.
 
 use std::collections::BTreeMap;
 
-use domain::incident::{ClusterObservation, IncidentCause, IncidentKind, rollout_cause, source_causes};
+use domain::incident::{
+    ClusterObservation, IncidentCause, IncidentKind, loop_cause, rollout_cause, source_causes,
+};
 use domain::workload::{Intent, WorkloadHead};
-use domain::{ClusterId, Timestamp};
+use domain::{ClusterId, Timestamp, WorkloadId};
 use store::Tx;
+use store::queue::{PLACER, ROLLOUTS};
 
 use crate::Error;
 
 /// What holds for a published workload as a whole, by [`IncidentKind::workload_place`]; what is missing does not hold. `is_failing` is
-/// whether it fails on a cluster, or an incident of a failure is open: a rollout that was paused by that is no incident of its own. A row that can't be read neither opens nor
-/// closes an incident, and stops no other one.
+/// whether it fails on a cluster, or an incident of a failure is open: a rollout that was paused by that is no incident of its own. A row
+/// that can't be read neither opens nor closes an incident, and stops no other one.
 pub(super) async fn observe_workload(
     tx: &mut Tx,
     workload: &WorkloadHead,
@@ -46,7 +49,26 @@ pub(super) async fn observe_workload(
         }
     };
     found.extend(IncidentKind::Source.workload_place().zip(observed));
+    let observed = observe_loops(tx, workload.id, now).await?;
+    found.extend(IncidentKind::Loop.workload_place().zip(observed));
     Ok(found)
+}
+
+/// What the loops that change the clusters fail to do, whatever they were stopped by: rows that can't be read, and defects.
+async fn observe_loops(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    now: Timestamp,
+) -> Result<Option<ClusterObservation>, Error> {
+    let mut causes = Vec::new();
+    for (queue, reason) in [(PLACER, "PlacementFails"), (ROLLOUTS, "RolloutFails")] {
+        let Some(failure) = unless_unreadable(queue.get_failure(tx, workload).await)? else {
+            return Ok(Some(ClusterObservation::Undecided { since: now }));
+        };
+        causes.extend(failure.map(|failure| loop_cause(reason, &failure.message)));
+    }
+    // It is not stored since when it fails.
+    Ok((!causes.is_empty()).then(|| observe_causes(causes, now)))
 }
 
 fn observe_causes(causes: Vec<IncidentCause>, since: Timestamp) -> ClusterObservation {

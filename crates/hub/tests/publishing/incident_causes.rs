@@ -1,4 +1,4 @@
-//! Incidents for more than failures: drift that stays, a rollout that waits for a person, a source that is not followed.
+//! Incidents for more than failures: drift that stays, a rollout that waits for a person, a source that is not followed, a loop that fails.
 
 use domain::incident::{IncidentKind, IncidentState, IncidentSummary};
 use domain::object::ObjectRef;
@@ -244,5 +244,27 @@ async fn e12_a_commit_that_is_blocked_for_ten_minutes_is_an_incident_until_one_i
     pass(&test, 10).await;
     assert!(list(&test, IncidentState::Open).await.is_empty());
     assert_eq!(only(&test, IncidentState::Closed).await.id, open.id);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e12_a_placement_that_fails_for_ten_minutes_is_an_incident_until_it_succeeds() {
+    let test = start_following().await;
+    let fail = "UPDATE placer_queue SET attempts = 3, failure = 'It can''t be placed: a row is broken.'";
+    test.execute_sql(fail).await;
+    test.execute_sql("UPDATE incident_queue SET dirty_epoch = dirty_epoch + 1, due_at = 0").await;
+    pass(&test, 590).await;
+    assert!(list(&test, IncidentState::Open).await.is_empty(), "not within ten minutes");
+    pass(&test, 20).await;
+    let open = only(&test, IncidentState::Open).await;
+    assert_eq!((open.kind, open.reason.as_str()), (IncidentKind::Loop, "PlacementFails"));
+    assert_eq!(open.headline(), "A loop of the server fails for web");
+    assert_eq!(open.cause, "It can't be placed: a row is broken.");
+    pass(&test, 300).await;
+    assert_eq!(only(&test, IncidentState::Open).await.id, open.id);
+    // Its success marks nothing: the next look at it closes the incident.
+    test.execute_sql("UPDATE placer_queue SET attempts = 0, failure = NULL").await;
+    pass(&test, 60).await;
+    assert!(list(&test, IncidentState::Open).await.is_empty());
     test.close().await;
 }

@@ -199,6 +199,13 @@ pub fn rollout_cause(rollout: &Rollout) -> Option<IncidentCause> {
     Some(IncidentCause { kind: IncidentKind::Rollout, ..cause })
 }
 
+/// Why a loop of the server fails with a workload; `message` is what it stored.
+pub fn loop_cause(reason: &str, message: &str) -> IncidentCause {
+    let hint = "The server tries again after a pause of up to five minutes, and what runs stays. Correct what the cause names; the log of the \
+                server has the details.";
+    IncidentCause { kind: IncidentKind::Loop, ..IncidentCause::new(reason, None, message, hint) }
+}
+
 /// Why what a draft follows is not read or not used, what decides first; empty if it is. `url` and `reference` name the ref.
 pub fn source_causes(
     (url, reference): (&str, &str),

@@ -20,6 +20,8 @@ pub enum IncidentKind {
     Rollout,
     /// What its draft follows in a Git repository or a registry can't be read, or is not used.
     Source,
+    /// A loop of the server fails with it again and again: it is not placed, or its rollout is not advanced.
+    Loop,
 }
 
 impl IncidentKind {
@@ -35,6 +37,7 @@ impl IncidentKind {
             Self::Drift => "Drift",
             Self::Rollout => "Rollout that waits",
             Self::Source => "Source",
+            Self::Loop => "Loop of the server",
         }
     }
 
@@ -42,7 +45,7 @@ impl IncidentKind {
     pub const fn delay_millis(self, base: i64) -> i64 {
         base.saturating_mul(match self {
             Self::Failure => 1,
-            Self::Drift | Self::Source => 10,
+            Self::Drift | Self::Source | Self::Loop => 10,
             Self::Rollout => 60,
         })
     }
@@ -54,6 +57,7 @@ impl IncidentKind {
             Self::Failure | Self::Drift => None,
             Self::Rollout => Some(ClusterId::from_parts(0, 1)),
             Self::Source => Some(ClusterId::from_parts(0, 2)),
+            Self::Loop => Some(ClusterId::from_parts(0, 3)),
         }
     }
 
@@ -70,6 +74,7 @@ impl IncidentKind {
             Self::Drift => format!("{workload} drifts on {clusters}"),
             Self::Rollout => format!("The rollout of {workload} waits for a person"),
             Self::Source => format!("The source of {workload} is not followed"),
+            Self::Loop => format!("A loop of the server fails for {workload}"),
         }
     }
 
@@ -80,6 +85,7 @@ impl IncidentKind {
             Self::Drift => format!("{workload} does not drift any more on {clusters} after {lasted}"),
             Self::Rollout => format!("The rollout of {workload} does not wait any more after {lasted}"),
             Self::Source => format!("The source of {workload} is not blocked any more after {lasted}"),
+            Self::Loop => format!("No loop of the server fails for {workload} any more after {lasted}"),
         }
     }
 }

@@ -142,12 +142,12 @@ fn alert(message: &IncidentMessage, link: &str) -> Value {
     alert
 }
 
-/// Only a failure is an error: the others are decisions of a person that wait, while the workload runs.
+/// Only a failure is an error: with the others the workload runs, and a person has to look at it.
 const fn pagerduty_severity(message: &IncidentMessage) -> &'static str {
     match (message.kind, message.incident.kind) {
         (MessageKind::Test, _) => "info",
         (_, IncidentKind::Failure) => "error",
-        (_, IncidentKind::Drift | IncidentKind::Rollout | IncidentKind::Source) => "warning",
+        (_, _) => "warning",
     }
 }
 
