@@ -47,7 +47,8 @@ pub async fn incident_read(id: String) -> AppResult<IncidentData> {
 #[cfg(feature = "ssr")]
 async fn find_rollback_revision(hub: &hub::Hub, incident: &IncidentSummary) -> Option<u32> {
     use domain::workload::Intent;
-    let may_help = matches!(incident.kind, IncidentKind::Failure | IncidentKind::Rollout);
+    let may_help =
+        matches!(incident.kind, IncidentKind::Failure | IncidentKind::Rollout | IncidentKind::Silence);
     if incident.state == IncidentState::Closed || !may_help {
         return None;
     }

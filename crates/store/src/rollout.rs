@@ -13,7 +13,7 @@ use crate::{Error, Tx};
 
 /// Adds the rollout of a revision. [`Error::AlreadyExists`] if the revision has one.
 pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
-    tx.note_cause(rollout.workload, rollout.state.needs_attention(), rollout.since);
+    note_cause(tx, rollout);
     sql(
         "INSERT INTO rollout (workload_id, revision, active, needs_attention, body) VALUES ($1, $2, $3, $4, $5)",
     )
@@ -29,7 +29,7 @@ pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
 
 /// Writes a rollout; returns whether it existed.
 pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
-    tx.note_cause(rollout.workload, rollout.state.needs_attention(), rollout.since);
+    note_cause(tx, rollout);
     let changed = sql("UPDATE rollout SET active = $1, needs_attention = $2, body = $3 \
                        WHERE workload_id = $4 AND revision = $5")
     .bind(i64::from(rollout.state.is_active()))
@@ -40,6 +40,12 @@ pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
     .execute(tx)
     .await?;
     Ok(changed == 1)
+}
+
+/// A rollout that waits for a person, or has silent clusters, may open an incident of its workload.
+fn note_cause(tx: &mut Tx, rollout: &Rollout) {
+    let may_open = rollout.state.needs_attention() || rollout.count_silent() > 0;
+    tx.note_cause(rollout.workload, may_open, rollout.since);
 }
 
 const SELECT: &str = "SELECT workload_id, body FROM rollout WHERE workload_id = $1";

@@ -16,7 +16,9 @@ mod tests;
 pub use advance::{
     ClusterObservation, IncidentChange, IncidentStep, PendingFailure, WorkloadFailures, advance,
 };
-pub use cause::{IncidentCause, list_causes, list_drift_causes, loop_cause, rollout_cause, source_causes};
+pub use cause::{
+    IncidentCause, list_causes, list_drift_causes, loop_cause, rollout_cause, silence_cause, source_causes,
+};
 pub use kind::IncidentKind;
 
 /// How long a release fails before it becomes part of an incident, by default, in milliseconds.

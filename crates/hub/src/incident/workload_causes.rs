@@ -1,10 +1,12 @@
-//! The causes of a workload as a whole: a rollout that waits for a person, a source that is not followed, and a loop that fails.
+//! The causes of a workload as a whole: a rollout that waits for a person or has silent clusters, a source that is not followed,
+//! and a loop that fails.
 
 use std::collections::BTreeMap;
 
 use domain::incident::{
-    ClusterObservation, IncidentCause, IncidentKind, loop_cause, rollout_cause, source_causes,
+    ClusterObservation, IncidentCause, IncidentKind, loop_cause, rollout_cause, silence_cause, source_causes,
 };
+use domain::rollout::Rollout;
 use domain::workload::{Intent, WorkloadHead};
 use domain::{ClusterId, Timestamp, WorkloadId};
 use store::Tx;
@@ -25,18 +27,18 @@ pub(super) async fn observe_workload(
     if workload.intent != Intent::Published {
         return Ok(found);
     }
-    let rollout = unless_unreadable(store::rollout::find_active(tx, workload.id).await)?;
-    let observed = match rollout {
-        None => Some(ClusterObservation::Undecided { since: now }),
-        Some(None) => None,
-        Some(Some(rollout)) => {
-            rollout_cause(&rollout).map(|cause| match is_failing && rollout.is_auto_paused() {
-                true => ClusterObservation::Undecided { since: now },
-                false => observe_causes(vec![cause], rollout.since),
-            })
+    match unless_unreadable(store::rollout::find_active(tx, workload.id).await)? {
+        None => {
+            let places = [IncidentKind::Rollout, IncidentKind::Silence].map(IncidentKind::workload_place);
+            let undecided = |place| (place, ClusterObservation::Undecided { since: now });
+            found.extend(places.into_iter().flatten().map(undecided));
         }
-    };
-    found.extend(IncidentKind::Rollout.workload_place().zip(observed));
+        Some(rollout) => {
+            let observed =
+                rollout.map(|rollout| observe_rollout(&rollout, is_failing, now)).unwrap_or_default();
+            found.extend(observed);
+        }
+    }
     let followed = unless_unreadable(store::git::get_followed_ref(tx, workload.id).await)?;
     let observed = match followed {
         None => Some(ClusterObservation::Undecided { since: now }),
@@ -52,6 +54,27 @@ pub(super) async fn observe_workload(
     let observed = observe_loops(tx, workload.id, now).await?;
     found.extend(IncidentKind::Loop.workload_place().zip(observed));
     Ok(found)
+}
+
+/// What a rollout waits for, and whether clusters of it are silent. One that was paused because of failures or silence that are incidents
+/// themselves is no other one.
+fn observe_rollout(
+    rollout: &Rollout,
+    is_failing: bool,
+    now: Timestamp,
+) -> BTreeMap<ClusterId, ClusterObservation> {
+    let mut found = BTreeMap::new();
+    let silence = silence_cause(rollout);
+    let is_explained = rollout.is_auto_paused() && (is_failing || silence.is_some());
+    let waiting = rollout_cause(rollout).map(|cause| match is_explained {
+        true => ClusterObservation::Undecided { since: now },
+        false => observe_causes(vec![cause], rollout.since),
+    });
+    found.extend(IncidentKind::Rollout.workload_place().zip(waiting));
+    // It is not stored since when they are silent.
+    let silence = silence.map(|cause| observe_causes(vec![cause], now));
+    found.extend(IncidentKind::Silence.workload_place().zip(silence));
+    found
 }
 
 /// What the loops that change the clusters fail to do, whatever they were stopped by: rows that can't be read, and defects.

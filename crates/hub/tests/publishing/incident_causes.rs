@@ -4,12 +4,14 @@ use domain::incident::{IncidentKind, IncidentState, IncidentSummary};
 use domain::object::ObjectRef;
 use domain::release::SyncStatus;
 use domain::report::{DesiredRelease, DriftedField, ReleaseReport, ResourceStatus};
-use domain::rollout::{RolloutAction, RolloutState};
+use domain::rollout::{Rollout, RolloutAction, RolloutState};
 use serde_json::json;
 
 use crate::incidents::{TestWorkload, list, pass};
-use crate::rollouts::{publish_in_waves, wait_for_rollout, wave_strategy};
-use crate::test_hub::{TestHub, applied_report, everywhere};
+use crate::rollouts::{
+    canary_strategy, publish_in_waves, wait_for_revision, wait_for_rollout, wave_strategy,
+};
+use crate::test_hub::{TestHub, applied_report, everywhere, wait_until};
 
 /// The report of a cluster on which somebody scaled `web`.
 fn drifted_report(desired: &DesiredRelease) -> ReleaseReport {
@@ -266,5 +268,44 @@ async fn e12_a_placement_that_fails_for_ten_minutes_is_an_incident_until_it_succ
     test.execute_sql("UPDATE placer_queue SET attempts = 0, failure = NULL").await;
     pass(&test, 60).await;
     assert!(list(&test, IncidentState::Open).await.is_empty());
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e12_p29_a_canary_that_falls_silent_is_one_incident_until_it_reports_again() {
+    let mut test = TestHub::open().await;
+    let [mut a, mut b, mut c] = publish_in_waves(&test, canary_strategy()).await;
+    wait_for_revision(&mut a, 2).await;
+    test.advance_clock(600);
+    b.send_facts(Default::default()).await;
+    c.send_facts(Default::default()).await;
+    wait_for_rollout(&test, "a is silent", |rollout| rollout.count_silent() == 1).await;
+    test.advance_clock(61);
+    wait_for_rollout(&test, "it pauses", Rollout::is_auto_paused).await;
+    drop((a, b, c));
+    test.stop_loops().await;
+    pass(&test, 500).await;
+    assert!(list(&test, IncidentState::Open).await.is_empty(), "not within ten minutes");
+    pass(&test, 110).await;
+    let open = only(&test, IncidentState::Open).await;
+    assert_eq!((open.kind, open.reason.as_str()), (IncidentKind::Silence, "ClustersSilent"));
+    assert_eq!(open.headline(), "Clusters of the rollout of web are silent");
+    assert_eq!(
+        open.cause,
+        "Rollout r2: 1 cluster went offline after the admission, so it is not known what runs there."
+    );
+    assert_eq!(open.preceding_change.unwrap().revision, Some(2));
+    pass(&test, 3_600).await;
+    assert_eq!(only(&test, IncidentState::Open).await.id, open.id, "the pause itself is no other incident");
+
+    let test = test.restart().await;
+    let mut a = test.reconnect_agent("a").await;
+    a.send_facts(Default::default()).await;
+    wait_for_rollout(&test, "a is heard again", |rollout| rollout.count_silent() == 0).await;
+    test.run_rollout_loop().await;
+    wait_until("the incident is closed", async || {
+        list(&test, IncidentState::Closed).await.iter().any(|closed| closed.id == open.id)
+    })
+    .await;
     test.close().await;
 }

@@ -193,10 +193,26 @@ pub fn rollout_cause(rollout: &Rollout) -> Option<IncidentCause> {
         ),
         _ => return None,
     };
-    let number = format!("r{}", rollout.revision);
-    let object = ObjectRef { kind: "Rollout".to_owned(), name: number, ..ObjectRef::default() };
-    let cause = IncidentCause::new(reason, Some(&object), &message, hint);
+    let cause = IncidentCause::new(reason, Some(&rollout_ref(rollout)), &message, hint);
     Some(IncidentCause { kind: IncidentKind::Rollout, ..cause })
+}
+
+/// What is known about a rollout whose clusters went offline after their admission; `None` without such clusters.
+pub fn silence_cause(rollout: &Rollout) -> Option<IncidentCause> {
+    let clusters = match rollout.count_silent() {
+        0 => return None,
+        1 => "1 cluster".to_owned(),
+        many => format!("{many} clusters"),
+    };
+    let message = format!("{clusters} went offline after the admission, so it is not known what runs there.");
+    let hint = "The revision may have cut them off: check the clusters and their agents. Roll back, or abort the rollout, before others get it.";
+    let cause = IncidentCause::new("ClustersSilent", Some(&rollout_ref(rollout)), &message, hint);
+    Some(IncidentCause { kind: IncidentKind::Silence, ..cause })
+}
+
+/// The rollout of a revision, which is another one after the next publish.
+fn rollout_ref(rollout: &Rollout) -> ObjectRef {
+    ObjectRef { kind: "Rollout".to_owned(), name: format!("r{}", rollout.revision), ..ObjectRef::default() }
 }
 
 /// Why a loop of the server fails with a workload; `message` is what it stored.
