@@ -333,7 +333,7 @@ impl Rollout {
 
     /// Number of clusters that went offline after their admission: it is not known what runs there. As of the last step.
     pub fn count_silent(&self) -> u32 {
-        self.waves.iter().fold(0, |sum, wave| sum.saturating_add(wave.silent))
+        self.waves.iter().fold(0_u32, |sum, wave| sum.saturating_add(wave.silent))
     }
 
     /// Whether it was paused because of failures.
