@@ -4,12 +4,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 mod anchors;
 mod cluster_page;
+mod drift;
 
 pub use anchors::editor_anchor;
 pub use cluster_page::{
     ClusterTab, adoption_dialog, below_cluster_dialog, cluster, cluster_dialog, cluster_labels,
     cluster_scheduling, cluster_tab,
 };
+pub use drift::{DRIFT, drift_of};
 
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

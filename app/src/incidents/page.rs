@@ -194,6 +194,10 @@ fn cause_facts(incident: &IncidentSummary, owners: &[String], at: Timestamp) -> 
                 <dd><a class="ref name" href=paths::workload(&incident.workload)>{incident.workload.clone()}</a></dd>
             </div>
             {fact("Kind", incident.kind.label().to_owned(), false)}
+            <div>
+                <dt>"Changed on clusters"</dt>
+                <dd><a class="ref" href=paths::drift_of(&incident.workload, "")>"Drift inbox"</a></dd>
+            </div>
             {fact("Reason", incident.reason.clone(), true)}
             {fact("Object", incident.object.clone(), true)}
             {fact("Container", incident.container.clone(), true)}

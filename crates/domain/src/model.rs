@@ -11,6 +11,7 @@ pub mod chart_repository;
 pub mod cluster;
 pub mod condition;
 pub mod deployment;
+pub mod drift;
 pub mod event;
 pub mod failure_cause;
 pub mod fleet;

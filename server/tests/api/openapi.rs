@@ -31,6 +31,12 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/audit GET listAudit
     /api/v1/audit/export GET exportAudit
     /api/v1/audit/verification GET verifyAudit
+    /api/v1/drift GET listDrift
+    /api/v1/drift/{drift} GET getDrift
+    /api/v1/drift/{drift}:adopt POST adoptDrift
+    /api/v1/drift/{drift}:ignore POST ignoreDrift
+    /api/v1/drift/{drift}:revert POST revertDrift
+    /api/v1/drift/{drift}:snooze POST snoozeDrift
     /api/v1/events GET listEvents
     /api/v1/fleet GET getFleet
     /api/v1/operations/{operation} GET getOperation

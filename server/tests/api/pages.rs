@@ -12,7 +12,7 @@ use crate::test_server::{TestResponse, TestServer, WORKLOADS, options_with_agent
 
 /// The pages without a dialog, in each of their tabs. The workloads `web`, `chart` and `git` have their files in the draft, in a chart and in a
 /// Git repository.
-const PAGES: [&str; 49] = [
+const PAGES: [&str; 50] = [
     "/",
     "/workloads",
     "/workloads/new",
@@ -51,6 +51,7 @@ const PAGES: [&str; 49] = [
     "/join?cluster=eu-1",
     "/charts",
     "/incidents",
+    "/drift",
     "/events",
     "/search?q=web",
     "/people",

@@ -19,7 +19,7 @@ use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{TestResponse, TestServer, WORKLOADS, new_workload};
 
 /// The operations with another method than `GET` that the walk leaves out, and why.
-const EXEMPT: [(&str, &str); 19] = [
+const EXEMPT: [(&str, &str); 23] = [
     ("previewCluster", "reads"),
     ("previewGroup", "reads"),
     ("previewPlacement", "reads"),
@@ -41,6 +41,10 @@ const EXEMPT: [(&str, &str); 19] = [
     ("adoptHelmRelease", "needs an agent that answers; it is the transaction of createWorkload"),
     ("retainWorkload", "needs the placer: crates/hub/tests/publishing/repeated_requests.rs"),
     ("acknowledgeIncident", "needs reports: crates/hub/tests/publishing/incidents.rs"),
+    ("revertDrift", "needs reports: server/tests/api/drift.rs"),
+    ("adoptDrift", "needs reports: server/tests/api/drift.rs"),
+    ("ignoreDrift", "needs reports: server/tests/api/drift.rs"),
+    ("snoozeDrift", "needs reports: server/tests/api/drift.rs"),
     ("createDeployment", "needs Helm: server/tests/fleet/repeated_requests.rs"),
     ("updateDeployment", "needs Helm: server/tests/fleet/repeated_requests.rs"),
     ("deleteDeployment", "needs Helm: server/tests/fleet/repeated_requests.rs"),

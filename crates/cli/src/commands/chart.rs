@@ -140,14 +140,23 @@ impl GetChartArgs {
             }
         };
         let details = remote.client.get_chart(repository, name, &version).await?;
-        let text = match (self.values, self.readme, self.schema) {
-            (true, ..) => Some(&details.default_values),
-            (_, true, _) => Some(&details.readme),
-            (.., true) => Some(&details.values_schema),
+        let file = match (self.values, self.readme, self.schema) {
+            (true, ..) => Some(("values.yaml", &details.default_values)),
+            (_, true, _) => Some(("README.md", &details.readme)),
+            (.., true) => Some(("values.schema.json", &details.values_schema)),
             _ => None,
         };
-        match text {
-            Some(text) => out.print_line(text.trim_end_matches('\n')),
+        if let Some((path, text)) = file
+            && let Some(shortened) = details.find_shortened(path)
+        {
+            if text.is_empty() {
+                let hint = "Pull the packed chart from its repository, or unpack the one that was uploaded.";
+                return Err(Failure::new(&shortened.reason, hint));
+            }
+            out.print_warning(&shortened.reason);
+        }
+        match file {
+            Some((_, text)) => out.print_line(text.trim_end_matches('\n')),
             None if self.output.format.is_machine() => out.print_value(&details, self.output.format),
             None => print_list(&[details.chart], self.output.format, out),
         }

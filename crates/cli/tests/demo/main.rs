@@ -6,6 +6,7 @@ mod chart_repositories;
 mod charts;
 mod confirmations;
 mod describe;
+mod drift;
 mod facts;
 mod formats;
 mod group_deployments;

@@ -13,6 +13,7 @@ use hub::{Error, PublishOptions, RequestKey};
 mod addons;
 mod desired_state;
 mod draft_changes;
+mod drift_inbox;
 mod exposures;
 mod facts;
 mod generated_values;
