@@ -222,6 +222,18 @@ pub async fn list_followers(tx: &mut Tx, row: &GitRefRow) -> Result<Vec<GitFollo
     })
 }
 
+/// The workloads whose drafts follow a ref. What it led to for them is not read, so that an unreadable status of one hides no failure of
+/// the ref.
+pub async fn list_following(tx: &mut Tx, row: &GitRefRow) -> Result<Vec<WorkloadId>, Error> {
+    let rows = sql("SELECT workload_id AS id FROM git_source WHERE project_id = $1 AND url = $2 AND ref = $3 ORDER BY workload_id")
+        .bind_text(row.project)
+        .bind_text(&row.url)
+        .bind_text(&row.reference)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, "git_source", |row| row.parse("id"))
+}
+
 /// What the last new commit led to for a workload.
 pub async fn get_follow_status(tx: &mut Tx, workload: WorkloadId) -> Result<GitFollowStatus, Error> {
     let row = sql("SELECT workload_id AS id, follow_status FROM git_source WHERE workload_id = $1")

@@ -203,11 +203,10 @@ impl Hub {
         store::git::update_ref(&mut tx, &next).await?;
         let is_failing = next.status.failure.is_some();
         if is_failing || had_failed {
-            let followers = store::git::list_followers(&mut tx, &next).await?;
             let now = self.clock().now();
-            followers
-                .iter()
-                .for_each(|one| store::incident::note_cause(&mut tx, one.workload, is_failing, now));
+            for workload in store::git::list_following(&mut tx, &next).await? {
+                store::incident::note_cause(&mut tx, workload, is_failing, now);
+            }
         }
         if has_recovered {
             // Workloads that wait for a commit of it.

@@ -85,7 +85,7 @@ impl Hub {
         let mut observations = observe(releases, now);
         let is_failure_open = |incident: &Incident| incident.cause.kind == IncidentKind::Failure;
         let is_failing = failures.open.iter().any(is_failure_open) || observations.values().any(is_failure);
-        observations.extend(observe_workload(&mut tx, &workload, is_failing, now).await?);
+        observations.extend(observe_workload(&mut tx, &workload, &failures.open, is_failing, now).await?);
         let step = advance(&mut failures, &observations, now, self.incident_delay_millis());
         // A recovery that is committed while this pass is the first one to track the workload marks nothing, and the end of a failure lets
         // a paused rollout count.

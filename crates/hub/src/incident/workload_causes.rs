@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use domain::incident::{
-    ClusterObservation, IncidentCause, IncidentKind, loop_cause, rollout_cause, silence_cause, source_causes,
+    ClusterObservation, Incident, IncidentCause, IncidentKind, loop_cause, rollout_cause, silence_cause,
+    source_causes,
 };
 use domain::rollout::Rollout;
 use domain::workload::{Intent, WorkloadHead};
@@ -15,11 +16,12 @@ use store::queue::{PLACER, ROLLOUTS};
 use crate::Error;
 
 /// What holds for a published workload as a whole, by [`IncidentKind::workload_place`]; what is missing does not hold. `is_failing` is
-/// whether it fails on a cluster, or an incident of a failure is open: a rollout that was paused by that is no incident of its own. A row
-/// that can't be read neither opens nor closes an incident, and stops no other one.
+/// whether it fails on a cluster, or an incident of a failure is open: a rollout that was paused by that is no incident of its own. `open`
+/// has its open incidents. A row that can't be read neither opens nor closes an incident, and stops no other one.
 pub(super) async fn observe_workload(
     tx: &mut Tx,
     workload: &WorkloadHead,
+    open: &[Incident],
     is_failing: bool,
     now: Timestamp,
 ) -> Result<BTreeMap<ClusterId, ClusterObservation>, Error> {
@@ -34,9 +36,8 @@ pub(super) async fn observe_workload(
             found.extend(places.into_iter().flatten().map(undecided));
         }
         Some(rollout) => {
-            let observed =
-                rollout.map(|rollout| observe_rollout(&rollout, is_failing, now)).unwrap_or_default();
-            found.extend(observed);
+            let observed = rollout.map(|rollout| observe_rollout(&rollout, open, is_failing, now));
+            found.extend(observed.unwrap_or_default());
         }
     }
     let followed = unless_unreadable(store::git::get_followed_ref(tx, workload.id).await)?;
@@ -57,18 +58,20 @@ pub(super) async fn observe_workload(
 }
 
 /// What a rollout waits for, and whether clusters of it are silent. One that was paused because of failures or silence that are incidents
-/// themselves is no other one.
+/// themselves is no other one: an incident of this pause stays as it is, and one of an earlier wait is over.
 fn observe_rollout(
     rollout: &Rollout,
+    open: &[Incident],
     is_failing: bool,
     now: Timestamp,
 ) -> BTreeMap<ClusterId, ClusterObservation> {
     let mut found = BTreeMap::new();
     let silence = silence_cause(rollout);
     let is_explained = rollout.is_auto_paused() && (is_failing || silence.is_some());
-    let waiting = rollout_cause(rollout).map(|cause| match is_explained {
-        true => ClusterObservation::Undecided { since: now },
-        false => observe_causes(vec![cause], rollout.since),
+    let is_open = |cause: &IncidentCause| open.iter().any(|incident| incident.cause.key() == cause.key());
+    let waiting = rollout_cause(rollout).and_then(|cause| match is_explained {
+        true => is_open(&cause).then_some(ClusterObservation::Undecided { since: now }),
+        false => Some(observe_causes(vec![cause], rollout.since)),
     });
     found.extend(IncidentKind::Rollout.workload_place().zip(waiting));
     // It is not stored since when they are silent.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::release::Release;
+use domain::release::{Release, ReleaseState};
 use domain::report::ResourceStatus;
 use domain::{ClusterId, ReleaseId, WorkloadId};
 
 use crate::decode::{decode_readable_rows, decode_rows};
-use crate::release::row::{read_release, select_releases};
+use crate::release::row::{read_release, select_releases, state_rank};
 use crate::sql::{StoredRow, sql};
 use crate::{Error, Tx};
 
@@ -32,8 +32,10 @@ pub async fn list_failing_releases(
     workload: WorkloadId,
     tracked: &BTreeSet<ClusterId>,
 ) -> Result<BTreeMap<ClusterId, FailingRelease>, Error> {
-    let failing = sql("SELECT id, cluster_id FROM release WHERE workload_id = $1 AND state_rank >= 15")
+    // Drift is the lowest of the ranks for which an incident may open.
+    let failing = sql("SELECT id, cluster_id FROM release WHERE workload_id = $1 AND state_rank >= $2")
         .bind_text(workload)
+        .bind(state_rank(ReleaseState::Drifted))
         .fetch_all(tx)
         .await?;
     let mut ids = read_ids(&failing)?;
