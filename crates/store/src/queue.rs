@@ -106,7 +106,10 @@ pub const ROLLOUTS: WorkloadQueue = WorkloadQueue {
 pub const INCIDENTS: WorkloadQueue = WorkloadQueue {
     rank: 2,
     table: "incident_queue",
-    all_workloads: "SELECT workload_id FROM incident_queue WHERE tracked = 1",
+    all_workloads: "SELECT workload_id FROM incident_queue WHERE tracked = 1 \
+                    UNION SELECT workload_id FROM rollout WHERE active = 1 \
+                    UNION SELECT workload_id FROM release_count \
+                    WHERE total > 0 AND state IN ('Drifted', 'Blocked', 'Degraded', 'Failed')",
 };
 
 /// The time of the first mark that no claim has seen yet; `$1` is that of the new mark. An earlier one, and with it its priority, stays.

@@ -218,3 +218,43 @@ async fn a_failing_release_marks_its_workload_and_another_change_only_while_it_i
     })
     .await;
 }
+
+#[tokio::test]
+async fn e12_a_full_pass_marks_what_fails_and_what_is_tracked_although_nothing_changed() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 1, 1).await;
+        let mark_all = async |now: Timestamp| {
+            let mut tx = store.write().await.unwrap();
+            INCIDENTS.mark_all(&mut tx, now).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut tx = store.read().await.unwrap();
+            INCIDENTS.has_due(&mut tx, now).await.unwrap()
+        };
+        let settle = async |now: Timestamp| {
+            let mut tx = store.write().await.unwrap();
+            for (id, epoch) in INCIDENTS.claim(&mut tx, 10, now, now.plus_millis(30_000)).await.unwrap() {
+                assert!(INCIDENTS.settle(&mut tx, id, epoch).await.unwrap());
+            }
+            tx.commit().await.unwrap();
+        };
+        assert!(!mark_all(at(1)).await, "nothing fails, and nothing is tracked");
+        let mut tx = store.write().await.unwrap();
+        let mut one = release::get(&mut tx, release_id(1_001)).await.unwrap().unwrap();
+        let health = Health::new(HealthStatus::Degraded, "CrashLoop", "exits with 1");
+        one.apply_report(&release_report(&one, health), at(2)).unwrap();
+        release::update(&mut tx, &one).await.unwrap();
+        tx.commit().await.unwrap();
+        settle(at(3)).await;
+        assert!(mark_all(at(4)).await, "it fails");
+        settle(at(5)).await;
+        let mut tx = store.write().await.unwrap();
+        let mut one = release::get(&mut tx, release_id(1_001)).await.unwrap().unwrap();
+        one.apply_report(&release_report(&one, Health::healthy()), at(6)).unwrap();
+        release::update(&mut tx, &one).await.unwrap();
+        incident::set_tracked(&mut tx, workload_id(1), true).await.unwrap();
+        tx.commit().await.unwrap();
+        settle(at(7)).await;
+        assert!(mark_all(at(8)).await, "it is tracked");
+    })
+    .await;
+}
