@@ -28,6 +28,7 @@ fn drifted_report(desired: &DesiredRelease) -> ReleaseReport {
         applied: Some(json!(2)),
         live: Some(json!(7)),
         manager: "kubectl-edit".into(),
+        ..DriftedField::default()
     };
     let resource = ResourceStatus {
         object,
