@@ -15,7 +15,7 @@ use crate::{Error, Tx, cursor};
 
 mod observation;
 
-pub use observation::{FailingRelease, list_failing_releases};
+pub use observation::{FailingRelease, list_failing_releases, list_snoozed_drift};
 
 const TABLE: &str = "incident";
 

@@ -83,8 +83,11 @@ impl Hub {
         let before = failures.pending.clone();
         let releases = store::incident::list_failing_releases(&mut tx, id, &tracked(&failures)).await?;
         let mut observations = observe(releases, now);
+        let snoozed = store::incident::list_snoozed_drift(&mut tx, id, now).await?;
+        end_snoozed(&mut observations, &snoozed);
         let is_failure_open = |incident: &Incident| incident.cause.kind == IncidentKind::Failure;
-        let is_failing = failures.open.iter().any(is_failure_open) || observations.values().any(is_failure);
+        let is_failing = failures.open.iter().any(is_failure_open)
+            || observations.values().any(|one| is_of(one, IncidentKind::Failure));
         observations.extend(observe_workload(&mut tx, &workload, &failures.open, is_failing, now).await?);
         let step = advance(&mut failures, &observations, now, self.incident_delay_millis());
         // A recovery that is committed while this pass is the first one to track the workload marks nothing, and the end of a failure lets
@@ -94,7 +97,8 @@ impl Hub {
         let has_failing_loop =
             IncidentKind::Loop.workload_place().is_some_and(|place| observations.contains_key(&place));
         let poll_at = has_failing_loop.then(|| now.plus_millis(LOOP_RECHECK_MILLIS));
-        let next_at = [step.next_at, recheck_at, poll_at].into_iter().flatten().min();
+        let shown_at = snoozed.values().min().copied();
+        let next_at = [step.next_at, recheck_at, poll_at, shown_at].into_iter().flatten().min();
         let mut effects = CommitEffects::default();
         let is_open = self.store_step(&mut tx, &workload, (&failures, step), &mut effects).await?;
         store::incident::replace_pending(&mut tx, id, &before, &failures.pending).await?;
@@ -196,9 +200,23 @@ fn observe(
     releases.iter().map(|(cluster, found)| (*cluster, observe(found))).collect()
 }
 
-fn is_failure(observed: &ClusterObservation) -> bool {
+fn is_of(observed: &ClusterObservation, kind: IncidentKind) -> bool {
     matches!(observed, ClusterObservation::Failing { causes, .. }
-        if causes.first().is_some_and(|cause| cause.kind == IncidentKind::Failure))
+        if causes.first().is_some_and(|cause| cause.kind == kind))
+}
+
+/// Drift that a person snoozed needs nobody's attention until that ends.
+fn end_snoozed(
+    observations: &mut BTreeMap<ClusterId, ClusterObservation>,
+    snoozed: &BTreeMap<ClusterId, Timestamp>,
+) {
+    for cluster in snoozed.keys() {
+        if let Some(observed) = observations.get_mut(cluster)
+            && is_of(observed, IncidentKind::Drift)
+        {
+            *observed = ClusterObservation::Recovered;
+        }
+    }
 }
 
 fn incident_event(kind: EventKind, severity: Severity, incident: &Incident) -> NewEvent {

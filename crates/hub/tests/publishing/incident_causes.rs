@@ -1,5 +1,6 @@
 //! Incidents for more than failures: drift that stays, a rollout that waits for a person, a source that is not followed, a loop that fails.
 
+use domain::drift::{DriftQuery, DriftSnoozeRequest};
 use domain::incident::{IncidentKind, IncidentState, IncidentSummary};
 use domain::object::ObjectRef;
 use domain::release::SyncStatus;
@@ -123,6 +124,25 @@ async fn e12_drift_that_is_reverted_in_time_is_no_incident() {
     web.heal_east().await;
     web.pass(600).await;
     assert!(web.list(IncidentState::Open).await.is_empty() && web.receiver.events().is_empty());
+    web.test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e12_drift_that_is_snoozed_is_no_incident_until_the_snooze_ends() {
+    let mut web = TestWorkload::start().await;
+    web.drift_east().await;
+    web.pass(600).await;
+    assert_eq!(web.only_open().await.kind, IncidentKind::Drift);
+    let hub = &web.test.hub;
+    let entry = hub.list_drift(&web.test.actor, &DriftQuery::default()).await.unwrap().items.remove(0);
+    let until = Some(hub.clock().now().plus_millis(3_600_000));
+    let request = DriftSnoozeRequest { until, digest: None };
+    hub.snooze_drift(&web.test.actor, entry.id, &request).await.unwrap();
+    web.pass(3_500).await;
+    assert!(web.list(IncidentState::Open).await.is_empty());
+    assert_eq!(web.receiver.kinds(), ["opened", "closed"]);
+    web.pass(110).await;
+    assert_eq!(web.only_open().await.clusters, ["east"], "the snooze is over, and it drifts still");
     web.test.close().await;
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::release::{Release, ReleaseState};
 use domain::report::ResourceStatus;
-use domain::{ClusterId, ReleaseId, WorkloadId};
+use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_readable_rows, decode_rows};
 use crate::release::row::{read_release, select_releases, state_rank};
@@ -66,6 +66,27 @@ pub async fn list_failing_releases(
         }
     }
     Ok(found)
+}
+
+/// The clusters on which all objects of a workload that drift are snoozed, with the end of the first of these snoozes. Drift that the inbox
+/// does not list is not snoozed.
+pub async fn list_snoozed_drift(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    now: Timestamp,
+) -> Result<BTreeMap<ClusterId, Timestamp>, Error> {
+    let rows = sql("SELECT r.cluster_id, MIN(s.until_at) AS until_at FROM release r JOIN drift_item d ON d.release_id = r.id \
+                    LEFT JOIN drift_snooze s ON s.release_id = d.release_id AND s.object_key = d.object_key \
+                    AND s.digest = d.digest AND s.until_at > $1 WHERE r.workload_id = $2 AND r.state_rank = $3 \
+                    GROUP BY r.cluster_id HAVING COUNT(s.until_at) = COUNT(*)")
+    .bind(now.millis())
+    .bind_text(workload)
+    .bind(state_rank(ReleaseState::Drifted))
+    .fetch_all(tx)
+    .await?;
+    let read =
+        decode_rows(&rows, "drift_snooze", |row| Ok((row.parse("cluster_id")?, row.timestamp("until_at")?)))?;
+    Ok(read.into_iter().collect())
 }
 
 fn read_ids(rows: &[StoredRow]) -> Result<BTreeMap<ReleaseId, ClusterId>, Error> {
