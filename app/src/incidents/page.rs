@@ -42,8 +42,7 @@ pub async fn incident_read(id: String) -> AppResult<IncidentData> {
 }
 
 /// The revision to roll back to. A workload that is deleted or not published has none, and a rollback ends neither drift nor a blocked
-/// source. If it can't be read, the page has no link to
-/// it: the incident is to be seen all the same.
+/// source. If it can't be read, the page has no link to it: the incident is to be seen all the same.
 #[cfg(feature = "ssr")]
 async fn find_rollback_revision(hub: &hub::Hub, incident: &IncidentSummary) -> Option<u32> {
     use domain::workload::Intent;

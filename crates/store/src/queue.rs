@@ -362,8 +362,8 @@ impl WorkloadQueue {
     }
 
     /// Ends a claim whose work failed: the workload is due again after a pause that doubles with every failure in a row. The
-    /// message is shown until the next success, and may open an incident. Returns whether it differs from the last one; [`Error::ClaimLost`] if the
-    /// claim is lost.
+    /// message is shown until the next success, and may open an incident. Returns whether it differs from the last one;
+    /// [`Error::ClaimLost`] if the claim is lost.
     pub async fn fail(
         self,
         tx: &mut Tx,

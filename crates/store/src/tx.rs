@@ -141,8 +141,8 @@ pub struct Tx {
 /// A workload whose incidents may change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IncidentMark {
-    /// Whether an incident may open: a release fails or drifts, or the workload as a whole has a cause. Otherwise only a tracked workload is
-    /// marked.
+    /// Whether an incident may open: a release fails or drifts, or the workload as a whole has a cause. Otherwise only a tracked workload
+    /// is marked.
     pub may_open: bool,
     /// When.
     pub at: Timestamp,
