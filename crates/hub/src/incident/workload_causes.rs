@@ -109,3 +109,46 @@ fn unless_unreadable<T>(read: Result<T, store::Error>) -> Result<Option<T>, Erro
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::IncidentId;
+    use domain::rollout::{RolloutState, RolloutStrategy};
+
+    use super::*;
+
+    fn open_incident(cause: IncidentCause, at: Timestamp) -> Incident {
+        Incident {
+            id: IncidentId::from_parts(1, 1),
+            workload: WorkloadId::from_parts(1, 1),
+            workload_name: "web".to_owned(),
+            cause,
+            clusters: Vec::new(),
+            preceding_change: None,
+            opened_at: at,
+            changed_at: at,
+            closed_at: None,
+            acknowledged_by: None,
+            acknowledged_at: None,
+        }
+    }
+
+    #[test]
+    fn e12_a_pause_that_a_failure_explains_holds_its_own_incident_and_ends_that_of_an_earlier_wait() {
+        let at = Timestamp::from_millis(1_763_665_200_000);
+        let place = IncidentKind::Rollout.workload_place().unwrap();
+        let mut rollout =
+            Rollout::new(WorkloadId::from_parts(1, 1), (Some(1), 2), RolloutStrategy::default(), at);
+        rollout.state = RolloutState::AwaitingApproval;
+        let waited = open_incident(rollout_cause(&rollout).unwrap(), at);
+        rollout.state = RolloutState::AutoPaused { message: "1 of 3 clusters fails.".to_owned() };
+        let paused = open_incident(rollout_cause(&rollout).unwrap(), at);
+        let observe = |open: &Incident, is_failing| {
+            observe_rollout(&rollout, std::slice::from_ref(open), is_failing, at).remove(&place)
+        };
+        assert_eq!(observe(&waited, true), None, "it does not wait for an approval any more");
+        assert_eq!(observe(&paused, true), Some(ClusterObservation::Undecided { since: at }));
+        let found = observe(&waited, false).unwrap();
+        assert!(matches!(found, ClusterObservation::Failing { .. }), "nothing else explains it: {found:?}");
+    }
+}

@@ -228,7 +228,8 @@ pub fn source_causes(
     status: &GitRefStatus,
     follow: &GitFollowStatus,
 ) -> Vec<IncidentCause> {
-    let reference = if reference.is_empty() { "the default ref" } else { reference };
+    let (url, reference) =
+        (hide_login(url), if reference.is_empty() { "the default ref" } else { reference });
     let unreadable = status.failure.as_ref().map(|failure| {
         let message = format!("{reference} of {url} can't be read: {}", failure.message);
         IncidentCause::new("SourceUnreadable", None, &message, &failure.hint)
@@ -243,4 +244,16 @@ pub fn source_causes(
     });
     let causes = unreadable.into_iter().chain(blocked);
     causes.map(|cause| IncidentCause { kind: IncidentKind::Source, ..cause }).collect()
+}
+
+/// The URL without user name and password: a draft may have them until it is checked, and messages leave Flotilla. The user of SSH is no
+/// secret.
+fn hide_login(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| *scheme != "ssh") else {
+        return url.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
 }

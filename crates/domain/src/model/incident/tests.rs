@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::kubernetes::object::ObjectRef;
+use crate::model::git_status::{GitFailure, GitFollowStatus, GitRefStatus};
 
 const DELAY: i64 = DEFAULT_DELAY_MILLIS;
 
@@ -201,4 +202,24 @@ fn e12_what_an_earlier_version_stored_is_a_failure_with_the_same_key() {
     });
     let read: IncidentCause = serde_json::from_value(stored).unwrap();
     assert_eq!((read.kind, read.key().as_str()), (IncidentKind::Failure, "CrashLoop||web"));
+}
+
+#[test]
+fn e12_the_cause_of_a_source_has_no_password_of_its_url() {
+    let failure = GitFailure {
+        message: "its URL contains a user name or password".into(),
+        hint: String::new(),
+        at: at(0),
+        attempts: 1,
+    };
+    let status = GitRefStatus { failure: Some(failure), ..GitRefStatus::default() };
+    for (url, shown) in [
+        ("https://ana:hunter2@git.example.com/deploy.git", "https://git.example.com/deploy.git"),
+        ("https://git.example.com/a@b.git", "https://git.example.com/a@b.git"),
+        ("ssh://git@git.example.com/deploy.git", "ssh://git@git.example.com/deploy.git"),
+    ] {
+        let causes = source_causes((url, "main"), &status, &GitFollowStatus::default());
+        let expected = format!("main of {shown} can't be read: its URL contains a user name or password");
+        assert_eq!(causes[0].message, expected);
+    }
 }
