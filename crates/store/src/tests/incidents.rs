@@ -237,24 +237,23 @@ async fn e12_a_full_pass_marks_what_fails_and_what_is_tracked_although_nothing_c
             }
             tx.commit().await.unwrap();
         };
-        assert!(!mark_all(at(1)).await, "nothing fails, and nothing is tracked");
-        let mut tx = store.write().await.unwrap();
-        let mut one = release::get(&mut tx, release_id(1_001)).await.unwrap().unwrap();
-        let health = Health::new(HealthStatus::Degraded, "CrashLoop", "exits with 1");
-        one.apply_report(&release_report(&one, health), at(2)).unwrap();
-        release::update(&mut tx, &one).await.unwrap();
-        tx.commit().await.unwrap();
-        settle(at(3)).await;
-        assert!(mark_all(at(4)).await, "it fails");
-        settle(at(5)).await;
-        let mut tx = store.write().await.unwrap();
-        let mut one = release::get(&mut tx, release_id(1_001)).await.unwrap().unwrap();
-        one.apply_report(&release_report(&one, Health::healthy()), at(6)).unwrap();
-        release::update(&mut tx, &one).await.unwrap();
-        incident::set_tracked(&mut tx, workload_id(1), true).await.unwrap();
-        tx.commit().await.unwrap();
-        settle(at(7)).await;
-        assert!(mark_all(at(8)).await, "it is tracked");
+        let report = async |health: Health, now: Timestamp, is_tracked: bool| {
+            let mut tx = store.write().await.unwrap();
+            let mut one = release::get(&mut tx, release_id(1_001)).await.unwrap().unwrap();
+            one.apply_report(&release_report(&one, health), now).unwrap();
+            release::update(&mut tx, &one).await.unwrap();
+            incident::set_tracked(&mut tx, workload_id(1), is_tracked).await.unwrap();
+            tx.commit().await.unwrap();
+        };
+        report(Health::healthy(), at(1), false).await;
+        assert!(!mark_all(at(2)).await, "nothing fails, and nothing is tracked");
+        report(Health::new(HealthStatus::Degraded, "CrashLoop", "exits with 1"), at(3), false).await;
+        settle(at(4)).await;
+        assert!(mark_all(at(5)).await, "it fails");
+        settle(at(6)).await;
+        report(Health::healthy(), at(7), true).await;
+        settle(at(8)).await;
+        assert!(mark_all(at(9)).await, "it is tracked");
     })
     .await;
 }
