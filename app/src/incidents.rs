@@ -153,7 +153,7 @@ fn no_incidents(state: &str, workload: &str) -> AnyView {
     view! {
         <Empty
             title=title
-            text="An incident opens when a workload fails on a cluster for a minute, and closes when it works again everywhere. Its owners are notified once, through the channels under Settings, Notifications."
+            text="An incident opens when a workload fails on a cluster for a minute, when it drifts or its source is blocked for ten, or when its rollout waits for a person for an hour. It closes by itself when that is over. Its owners are notified once, through the channels under Settings, Notifications."
             command="flotilla incidents --all"
         />
     }
@@ -161,7 +161,7 @@ fn no_incidents(state: &str, workload: &str) -> AnyView {
 }
 
 fn incident_row(one: IncidentSummary, at: Timestamp) -> impl IntoView {
-    let clusters = one.cluster_text();
+    let clusters = if one.has_clusters() { one.cluster_text() } else { "the workload as a whole".to_owned() };
     let acknowledged = match (one.acknowledged_by, one.state) {
         (Some(by), _) => format!("by {by}"),
         (None, IncidentState::Open) => "by nobody".to_owned(),

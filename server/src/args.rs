@@ -272,7 +272,8 @@ pub struct NotificationArgs {
     /// Which addresses messages about incidents may be sent to. Default: https; in the demo private-http.
     #[arg(long, env = "FLOTILLA_NOTIFICATIONS", value_name = "HOW")]
     pub notifications: Option<RepositoryArg>,
-    /// Seconds for which a workload fails on a cluster before that is an incident. Default: 60; in the demo 10.
+    /// Seconds for which a workload fails on a cluster before that is an incident; other causes last ten times as long, waiting rollouts
+    /// sixty times. Default: 60; in the demo 10.
     #[arg(long, env = "FLOTILLA_INCIDENT_DELAY_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub incident_delay_seconds: Option<u64>,
 }

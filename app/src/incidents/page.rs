@@ -1,7 +1,7 @@
 //! One incident: its cause, what to do, what changed before, its clusters, and what was sent about it.
 
 use domain::authorization::UserAction;
-use domain::incident::{IncidentCluster, IncidentState, IncidentSummary, PrecedingChange};
+use domain::incident::{IncidentCluster, IncidentKind, IncidentState, IncidentSummary, PrecedingChange};
 use domain::notification::IncidentDetails;
 use domain::{IncidentId, Timestamp};
 use leptos::prelude::*;
@@ -41,12 +41,14 @@ pub async fn incident_read(id: String) -> AppResult<IncidentData> {
     Ok(IncidentData { details, healthy_revision, at: hub.clock().now() })
 }
 
-/// The revision to roll back to. A workload that is deleted or not published has none. If it can't be read, the page has no link to
-/// it: the incident is to be seen all the same.
+/// The revision to roll back to. A workload that is deleted or not published has none, and a rollback ends neither drift nor a blocked
+/// source. If it can't be read, the page has no link to it: the incident is to be seen all the same.
 #[cfg(feature = "ssr")]
 async fn find_rollback_revision(hub: &hub::Hub, incident: &IncidentSummary) -> Option<u32> {
     use domain::workload::Intent;
-    if incident.state == IncidentState::Closed {
+    let may_help =
+        matches!(incident.kind, IncidentKind::Failure | IncidentKind::Rollout | IncidentKind::Silence);
+    if incident.state == IncidentState::Closed || !may_help {
         return None;
     }
     match hub.get_workload_details(&incident.workload).await {
@@ -103,6 +105,7 @@ fn show_incident(data: IncidentData, acknowledge: ServerAction<IncidentAcknowled
     let preceding = incident.preceding_change.clone();
     let clusters = incident.cluster_details.clone();
     let workload = incident.workload.clone();
+    let table = incident.has_clusters().then(|| cluster_table(&workload, incident.kind, clusters, at));
     view! {
         <Title text=headline.clone() />
         <div class="stack">
@@ -120,7 +123,7 @@ fn show_incident(data: IncidentData, acknowledge: ServerAction<IncidentAcknowled
                     .then(|| view! { <div class="warn-box hue-drifted"><p><b>"What to do: "</b> {incident.hint.clone()}</p></div> })}
             </div>
             {preceding.map(|change| preceding_change(&workload, change, at))}
-            {cluster_table(&workload, clusters, at)}
+            {table}
             <Deliveries deliveries=deliveries skipped=skipped_subscriptions at=at />
         </div>
     }
@@ -189,6 +192,7 @@ fn cause_facts(incident: &IncidentSummary, owners: &[String], at: Timestamp) -> 
                 <dt>"Workload"</dt>
                 <dd><a class="ref name" href=paths::workload(&incident.workload)>{incident.workload.clone()}</a></dd>
             </div>
+            {fact("Kind", incident.kind.label().to_owned(), false)}
             <div>
                 <dt>"Changed on clusters"</dt>
                 <dd><a class="ref" href=paths::drift_of(&incident.workload, "")>"Drift inbox"</a></dd>
@@ -229,7 +233,14 @@ fn preceding_change(workload: &str, change: PrecedingChange, at: Timestamp) -> A
     .into_any()
 }
 
-fn cluster_table(workload: &str, clusters: Vec<IncidentCluster>, at: Timestamp) -> AnyView {
+fn cluster_table(
+    workload: &str,
+    kind: IncidentKind,
+    clusters: Vec<IncidentCluster>,
+    at: Timestamp,
+) -> AnyView {
+    let is_failure = kind == IncidentKind::Failure;
+    let (column, present) = if is_failure { ("Failed", "Fails") } else { ("Drifted", "Drifts") };
     let row = |cluster: IncidentCluster| {
         let state = match cluster.recovered_at {
             Some(recovered) => view! {
@@ -239,7 +250,7 @@ fn cluster_table(workload: &str, clusters: Vec<IncidentCluster>, at: Timestamp) 
             }
             .into_any(),
             None => view! {
-                <span class="state state-broken hue-degraded">{icon("degraded")} "Fails"</span>
+                <span class="state state-broken hue-degraded">{icon("degraded")} {present}</span>
             }
             .into_any(),
         };
@@ -260,7 +271,7 @@ fn cluster_table(workload: &str, clusters: Vec<IncidentCluster>, at: Timestamp) 
                 <thead>
                     <tr>
                         <th scope="col">"Cluster"</th>
-                        <th scope="col">"Failed"</th>
+                        <th scope="col">{column}</th>
                         <th scope="col">"State"</th>
                     </tr>
                 </thead>

@@ -1,4 +1,4 @@
-//! Incidents: failures of workloads by cause, over all clusters. The loop `incidents` opens and closes them; users acknowledge them.
+//! Incidents: why workloads need attention, by cause, over all clusters. The loop `incidents` opens and closes them; users acknowledge them.
 
 use domain::IncidentId;
 use domain::authorization::UserAction;
@@ -14,6 +14,7 @@ use crate::{Actor, Error, Hub};
 
 mod advance;
 mod preceding_change;
+mod workload_causes;
 
 impl Hub {
     /// One page of incidents, newest first.

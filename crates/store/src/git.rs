@@ -222,6 +222,18 @@ pub async fn list_followers(tx: &mut Tx, row: &GitRefRow) -> Result<Vec<GitFollo
     })
 }
 
+/// The workloads whose drafts follow a ref. What it led to for them is not read, so that an unreadable status of one hides no failure of
+/// the ref.
+pub async fn list_following(tx: &mut Tx, row: &GitRefRow) -> Result<Vec<WorkloadId>, Error> {
+    let rows = sql("SELECT workload_id AS id FROM git_source WHERE project_id = $1 AND url = $2 AND ref = $3 ORDER BY workload_id")
+        .bind_text(row.project)
+        .bind_text(&row.url)
+        .bind_text(&row.reference)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, "git_source", |row| row.parse("id"))
+}
+
 /// What the last new commit led to for a workload.
 pub async fn get_follow_status(tx: &mut Tx, workload: WorkloadId) -> Result<GitFollowStatus, Error> {
     let row = sql("SELECT workload_id AS id, follow_status FROM git_source WHERE workload_id = $1")
@@ -229,6 +241,36 @@ pub async fn get_follow_status(tx: &mut Tx, workload: WorkloadId) -> Result<GitF
         .fetch_optional(tx)
         .await?;
     Ok(decode_row(row, "git_source", |row| row.json("follow_status"))?.unwrap_or_default())
+}
+
+/// What the draft of a workload follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowedRef {
+    /// URL of the repository.
+    pub url: String,
+    /// The ref; empty for the default branch.
+    pub reference: String,
+    /// What is known about the ref; `None` for a commit, which can't move.
+    pub status: Option<GitRefStatus>,
+    /// What its last move led to.
+    pub follow: GitFollowStatus,
+}
+
+/// What the draft of a workload follows, if it does. Nothing is locked.
+pub async fn get_followed_ref(tx: &mut Tx, workload: WorkloadId) -> Result<Option<FollowedRef>, Error> {
+    let row = sql("SELECT s.workload_id AS id, s.url, s.ref, s.follow_status, r.status FROM git_source s LEFT JOIN git_ref r \
+                   ON r.project_id = s.project_id AND r.url = s.url AND r.ref = s.ref WHERE s.workload_id = $1")
+    .bind_text(workload)
+    .fetch_optional(tx)
+    .await?;
+    decode_row(row, "git_source", |row| {
+        Ok(FollowedRef {
+            url: row.text("url")?,
+            reference: row.text("ref")?,
+            status: row.opt_json("status")?,
+            follow: row.json("follow_status")?,
+        })
+    })
 }
 
 /// Stores what the last new commit led to for a workload.
@@ -247,6 +289,8 @@ pub async fn set_follow_status(
 
 /// Stores which ref the draft of a workload follows. A new ref is due at once.
 pub(crate) async fn track_draft(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
+    // What it followed before may be a cause of an incident.
+    tx.note_cause(workload.id, false, workload.updated_at);
     let Some(source) = workload.draft.source.remote().filter(|source| !source.repository.is_empty()) else {
         return sql("DELETE FROM git_source WHERE workload_id = $1")
             .bind_text(workload.id)

@@ -1,4 +1,4 @@
-//! Incidents, and the failures that are not part of one yet.
+//! Incidents, and the causes that are not part of one yet.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{Error, Tx, cursor};
 
 mod observation;
 
-pub use observation::{FailingRelease, list_failing_releases};
+pub use observation::{FailingRelease, list_failing_releases, list_snoozed_drift};
 
 const TABLE: &str = "incident";
 
@@ -148,7 +148,13 @@ pub async fn replace_pending(
     Ok(())
 }
 
-/// Marks the workloads whose releases fail, and those that are tracked and whose releases changed otherwise; the commit writes the marks.
+/// Notes that a cause of a workload as a whole began, is still there (`may_open`), or ended; the commit writes the mark, if that may change
+/// its incidents.
+pub fn note_cause(tx: &mut Tx, workload: WorkloadId, may_open: bool, at: Timestamp) {
+    tx.note_cause(workload, may_open, at);
+}
+
+/// Marks the workloads for which an incident may open, and those that are tracked and have changed otherwise; the commit writes the marks.
 /// Returns whether any is marked.
 pub(crate) async fn flush_marks(tx: &mut Tx) -> Result<bool, Error> {
     let marks = std::mem::take(&mut tx.incident_marks);
@@ -166,10 +172,10 @@ pub(crate) async fn flush_marks(tx: &mut Tx) -> Result<bool, Error> {
     }
     let mut due: Vec<WorkloadId> = Vec::new();
     for (workload, mark) in marks {
-        if mark.is_failing && !tracked.contains_key(&workload) {
+        if mark.may_open && !tracked.contains_key(&workload) {
             insert_queue_row(tx, workload, at).await?;
         }
-        if mark.is_failing || tracked.get(&workload) == Some(&true) {
+        if mark.may_open || tracked.get(&workload) == Some(&true) {
             due.push(workload);
         }
     }

@@ -106,7 +106,10 @@ pub const ROLLOUTS: WorkloadQueue = WorkloadQueue {
 pub const INCIDENTS: WorkloadQueue = WorkloadQueue {
     rank: 2,
     table: "incident_queue",
-    all_workloads: "SELECT workload_id FROM incident_queue WHERE tracked = 1",
+    all_workloads: "SELECT workload_id FROM incident_queue WHERE tracked = 1 \
+                    UNION SELECT workload_id FROM rollout WHERE active = 1 \
+                    UNION SELECT workload_id FROM release_count \
+                    WHERE total > 0 AND state IN ('Drifted', 'Blocked', 'Degraded', 'Failed')",
 };
 
 /// The time of the first mark that no claim has seen yet; `$1` is that of the new mark. An earlier one, and with it its priority, stays.
@@ -359,8 +362,8 @@ impl WorkloadQueue {
     }
 
     /// Ends a claim whose work failed: the workload is due again after a pause that doubles with every failure in a row. The
-    /// message is shown until the next success. Returns whether it differs from the last one; [`Error::ClaimLost`] if the
-    /// claim is lost.
+    /// message is shown until the next success, and may open an incident. Returns whether it differs from the last one;
+    /// [`Error::ClaimLost`] if the claim is lost.
     pub async fn fail(
         self,
         tx: &mut Tx,
@@ -375,6 +378,9 @@ impl WorkloadQueue {
             Ok((row.count("attempts")?, row.get::<Option<String>>("failure")?))
         })?;
         let (attempts, before) = found.ok_or_else(|| Error::ClaimLost { what: format!("workload {id}") })?;
+        if self != INCIDENTS {
+            tx.note_cause(id, true, now);
+        }
         sql("UPDATE ")
             .push(self.table)
             .push(" SET claimed = 0, attempts = $1, failure = $2, due_at = $3 WHERE workload_id = $4")

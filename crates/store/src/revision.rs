@@ -9,7 +9,7 @@ use domain::workload::Revision;
 use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::admission::{admit, admit_column, measure_column};
-use crate::decode::{decode_one, decode_page, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_one, decode_page, decode_row, decode_rows};
 use crate::page_bytes::{PageLimit, find_fitting_rows};
 use crate::sql::{Sql, StoredRow, sql, to_json};
 use crate::table::{self, table_row};
@@ -133,13 +133,27 @@ pub async fn get_author_on_cluster(
     .bind_text(cluster)
     .fetch_optional(tx)
     .await?;
-    decode_row(row, "revision", |row| {
-        Ok(RevisionAuthor {
-            number: row.count("number")?,
-            author: row.text("author")?,
-            message: row.text("message")?,
-            created_at: row.timestamp("created_at")?,
-        })
+    decode_row(row, "revision", read_author)
+}
+
+/// The author of a revision. Nothing is locked.
+pub async fn get_author(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    number: u32,
+) -> Result<Option<RevisionAuthor>, Error> {
+    let select =
+        "SELECT number, author, message, created_at FROM revision WHERE workload_id = $1 AND number = $2";
+    let row = sql(select).bind_text(workload).bind(i64::from(number)).fetch_optional(tx).await?;
+    decode_row(row, "revision", read_author)
+}
+
+fn read_author(row: &RowReader<'_>) -> Result<RevisionAuthor, DecodeError> {
+    Ok(RevisionAuthor {
+        number: row.count("number")?,
+        author: row.text("author")?,
+        message: row.text("message")?,
+        created_at: row.timestamp("created_at")?,
     })
 }
 

@@ -13,6 +13,7 @@ use crate::{Error, Tx};
 
 /// Adds the rollout of a revision. [`Error::AlreadyExists`] if the revision has one.
 pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
+    note_cause(tx, rollout);
     sql(
         "INSERT INTO rollout (workload_id, revision, active, needs_attention, body) VALUES ($1, $2, $3, $4, $5)",
     )
@@ -28,6 +29,7 @@ pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
 
 /// Writes a rollout; returns whether it existed.
 pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
+    note_cause(tx, rollout);
     let changed = sql("UPDATE rollout SET active = $1, needs_attention = $2, body = $3 \
                        WHERE workload_id = $4 AND revision = $5")
     .bind(i64::from(rollout.state.is_active()))
@@ -38,6 +40,12 @@ pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
     .execute(tx)
     .await?;
     Ok(changed == 1)
+}
+
+/// A rollout that waits for a person, or has silent clusters, may open an incident of its workload.
+fn note_cause(tx: &mut Tx, rollout: &Rollout) {
+    let may_open = rollout.state.needs_attention() || rollout.count_silent() > 0;
+    tx.note_cause(rollout.workload, may_open, rollout.since);
 }
 
 const SELECT: &str = "SELECT workload_id, body FROM rollout WHERE workload_id = $1";
@@ -52,6 +60,12 @@ pub async fn get(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<Opt
 pub async fn get_active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
     let statement = sql(SELECT).push(" AND active = 1").bind_text(workload);
     decode_row(statement.push_locking_clause(tx).fetch_optional(tx).await?, "rollout", read)
+}
+
+/// The active rollout of a workload, for its incidents. Nothing is locked: a change that is committed later is a mark of its own.
+pub async fn find_active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
+    let statement = sql(SELECT).push(" AND active = 1").bind_text(workload);
+    decode_row(statement.fetch_optional(tx).await?, "rollout", read)
 }
 
 /// Locks the active rollouts of these workloads until the transaction ends, in the order of workloads.

@@ -141,8 +141,9 @@ pub struct Tx {
 /// A workload whose incidents may change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IncidentMark {
-    /// Whether a release fails; otherwise only a tracked workload is marked.
-    pub is_failing: bool,
+    /// Whether an incident may open: a release fails or drifts, or the workload as a whole has a cause. Otherwise only a tracked workload
+    /// is marked.
+    pub may_open: bool,
     /// When.
     pub at: Timestamp,
 }
@@ -270,8 +271,13 @@ impl Tx {
 
     /// Notes at the commit that incidents of a workload may change: a release of it was written in this state.
     pub(crate) fn note_state(&mut self, workload: WorkloadId, state: ReleaseState, at: Timestamp) {
-        let mark = self.incident_marks.entry(workload).or_insert(IncidentMark { is_failing: false, at });
-        mark.is_failing |= state.is_failing();
+        self.note_cause(workload, state.may_open_incident(), at);
+    }
+
+    /// Notes at the commit that incidents of a workload may change; `may_open` is whether there is a cause for one.
+    pub(crate) fn note_cause(&mut self, workload: WorkloadId, may_open: bool, at: Timestamp) {
+        let mark = self.incident_marks.entry(workload).or_insert(IncidentMark { may_open: false, at });
+        mark.may_open |= may_open;
         mark.at = mark.at.max(at);
     }
 

@@ -26,7 +26,11 @@ pub async fn repository() -> (GitServer, String) {
 
 /// A fleet whose server may read repositories of its own network. Refs are checked when a test requests it.
 pub async fn git_fleet() -> TestFleet {
-    let fleet = TestFleet::start().await;
+    read_private_repositories(TestFleet::start().await)
+}
+
+/// The same with a fleet that was started.
+pub fn read_private_repositories(fleet: TestFleet) -> TestFleet {
     fleet.hub.set_git_client(GitClient::new(RemoteAccess::PrivateHttp, fleet.scratch()).unwrap());
     fleet.hub.set_git_check_interval(Duration::from_secs(3_600));
     fleet

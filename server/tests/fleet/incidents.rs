@@ -5,11 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
-use domain::incident::{IncidentQuery, IncidentState};
+use domain::incident::{IncidentKind, IncidentQuery, IncidentState};
 use domain::notification::{ChannelKind, DeliveryState, IncidentDetails, NewChannel, NewSubscription};
+use domain::remote::OnNewCommit;
 use parking_lot::Mutex;
 use server::args::RepositoryArg;
 
+use super::git_sources::{git_workload, manifest, publish, read_private_repositories, repository};
 use super::*;
 
 /// The requests that a receiver of webhooks got: headers and body.
@@ -28,7 +30,7 @@ pub(super) async fn start_receiver(received: Received) -> String {
 }
 
 impl TestFleet {
-    /// The newest incident in this state, once there is one for which the condition holds; checked at every change and every second.
+    /// The newest incident in this state for which the condition holds, once there is one.
     async fn wait_for_incident(
         &self,
         state: IncidentState,
@@ -36,7 +38,7 @@ impl TestFleet {
     ) -> IncidentDetails {
         let query = IncidentQuery { state: Some(state), workload: "web".into(), ..IncidentQuery::default() };
         loop {
-            if let Some(found) = self.client.list_incidents(&query).await.unwrap().items.first() {
+            for found in self.client.list_incidents(&query).await.unwrap().items {
                 let details = self.client.get_incident(found.id).await.unwrap();
                 if condition(&details) {
                     return details;
@@ -164,5 +166,52 @@ async fn g204_a_message_is_not_sent_to_a_private_address_unless_an_administrator
         assert!(received.lock().is_empty());
         fleet.stop().await;
     })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e12_a_source_that_is_blocked_or_cannot_be_read_is_an_incident_until_a_commit_is_used() {
+    with_timeout(Box::pin(async {
+        let (server, _) = repository().await;
+        // Ten times no delay: a cause is an incident at once.
+        let fleet = read_private_repositories(TestFleet::start_with_delay(Duration::ZERO).await);
+        publish(&fleet, &git_workload(&server, OnNewCommit::All)).await;
+        let is_of = |details: &IncidentDetails, reason: &str| {
+            details.incident.kind == IncidentKind::Source && details.incident.reason == reason
+        };
+
+        server.set_down(true);
+        fleet.client.check_git_source("web").await.unwrap();
+        let unreadable =
+            fleet.wait_for_incident(IncidentState::Open, |details| is_of(details, "SourceUnreadable")).await;
+        assert!(unreadable.incident.cause.contains("503"), "{unreadable:#?}");
+
+        // It is back, without the path: another cause of the same source.
+        server.set_down(false);
+        server.git(&["mv", "deploy", "moved"]);
+        server.commit_all("Move the folder");
+        fleet.client.check_git_source("web").await.unwrap();
+        let open =
+            fleet.wait_for_incident(IncidentState::Open, |details| is_of(details, "CommitBlocked")).await;
+        let ended = fleet
+            .wait_for_incident(IncidentState::Closed, |details| is_of(details, "SourceUnreadable"))
+            .await;
+        assert_eq!(ended.incident.id, unreadable.incident.id);
+        assert!(open.incident.cause.contains("has no \"deploy\""), "{open:#?}");
+        assert!(open.incident.clusters.is_empty() && open.incident.cluster_details.is_empty(), "{open:#?}");
+        let (status, page) = read_page(&fleet, &format!("/incidents/{}", open.incident.id)).await;
+        assert_eq!(status, 200, "{page}");
+        assert!(page.contains("The source of web is not followed"), "{page}");
+        assert!(!page.contains("id=\"clusters\"") && !page.contains("Roll back to r"), "{page}");
+
+        server.git(&["mv", "moved", "deploy"]);
+        server.commit("deploy/web.yaml", &manifest(3), "Run three replicas");
+        let status = fleet.client.check_git_source("web").await.unwrap();
+        assert_eq!((status.status.failure, status.follow.blocked), (None, None));
+        let closed =
+            fleet.wait_for_incident(IncidentState::Closed, |details| is_of(details, "CommitBlocked")).await;
+        assert_eq!(closed.incident.id, open.incident.id);
+        fleet.stop().await;
+    }))
     .await;
 }

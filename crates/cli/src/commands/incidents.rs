@@ -1,10 +1,10 @@
-//! `flotilla incidents`: failures of workloads by cause (S0-13, E-12).
+//! `flotilla incidents`: why workloads need attention, by cause (S0-13, E-12).
 
 use clap::{Args, Subcommand};
-use domain::IncidentId;
 use domain::incident::{IncidentQuery, IncidentState, IncidentSummary};
 use domain::notification::{DeliveryState, IncidentDetails};
 use domain::page::MAX_LIMIT;
+use domain::{IncidentId, Timestamp};
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -12,7 +12,7 @@ use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, Table, sanitize};
 
-/// Show failures of workloads by cause, and acknowledge them; without a subcommand, list them
+/// Show why workloads need attention, by cause, and acknowledge it; without a subcommand, list the incidents
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct IncidentsArgs {
@@ -137,12 +137,28 @@ fn print_details(
     }
     let (incident, now) = (&details.incident, clock::now());
     out.print_line(&sanitize(&incident.headline()))?;
+    out.print_table(&details_table(details, now), "")?;
+    let mut table = Table::new(&["CLUSTER", "SINCE", "RECOVERED"]);
+    for cluster in &incident.cluster_details {
+        let recovered = cluster.recovered_at.map(|at| format!("{} ago", clock::format_age(at, now)));
+        let row = table.add_row().text(&cluster.name).text(clock::format_age(cluster.since, now));
+        row.text(recovered.as_deref().unwrap_or("-"));
+    }
+    out.print_table(&table, "It concerns the workload as a whole.")?;
+    print_deliveries(details, out)?;
+    Ok(ExitStatus::Success)
+}
+
+/// What it is about, why, and what to do.
+fn details_table(details: &IncidentDetails, now: Timestamp) -> Table {
+    let incident = &details.incident;
     let mut table = Table::new(&["FIELD", "VALUE"]);
     let mut add = |field: &str, value: &str| {
         if !value.is_empty() {
             table.add_row().text(field).text(value);
         }
     };
+    add("kind", incident.kind.label());
     add("cause", &incident.cause);
     add("reason", &incident.reason);
     add("object", &incident.object);
@@ -155,16 +171,7 @@ fn print_details(
         add("change before", &format!("{} ({}, {age} ago)", change.message, change.actor));
     }
     add("acknowledged", incident.acknowledged_by.as_deref().unwrap_or("by nobody"));
-    out.print_table(&table, "")?;
-    let mut table = Table::new(&["CLUSTER", "FAILS SINCE", "RECOVERED"]);
-    for cluster in &incident.cluster_details {
-        let recovered = cluster.recovered_at.map(|at| format!("{} ago", clock::format_age(at, now)));
-        let row = table.add_row().text(&cluster.name).text(clock::format_age(cluster.since, now));
-        row.text(recovered.as_deref().unwrap_or("-"));
-    }
-    out.print_table(&table, "No cluster is concerned.")?;
-    print_deliveries(details, out)?;
-    Ok(ExitStatus::Success)
+    table
 }
 
 fn print_deliveries(details: &IncidentDetails, out: &Printer) -> Result<(), Failure> {
@@ -189,4 +196,36 @@ fn print_deliveries(details: &IncidentDetails, out: &Printer) -> Result<(), Fail
         &table,
         "Nobody is notified: flotilla subscription create --channel CHANNEL --workload WORKLOAD",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::ColourMode;
+
+    #[test]
+    fn e12_a_rollout_that_waits_is_shown_with_its_kind_its_cause_and_what_to_do() {
+        let at = Timestamp::from_millis(1_763_665_200_000);
+        let details: IncidentDetails = serde_json::from_value(serde_json::json!({
+            "id": IncidentId::from_parts(1, 1), "workload": "web", "kind": "rollout", "state": "open", "clusters": [],
+            "cause": "Rollout r2: wave 2 of 2 (rest) waits for an approval.", "reason": "AwaitingApproval",
+            "object": "Rollout r2", "hint": "Approve the wave: flotilla rollout approve.",
+            "since": at, "openedAt": at.plus_millis(3_600_000), "owners": ["team-web"],
+        }))
+        .unwrap();
+        assert_eq!(details.incident.headline(), "The rollout of web waits for a person");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = details_table(&details, at).render(None, ColourMode::new(false));
+        let shown: Vec<String> = text.lines().map(words).collect();
+        for line in [
+            "kind Rollout that waits",
+            "cause Rollout r2: wave 2 of 2 (rest) waits for an approval.",
+            "what to do Approve the wave: flotilla rollout approve.",
+            "owners team-web",
+        ] {
+            assert!(shown.iter().any(|shown| shown == line), "{line}: {text}");
+        }
+        let list = incidents_table(&[details.incident]).render(None, ColourMode::new(false));
+        assert!(words(&list).contains(" web open - "), "{list}");
+    }
 }

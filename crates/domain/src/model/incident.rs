@@ -1,4 +1,4 @@
-//! Incidents: one failure of a workload with one cause, over all its clusters (S0-13, E-12).
+//! Incidents: one cause why a workload needs attention, over all its clusters (S0-13, E-12).
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -9,13 +9,17 @@ use crate::text::name_list::join_first;
 
 mod advance;
 mod cause;
+mod kind;
 #[cfg(test)]
 mod tests;
 
 pub use advance::{
     ClusterObservation, IncidentChange, IncidentStep, PendingFailure, WorkloadFailures, advance,
 };
-pub use cause::{IncidentCause, list_causes};
+pub use cause::{
+    IncidentCause, list_causes, list_drift_causes, loop_cause, rollout_cause, silence_cause, source_causes,
+};
+pub use kind::IncidentKind;
 
 /// How long a release fails before it becomes part of an incident, by default, in milliseconds.
 pub const DEFAULT_DELAY_MILLIS: i64 = 60_000;
@@ -55,7 +59,8 @@ impl IncidentState {
     }
 }
 
-/// A cluster of an incident.
+/// A cluster of an incident. An incident of the workload as a whole has one entry without a name, under
+/// [`IncidentKind::workload_place`], which is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -90,7 +95,7 @@ pub struct PrecedingChange {
     pub cluster: String,
 }
 
-/// A failure of a workload with one cause.
+/// A cause why a workload needs attention, from when it has lasted long enough until it is gone everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Incident {
@@ -134,7 +139,7 @@ impl Incident {
         self.failing_clusters().any(|one| one.id == cluster)
     }
 
-    /// Since when the workload fails by this cause on any cluster.
+    /// Since when the workload has this cause on any cluster.
     pub fn since(&self) -> Timestamp {
         self.clusters.iter().map(|cluster| cluster.since).min().unwrap_or(self.opened_at)
     }
@@ -152,13 +157,16 @@ impl Incident {
 
     /// As lists and messages show it.
     pub fn summary(&self) -> IncidentSummary {
-        let shown = self.clusters.iter().filter(|one| self.closed_at.is_some() || one.recovered_at.is_none());
+        let kind = self.cause.kind;
+        let clusters = self.clusters.iter().filter(|_| kind.workload_place().is_none());
+        let shown = clusters.clone().filter(|one| self.closed_at.is_some() || one.recovered_at.is_none());
         IncidentSummary {
             id: self.id,
             workload: self.workload_name.clone(),
+            kind,
             state: self.state(),
             clusters: shown.map(|cluster| cluster.name.clone()).collect(),
-            cluster_details: self.clusters.clone(),
+            cluster_details: clusters.cloned().collect(),
             cause: self.cause.message.clone(),
             reason: self.cause.reason.clone(),
             object: self.cause.object_name(),
@@ -185,9 +193,12 @@ pub struct IncidentSummary {
     pub id: IncidentId,
     /// Name of the workload.
     pub workload: String,
+    /// What it is about; that of an incident of an earlier version is a failure.
+    #[serde(default)]
+    pub kind: IncidentKind,
     /// Whether it is open.
     pub state: IncidentState,
-    /// Names of the clusters that fail; of a closed incident those that failed.
+    /// Names of the clusters that have the cause; of a closed incident those that had it. Empty if it is one of the workload as a whole.
     pub clusters: Vec<String>,
     /// The clusters that fail and those that recovered, with times; empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -238,16 +249,21 @@ impl IncidentSummary {
         join_first(&self.clusters, NAMED_CLUSTERS)
     }
 
-    /// Workload and number of clusters, and how long it failed if it is over.
+    /// Workload and number of clusters, and how long it lasted if it is over.
     pub fn headline(&self) -> String {
         let clusters = count_clusters(self.clusters.len());
         match self.duration_seconds {
             Some(seconds) => {
                 let lasted = format_duration(seconds.saturating_mul(1_000));
-                format!("{} recovered on {clusters} after {lasted}", self.workload)
+                self.kind.describe_closed(&self.workload, &clusters, &lasted)
             }
-            None => format!("{} fails on {clusters}", self.workload),
+            None => self.kind.describe_open(&self.workload, &clusters),
         }
+    }
+
+    /// Whether the cause is one of clusters; otherwise it concerns the workload as a whole.
+    pub fn has_clusters(&self) -> bool {
+        self.kind.workload_place().is_none()
     }
 }
 

@@ -331,6 +331,16 @@ impl Rollout {
         }
     }
 
+    /// Number of clusters that went offline after their admission: it is not known what runs there. As of the last step.
+    pub fn count_silent(&self) -> u32 {
+        self.waves.iter().fold(0_u32, |sum, wave| sum.saturating_add(wave.silent))
+    }
+
+    /// Whether it was paused because of failures.
+    pub const fn is_auto_paused(&self) -> bool {
+        matches!(self.state, RolloutState::AutoPaused { .. })
+    }
+
     /// The label of the current wave: `wave 2 of 3 (eu)`.
     pub fn current_wave_label(&self) -> String {
         self.current_wave().to_string()

@@ -42,6 +42,7 @@ impl Hub {
                 format!("The drift of {} is shown again.", row.item.object)
             }
         };
+        store::incident::note_cause(&mut tx, row.workload.id, row.item.state == DriftState::Open, now);
         let event = NewEvent::new(EventKind::DriftSnoozed, &actor.name, message)
             .with_workload(row.workload.id, &row.workload.name)
             .with_cluster(row.cluster, &row.item.cluster)

@@ -205,6 +205,7 @@ impl Hub {
             GitFollowStatus { commit: tip.to_owned(), blocked: Some(blocked), ..GitFollowStatus::default() };
         let mut tx = self.write().await?;
         store::git::set_follow_status(&mut tx, follower.workload, &status).await?;
+        store::incident::note_cause(&mut tx, follower.workload, true, self.clock().now());
         self.commit(tx, effects).await
     }
 
@@ -222,6 +223,7 @@ impl Hub {
         }
         let mut tx = self.write().await?;
         store::git::set_follow_status(&mut tx, follower.workload, &status).await?;
+        store::incident::note_cause(&mut tx, follower.workload, false, self.clock().now());
         Ok(tx.commit().await.map(drop)?)
     }
 }

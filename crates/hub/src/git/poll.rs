@@ -201,6 +201,13 @@ impl Hub {
         let has_recovered = had_failed && next.status.failure.is_none();
         let mut tx = self.write().await?;
         store::git::update_ref(&mut tx, &next).await?;
+        let is_failing = next.status.failure.is_some();
+        if is_failing || had_failed {
+            let now = self.clock().now();
+            for workload in store::git::list_following(&mut tx, &next).await? {
+                store::incident::note_cause(&mut tx, workload, is_failing, now);
+            }
+        }
         if has_recovered {
             // Workloads that wait for a commit of it.
             store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;

@@ -1,10 +1,11 @@
-//! Opens, grows, shrinks and closes the incidents of workloads whose releases changed, or whose failures have lasted long enough.
+//! Opens, grows, shrinks and closes the incidents of workloads that changed, or whose causes have lasted long enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::event::{EventKind, NewEvent};
 use domain::incident::{
-    ClusterObservation, Incident, IncidentChange, IncidentStep, PendingFailure, WorkloadFailures, advance,
+    ClusterObservation, Incident, IncidentChange, IncidentKind, IncidentStep, PendingFailure,
+    WorkloadFailures, advance,
 };
 use domain::notification::MessageKind;
 use domain::workload::WorkloadHead;
@@ -14,6 +15,7 @@ use store::incident::FailingRelease;
 use store::queue::INCIDENTS;
 
 use super::preceding_change::find_preceding_change;
+use super::workload_causes::observe_workload;
 use crate::hub::CommitEffects;
 use crate::supervise::catch_panic;
 use crate::{Error, Hub};
@@ -24,6 +26,8 @@ const BATCH: u32 = 32;
 const CLAIM_MILLIS: i64 = 30_000;
 /// When the releases of a new incident are read again, in milliseconds.
 const RECHECK_MILLIS: i64 = 2_000;
+/// When a workload is read again with which a loop fails, in milliseconds: its next success marks nothing.
+const LOOP_RECHECK_MILLIS: i64 = 60_000;
 
 impl Hub {
     /// Advances the incidents of workloads that are due; returns how many. In an outage of the database the pass ends: the claims
@@ -78,11 +82,23 @@ impl Hub {
         let mut failures = load_failures(&mut tx, id).await?;
         let before = failures.pending.clone();
         let releases = store::incident::list_failing_releases(&mut tx, id, &tracked(&failures)).await?;
-        let observations = observe(releases, now);
+        let mut observations = observe(releases, now);
+        let snoozed = store::incident::list_snoozed_drift(&mut tx, id, now).await?;
+        end_snoozed(&mut observations, &snoozed);
+        let is_failure_open = |incident: &Incident| incident.cause.kind == IncidentKind::Failure;
+        let is_failing = failures.open.iter().any(is_failure_open)
+            || observations.values().any(|one| is_of(one, IncidentKind::Failure));
+        observations.extend(observe_workload(&mut tx, &workload, &failures.open, is_failing, now).await?);
         let step = advance(&mut failures, &observations, now, self.incident_delay_millis());
-        // A recovery that is committed while this pass is the first one to track the workload marks nothing.
-        let recheck_at = (!step.opened.is_empty()).then(|| now.plus_millis(RECHECK_MILLIS));
-        let next_at = [step.next_at, recheck_at].into_iter().flatten().min();
+        // A recovery that is committed while this pass is the first one to track the workload marks nothing, and the end of a failure lets
+        // a paused rollout count.
+        let recheck_at =
+            (!step.opened.is_empty() || !step.changes.is_empty()).then(|| now.plus_millis(RECHECK_MILLIS));
+        let has_failing_loop =
+            IncidentKind::Loop.workload_place().is_some_and(|place| observations.contains_key(&place));
+        let poll_at = has_failing_loop.then(|| now.plus_millis(LOOP_RECHECK_MILLIS));
+        let shown_at = snoozed.values().min().copied();
+        let next_at = [step.next_at, recheck_at, poll_at, shown_at].into_iter().flatten().min();
         let mut effects = CommitEffects::default();
         let is_open = self.store_step(&mut tx, &workload, (&failures, step), &mut effects).await?;
         store::incident::replace_pending(&mut tx, id, &before, &failures.pending).await?;
@@ -135,7 +151,7 @@ impl Hub {
         }
         for (cause, clusters) in step.opened {
             let now = self.clock().now();
-            let preceding_change = find_preceding_change(tx, workload.id, &clusters).await?;
+            let preceding_change = find_preceding_change(tx, workload, cause.kind, &clusters).await?;
             let incident = Incident {
                 id: self.ids().generate(IncidentId::from_parts),
                 workload: workload.id,
@@ -152,7 +168,11 @@ impl Hub {
             store::incident::insert(tx, self.project(), &incident).await?;
             self.enqueue_message(tx, (&incident, &subject), MessageKind::Opened).await?;
             open += 1;
-            effects.events.push(incident_event(EventKind::IncidentOpened, Severity::Error, &incident));
+            let severity = match incident.cause.kind {
+                IncidentKind::Failure => Severity::Error,
+                _ => Severity::Warning,
+            };
+            effects.events.push(incident_event(EventKind::IncidentOpened, severity, &incident));
         }
         Ok(open > 0)
     }
@@ -180,16 +200,34 @@ fn observe(
     releases.iter().map(|(cluster, found)| (*cluster, observe(found))).collect()
 }
 
+fn is_of(observed: &ClusterObservation, kind: IncidentKind) -> bool {
+    matches!(observed, ClusterObservation::Failing { causes, .. }
+        if causes.first().is_some_and(|cause| cause.kind == kind))
+}
+
+/// Drift that a person snoozed needs nobody's attention until that ends.
+fn end_snoozed(
+    observations: &mut BTreeMap<ClusterId, ClusterObservation>,
+    snoozed: &BTreeMap<ClusterId, Timestamp>,
+) {
+    for cluster in snoozed.keys() {
+        if let Some(observed) = observations.get_mut(cluster)
+            && is_of(observed, IncidentKind::Drift)
+        {
+            *observed = ClusterObservation::Recovered;
+        }
+    }
+}
+
 fn incident_event(kind: EventKind, severity: Severity, incident: &Incident) -> NewEvent {
     let summary = incident.summary();
     let message = match kind {
         EventKind::IncidentOpened => {
-            format!(
-                "An incident was opened: {} ({}). {}",
-                summary.headline(),
-                summary.cluster_text(),
-                summary.cause
-            )
+            let clusters = match summary.has_clusters() {
+                true => format!(" ({})", summary.cluster_text()),
+                false => String::new(),
+            };
+            format!("An incident was opened: {}{clusters}. {}", summary.headline(), summary.cause)
         }
         _ => format!("The incident was closed: {}.", summary.headline()),
     };

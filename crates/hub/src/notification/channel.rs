@@ -2,7 +2,7 @@
 
 use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent, describe_object};
-use domain::incident::{IncidentState, IncidentSummary};
+use domain::incident::{IncidentKind, IncidentState, IncidentSummary};
 use domain::notification::{
     Channel, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageKind, NewChannel,
 };
@@ -128,6 +128,7 @@ impl Hub {
         let incident = IncidentSummary {
             id: self.ids().generate(IncidentId::from_parts),
             workload: "test".to_owned(),
+            kind: IncidentKind::default(),
             state: IncidentState::Open,
             clusters: Vec::new(),
             cluster_details: Vec::new(),

@@ -70,6 +70,8 @@ impl Hub {
             return Err(Error::RevisionConflict { current: workload.revision });
         }
         self.supersede_rollout(tx, workload.id).await?;
+        // What it follows, and what its loops do, concerns nobody any more, also if it has no release whose change would tell that.
+        store::incident::note_cause(tx, workload.id, false, now);
         let mut effects = CommitEffects::with_event_for_placer(event);
         let why = format!("{} was unpublished from every cluster.", workload.name);
         let releases = store::release::list_all_by_workload(tx, workload.id).await?;

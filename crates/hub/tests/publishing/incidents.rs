@@ -21,7 +21,7 @@ use crate::test_hub::{TestAgent, TestHub, applied_report, everywhere};
 
 /// A receiver of webhooks in the test itself.
 #[derive(Clone, Default)]
-struct Receiver {
+pub struct Receiver {
     is_down: Arc<AtomicBool>,
     attempts: Arc<AtomicU32>,
     received: Arc<Mutex<Vec<MessageRequest>>>,
@@ -43,12 +43,12 @@ impl MessageSender for Receiver {
 
 impl Receiver {
     /// The events received so far, oldest first.
-    fn events(&self) -> Vec<Value> {
+    pub fn events(&self) -> Vec<Value> {
         self.received.lock().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
     }
 
     /// Their types without the common prefix.
-    fn kinds(&self) -> Vec<String> {
+    pub fn kinds(&self) -> Vec<String> {
         let kind = |event: &Value| event["type"].as_str().unwrap().rsplit('.').next().unwrap().to_owned();
         self.events().iter().map(kind).collect()
     }
@@ -86,15 +86,15 @@ fn failing_report(desired: &DesiredRelease, pod: &str) -> ReleaseReport {
 }
 
 /// A workload on two clusters, whose loops are stopped, and a receiver that is subscribed to it.
-struct TestWorkload {
-    test: TestHub,
-    receiver: Receiver,
-    east: (TestAgent, DesiredRelease),
-    west: (TestAgent, DesiredRelease),
+pub struct TestWorkload {
+    pub test: TestHub,
+    pub receiver: Receiver,
+    pub east: (TestAgent, DesiredRelease),
+    pub west: (TestAgent, DesiredRelease),
 }
 
 impl TestWorkload {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let mut test = TestHub::open().await;
         let mut east = test.register_cluster("east", &[]).await;
         let mut west = test.register_cluster("west", &[]).await;
@@ -121,25 +121,15 @@ impl TestWorkload {
     }
 
     /// Advances the clock in steps, and with it what is due.
-    async fn pass(&self, seconds: i64) {
-        self.run_due().await;
-        for _ in 0..seconds / 10 {
-            self.test.advance_clock(10);
-            self.run_due().await;
-        }
+    pub async fn pass(&self, seconds: i64) {
+        pass(&self.test, seconds).await;
     }
 
-    async fn run_due(&self) {
-        self.test.hub.advance_due_incidents().await.unwrap();
-        self.test.hub.send_due_deliveries().await.unwrap();
+    pub async fn list(&self, state: IncidentState) -> Vec<IncidentSummary> {
+        list(&self.test, state).await
     }
 
-    async fn list(&self, state: IncidentState) -> Vec<IncidentSummary> {
-        let query = IncidentQuery { state: Some(state), ..IncidentQuery::default() };
-        self.test.hub.list_incidents(&query).await.unwrap().items
-    }
-
-    async fn fail_east(&mut self) {
+    pub async fn fail_east(&mut self) {
         let report = failing_report(&self.east.1, "web-7f9c-x1");
         self.east.0.send_report(report).await;
     }
@@ -149,15 +139,35 @@ impl TestWorkload {
         self.west.0.send_report(report).await;
     }
 
-    async fn heal_east(&mut self) {
+    pub async fn heal_east(&mut self) {
         let report = applied_report(&self.east.1);
         self.east.0.send_report(report).await;
     }
 
-    async fn heal_west(&mut self) {
+    pub async fn heal_west(&mut self) {
         let report = applied_report(&self.west.1);
         self.west.0.send_report(report).await;
     }
+}
+
+/// Advances the clock in steps, and with it what is due.
+pub async fn pass(test: &TestHub, seconds: i64) {
+    run_due(test).await;
+    for _ in 0..seconds / 10 {
+        test.advance_clock(10);
+        run_due(test).await;
+    }
+}
+
+async fn run_due(test: &TestHub) {
+    test.hub.advance_due_incidents().await.unwrap();
+    test.hub.send_due_deliveries().await.unwrap();
+}
+
+/// The incidents in this state, newest first.
+pub async fn list(test: &TestHub, state: IncidentState) -> Vec<IncidentSummary> {
+    let query = IncidentQuery { state: Some(state), ..IncidentQuery::default() };
+    test.hub.list_incidents(&query).await.unwrap().items
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,6 +20,7 @@ mod generated_values;
 mod groups;
 #[path = "../shared/helm_chart.rs"]
 mod helm_chart;
+mod incident_causes;
 mod incidents;
 mod override_limits;
 mod overrides;

@@ -1,13 +1,13 @@
-//! The releases of a workload that incidents depend on: those that fail, and those on tracked clusters.
+//! The releases of a workload that incidents depend on: those that fail or drift, and those on tracked clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::release::Release;
+use domain::release::{Release, ReleaseState};
 use domain::report::ResourceStatus;
-use domain::{ClusterId, ReleaseId, WorkloadId};
+use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_readable_rows, decode_rows};
-use crate::release::row::{read_release, select_releases};
+use crate::release::row::{read_release, select_releases, state_rank};
 use crate::sql::{StoredRow, sql};
 use crate::{Error, Tx};
 
@@ -21,19 +21,21 @@ pub struct FailingRelease {
     pub release: Option<Release>,
     /// Name of the cluster.
     pub cluster_name: String,
-    /// Its objects, if it fails.
+    /// Its objects, if it fails or drifts.
     pub resources: Vec<ResourceStatus>,
 }
 
-/// The releases of a workload that fail, and those on these clusters. They are not locked: a change that is committed later is
+/// The releases of a workload that fail or drift, and those on these clusters. They are not locked: a change that is committed later is
 /// a mark of its own. An unreadable row is there without its release.
 pub async fn list_failing_releases(
     tx: &mut Tx,
     workload: WorkloadId,
     tracked: &BTreeSet<ClusterId>,
 ) -> Result<BTreeMap<ClusterId, FailingRelease>, Error> {
-    let failing = sql("SELECT id, cluster_id FROM release WHERE workload_id = $1 AND state_rank >= 16")
+    // Drift is the lowest of the ranks for which an incident may open.
+    let failing = sql("SELECT id, cluster_id FROM release WHERE workload_id = $1 AND state_rank >= $2")
         .bind_text(workload)
+        .bind(state_rank(ReleaseState::Drifted))
         .fetch_all(tx)
         .await?;
     let mut ids = read_ids(&failing)?;
@@ -66,17 +68,38 @@ pub async fn list_failing_releases(
     Ok(found)
 }
 
+/// The clusters on which all objects of a workload that drift are snoozed, with the end of the first of these snoozes. Drift that the inbox
+/// does not list is not snoozed.
+pub async fn list_snoozed_drift(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    now: Timestamp,
+) -> Result<BTreeMap<ClusterId, Timestamp>, Error> {
+    let rows = sql("SELECT r.cluster_id, MIN(s.until_at) AS until_at FROM release r JOIN drift_item d ON d.release_id = r.id \
+                    LEFT JOIN drift_snooze s ON s.release_id = d.release_id AND s.object_key = d.object_key \
+                    AND s.digest = d.digest AND s.until_at > $1 WHERE r.workload_id = $2 AND r.state_rank = $3 \
+                    GROUP BY r.cluster_id HAVING COUNT(s.until_at) = COUNT(*)")
+    .bind(now.millis())
+    .bind_text(workload)
+    .bind(state_rank(ReleaseState::Drifted))
+    .fetch_all(tx)
+    .await?;
+    let read =
+        decode_rows(&rows, "drift_snooze", |row| Ok((row.parse("cluster_id")?, row.timestamp("until_at")?)))?;
+    Ok(read.into_iter().collect())
+}
+
 fn read_ids(rows: &[StoredRow]) -> Result<BTreeMap<ReleaseId, ClusterId>, Error> {
     let read = decode_rows(rows, "release", |row| Ok((row.parse("id")?, row.parse("cluster_id")?)))?;
     Ok(read.into_iter().collect())
 }
 
-/// The objects of those that fail.
+/// The objects of those that fail or drift.
 async fn list_resources(
     tx: &mut Tx,
     releases: &[(Release, String)],
 ) -> Result<BTreeMap<ReleaseId, Vec<ResourceStatus>>, Error> {
-    let failing = releases.iter().filter(|(release, _)| release.state().is_failing());
+    let failing = releases.iter().filter(|(release, _)| release.state().may_open_incident());
     let statement = sql("SELECT release_id, resources FROM release_resources WHERE release_id IN ");
     let rows = statement.push_list(failing.map(|(release, _)| release.id())).fetch_all(tx).await?;
     let read = decode_readable_rows(&rows, "release_resources", |row| {

@@ -25,7 +25,7 @@ pub async fn insert_many(tx: &mut Tx, releases: &[Release]) -> Result<(), Error>
     }
     for release in releases {
         tx.add_count(release.workload(), release.state(), 1);
-        if release.state().is_failing() {
+        if release.state().may_open_incident() {
             tx.note_state(release.workload(), release.state(), release.state_since());
         }
     }

@@ -218,3 +218,42 @@ async fn a_failing_release_marks_its_workload_and_another_change_only_while_it_i
     })
     .await;
 }
+
+#[tokio::test]
+async fn e12_a_full_pass_marks_what_fails_and_what_is_tracked_although_nothing_changed() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 1, 1).await;
+        let mark_all = async |now: Timestamp| {
+            let mut tx = store.write().await.unwrap();
+            INCIDENTS.mark_all(&mut tx, now).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut tx = store.read().await.unwrap();
+            INCIDENTS.has_due(&mut tx, now).await.unwrap()
+        };
+        let settle = async |now: Timestamp| {
+            let mut tx = store.write().await.unwrap();
+            for (id, epoch) in INCIDENTS.claim(&mut tx, 10, now, now.plus_millis(30_000)).await.unwrap() {
+                assert!(INCIDENTS.settle(&mut tx, id, epoch).await.unwrap());
+            }
+            tx.commit().await.unwrap();
+        };
+        let report = async |health: Health, now: Timestamp, is_tracked: bool| {
+            let mut tx = store.write().await.unwrap();
+            let mut one = release::get(&mut tx, release_id(1_001)).await.unwrap().unwrap();
+            one.apply_report(&release_report(&one, health), now).unwrap();
+            release::update(&mut tx, &one).await.unwrap();
+            incident::set_tracked(&mut tx, workload_id(1), is_tracked).await.unwrap();
+            tx.commit().await.unwrap();
+        };
+        report(Health::healthy(), at(1), false).await;
+        assert!(!mark_all(at(2)).await, "nothing fails, and nothing is tracked");
+        report(Health::new(HealthStatus::Degraded, "CrashLoop", "exits with 1"), at(3), false).await;
+        settle(at(4)).await;
+        assert!(mark_all(at(5)).await, "it fails");
+        settle(at(6)).await;
+        report(Health::healthy(), at(7), true).await;
+        settle(at(8)).await;
+        assert!(mark_all(at(9)).await, "it is tracked");
+    })
+    .await;
+}

@@ -7,7 +7,7 @@ use domain::workload::Intent;
 
 use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, some_workload, workload_id};
-use crate::queue::{ClaimOrder, PLACER};
+use crate::queue::{ClaimOrder, INCIDENTS, PLACER};
 use crate::{Error, Store, workload};
 
 async fn mark(store: &Store, ids: &[WorkloadId], millis: i64) {
@@ -204,7 +204,10 @@ async fn a_failure_is_shown_and_delays_the_next_claim_until_it_is_settled() {
             (shown.message.as_str(), shown.attempts, shown.retry_at),
             ("It is broken.", 1, Some(at(5_010)))
         );
-        tx.commit().await.unwrap();
+        assert!(tx.commit().await.unwrap().has_incident_marks, "it may become an incident");
+        let mut tx = store.read().await.unwrap();
+        assert!(INCIDENTS.has_due(&mut tx, at(10)).await.unwrap());
+        drop(tx);
         assert_eq!(claim(&store, 1, 5_009).await, [], "not before the pause has passed");
         let second = claim(&store, 1, 5_010).await[0];
         let mut tx = store.write().await.unwrap();

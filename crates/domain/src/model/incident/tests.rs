@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::kubernetes::object::ObjectRef;
+use crate::model::git_status::{GitFailure, GitFollowStatus, GitRefStatus};
 
 const DELAY: i64 = DEFAULT_DELAY_MILLIS;
 
@@ -165,4 +166,60 @@ fn an_incident_is_acknowledged_once_while_it_is_open() {
     incident.closed_at = Some(at(90));
     incident.acknowledged_by = None;
     assert!(!incident.acknowledge("ben", at(100)));
+}
+
+#[test]
+fn e12_the_kind_of_a_cause_decides_how_long_it_has_to_last() {
+    let of = |kind, reason| IncidentCause { kind, ..cause(reason) };
+    assert_ne!(of(IncidentKind::Drift, "CrashLoop").key(), cause("CrashLoop").key());
+    for (kind, seconds) in [
+        (IncidentKind::Failure, 60),
+        (IncidentKind::Drift, 600),
+        (IncidentKind::Silence, 600),
+        (IncidentKind::Source, 600),
+        (IncidentKind::Loop, 600),
+        (IncidentKind::Rollout, 3_600),
+    ] {
+        let mut tracked = Tracked::default();
+        let observed = || ClusterObservation::Failing {
+            name: String::new(),
+            causes: vec![of(kind, "Some")],
+            since: at(0),
+        };
+        assert_eq!(tracked.advance(seconds - 1, &[(1, observed())]), (0, 0, 0), "{kind:?}");
+        assert_eq!(tracked.next_at, Some(at(seconds)), "{kind:?}");
+        assert_eq!(tracked.advance(seconds, &[(1, observed())]), (1, 0, 0), "{kind:?}");
+        let summary = tracked.failures.open[0].summary();
+        assert_eq!(summary.clusters.len(), usize::from(summary.has_clusters()), "{kind:?}");
+        assert_eq!(summary.cluster_details.len(), summary.clusters.len(), "{kind:?}");
+    }
+}
+
+#[test]
+fn e12_what_an_earlier_version_stored_is_a_failure_with_the_same_key() {
+    let stored = serde_json::json!({
+        "reason": "CrashLoop", "object": null, "container": "web", "pod": "", "message": "it exits", "hint": "",
+    });
+    let read: IncidentCause = serde_json::from_value(stored).unwrap();
+    assert_eq!((read.kind, read.key().as_str()), (IncidentKind::Failure, "CrashLoop||web"));
+}
+
+#[test]
+fn e12_the_cause_of_a_source_has_no_password_of_its_url() {
+    let failure = GitFailure {
+        message: "its URL contains a user name or password".into(),
+        hint: String::new(),
+        at: at(0),
+        attempts: 1,
+    };
+    let status = GitRefStatus { failure: Some(failure), ..GitRefStatus::default() };
+    for (url, shown) in [
+        ("https://ana:hunter2@git.example.com/deploy.git", "https://git.example.com/deploy.git"),
+        ("https://git.example.com/a@b.git", "https://git.example.com/a@b.git"),
+        ("ssh://git@git.example.com/deploy.git", "ssh://git@git.example.com/deploy.git"),
+    ] {
+        let causes = source_causes((url, "main"), &status, &GitFollowStatus::default());
+        let expected = format!("main of {shown} can't be read: its URL contains a user name or password");
+        assert_eq!(causes[0].message, expected);
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{ChannelKind, IncidentMessage, MessageKind};
 use crate::kubernetes::id::DeliveryId;
-use crate::model::incident::IncidentSummary;
+use crate::model::incident::{IncidentKind, IncidentSummary};
 
 /// A body to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +142,15 @@ fn alert(message: &IncidentMessage, link: &str) -> Value {
     alert
 }
 
+/// Only a failure is an error: with the others the workload runs, and a person has to look at it.
+const fn pagerduty_severity(message: &IncidentMessage) -> &'static str {
+    match (message.kind, message.incident.kind) {
+        (MessageKind::Test, _) => "info",
+        (_, IncidentKind::Failure) => "error",
+        (_, _) => "warning",
+    }
+}
+
 /// An event of the API v2. The incident is the deduplication key.
 fn pagerduty_event(message: &IncidentMessage, link: &str, key: &str) -> Value {
     let incident = &message.incident;
@@ -162,7 +171,7 @@ fn pagerduty_event(message: &IncidentMessage, link: &str, key: &str) -> Value {
         "payload": {
             "summary": title(message).chars().take(1_000).collect::<String>(),
             "source": incident.workload,
-            "severity": if message.kind == MessageKind::Test { "info" } else { "error" },
+            "severity": pagerduty_severity(message),
             "timestamp": incident.since.to_string(),
             "component": incident.object,
             "class": incident.reason,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::kubernetes::id::IncidentId;
-use crate::model::incident::{IncidentState, PrecedingChange};
+use crate::model::incident::{IncidentKind, IncidentState, PrecedingChange};
 
 const fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(seconds * 1_000)
@@ -15,6 +15,7 @@ fn message(kind: MessageKind) -> IncidentMessage {
     let incident = IncidentSummary {
         id: IncidentId::from_parts(1, 1),
         workload: "web".into(),
+        kind: IncidentKind::Failure,
         state: if closed_at.is_some() { IncidentState::Closed } else { IncidentState::Open },
         clusters: vec!["eu-1".into()],
         cluster_details: Vec::new(),

@@ -92,6 +92,11 @@ impl ReleaseState {
         matches!(self, Self::Failed | Self::Degraded | Self::Blocked)
     }
 
+    /// Whether an incident may open for it: it fails, or its objects were changed on the cluster.
+    pub const fn may_open_incident(self) -> bool {
+        self.is_failing() || matches!(self, Self::Drifted)
+    }
+
     /// Whether a delivery or removal is in progress.
     pub const fn is_in_transition(self) -> bool {
         matches!(

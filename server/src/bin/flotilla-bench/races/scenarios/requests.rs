@@ -2,7 +2,7 @@
 
 use anyhow::{bail, ensure};
 use domain::ClusterId;
-use domain::incident::{IncidentQuery, IncidentState};
+use domain::incident::{IncidentKind, IncidentQuery, IncidentState};
 use domain::report::ReportBatch;
 use domain::workload::NewWorkload;
 use hub::{Actor, Error, Hub, PublishOptions, RequestKey};
@@ -147,7 +147,9 @@ pub async fn open_incident_once(race: &Race) -> anyhow::Result<()> {
         ..IncidentQuery::default()
     };
     race.wait_until("the incident has both clusters", async || {
-        let open = race.one.list_incidents(&query).await?.items;
+        let mut open = race.one.list_incidents(&query).await?.items;
+        // A loop that a race stopped once is another one: nothing is damped here.
+        open.retain(|incident| incident.kind == IncidentKind::Failure);
         ensure!(open.len() <= 1, "{} incidents of {name} are open", open.len());
         Ok(open.iter().any(|incident| incident.clusters.len() == 2))
     })
