@@ -39,9 +39,9 @@ pub use kubernetes::{
 };
 pub use model::{
     api_token, audit, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition,
-    deployment, event, failure_cause, fleet, generated_values, git_repository, git_status, health,
-    helm_release, incident, join, manifest_work, notification, operation, overrides, owner, page, placement,
-    policy, project, release, remote, report, request, role, rollout, rollup, search, selection,
+    dependency, deployment, event, failure_cause, fleet, generated_values, git_repository, git_status,
+    health, helm_release, incident, join, manifest_work, notification, operation, overrides, owner, page,
+    placement, policy, project, release, remote, report, request, role, rollout, rollup, search, selection,
     server_status, session, ssh_url, user, values, values_form, workload,
 };
 pub use text::finding::{Finding, Severity};

@@ -10,6 +10,7 @@ pub mod chart_object;
 pub mod chart_repository;
 pub mod cluster;
 pub mod condition;
+pub mod dependency;
 pub mod deployment;
 pub mod event;
 pub mod failure_cause;

@@ -12,6 +12,7 @@ mod chart;
 mod chart_repository;
 mod clock;
 mod cluster;
+mod dependency;
 mod deployment;
 mod encryption;
 mod error;

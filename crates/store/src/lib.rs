@@ -22,6 +22,7 @@ mod cursor;
 pub mod decision;
 mod decode;
 pub mod delivery;
+pub mod dependency;
 mod encryption;
 mod error;
 pub mod event;

@@ -10,6 +10,7 @@ use super::api_versions;
 use super::rule_context::items;
 use crate::model::cluster::facts::parse_minor_version;
 use crate::model::cluster::{Cluster, Connectivity};
+use crate::model::dependency::WorkloadDependency;
 use crate::text::finding::{Finding, Severity};
 use crate::text::manifest::{Manifest, ParsedManifests};
 
@@ -20,7 +21,11 @@ type GroupVersionKind = (String, String, String);
 pub const NO_CLUSTER_SELECTED: &str = "G501";
 
 /// Runs all checks of this module.
-pub(super) fn check(parsed: &ParsedManifests, selected: &[&Cluster]) -> Vec<Finding> {
+pub(super) fn check(
+    parsed: &ParsedManifests,
+    dependencies: &[WorkloadDependency],
+    selected: &[&Cluster],
+) -> Vec<Finding> {
     if selected.is_empty() {
         return vec![no_cluster_selected()];
     }
@@ -31,11 +36,10 @@ pub(super) fn check(parsed: &ParsedManifests, selected: &[&Cluster]) -> Vec<Find
             continue;
         }
         for (issue, clusters) in api_issues(&kind, selected) {
-            findings.extend(
-                manifests
-                    .iter()
-                    .map(|manifest| issue_finding(issue, &kind, manifest).with_clusters(clusters.clone())),
-            );
+            findings.extend(manifests.iter().map(|manifest| {
+                let finding = issue_finding(issue, &kind, manifest);
+                accept_later_kind(finding, issue, &kind, dependencies).with_clusters(clusters.clone())
+            }));
         }
     }
     findings.extend(unreported_clusters(selected));
@@ -174,6 +178,27 @@ fn issue_finding(issue: ApiIssue, (group, version, kind): &GroupVersionKind, man
         .with_object(name.to_string())
         .with_path("/apiVersion")
         .with_location(Some(manifest.location_of("/apiVersion")))
+}
+
+/// A kind that is not one of Kubernetes itself may be brought by a workload that this one depends on, which is operational on every
+/// cluster before this one is delivered there: only a warning, because the agent checks it again before it applies.
+fn accept_later_kind(
+    finding: Finding,
+    issue: ApiIssue,
+    (group, version, kind): &GroupVersionKind,
+    dependencies: &[WorkloadDependency],
+) -> Finding {
+    if issue != ApiIssue::NotServed || dependencies.is_empty() || !group.contains('.') {
+        return finding;
+    }
+    let names: Vec<&str> = dependencies.iter().map(|one| &*one.workload).collect();
+    let message = format!(
+        "These clusters do not serve {group}/{version} {kind} yet. What the workload depends on is delivered there before and has to bring it: {}.",
+        names.join(", ")
+    );
+    let hint =
+        "No action is needed if one of the dependencies brings it; otherwise the agent waits for the kind.";
+    Finding { severity: Severity::Warning, message, hint: hint.to_owned(), ..finding }
 }
 
 fn sorted_names(clusters: impl Iterator<Item = impl AsRef<str>>) -> Vec<String> {
