@@ -5,6 +5,7 @@ mod bulk;
 mod chart_repositories;
 mod charts;
 mod confirmations;
+mod dependencies;
 mod describe;
 mod facts;
 mod formats;

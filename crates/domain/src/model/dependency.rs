@@ -15,7 +15,7 @@ pub const MAX_DEPENDENCIES: usize = 20;
 const MAX_SHOWN: usize = 10;
 
 /// The code of the findings about what a workload depends on.
-const DEPENDENCY: &str = "G312";
+pub const DEPENDENCY: &str = "G312";
 /// The code of the finding that other workloads depend on one that is to be removed; a publish can force it.
 pub const HAS_DEPENDENTS: &str = "G313";
 

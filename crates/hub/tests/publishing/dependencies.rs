@@ -189,17 +189,18 @@ async fn g312_a_check_names_the_clusters_without_the_dependency() {
     create_dependent(&test, "web", everywhere(), &["db", "cache"]).await;
     let spec = test.hub.get_workload("web").await.unwrap().workload.draft;
     let checked = test.hub.check_workload(&test.actor, "web", &spec).await.unwrap();
-    let found: Vec<(&str, &[String], bool)> = checked
+    let mut found: Vec<(&str, &[String], bool)> = checked
         .findings
         .iter()
         .filter(|finding| finding.code == "G312")
         .map(|finding| (finding.path.as_str(), &finding.clusters[..], finding.is_blocking()))
         .collect();
+    found.sort_unstable();
     assert_eq!(
         found,
         [
             ("/dependsOn/0/workload", &["west".to_owned()][..], false),
-            ("/dependsOn/1/workload", &[][..], false)
+            ("/dependsOn/1/workload", &[] as &[String], false)
         ]
     );
     test.close().await;

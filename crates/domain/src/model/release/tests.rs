@@ -9,7 +9,6 @@ use crate::model::policy::NotAssessedPolicy;
 use crate::model::report::{DesiredPhase, ReleaseReport, StageReport};
 use crate::model::workload::{ConflictPolicy, DriftPolicy};
 
-mod dependencies;
 mod gates;
 mod installation;
 mod on_change;
