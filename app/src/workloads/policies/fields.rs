@@ -34,7 +34,7 @@ pub fn PolicyFields(
     current: Signal<Option<PolicyForm>>,
 ) -> impl IntoView {
     let initial = typed.unwrap_or_else(|| PolicyForm {
-        depends_on: Some(depends_on.clone()),
+        depends_on: depends_on.clone(),
         ..PolicyForm::from_policies(&owners, addon, &policies)
     });
     let rows = initial.rule_rows();
@@ -71,6 +71,7 @@ fn owner_fields(owners: String) -> AnyView {
 fn addon_fields(addon: bool, depends_on: String) -> AnyView {
     view! {
         {tick("addon", "Addon", "Clusters that match the placement later get the workload too, without a publish.", addon)}
+        <input type="hidden" name="form[policies][has_dependencies]" value="true" />
         {text_field("depends_on", "Depends on", "cert-manager, database", "Workloads that have to be operational on a cluster before this one is delivered there. What runs already is not stopped.", depends_on)}
     }
     .into_any()

@@ -32,9 +32,10 @@ pub struct PolicyForm {
     pub owners: String,
     /// Whether it is an addon: deployed to every cluster that matches, also later.
     pub addon: bool,
-    /// Names of the workloads that it depends on, separated by commas; `None` from a page that has no such field.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depends_on: Option<String>,
+    /// Names of the workloads that it depends on, separated by commas.
+    pub depends_on: String,
+    /// Whether the page has the field of the dependencies: one of an earlier version does not change them.
+    pub has_dependencies: bool,
     /// Create missing namespaces.
     pub create_namespace: bool,
     /// Delete objects that a new revision no longer contains.
@@ -87,7 +88,8 @@ impl PolicyForm {
         Self {
             owners: owners.to_owned(),
             addon,
-            depends_on: None,
+            depends_on: String::new(),
+            has_dependencies: true,
             create_namespace: policies.create_namespace,
             prune: policies.prune,
             prune_order: policies.prune_order,
@@ -163,7 +165,7 @@ impl PolicyForm {
 
     /// The workloads that it depends on; `None` if the form does not have them.
     pub fn parse_dependencies(&self) -> Option<Vec<WorkloadDependency>> {
-        self.depends_on.as_ref().map(|names| WorkloadDependency::from_names(names.split(',')))
+        self.has_dependencies.then(|| WorkloadDependency::from_names(self.depends_on.split(',')))
     }
 
     fn parse_ttl(&self, wrong: &mut Vec<Finding>) -> Option<u32> {

@@ -21,8 +21,8 @@ pub(super) fn describe_owners(form: &PolicyForm) -> String {
 /// Which clusters get the workload later, and after which others.
 pub(super) fn describe_addon(form: &PolicyForm) -> String {
     let words = if form.addon { "addon: also clusters that match later" } else { "no addon" };
-    let names = form.depends_on.as_deref().map(str::trim).filter(|names| !names.is_empty());
-    join_parts(words, names.map(|names| format!("after {names}")))
+    let names = form.depends_on.trim();
+    join_parts(words, (!names.is_empty()).then(|| format!("after {names}")))
 }
 
 /// How objects are written.
@@ -141,7 +141,7 @@ mod tests {
         let form = PolicyForm::from_policies("", false, &Policies::default());
         assert_eq!(describe_owners(&form), "notify the user who created it");
         assert_eq!(describe_addon(&form), "no addon");
-        let dependent = PolicyForm { depends_on: Some("cert-manager, db".into()), ..form.clone() };
+        let dependent = PolicyForm { depends_on: "cert-manager, db".into(), ..form.clone() };
         assert_eq!(describe_addon(&dependent), "no addon, after cert-manager, db");
         assert_eq!(describe_apply(&form), "create namespaces, fail on conflict, replace changed Jobs");
         assert_eq!(describe_drift(&form), "self-heal");

@@ -251,7 +251,8 @@ mod tests {
     #[test]
     fn g312_a_cluster_without_the_dependency_is_a_warning_that_names_it() {
         let (east, west) = (ClusterId::from_parts(1, 1), ClusterId::from_parts(1, 2));
-        let clusters = [("db".to_owned(), Some([east].into())), ("cache".to_owned(), None)].into();
+        let placed = Some(BTreeSet::from([east]));
+        let clusters = BTreeMap::from([("db".to_owned(), placed), ("cache".to_owned(), None)]);
         let known = KnownDependencies { clusters };
         let targets = [(east, "east"), (west, "west")];
         let findings = known.check("web", &on(&["db", "cache", "queue"]), &targets);

@@ -56,7 +56,7 @@ pub(super) async fn commit_workload(
         let has_changed = effects.has_changes();
         hub.commit(tx, effects).await?;
         if has_changed {
-            mark_dependents(hub, &[&outcome]).await?;
+            mark_dependents(hub, &[&outcome]).await;
         }
         targets = rest;
     }
@@ -89,7 +89,7 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
     failpoint("placer.after_commit");
     if has_changed {
         let outcomes: Vec<&PlacementOutcome> = all.iter().map(|(_, outcome)| outcome).collect();
-        mark_dependents(hub, &outcomes).await?;
+        mark_dependents(hub, &outcomes).await;
     }
     Ok(())
 }

@@ -8,8 +8,18 @@ use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
 /// Lets the workloads be placed again that depend on one of these. In a transaction of its own, because that of a claim has locked its row
-/// of the queue. After a crash before it, the full pass places them.
-pub(super) async fn mark_dependents(hub: &Hub, outcomes: &[&PlacementOutcome]) -> Result<(), Error> {
+/// of the queue. After a crash or an error before its commit, the full pass places them: what was placed is stored in any case.
+pub(super) async fn mark_dependents(hub: &Hub, outcomes: &[&PlacementOutcome]) {
+    if let Err(error) = try_mark_dependents(hub, outcomes).await {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(
+            error,
+            "the workloads that depend on placed ones could not be marked; the full pass places them"
+        );
+    }
+}
+
+async fn try_mark_dependents(hub: &Hub, outcomes: &[&PlacementOutcome]) -> Result<(), Error> {
     let mut tx = hub.read().await?;
     let mut dependents: Vec<WorkloadId> = Vec::new();
     for outcome in outcomes {
