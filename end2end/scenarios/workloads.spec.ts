@@ -1,7 +1,6 @@
 // The list of workloads: what needs attention first, and other orders by the heads of the columns (S1-19).
 
-import type { Page } from "@playwright/test";
-
+import { type Page } from "@playwright/test";
 import { accessible, describe, expect, open, openPolicies, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
 
 test("s1_19 workloads are listed worst first, and another order is part of the address", async ({ page }) => {
