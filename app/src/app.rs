@@ -59,6 +59,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("audit") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Audit)) ssr=SsrMode::Async />
                     <Route path=path!("incidents") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Incidents)) ssr=SsrMode::Async />
                     <Route path=path!("incidents/:id") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Incident)) ssr=SsrMode::Async />
+                    <Route path=path!("drift") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Drift)) ssr=SsrMode::Async />
                     <Route path=path!("people") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::People)) ssr=SsrMode::Async />
                     <Route path=path!("search") view=LazyRoute(LazyPart::Search, || lazy::search(SearchView::Page)) ssr=SsrMode::Async />
                     <Route path=path!("settings") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Settings)) ssr=SsrMode::Async />

@@ -50,10 +50,8 @@ pub async fn events_read(workload: String, cluster: String, before: Option<i64>)
     let name = |text: String| (!text.is_empty()).then(|| text.chars().take(63).collect::<String>());
     let (workload, cluster) = (name(workload), name(cluster));
     let query = domain::request::EventQuery { before, workload, cluster, limit: Some(PAGE_SIZE) };
-    let events = host::into_app_result(hub.list_events(&query).await)?;
-    let is_full = u32::try_from(events.len()).is_ok_and(|count| count >= PAGE_SIZE);
-    let next = events.last().map(|event| event.seq).filter(|_| is_full);
-    Ok(EventList { entries: fold_events(&events), next, at: hub.clock().now() })
+    let listed = host::into_app_result(hub.list_events(&query).await)?;
+    Ok(EventList { entries: fold_events(&listed.events), next: listed.next, at: hub.clock().now() })
 }
 
 /// The page.
@@ -102,7 +100,8 @@ fn show_events(list: EventList, workload: &str, cluster: &str, later: bool) -> i
         let before = before.to_string();
         paths::query(paths::EVENTS, &[("workload", workload), ("cluster", cluster), ("before", &before)])
     });
-    if list.entries.is_empty() {
+    // Those of a page that can't be read are left out.
+    if list.entries.is_empty() && next.is_none() {
         return view! {
             <Empty title="No events" text="No event matches. The log has every publish, every change of a release, every drift repair and every change of a cluster." command="flotilla events" />
         }

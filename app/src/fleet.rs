@@ -53,7 +53,7 @@ pub async fn fleet_read(group: String) -> AppResult<FleetData> {
     let status = host::into_app_result(hub.get_fleet_status(&query).await)?;
     let recent = EventQuery { limit: Some(feed::EVENTS_READ), ..EventQuery::default() };
     // All of them: the progress of its releases is the outcome of a publish.
-    let recent = host::into_app_result(hub.list_events(&recent).await)?;
+    let recent = host::into_app_result(hub.list_events(&recent).await)?.events;
     let last_change = recent.iter().find(|event| summary::is_user_change(event.kind));
     Ok(FleetData {
         last_change: last_change.map(EventSummary::from_event),

@@ -24,10 +24,11 @@ use outage::OutageBanner;
 use top::TopBar;
 
 /// The sections of the console: icon, label, address.
-const NAV_ITEMS: [(&str, &str, &str); 7] = [
+const NAV_ITEMS: [(&str, &str, &str); 8] = [
     ("fleet", "Fleet", paths::FLEET),
     ("workload", "Workloads", paths::WORKLOADS),
     ("incident", "Incidents", paths::INCIDENTS),
+    ("drifted", "Drift", paths::DRIFT),
     ("cluster", "Clusters", paths::CLUSTERS),
     ("group", "Groups", paths::GROUPS),
     ("chart", "Charts", paths::CHARTS),
@@ -129,6 +130,7 @@ fn Rail(data: PageResource<FrameData>) -> impl IntoView {
             paths::WORKLOADS => Some(data.workloads),
             paths::CLUSTERS => Some(data.clusters),
             paths::INCIDENTS => Some(data.incidents).filter(|open| *open > 0),
+            paths::DRIFT => Some(data.drift).filter(|open| *open > 0),
             _ => None,
         });
         let class = if address == paths::INCIDENTS { "rail-count rail-count-loud" } else { "rail-count" };
@@ -269,6 +271,7 @@ mod tests {
             ("/workloads/web/publish", "Workloads"),
             ("/clusters/eu-west-1", "Clusters"),
             ("/incidents/01K", "Incidents"),
+            ("/drift", "More"),
             ("/groups/edge", "More"),
             ("/events", "More"),
             ("/audit", "More"),

@@ -18,6 +18,7 @@ use crate::charts::{ChartPage, ChartsPage};
 use crate::clusters::{ClusterPage, GroupPage, GroupsPage, JoinPage, NewGroupPage};
 #[cfg(feature = "hydrate")]
 use crate::components::resource_view::skeleton;
+use crate::drift::DriftPage;
 use crate::events::EventsPage;
 use crate::incidents::{IncidentPage, IncidentsPage};
 use crate::paths::WorkloadTab;
@@ -250,6 +251,8 @@ pub enum SecondaryView {
     Incidents,
     /// One incident.
     Incident,
+    /// The drift inbox.
+    Drift,
     /// A revision of a workload.
     Revision,
     /// Users and their roles.
@@ -348,6 +351,7 @@ pub fn secondary(view: SecondaryView) -> LazyResult {
         SecondaryView::Chart => view! { <ChartPage /> }.into_any(),
         SecondaryView::Incidents => view! { <IncidentsPage /> }.into_any(),
         SecondaryView::Incident => view! { <IncidentPage /> }.into_any(),
+        SecondaryView::Drift => view! { <DriftPage /> }.into_any(),
         SecondaryView::Events => view! { <EventsPage /> }.into_any(),
         SecondaryView::Revision => view! { <RevisionPage /> }.into_any(),
         SecondaryView::People => view! { <PeoplePage /> }.into_any(),

@@ -17,6 +17,7 @@ mod charts;
 mod clusters;
 mod components;
 mod demo_action;
+mod drift;
 mod errors;
 mod events;
 mod fleet;

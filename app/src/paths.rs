@@ -4,12 +4,16 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 mod anchors;
 mod cluster_page;
+mod draft;
+mod drift;
 
 pub use anchors::editor_anchor;
 pub use cluster_page::{
     ClusterTab, adoption_dialog, below_cluster_dialog, cluster, cluster_dialog, cluster_labels,
     cluster_scheduling, cluster_tab,
 };
+pub use draft::{edit, unwrap_dialog};
+pub use drift::{DRIFT, drift_of};
 
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -166,11 +170,6 @@ pub fn revision(name: &str, number: u32) -> String {
 /// A revision of a workload beside another one.
 pub fn compare_revisions(name: &str, number: u32, other: u32) -> String {
     query(&revision(name, number), &[("against", &other.to_string())])
-}
-
-/// A step of the wizard by its slug: `source`, `placement`, `overrides`, `policies`.
-pub fn edit(name: &str, step: &str) -> String {
-    format!("{}/edit/{}", workload(name), percent_encode(step))
 }
 
 /// The sections of the settings.
@@ -392,6 +391,7 @@ mod tests {
             publish("web"),
             revision("web", 3),
             edit("web", "source"),
+            unwrap_dialog("web"),
         ];
         insta::assert_snapshot!(map.join("\n"), @r"
         /
@@ -409,6 +409,7 @@ mod tests {
         /workloads/web/publish
         /workloads/web/revisions/3
         /workloads/web/edit/source
+        /workloads/web/edit/source?dialog=unwrap
         ");
     }
 

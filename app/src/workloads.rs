@@ -38,7 +38,7 @@ mod overrides;
 mod page;
 mod placement;
 mod policies;
-mod publish;
+pub(crate) mod publish;
 mod queries;
 mod release;
 mod revision;

@@ -42,6 +42,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the switch to another workload", "/search?switch=history"],
   ["the events", "/events"],
   ["the incidents", "/incidents"],
+  ["the drift inbox", "/drift"],
   ["the people", "/people"],
   ["the audit log", "/audit"],
   ["the confirmation that a user is disabled", "/people?disable=demo"],

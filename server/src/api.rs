@@ -25,6 +25,7 @@ pub mod cluster;
 pub mod cluster_group;
 pub mod deployment;
 mod document;
+pub mod drift;
 pub mod event;
 pub mod fleet;
 pub mod git_repository;
@@ -136,6 +137,7 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
     let table = register_users(table);
     let table = register_audit(table);
     let table = register_incidents(table);
+    let table = register_drift(table);
     let table = register_repositories(table);
     let table = register_git_operations(table);
     let table = register_deployment_operations(table);
@@ -159,6 +161,8 @@ fn register_workload_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Sit
         .routes(routes!(plan::get::get_plan))
         .routes(routes!(workload::publish::publish_workload))
         .routes(routes!(workload::restore::restore_revision))
+        .routes(routes!(workload::unwrap_chart::preview_unwrapping))
+        .routes(routes!(workload::unwrap_chart::unwrap_chart))
         .routes(routes!(workload::unpublish::unpublish_workload))
         .routes(routes!(workload::sync::sync_workload))
         .routes(routes!(workload::retain::retain_workload))
@@ -191,6 +195,17 @@ fn register_incidents(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(subscription::list::list_subscriptions))
         .routes(routes!(subscription::create::create_subscription))
         .routes(routes!(subscription::delete::delete_subscription))
+}
+
+/// The operations on the drift inbox.
+fn register_drift(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
+        .routes(routes!(drift::list::list_drift))
+        .routes(routes!(drift::get::get_drift))
+        .routes(routes!(drift::revert::revert_drift))
+        .routes(routes!(drift::adopt::adopt_drift))
+        .routes(routes!(drift::ignore::ignore_drift))
+        .routes(routes!(drift::snooze::snooze_drift))
 }
 
 /// The operations on users.

@@ -76,7 +76,10 @@ impl Link for InProcessLink {
     async fn upload_schema(&self, schema: &EncodedSchema) -> Result<(), LinkError> {
         let bytes = schema.text.clone().into_bytes();
         let stored = self.site.hub().store_schema(self.cluster, &schema.digest, bytes).await;
-        stored.map_err(rejected_or_unreachable)
+        stored.map_err(|error| match error {
+            hub::Error::Invalid(_) => LinkError::Rejected(error.to_string()),
+            other => rejected_or_unreachable(other),
+        })
     }
 
     async fn send_heartbeat(&self, heartbeat: Heartbeat) -> Result<(), LinkError> {

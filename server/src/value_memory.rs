@@ -10,9 +10,10 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
+use domain::bounded_json::JsonSize;
 use hub::Actor;
 use parking_lot::Mutex;
-use source::memory_budget::MemoryExhausted;
+use source::memory_budget::{AGENT_MESSAGES, MemoryExhausted};
 use source::requester::current_turn;
 use source::retained_memory::run_with_memory;
 
@@ -20,13 +21,11 @@ use crate::body_memory::PARSED_FACTOR;
 use crate::problem::ApiError;
 use source::client_shares::{BODIES_OF_USERS, ClientReservation, VALUES_OF_USERS};
 
-/// What a value of JSON needs at most while it is parsed, its key, and its part of a map or a list included.
-const JSON_VALUE_BYTES: u64 = 256;
-/// The same for a field of a form, and for each level of its name, which is a map.
+/// What a field of a form needs at most while it is parsed, and each level of its name, which is a map.
 const FORM_PART_BYTES: u64 = 512;
 /// Most values of a message of an agent. An agent sends at most 8 MiB, in which no value has less than some ten bytes.
 const MAX_MESSAGE_VALUES: u64 = 1_000_000;
-/// How often the text itself is in memory: as it was sent, and in the values.
+/// How often the text of a form is in memory: as it was sent, and in the values.
 const TEXT_COPIES: u64 = 2;
 
 /// The memory for the values of the body of one request, in its extensions; it is released when the response is there, and no thread works for it.
@@ -110,43 +109,36 @@ fn find_excess(needed: u64, by_size: u64, share: u64) -> Result<u64, ValueRefusa
 
 /// What the values of a JSON text need at most, in bytes.
 pub fn estimate_json(body: &[u8]) -> u64 {
-    JSON_VALUE_BYTES * count_json_values(body) + TEXT_COPIES * body.len() as u64
-}
-
-/// The values of a JSON text: there is one more of them than commas, and maps and lists that are not empty.
-pub fn count_json_values(body: &[u8]) -> u64 {
-    let (mut values, mut in_string, mut is_escaped, mut previous) = (1, false, false, b' ');
-    for &byte in body {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b',' | b'{' | b'[' if !in_string => values += 1,
-            b'}' | b']' if !in_string && matches!(previous, b'{' | b'[') => values -= 1,
-            _ => {}
-        }
-        previous = byte;
-    }
-    values
+    JsonSize::of_text(body).decoded_bytes()
 }
 
 /// What the values of a message of an agent need at most, in bytes. Each needs far more memory than the few bytes of its text, so that they
 /// are counted before the message is parsed.
 ///
 /// # Errors
-/// It has too many.
+/// It has too many, or they need more than all messages of agents may have at once.
 pub fn estimate_message(body: &[u8]) -> Result<u64, ApiError> {
-    let values = count_json_values(body);
-    if values <= MAX_MESSAGE_VALUES {
-        return Ok(JSON_VALUE_BYTES * values + TEXT_COPIES * body.len() as u64);
-    }
-    Err(ApiError::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "TooLarge",
-        format!(
+    check_message(JsonSize::of_text(body), AGENT_MESSAGES.bytes())
+}
+
+/// The same where all messages may have this many bytes: a larger one would be alone, and parsed in memory that others have reserved.
+fn check_message(size: JsonSize, most_bytes: u64) -> Result<u64, ApiError> {
+    let refuse = |detail: String| Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", detail));
+    let values = size.values;
+    if values > MAX_MESSAGE_VALUES {
+        return refuse(format!(
             "The message has {values} values, and at most {MAX_MESSAGE_VALUES} are read. Nothing was stored. Send it in several parts."
-        ),
-    ))
+        ));
+    }
+    let needed = size.decoded_bytes();
+    if needed > most_bytes {
+        return refuse(format!(
+            "The message has {values} values, which need about {} MiB of memory, and messages of agents may need {} MiB on this server. Nothing was stored. Send it in several parts; a server with more memory accepts more.",
+            needed.div_ceil(1 << 20),
+            most_bytes >> 20
+        ));
+    }
+    Ok(needed)
 }
 
 /// What a form with so many fields and levels of their names needs at most, in bytes.
@@ -169,14 +161,12 @@ mod tests {
 
     #[test]
     fn p19_the_memory_of_a_body_in_json_follows_from_its_values_and_not_from_its_texts() {
-        let count = |text: &str| (estimate_json(text.as_bytes()) - 2 * text.len() as u64) / JSON_VALUE_BYTES;
-        assert_eq!(count("1"), 1);
-        assert_eq!(count(r#"{"a":1,"b":2}"#), 3);
-        assert_eq!(count("[1,2,[3,4]]"), 6);
-        assert_eq!(count("[{},[],1]"), 4);
-        assert_eq!(count("[]"), 1);
-        assert_eq!(count(r#""a,b,{[,\",\\""#), 1, "a text is one value, whatever it contains");
-        assert_eq!(count(r#"{"a":"\\","b":1}"#), 3, "an escaped backslash does not escape the quote");
+        let numbers = format!("[{}1]", "1,".repeat(1_000));
+        assert!(estimate_json(numbers.as_bytes()) > 100 * numbers.len() as u64);
+        let maps = format!("{}1{}", r#"{"":"#.repeat(1_000), "}".repeat(1_000));
+        assert!(estimate_json(maps.as_bytes()) > 100 * maps.len() as u64);
+        let text = format!("\"{}\"", "a,{[".repeat(1_000));
+        assert!(estimate_json(text.as_bytes()) < 3 * text.len() as u64);
     }
 
     #[test]
@@ -217,13 +207,28 @@ mod tests {
 
     #[test]
     fn p19_a_message_of_an_agent_with_too_many_values_is_refused_before_it_is_parsed() {
-        let message = |count: usize| format!(r#"{{"leftovers":[{}""]}}"#, r#""","#.repeat(count));
+        let message = |count: usize| {
+            let text = format!(r#"{{"leftovers":[{}""]}}"#, r#""","#.repeat(count));
+            JsonSize::of_text(text.as_bytes())
+        };
         let most = usize::try_from(MAX_MESSAGE_VALUES).unwrap() - 3;
-        let needed = estimate_message(message(most).as_bytes()).unwrap();
-        assert_eq!(needed, MAX_MESSAGE_VALUES * JSON_VALUE_BYTES + 2 * message(most).len() as u64);
-        let refused = estimate_message(message(most + 1).as_bytes()).unwrap_err();
+        let size = message(most);
+        assert_eq!(size.values, MAX_MESSAGE_VALUES);
+        assert_eq!(check_message(size, 512 << 20).unwrap(), size.decoded_bytes());
+        let refused = check_message(message(most + 1), u64::MAX).unwrap_err();
         assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
         assert!(refused.detail().starts_with("The message has 1000001 values"), "{}", refused.detail());
         estimate_message(format!("\"{}\"", ",".repeat(2_000_000)).as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn p19_a_message_that_needs_more_than_all_messages_may_have_is_refused_with_the_limit() {
+        let text = format!("[{}0]", r#"{"":{"":{"":0}}},"#.repeat(40_000));
+        let size = JsonSize::of_text(text.as_bytes());
+        assert!(text.len() < 1 << 20 && size.values < MAX_MESSAGE_VALUES);
+        let refused = check_message(size, 64 << 20).unwrap_err();
+        assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(refused.detail().contains("may need 64 MiB on this server"), "{}", refused.detail());
+        assert_eq!(check_message(size, 256 << 20).unwrap(), size.decoded_bytes());
     }
 }

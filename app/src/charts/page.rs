@@ -169,6 +169,9 @@ fn show_readme(details: &ChartDetails, readme_html: String) -> AnyView {
         view! { <div class="prose" inner_html=readme_html></div> }.into_any()
     };
     let values = details.default_values.clone();
+    // Without them here, the chart may have some.
+    let left_out = details.find_shortened("values.yaml").map(|file| file.reason.clone());
+    let no_values = left_out.unwrap_or_else(|| "The chart has no default values.".to_owned());
     view! {
         <section class="stack-sm" aria-labelledby="readme">
             <h2 class="section" id="readme">"README"</h2>
@@ -177,7 +180,7 @@ fn show_readme(details: &ChartDetails, readme_html: String) -> AnyView {
         <section class="stack-sm" aria-labelledby="default-values">
             <h2 class="section" id="default-values">"Default values"</h2>
             {if values.trim().is_empty() {
-                view! { <p class="text-2">"The chart has no default values."</p> }.into_any()
+                view! { <p class="text-2">{no_values}</p> }.into_any()
             } else {
                 view! { <CopyBlock text=values label="values.yaml" /> }.into_any()
             }}

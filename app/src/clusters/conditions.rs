@@ -100,5 +100,6 @@ const fn labels(kind: ClusterConditionType) -> (&'static str, &'static str) {
         ClusterConditionType::ApiServerReachable => ("API server reachable", "API server not reachable"),
         ClusterConditionType::Healthy => ("Healthy", "Not healthy"),
         ClusterConditionType::FactsConfirmed => ("Facts confirmed", "Facts not confirmed"),
+        ClusterConditionType::KindsKnown => ("Kinds known", "Kinds not known"),
     }
 }

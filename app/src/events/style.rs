@@ -53,7 +53,7 @@ pub fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::JoinTokenRevoked => quiet("removed", "hue-unknown"),
             EventKind::ClusterRenewed => quiet("refresh", "hue-unknown"),
             EventKind::WorkloadSynced => quiet("refresh", "hue-unknown"),
-            EventKind::ClusterFacts => quiet("note", "hue-unknown"),
+            EventKind::ClusterFacts | EventKind::DriftSnoozed => quiet("note", "hue-unknown"),
             EventKind::WorkloadEdited
             | EventKind::PlacementDecided
             | EventKind::OverrideSaved

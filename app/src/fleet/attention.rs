@@ -35,9 +35,14 @@ pub fn NeedsAttention(
                     " "
                     <span class="meta font-normal">{number}</span>
                 </h2>
-                <a class="link meta" href=paths::INCIDENTS>
-                    "All incidents"
-                </a>
+                <span class="flex gap-4">
+                    <a class="link meta" href=paths::DRIFT>
+                        "All drift"
+                    </a>
+                    <a class="link meta" href=paths::INCIDENTS>
+                        "All incidents"
+                    </a>
+                </span>
             </div>
             <div
                 class="list attention-list"

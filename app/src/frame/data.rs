@@ -22,6 +22,9 @@ pub struct FrameData {
     /// Number of open incidents.
     #[serde(default)]
     pub incidents: u32,
+    /// Number of open entries of the drift inbox, at most 1 000.
+    #[serde(default)]
+    pub drift: u32,
     /// What the database does not do now, if it is in an outage in which it can be read.
     pub outage: Option<String>,
     /// When this was read.
@@ -36,7 +39,8 @@ pub async fn frame_read() -> AppResult<FrameData> {
     let hub = host::hub()?;
     let (workloads, clusters) = host::into_app_result(hub.count_fleet().await)?;
     let incidents = host::into_app_result(hub.count_open_incidents().await)?;
+    let drift = host::into_app_result(hub.count_open_drift().await)?;
     let outage = hub.subscribe_outage().borrow().map(|outage| outage.to_string());
     let (user_name, role) = (actor.name, Some(actor.role));
-    Ok(FrameData { user_name, role, workloads, clusters, incidents, outage, at: hub.clock().now() })
+    Ok(FrameData { user_name, role, workloads, clusters, incidents, drift, outage, at: hub.clock().now() })
 }

@@ -128,6 +128,7 @@ fn parse_crumbs(path: &str) -> Vec<(String, String, bool)> {
         ["incidents", _, ..] => {
             vec![section("Incidents", paths::INCIDENTS), section("Incident", path)]
         }
+        ["drift", ..] => vec![section("Drift", paths::DRIFT)],
         ["people", ..] => vec![section("Settings", paths::SETTINGS), section("People", paths::PEOPLE)],
         ["audit", ..] => vec![section("Settings", paths::SETTINGS), section("Audit log", paths::AUDIT)],
         ["settings", ..] => vec![section("Settings", paths::SETTINGS)],

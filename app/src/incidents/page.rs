@@ -189,6 +189,10 @@ fn cause_facts(incident: &IncidentSummary, owners: &[String], at: Timestamp) -> 
                 <dt>"Workload"</dt>
                 <dd><a class="ref name" href=paths::workload(&incident.workload)>{incident.workload.clone()}</a></dd>
             </div>
+            <div>
+                <dt>"Changed on clusters"</dt>
+                <dd><a class="ref" href=paths::drift_of(&incident.workload, "")>"Drift inbox"</a></dd>
+            </div>
             {fact("Reason", incident.reason.clone(), true)}
             {fact("Object", incident.object.clone(), true)}
             {fact("Container", incident.container.clone(), true)}

@@ -4,10 +4,11 @@
 use crate::paths;
 
 /// Keys after `g`, the page they open, and its address.
-pub const GO_TO_KEYS: [(&str, &str, &str); 8] = [
+pub const GO_TO_KEYS: [(&str, &str, &str); 9] = [
     ("f", "fleet", paths::FLEET),
     ("w", "workloads", paths::WORKLOADS),
     ("i", "incidents", paths::INCIDENTS),
+    ("d", "drift", paths::DRIFT),
     ("c", "clusters", paths::CLUSTERS),
     ("r", "cluster groups", paths::GROUPS),
     ("h", "charts", paths::CHARTS),

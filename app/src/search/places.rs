@@ -5,10 +5,11 @@ use crate::live::keys::GO_TO_KEYS;
 use crate::paths::{self, SettingsTab, WorkloadTab};
 
 /// Icon, label, address, further words that find it, and the command that does the same.
-const PLACES: [(&str, &str, &str, &str, &str); 16] = [
+const PLACES: [(&str, &str, &str, &str, &str); 17] = [
     ("fleet", "Fleet", paths::FLEET, "home overview matrix failing", "flotilla get workloads"),
     ("workload", "Workloads", paths::WORKLOADS, "apps list", "flotilla get workloads"),
     ("incident", "Incidents", paths::INCIDENTS, "alerts failures", "flotilla incidents"),
+    ("drifted", "Drift", paths::DRIFT, "changed by hand inbox revert adopt snooze", "flotilla drift"),
     ("cluster", "Clusters", paths::CLUSTERS, "list", "flotilla get clusters"),
     ("group", "Cluster groups", paths::GROUPS, "sets", "flotilla group list"),
     ("chart", "Charts", paths::CHARTS, "helm repositories git upload", "flotilla chart list"),

@@ -10,6 +10,7 @@ mod save;
 pub mod starter;
 mod step;
 mod tab;
+mod unwrap;
 
 pub use step::SourcePage;
 pub use tab::ConfigTab;

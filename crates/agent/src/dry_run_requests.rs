@@ -85,6 +85,7 @@ async fn try_process<L: Link>(
     let (mut cluster_plan, image_findings): (ClusterPlan, _) =
         tokio::join!(dry_run, find_missing_images(agent, &bundle));
     cluster_plan.findings.extend(image_findings);
+    cluster_plan.limit_fields();
     agent.link.submit_cluster_plan(request.plan, cluster_plan).await
 }
 

@@ -175,7 +175,12 @@ impl Link for HttpLink {
     }
 
     async fn upload_schema(&self, schema: &EncodedSchema) -> Result<(), LinkError> {
-        self.client().upload_schema(schema).await.map_err(rejection_or_failure)
+        let uploaded = self.client().upload_schema(schema).await;
+        uploaded.map_err(|error| match error.error.code() {
+            // It is too large: it would be refused again.
+            "Invalid" => LinkError::Rejected(error.to_string()),
+            _ => rejection_or_failure(error),
+        })
     }
 
     async fn send_heartbeat(&self, heartbeat: Heartbeat) -> Result<(), LinkError> {

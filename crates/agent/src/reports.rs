@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use domain::bounded_json::JsonSize;
 use domain::cluster::ClusterFacts;
-use domain::report::limits::{MAX_LEFTOVERS, MAX_RELEASES, serialized_length};
+use domain::report::limits::{MAX_LEFTOVERS, MAX_RELEASES};
 use domain::report::{ReleaseReport, ReportAck, ReportBatch};
 use domain::{Digest, ReleaseId};
 use tokio::sync::{Notify, watch};
@@ -15,8 +16,11 @@ use crate::link::{Link, LinkError};
 
 /// Maximum number of releases and objects in one batch; the hub accepts so many releases.
 const MAX_BATCH_OBJECTS: usize = MAX_RELEASES;
-/// Maximum size of the releases in one batch; with the facts it is below the hub's limit.
-const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// Maximum size of the content of one batch, except facts or one release that have more; it is below the hub's limit.
+const MAX_BATCH_BYTES: u64 = 8 * 1024 * 1024;
+/// Maximum memory that the content of one batch needs when the hub parses it, with the same exception: half of what a hub with 1 GiB has for
+/// all messages.
+const MAX_BATCH_MEMORY: u64 = 32 * 1024 * 1024;
 
 /// Content of one batch.
 #[derive(Default)]
@@ -85,6 +89,7 @@ async fn start_session<L: Link>(agent: &AgentContext<L>) -> AgentSession {
 /// Uploads the newest schema whenever the hub requests one.
 async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
     let schemas = agent.engine.subscribe_schema();
+    let mut rejected = None;
     loop {
         requested.notified().await;
         let mut backoff = Backoff::new(&agent.options);
@@ -93,7 +98,10 @@ async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
             match agent.link.upload_schema(&written).await {
                 Ok(()) => break,
                 Err(LinkError::Rejected(error)) => {
-                    tracing::debug!(error, "the hub rejected the schema");
+                    // The hub requests it again with every report that names it.
+                    if rejected.replace(written.digest.clone()).as_ref() != Some(&written.digest) {
+                        tracing::warn!(error, "the hub rejected the schema of the kinds of this cluster");
+                    }
                     break;
                 }
                 Err(error) => {
@@ -110,19 +118,26 @@ async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
     }
 }
 
-/// Splits content into batches within [`MAX_BATCH_OBJECTS`] and [`MAX_BATCH_BYTES`].
+/// Splits content into batches within [`MAX_BATCH_OBJECTS`], [`MAX_BATCH_BYTES`] and [`MAX_BATCH_MEMORY`].
 fn split_batch(part: BatchContent) -> Vec<BatchContent> {
     let BatchContent { mut facts, schema, mut leftovers, releases } = part;
     facts.iter_mut().for_each(ClusterFacts::truncate);
     leftovers.iter_mut().for_each(|leftovers| leftovers.truncate(MAX_LEFTOVERS));
+    let (mut objects, mut total) = (0, JsonSize::default());
+    let has_facts = facts.is_some() || leftovers.is_some();
+    if has_facts {
+        total = JsonSize::of_serialized(&facts).and(JsonSize::of_serialized(&leftovers));
+    }
     let mut parts = vec![BatchContent { facts, schema, leftovers, releases: Vec::new() }];
-    let (mut objects, mut bytes) = (0, 0);
     for report in releases {
-        let length = serialized_length(&report);
-        (objects, bytes) = (objects + report.resources.len() + 1, bytes + length);
-        let is_full = objects > MAX_BATCH_OBJECTS || bytes > MAX_BATCH_BYTES;
-        if is_full && parts.last().is_some_and(|part| !part.releases.is_empty()) {
-            (objects, bytes) = (report.resources.len() + 1, length);
+        let size = JsonSize::of_serialized(&report);
+        (objects, total) = (objects + report.resources.len() + 1, total.and(size));
+        let is_full = objects > MAX_BATCH_OBJECTS
+            || total.bytes > MAX_BATCH_BYTES
+            || total.decoded_bytes() > MAX_BATCH_MEMORY;
+        let is_first = parts.len() == 1 && has_facts;
+        if is_full && (is_first || parts.last().is_some_and(|part| !part.releases.is_empty())) {
+            (objects, total) = (report.resources.len() + 1, size);
             parts.push(BatchContent::default());
         }
         if let Some(part) = parts.last_mut() {
@@ -184,5 +199,49 @@ async fn send_batch<L: Link>(
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::cluster::NamespaceFacts;
+    use domain::report::DriftedField;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A report of one object with so many drifted fields.
+    fn report(fields: usize) -> ReleaseReport {
+        let resource = json!({"ordinal": 0, "object": {"version": "v1", "kind": "ConfigMap", "name": "web"},
+            "applied": true, "health": {"status": "Healthy"}});
+        let report = json!({"release": ReleaseId::from_parts(1, 1), "generation": 1, "stages": [], "sync": "Synced",
+            "health": {"status": "Healthy"}, "resources": [resource], "removed": false});
+        let mut report: ReleaseReport = serde_json::from_value(report).unwrap();
+        report.resources[0].drifted_fields = vec![DriftedField::default(); fields];
+        report
+    }
+
+    /// The facts of a cluster with so many namespaces that have 300 values each.
+    fn facts(namespaces: usize) -> ClusterFacts {
+        let granted = Some(vec!["Secret".to_owned(); 300]);
+        let namespace = NamespaceFacts { granted, ..NamespaceFacts::default() };
+        ClusterFacts { namespaces: vec![namespace; namespaces], ..ClusterFacts::default() }
+    }
+
+    #[test]
+    fn p19_facts_and_releases_are_sent_apart_if_the_hub_needs_much_memory_for_them_together() {
+        let split = |namespaces: usize, fields: &[usize]| {
+            let releases = fields.iter().map(|fields| report(*fields)).collect();
+            let content =
+                BatchContent { facts: Some(facts(namespaces)), releases, ..BatchContent::default() };
+            let parts = split_batch(content);
+            let describe = |part: &BatchContent| (part.facts.is_some(), part.releases.len());
+            parts.iter().map(describe).collect::<Vec<_>>()
+        };
+        assert_eq!(split(1, &[1, 1]), [(true, 2)]);
+        assert_eq!(split(300, &[1, 1]), [(true, 2)]);
+        assert_eq!(split(300, &[20_000, 1]), [(true, 0), (false, 2)]);
+        assert_eq!(split(1, &[20_000, 20_000, 1]), [(true, 1), (false, 2)]);
+        assert_eq!(split(1, &[60_000, 1]), [(true, 0), (false, 1), (false, 1)]);
     }
 }

@@ -4,10 +4,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use domain::nearest::find_nearest;
 
 use crate::commands::{
-    apply, audit, auth, channel, chart, cluster, completion, context, delete, describe, diagnose, events,
-    explain, get, git, group, history, incidents, label, login, man, operation, overrides, plan, project,
-    publish, render, retain, rollback, rollout, search, server, session, status, subscription, sync, token,
-    unpublish, user, validate, values, version,
+    apply, audit, auth, channel, chart, cluster, completion, context, delete, describe, diagnose, drift,
+    events, explain, get, git, group, history, incidents, label, login, man, operation, overrides, plan,
+    project, publish, render, retain, rollback, rollout, search, server, session, status, subscription, sync,
+    token, unpublish, user, validate, values, version,
 };
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -99,6 +99,7 @@ pub enum Command {
     #[command(subcommand)]
     Session(session::SessionCommand),
     Incidents(incidents::IncidentsArgs),
+    Drift(drift::DriftArgs),
     /// Channels for messages about incidents
     #[command(subcommand)]
     Channel(channel::ChannelCommand),
@@ -180,6 +181,7 @@ async fn run_on_server(
         Command::Events(command) => command.run(remote, out).await,
         Command::Cluster(command) => command.run(remote, out).await,
         Command::Incidents(command) => command.run(remote, out).await,
+        Command::Drift(command) => command.run(remote, out).await,
         Command::Channel(command) => command.run(remote, out).await,
         Command::Subscription(command) => command.run(remote, out).await,
         Command::Group(command) => command.run(remote, out).await,
@@ -230,6 +232,7 @@ fn command_target(command: &Command) -> CommandTarget {
         Command::Describe(command) => command.target(),
         Command::Diagnose(command) => command.target(),
         Command::Cluster(command) => command.target(),
+        Command::Drift(command) => command.target(),
         _ => CommandTarget::Unspecified,
     }
 }

@@ -11,6 +11,7 @@ pub mod context;
 pub mod delete;
 pub mod describe;
 pub mod diagnose;
+pub mod drift;
 pub mod events;
 pub mod explain;
 pub mod get;

@@ -24,6 +24,7 @@ mod placement;
 mod resources;
 mod secret;
 mod source;
+mod unwrapped_source;
 mod wait;
 
 use std::process::ExitCode;

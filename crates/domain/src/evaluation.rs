@@ -4,6 +4,7 @@ pub mod actions;
 pub mod authorization;
 pub mod chart_hooks;
 pub mod chart_values;
+pub mod drift_actions;
 pub mod exposure;
 pub mod fix;
 pub mod guard;

@@ -25,27 +25,27 @@ mod model;
 mod text;
 
 pub use evaluation::{
-    actions, authorization, chart_hooks, chart_values, exposure, fix, guard, plan, possible_actions, render,
-    secret_content,
+    actions, authorization, chart_hooks, chart_values, drift_actions, exposure, fix, guard, plan,
+    possible_actions, render, secret_content,
 };
 pub use kubernetes::digest::Digest;
 pub use kubernetes::id::{
-    ClusterId, DeliveryId, IncidentId, JoinTokenId, OperationId, OverrideId, PlanId, ProjectId, ReleaseId,
-    SubscriptionId, TokenId, UserId, WorkloadId,
+    ClusterId, DeliveryId, DriftId, IncidentId, JoinTokenId, OperationId, OverrideId, PlanId, ProjectId,
+    ReleaseId, SubscriptionId, TokenId, UserId, WorkloadId,
 };
 pub use kubernetes::time::Timestamp;
 pub use kubernetes::{
     digest, field_path, id, image, json_path, labels, managed_fields, name, nearest, object, quantity, time,
 };
 pub use model::{
-    api_token, audit, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition,
-    dependency, deployment, event, failure_cause, fleet, generated_values, git_repository, git_status,
-    health, helm_release, incident, join, manifest_work, notification, operation, overrides, owner, page,
-    placement, policy, project, release, remote, report, request, role, rollout, rollup, search, selection,
-    server_status, session, ssh_url, user, values, values_form, workload,
+    api_token, audit, bundle, chart, chart_envelope, chart_hook, chart_object, chart_repository, cluster,
+    condition, dependency, deployment, drift, event, failure_cause, fleet, generated_values, git_repository,
+    git_status, health, helm_release, incident, join, manifest_work, notification, operation, overrides,
+    owner, page, placement, policy, project, release, remote, report, request, role, rollout, rollup, search,
+    selection, server_status, session, ssh_url, user, values, values_form, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{
-    finding, manifest, message_redactor, name_check, name_list, null_character, schema, secret_text,
-    secret_values, strict_input, template, yaml_edit,
+    bounded_json, finding, manifest, message_redactor, name_check, name_list, null_character, schema,
+    secret_text, secret_values, strict_input, template, yaml_edit,
 };

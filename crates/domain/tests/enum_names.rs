@@ -1,6 +1,7 @@
 //! The name that `as_str` returns is the name in JSON: URLs, the database and the console use the one, the API the other.
 
 use domain::cluster::{ClusterKind, Connectivity, TaintEffect};
+use domain::drift::{DriftState, DriftVerb};
 use domain::finding::Severity;
 use domain::health::HealthStatus;
 use domain::join::{ClusterConditionType, RegistrationState};
@@ -38,6 +39,8 @@ fn every_name_is_the_name_in_json() {
     assert_names_as_in_json(Intent::as_str);
     assert_names_as_in_json(SearchKind::as_str);
     assert_names_as_in_json(ActionName::as_str);
+    assert_names_as_in_json(DriftState::as_str);
+    assert_names_as_in_json(|verb: DriftVerb| verb.into());
 }
 
 #[test]

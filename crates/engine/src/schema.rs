@@ -116,10 +116,10 @@ async fn read_documents(api: &ApiClient, index: &Value) -> Result<(EncodedSchema
             }
         };
         if bytes.len() > DOCUMENT_MAX {
-            tracing::debug!(
+            tracing::warn!(
                 path,
                 bytes = bytes.len(),
-                "an OpenAPI document exceeds the size limit and is skipped"
+                "an OpenAPI document exceeds the size limit; its kinds are not checked before a publish"
             );
             continue;
         }
@@ -130,7 +130,7 @@ async fn read_documents(api: &ApiClient, index: &Value) -> Result<(EncodedSchema
         let (all, added) = added.await.map_err(|error| Error::Unreadable(error.to_string()))?;
         documents = all;
         if let Err(error) = added {
-            tracing::debug!(path, %error, "an OpenAPI document can't be parsed and is skipped");
+            tracing::warn!(path, %error, "an OpenAPI document can't be read; its kinds are not checked before a publish");
         }
     }
     let written = tokio::task::spawn_blocking(move || {

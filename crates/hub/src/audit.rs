@@ -64,7 +64,7 @@ pub(crate) fn sign_in_record(name: &str, client: &SignInClient, message: &str) -
 }
 
 impl Hub {
-    /// One page of the audit log, newest first.
+    /// One page of the audit log, newest first. It ends early where its entries have many bytes; the next one begins after them.
     ///
     /// # Errors
     /// Also an entry that can't be read.
@@ -72,14 +72,11 @@ impl Hub {
         actor.authorize(UserAction::ViewAudit)?;
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let mut tx = self.read().await?;
-        let mut items = store::audit::list(&mut tx, query, limit + 1).await?;
-        let has_more = items.len() > limit as usize;
-        items.truncate(limit as usize);
-        let next = items.last().filter(|_| has_more).map(|entry| entry.seq);
-        Ok(AuditPage { items, next })
+        let listed = store::audit::list(&mut tx, query, limit).await?;
+        Ok(AuditPage { items: listed.entries, next: listed.next })
     }
 
-    /// At most this many entries after a position, oldest first, for an export.
+    /// At most this many entries after a position, oldest first, for an export; fewer where they have many bytes, and none only at the end.
     ///
     /// # Errors
     /// Also an entry that can't be read.

@@ -45,11 +45,24 @@ impl Hub {
         digest: &Digest,
         read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
     ) -> Result<T, Error> {
+        self.read_stored_archive_with(digest, 0, read).await
+    }
+
+    /// The same with memory of so many bytes for what `read` parses of its files.
+    ///
+    /// # Errors
+    /// As [`Self::read_stored_archive`].
+    pub(crate) async fn read_stored_archive_with<T: Send + 'static>(
+        &self,
+        digest: &Digest,
+        parsed: u64,
+        read: impl FnOnce(Vec<u8>) -> T + Send + 'static,
+    ) -> Result<T, Error> {
         let missing = || store::Error::MissingRow { table: "artifact", id: digest.to_string() };
         let mut tx = self.read().await?;
         let size = store::artifact::measure(&mut tx, digest).await?.ok_or_else(missing)?;
         drop(tx);
-        let memory = archive::reserve_memory(size).await?;
+        let memory = archive::reserve_memory_with(size, parsed).await?;
         let mut tx = self.read().await?;
         let archive = store::artifact::get(&mut tx, digest).await?.ok_or_else(missing)?;
         drop(tx);
@@ -94,7 +107,7 @@ mod tests {
         tx.commit().await.unwrap();
         let read = Box::pin(hub.read_stored_archive(&digest, |archive| archive.len()));
         let share = ARCHIVES_OF_USERS.share_bytes();
-        let large = ARCHIVES_OF_USERS.reserve("user rita".to_owned(), share - (2 << 20)).await.unwrap();
+        let large = ARCHIVES_OF_USERS.reserve("user rita".to_owned(), share - (4 << 20)).await.unwrap();
         assert_eq!(run_for_requester("rita".to_owned(), read).await.unwrap(), 1 << 10);
         drop(large);
     }

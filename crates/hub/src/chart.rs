@@ -10,6 +10,7 @@ use store::Tx;
 use crate::manifests::RenderWait;
 use crate::{Error, Hub};
 
+mod byte_cache;
 mod catalog;
 mod delete;
 mod describe;

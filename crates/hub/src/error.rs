@@ -248,6 +248,11 @@ impl From<store::Error> for Error {
         match error {
             store::Error::Unavailable(outage, _) => Self::DatabaseUnavailable(outage, error),
             store::Error::CommitOutcomeUnknown(_) => Self::CommitOutcomeUnknown(error),
+            store::Error::NoMemory => Self::ServerBusy {
+                message: "The server is busy: the memory for the values of stored drafts, revisions and plans is in use by other requests."
+                    .to_owned(),
+                retry_after_seconds: memory_budget::RETRY_AFTER_SECONDS,
+            },
             store::Error::InvalidQuery(why) => {
                 Self::Invalid(vec![Finding::error("Query", why, "Start again from the first page.")])
             }

@@ -2,6 +2,7 @@
 
 use domain::event::Event;
 use domain::request::EventQuery;
+use store::event::ListedEvents;
 
 use crate::{Error, Hub};
 
@@ -9,8 +10,8 @@ use crate::{Error, Hub};
 const MAX_EVENTS: u32 = 500;
 
 impl Hub {
-    /// Events, newest first.
-    pub async fn list_events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
+    /// Events, newest first. A page ends early where its events have many bytes; the next one begins after them.
+    pub async fn list_events(&self, query: &EventQuery) -> Result<ListedEvents, Error> {
         let mut tx = self.read().await?;
         let workload = match &query.workload {
             Some(name) => Some(self.load_workload_head(&mut tx, name).await?.id),
@@ -28,9 +29,15 @@ impl Hub {
         Ok(store::event::list(&mut tx, &query).await?)
     }
 
-    /// Events after a position, oldest first, to resume a stream.
+    /// Events after a position, oldest first; fewer than the limit where they have many bytes. One that can't be read is left out.
     pub async fn list_events_after(&self, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
         let mut tx = self.read().await?;
         Ok(store::event::list_after(&mut tx, seq, limit.clamp(1, MAX_EVENTS)).await?)
+    }
+
+    /// The same without actors, messages and details, to resume a stream of changes.
+    pub async fn list_changes_after(&self, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
+        let mut tx = self.read().await?;
+        Ok(store::event::list_changes_after(&mut tx, seq, limit.clamp(1, MAX_EVENTS)).await?)
     }
 }

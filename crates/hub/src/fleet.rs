@@ -70,7 +70,8 @@ impl Hub {
     pub async fn get_fleet(&self, query: &ListQuery) -> Result<FleetOverview, Error> {
         let recent =
             self.list_events(&EventQuery { limit: Some(EVENTS_READ), ..EventQuery::default() }).await?;
-        let recent = recent.into_iter().filter(|event| !is_progress_event(event)).take(MAX_RECENT).collect();
+        let recent =
+            recent.events.into_iter().filter(|event| !is_progress_event(event)).take(MAX_RECENT).collect();
         Ok(FleetOverview { status: self.get_fleet_status(query).await?, recent })
     }
 

@@ -20,6 +20,7 @@ use crate::audit::DenialCounts;
 use crate::chart::{ChartFetcher, ChartRenderer};
 use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
+use crate::decoded_memory::reserve_decoded;
 use crate::encryption::resolve_key_source;
 use crate::error::Error;
 use crate::fetch_queues::FetchQueues;
@@ -105,6 +106,7 @@ struct Inner {
 impl Hub {
     /// Opens the database, migrates its schema and creates the default project.
     pub async fn open(config: HubConfig) -> Result<Self, Error> {
+        store::set_decode_admission(reserve_decoded);
         let keys = resolve_key_source(&config.database, config.keys)?;
         let store = Store::open(&config.database, &keys, config.clock.now()).await?;
         sync_clock_with_database(&store, &config.clock).await?;

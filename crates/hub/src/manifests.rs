@@ -37,6 +37,16 @@ pub(crate) use chart::{RenderWait, unrendered};
 pub(crate) use memory::estimate_compared;
 pub(crate) use stored_files::record_need;
 
+/// Reserves what the files of a source need while a request parses them, and the texts in them, by itself.
+///
+/// # Errors
+/// Others use the memory for longer than a request waits.
+pub(crate) async fn reserve_files(source: &Source) -> Result<ManifestsMemory, Error> {
+    // A text in a file is parsed again, and what it is changed to beside it.
+    const COPIES: u64 = 3;
+    ManifestsMemory::reserve(COPIES * estimate_files(source).bytes(), RenderWait::Request).await
+}
+
 /// The manifests of a spec, by cluster.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SourceManifests {

@@ -3,18 +3,18 @@
 //! A plan decides and renders as a publish would, requests a dry run from every reachable agent, and stores the answers
 //! until it expires. A publish with the plan's hash is rejected if any input of the plan has changed since.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::authorization::UserAction;
 use domain::finding::{self, Finding};
-use domain::plan::{ClusterPlan, DryRunState, Plan};
+use domain::plan::{ClusterPlan, DryRunState, MAX_PLAN_BYTES, MAX_PLAN_VALUES, Plan};
 use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp};
 use source::client_shares::ClientReservation;
 use store::Tx;
-use store::plan::TargetWithRequest;
+use store::plan::{StoredPlan, TargetWithRequest};
 
 use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
@@ -37,8 +37,6 @@ const LIFETIME_MILLIS: i64 = 3_600_000;
 const ANSWER_TIMEOUT_MILLIS: i64 = 20_000;
 /// How long a dry run is requested, also after reconnects, in milliseconds.
 const DRY_RUN_REQUEST_MILLIS: i64 = 120_000;
-/// Maximum size of an answer, as JSON, in bytes.
-const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
 
 impl Hub {
     /// Plans a publish with these options and requests dry runs from the agents. The answers arrive later; see
@@ -103,10 +101,15 @@ impl Hub {
     async fn load_plan(&self, tx: &mut Tx, id: PlanId) -> Result<Option<Plan>, Error> {
         let now = self.clock().now();
         let found = store::plan::get(tx, id).await?;
-        let Some((_, mut plan)) = found.filter(|(_, plan)| !plan.is_expired(now)) else { return Ok(None) };
+        let Some(StoredPlan { mut plan, unread, .. }) = found.filter(|found| !found.plan.is_expired(now))
+        else {
+            return Ok(None);
+        };
         if now >= plan.created_at.plus_millis(ANSWER_TIMEOUT_MILLIS) {
             mark_unanswered(&mut plan);
         }
+        // Afterwards: a cluster that did not answer has no estimate if that is not read.
+        mark_unread(&mut plan, &unread);
         Ok(Some(plan.with_results()))
     }
 
@@ -159,20 +162,23 @@ impl Hub {
         plan: PlanId,
         effect: ClusterPlan,
     ) -> Result<(), Error> {
-        let size = serde_json::to_vec(&effect).map_or(usize::MAX, |bytes| bytes.len());
+        let is_storable = effect.is_storable();
         let mut tx = self.write().await?;
         let target = store::plan::get_pending_target(&mut tx, plan, cluster).await?;
         let mut target = target.ok_or_else(|| Error::not_found("plan", plan.to_string()))?;
-        if size > MAX_ANSWER_BYTES {
-            let why =
-                "The agent's answer is too large to be stored; the changes shown are computed by the hub."
-                    .to_owned();
-            target.dry_run = DryRunState::NotRequested { message: why };
-            store::plan::record_result(&mut tx, plan, &target, &ClusterPlan::default()).await?;
-        } else {
+        if is_storable {
             target.dry_run = DryRunState::Answered;
             target.cluster_plan = Some(effect.digest());
             store::plan::record_result(&mut tx, plan, &target, &effect).await?;
+        } else {
+            // What the hub has estimated may say that nothing changes: the agent found otherwise, or something else.
+            let message = format!(
+                "The answer of its agent is too large: at most {} KiB and {MAX_PLAN_VALUES} values are stored. What a publish changes there is \
+                 not known. Split the workload.",
+                MAX_PLAN_BYTES >> 10
+            );
+            (target.dry_run, target.cluster_plan) = (DryRunState::NotRendered { message }, None);
+            store::plan::record_result(&mut tx, plan, &target, &ClusterPlan::default()).await?;
         }
         self.commit(tx, CommitEffects::default()).await?;
         self.live().notify_answer();
@@ -241,6 +247,23 @@ impl ComputedPlan {
         };
         let bundles = inputs.targets.iter_mut().filter_map(|target| target.bytes.take()).collect();
         Ok(Self { plan, bundles, targets, expected, memory })
+    }
+}
+
+/// Marks the clusters whose changes are not read because those of all clusters are too large together: they are unknown.
+fn mark_unread(plan: &mut Plan, unread: &BTreeSet<Digest>) {
+    for target in &mut plan.targets {
+        if target.cluster_plan.as_ref().is_none_or(|digest| !unread.contains(digest)) {
+            continue;
+        }
+        target.cluster_plan = None;
+        if target.dry_run != DryRunState::Requested {
+            let message =
+                "The answers of all clusters are too large together: what a publish changes on this one is not shown. Split the workload, or \
+                 select fewer clusters."
+                    .to_owned();
+            target.dry_run = DryRunState::NotRendered { message };
+        }
     }
 }
 

@@ -10,4 +10,4 @@ mod record;
 mod schema;
 mod tombstone;
 
-pub(crate) use schema::SchemaCache;
+pub(crate) use schema::{NamedSchemas, ReportedSchemas, SchemaCache};

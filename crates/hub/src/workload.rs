@@ -32,6 +32,7 @@ mod selection;
 mod snapshot;
 mod sync;
 mod unpublish;
+mod unwrap_chart;
 mod values;
 mod view;
 

@@ -8,6 +8,7 @@ use std::fmt;
 
 mod entries;
 mod helm_ignore;
+mod json_texts;
 mod metadata;
 mod pack;
 mod search;
@@ -76,7 +77,15 @@ fn reject(entry: &str, reason: impl Into<String>) -> ArchiveRejected {
 /// # Errors
 /// Others use it for longer than a request waits.
 pub async fn reserve_memory(packed: usize) -> Result<ClientReservation, MemoryExhausted> {
-    let needed = Budget::new(packed as u64).max_memory();
+    reserve_memory_with(packed, 0).await
+}
+
+/// The same with so many bytes for what is parsed of its files.
+///
+/// # Errors
+/// As [`reserve_memory`].
+pub async fn reserve_memory_with(packed: usize, parsed: u64) -> Result<ClientReservation, MemoryExhausted> {
+    let needed = Budget::new(packed as u64).max_memory().saturating_add(parsed);
     ARCHIVES_OF_USERS.reserve_in_full(current_turn(), needed).await
 }
 

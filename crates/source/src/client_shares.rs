@@ -143,6 +143,15 @@ impl ClientShares {
         Ok(ClientReservation { share, all, of_share, of_all })
     }
 
+    /// Reserves memory as [`Self::reserve_in_full`] does, but only what is free at once; `None` if others use it.
+    pub fn try_reserve_in_full(&self, client: String, bytes: u64) -> Option<ClientReservation> {
+        let share = self.find_share(client);
+        let all: &'static MemoryBudget = self.all;
+        let of_share = share.try_reserve(bytes)?;
+        let of_all = all.try_reserve(bytes)?;
+        Some(ClientReservation { share, all, of_share, of_all })
+    }
+
     /// The share of a client.
     fn find_share(&self, client: String) -> Arc<MemoryBudget> {
         let mut clients = self.clients.lock();
@@ -157,6 +166,18 @@ impl ClientShares {
 }
 
 impl ClientReservation {
+    /// Extends a reservation by so many bytes in full, but only if they are free at once; whether they were. Otherwise it stays as it was.
+    /// What is larger than the share, or the budget of all clients, together needs all of it.
+    #[must_use]
+    pub fn try_extend_in_full(&mut self, bytes: u64) -> bool {
+        let more = self.share.try_reserve_beside(&self.of_share, bytes);
+        let more = more.zip(self.all.try_reserve_beside(&self.of_all, bytes));
+        let Some((of_share, of_all)) = more else { return false };
+        self.of_share.merge(of_share);
+        self.of_all.merge(of_all);
+        true
+    }
+
     /// Extends a reservation to this many bytes in full, and waits for them as [`ClientShares::reserve_in_full`] does.
     ///
     /// # Errors
@@ -257,6 +278,37 @@ mod tests {
         let of_bob = SHARES.reserve_in_full("bob".to_owned(), 3 << 18).await.unwrap();
         assert_eq!(ALL.free_bytes(), (1 << 18) - (1 << 10));
         drop((growing, of_bob));
+        assert_eq!(ALL.free_bytes(), 1 << 20);
+    }
+
+    #[tokio::test]
+    async fn p19_what_must_not_wait_gets_only_memory_that_is_free_at_once() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let first = SHARES.try_reserve_in_full("ada".to_owned(), 1 << 18).unwrap();
+        assert!(SHARES.try_reserve_in_full("ada".to_owned(), 1 << 30).is_none(), "it would be alone");
+        assert_eq!(ALL.free_bytes(), 3 << 18, "what is refused retains nothing");
+        let second = SHARES.try_reserve_in_full("ada".to_owned(), 1 << 18).unwrap();
+        assert!(SHARES.try_reserve_in_full("ada".to_owned(), 1).is_none());
+        assert!(SHARES.try_reserve_in_full("bob".to_owned(), 1 << 19).is_some());
+        drop((first, second));
+        assert!(SHARES.try_reserve_in_full("ada".to_owned(), 1 << 30).is_some());
+    }
+
+    #[tokio::test]
+    async fn p19_what_is_extended_is_never_refused_because_of_what_it_has_itself() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 1 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let mut growing = SHARES.try_reserve_in_full("ada".to_owned(), 3 << 18).unwrap();
+        assert_eq!((growing.free_bytes(), ALL.free_bytes()), (0, 1 << 18));
+        let other = SHARES.try_reserve_in_full("bob".to_owned(), 1 << 17).unwrap();
+        assert!(!growing.try_extend_in_full(1 << 18), "another one has a part of what is left");
+        assert_eq!(ALL.free_bytes(), 1 << 17);
+        assert!(growing.try_extend_in_full(1 << 17));
+        drop(other);
+        assert!(growing.try_extend_in_full(1 << 30) && growing.try_extend_in_full(1 << 30));
+        assert_eq!(ALL.free_bytes(), 0, "it is alone");
+        drop(growing);
         assert_eq!(ALL.free_bytes(), 1 << 20);
     }
 

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use domain::bounded_json::count_values;
 use domain::chart::ChartInputs;
 use domain::chart_hook::is_test_hook;
 use domain::generated_values::{GeneratedFields, find_generated_fields};
 use domain::manifest;
+use domain::secret_values::MAX_SCHEMA_VALUES;
 use domain::workload::SourceFile;
+use tokio::sync::Semaphore;
 
 use crate::archive::ChartArchive;
 use crate::sandbox::{RUN_TIMEOUT, RunEnd, Sandbox, run_process};
@@ -23,6 +26,10 @@ mod output;
 
 pub use failure::{FailureKind, RenderFailed, ValuesViolation};
 pub use find::{HelmUnavailable, MIN_VERSION};
+
+/// Held while what Helm has written, or the values that it could not render, is parsed: by one rendering at a time, because it has up to 250 000
+/// values, twice of a chart with random ones, and no memory is reserved for them. Its holder waits for nothing but its own work.
+pub static PARSED_RENDERINGS: Semaphore = Semaphore::const_new(1);
 
 /// What a template contains that reads the number of Helm's revision.
 const RELEASE_REVISION: &str = "Release.Revision";
@@ -53,6 +60,8 @@ pub struct RenderedChart {
     pub generated: GeneratedFields,
     /// Addresses that a values schema refers to. They are not fetched, so the values were not checked.
     pub unchecked_schema_refs: Vec<String>,
+    /// The number of values of `values.schema.json`, if it has too many to be read. Helm has read it.
+    pub unread_schema_values: Option<usize>,
     /// Files that read `.Release.Revision`, which is always 1.
     pub revision_files: Vec<String>,
     /// Templates that read objects of the cluster with `lookup`, which finds none.
@@ -80,21 +89,18 @@ impl Helm {
         let skip_schema = inputs.skip_schema_validation || !unchecked_schema_refs.is_empty();
         let run = HelmRun { name: &chart.name, packed: &chart.packed, inputs, skip_schema };
         let files = self.run(&run).await?;
-        let (mut random_files, mut generated) = (Vec::new(), GeneratedFields::default());
-        if chart.may_be_random {
-            let again = self.run(&run).await?;
-            let differing = files.iter().filter(|file| !again.contains(file) && !has_only_tests(file));
-            random_files = differing.map(|file| file.name.clone()).collect();
-            if !random_files.is_empty() {
-                generated = find_generated_fields(&manifest::parse(&files), &manifest::parse(&again));
-            }
-        }
+        let (files, random_files, generated) = if chart.may_be_random {
+            compare_runs(files, self.run(&run).await?).await?
+        } else {
+            (files, Vec::new(), GeneratedFields::default())
+        };
         let (revision_files, lookup_files) = (chart.revision_files, chart.lookup_files);
         Ok(RenderedChart {
             files,
             random_files,
             generated,
             unchecked_schema_refs,
+            unread_schema_values: chart.unread_schema_values,
             revision_files,
             lookup_files,
         })
@@ -170,6 +176,7 @@ pub struct PreparedChart {
     may_be_random: bool,
     revision_files: Vec<String>,
     lookup_files: Vec<String>,
+    unread_schema_values: Option<usize>,
     values_schema: String,
 }
 
@@ -182,6 +189,7 @@ impl PreparedChart {
         let chart = ChartArchive::read(archive)
             .map_err(|rejected| RenderFailed::new(FailureKind::Archive, rejected.to_string()))?;
         let packed = chart.pack().map_err(RenderFailed::from_io)?;
+        let schema_values = count_values(chart.values_schema().unwrap_or_default().as_bytes());
         let unchecked_schema_refs =
             if inputs.skip_schema_validation { Vec::new() } else { chart.remote_schema_refs() };
         Ok(Self {
@@ -191,6 +199,7 @@ impl PreparedChart {
             may_be_random: chart.may_be_random(&inputs.values),
             revision_files: chart.files_with_text(RELEASE_REVISION),
             lookup_files: chart.templates_with_function(LOOKUP),
+            unread_schema_values: (schema_values > MAX_SCHEMA_VALUES).then_some(schema_values),
             values_schema: chart.values_schema().unwrap_or_default().to_owned(),
         })
     }
@@ -210,6 +219,26 @@ struct HelmRun<'a> {
     inputs: &'a ChartInputs,
     /// Whether the values schema is not used, because parts of it are elsewhere or the workload requires it.
     skip_schema: bool,
+}
+
+/// The files of the first run, the names of those that differ in the other one, and the generated fields in them.
+async fn compare_runs(
+    files: Vec<SourceFile>,
+    again: Vec<SourceFile>,
+) -> Result<(Vec<SourceFile>, Vec<String>, GeneratedFields), RenderFailed> {
+    let alone = PARSED_RENDERINGS.acquire().await;
+    let compare = move || {
+        let differing = files.iter().filter(|file| !again.contains(file) && !has_only_tests(file));
+        let random_files: Vec<String> = differing.map(|file| file.name.clone()).collect();
+        let generated = if random_files.is_empty() {
+            GeneratedFields::default()
+        } else {
+            find_generated_fields(&manifest::parse(&files), &manifest::parse(&again))
+        };
+        drop(alone);
+        (files, random_files, generated)
+    };
+    tokio::task::spawn_blocking(compare).await.map_err(|error| RenderFailed::from_io(error.into()))
 }
 
 /// Whether a file has nothing but hooks for tests, which are named and never applied.

@@ -9,8 +9,10 @@
 //!
 //! What has a reservation waits for another one only in this order: for the public page, the body of the request while it arrives, the
 //! complete body, the response, the values of the body, the values of a chart, what is received of another server, what is parsed of it,
-//! the manifests of a workload; for each in the share of the client first, then in the budget of all. Two that extended reservations of
-//! the same budget would wait for each other.
+//! the manifests of a workload, the schemas of its clusters; for each in the share of the client first, then in the budget of all. Two that
+//! extended reservations of the same budget would wait for each other. What stored values need is reserved without a wait
+//! ([`MemoryBudget::try_reserve`]); a comparison or a plan that has it may wait in the same budget, and then fails after [`RESERVE_WAIT`]
+//! at the latest.
 //!
 //! What waits is served in order, except that a small reservation does not wait for a large one in front of it (`memory_budget/queue.rs`).
 
@@ -69,12 +71,15 @@ pub static PARSED_MANIFESTS: LazyLock<MemoryBudget> =
 /// Values of charts while they are merged, and those whose rendering waits or runs.
 pub static CHART_VALUES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("values of charts that are rendered", 256 << 20, 2));
+/// Schemas of clusters that are parsed, those that are retained for the next check included.
+pub static PARSED_SCHEMAS: LazyLock<MemoryBudget> =
+    LazyLock::new(|| MemoryBudget::of_process("schemas of clusters", 256 << 20, 2));
 /// Charts and archives of artifacts that are unpacked in memory.
 pub static ARCHIVES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 6));
+    LazyLock::new(|| MemoryBudget::of_process("packed charts that are read", 256 << 20, 5));
 /// Indexes and packs that are received from other servers, until they are parsed and indexed.
 pub static RECEIVED_FILES: LazyLock<MemoryBudget> =
-    LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 6));
+    LazyLock::new(|| MemoryBudget::of_process("files that are received from other servers", 384 << 20, 5));
 /// Indexes of chart repositories that are parsed.
 pub static CHART_INDEXES: LazyLock<MemoryBudget> =
     LazyLock::new(|| MemoryBudget::of_process("indexes of chart repositories that are parsed", 1 << 30, 6));
@@ -114,6 +119,11 @@ impl MemoryReservation {
     /// Releases what exceeds this many bytes.
     pub fn shrink_to(&mut self, bytes: u64) {
         self.memory.shrink_to(bytes);
+    }
+
+    /// Adds a reservation of the same budget.
+    pub fn merge(&mut self, other: Self) {
+        self.memory.merge(other.memory);
     }
 }
 
@@ -192,6 +202,21 @@ impl MemoryBudget {
         }
     }
 
+    /// Reserves memory that is free at once; `None` if others use it. What is larger than the budget needs all of it.
+    pub fn try_reserve(&self, bytes: u64) -> Option<MemoryReservation> {
+        let memory = self.queue.try_acquire(bytes.min(self.bytes));
+        if memory.is_none() {
+            self.note_lack();
+        }
+        memory.map(|memory| MemoryReservation { memory })
+    }
+
+    /// Reserves what a reservation of this budget lacks to have so many bytes more, if that is free at once; `None` if others use it. Both
+    /// together have at most the whole budget, so that a reservation does not keep its owner from what is free beside it.
+    pub fn try_reserve_beside(&self, reserved: &MemoryReservation, bytes: u64) -> Option<MemoryReservation> {
+        self.try_reserve(bytes.min(self.bytes.saturating_sub(reserved.memory.bytes())))
+    }
+
     /// Extends a reservation of this budget to this many bytes in all, and waits for them as [`Self::reserve`] does. What is larger than
     /// the budget gets all of it, alone. Two that are extended may wait for each other; the first that fails releases its part.
     ///
@@ -218,7 +243,7 @@ impl MemoryBudget {
         let more = bytes.min(self.bytes).saturating_sub(reservation.memory.bytes());
         if more > 0 {
             let added = self.reserve_within(more, wait).await?;
-            reservation.memory.merge(added.memory);
+            reservation.merge(added);
         }
         Ok(())
     }
@@ -318,6 +343,7 @@ mod tests {
             &AGENT_RESPONSES,
             &PARSED_MANIFESTS,
             &CHART_VALUES,
+            &PARSED_SCHEMAS,
             &ARCHIVES,
             &RECEIVED_FILES,
             &CHART_INDEXES,

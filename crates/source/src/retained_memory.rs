@@ -8,6 +8,10 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
+
+use crate::client_shares::{ClientReservation, ClientShares};
+
 tokio::task_local! {
     static CURRENT: CurrentMemory;
 }
@@ -35,6 +39,8 @@ pub struct MemoryReference {
 
 struct Reservations {
     _memory: Box<dyn Any + Send + Sync>,
+    /// What was reserved later, for what is found while the request is executed.
+    later: Mutex<Option<ClientReservation>>,
     _outer: Option<RetainedMemory>,
 }
 
@@ -47,6 +53,18 @@ impl RetainedMemory {
                 Some(Self { reservations: reference.reservations.upgrade()? })
             }
         }
+    }
+
+    /// Reserves so many bytes more in these shares until the request ends, but only if they are free at once; whether they were. A request
+    /// uses the same shares each time, and is never refused because of what it has there itself: what is too large is alone.
+    #[must_use]
+    pub fn try_reserve_more(&self, shares: &ClientShares, client: String, bytes: u64) -> bool {
+        let mut later = self.reservations.later.lock();
+        if let Some(reserved) = later.as_mut() {
+            return reserved.try_extend_in_full(bytes);
+        }
+        *later = shares.try_reserve_in_full(client, bytes);
+        later.is_some()
     }
 
     /// A reference to them.
@@ -63,7 +81,11 @@ impl fmt::Debug for MemoryReference {
 
 /// Runs a request with this reservation, and those that it has already.
 pub async fn run_with_memory<F: Future>(memory: impl Any + Send + Sync, request: F) -> F::Output {
-    let reservations = Reservations { _memory: Box::new(memory), _outer: RetainedMemory::current() };
+    let reservations = Reservations {
+        _memory: Box::new(memory),
+        later: Mutex::default(),
+        _outer: RetainedMemory::current(),
+    };
     let memory = RetainedMemory { reservations: Arc::new(reservations) };
     CURRENT.scope(CurrentMemory::Retained(memory), request).await
 }
@@ -76,7 +98,7 @@ pub async fn run_with_reference<F: Future>(reference: MemoryReference, task: F) 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{LazyLock, mpsc};
     use std::time::Duration;
 
     use tokio::sync::oneshot;
@@ -111,5 +133,20 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert!(RetainedMemory::current().is_none());
+    }
+
+    #[tokio::test]
+    async fn p19_what_a_request_reserves_later_is_free_again_when_it_ends() {
+        static ALL: LazyLock<MemoryBudget> = LazyLock::new(|| MemoryBudget::new("a test", 4 << 20));
+        static SHARES: ClientShares = ClientShares::new(&ALL, "a test of one client");
+        let request = run_with_memory((), async {
+            let request = RetainedMemory::current().unwrap();
+            let reserve = |bytes| request.try_reserve_more(&SHARES, "ada".to_owned(), bytes);
+            let reserved = [reserve(1 << 20), reserve(1 << 20), reserve(1 << 19)];
+            (reserved, ALL.free_bytes())
+        });
+        // The third one exceeds the share, which nobody else uses.
+        assert_eq!(request.await, ([true; 3], 3 << 19));
+        assert_eq!(ALL.free_bytes(), 4 << 20);
     }
 }

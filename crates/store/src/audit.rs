@@ -8,6 +8,7 @@ use domain::audit::{AuditEntry, AuditOutcome, AuditQuery, AuditRecord, first_has
 use domain::event::NewEvent;
 
 use crate::decode::{decode_json, decode_rows};
+use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
@@ -100,12 +101,17 @@ impl From<AuditRow> for AuditEntry {
 }
 
 /// Entries, newest first.
-///
-/// # Errors
-/// Also an entry that can't be read: it is not left out.
-pub async fn list(tx: &mut Tx, query: &AuditQuery, limit: u32) -> Result<Vec<AuditEntry>, Error> {
-    let mut some =
-        table::select_from::<AuditRow>().push(" WHERE seq < $1").bind(query.before.unwrap_or(i64::MAX));
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListedEntries {
+    /// Those of the page: fewer than the limit where they have many bytes, and at least one if there is one.
+    pub entries: Vec<AuditEntry>,
+    /// The position before which the next page begins; `None` if no older entry matches.
+    pub next: Option<i64>,
+}
+
+/// Adds the conditions of a query to a statement.
+fn push_query(statement: Sql, query: &AuditQuery) -> Sql {
+    let mut some = statement.push(" WHERE seq < ").push_bind(query.before.unwrap_or(i64::MAX));
     for (column, value) in [("actor", &query.actor), ("action", &query.action)] {
         if !value.is_empty() {
             some = some.push(&format!(" AND {column} = ")).push_bind(value.clone());
@@ -117,18 +123,52 @@ pub async fn list(tx: &mut Tx, query: &AuditQuery, limit: u32) -> Result<Vec<Aud
     if !query.subject.is_empty() {
         some = some.push(" AND subject LIKE ").push_bind(like_pattern(&query.subject)).push(" ESCAPE '\\'");
     }
-    read_entries(some.push(" ORDER BY seq DESC LIMIT ").push_bind(i64::from(limit.min(LIMIT_MAX))), tx).await
+    some
 }
 
-/// The entries after this position, oldest first.
+/// The position of each entry, and the bytes that reading it needs.
+fn select_sizes() -> Sql {
+    let bytes = byte_length(&["subject", "message", "changes"]);
+    sql("SELECT seq, ").push(&bytes).push(" AS bytes FROM audit_entry")
+}
+
+/// One page of entries, newest first.
+///
+/// # Errors
+/// Also an entry that can't be read: it is not left out.
+pub async fn list(tx: &mut Tx, query: &AuditQuery, limit: u32) -> Result<ListedEntries, Error> {
+    let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
+    let sizes = push_query(select_sizes(), query)
+        .push(" ORDER BY seq DESC LIMIT ")
+        .push_bind(i64::from(limit.rows) + 1);
+    let page = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?;
+    let Some((first, last)) = page.ends else { return Ok(ListedEntries::default()) };
+    let some = push_query(table::select_from::<AuditRow>(), query)
+        .push(" AND seq BETWEEN ")
+        .push_bind(last)
+        .push(" AND ")
+        .push_bind(first)
+        .push(" ORDER BY seq DESC");
+    Ok(ListedEntries { entries: read_entries(some, tx).await?, next: page.has_more.then_some(last) })
+}
+
+/// The entries after this position, oldest first; fewer than the limit where they have many bytes, and none only at the end.
 ///
 /// # Errors
 /// Also an entry that can't be read.
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<AuditEntry>, Error> {
-    let some = table::select_from::<AuditRow>()
+    let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
+    let sizes = select_sizes()
         .push(" WHERE seq > $1 ORDER BY seq LIMIT $2")
         .bind(seq)
-        .bind(i64::from(limit.min(LIMIT_MAX)));
+        .bind(i64::from(limit.rows) + 1);
+    let Some((first, last)) = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?.ends else {
+        return Ok(Vec::new());
+    };
+    let some = table::select_from::<AuditRow>()
+        .push(" WHERE seq BETWEEN $1 AND $2 ORDER BY seq")
+        .bind(first)
+        .bind(last);
     read_entries(some, tx).await
 }
 

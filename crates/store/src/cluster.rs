@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use domain::bounded_json::JsonSize;
 use domain::cluster::{
-    ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, Connectivity, NamespaceFacts,
+    ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, Connectivity, MAX_CLUSTER_VALUES,
+    NamespaceFacts,
 };
 use domain::page::{ListQuery, Page};
 use domain::placement::FleetLabel;
@@ -14,9 +16,10 @@ use domain::{ClusterId, Timestamp};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::admission::{admit, measure_column};
 use crate::decode::{DecodeError, RowReader, decode_page, decode_readable_rows, decode_row, decode_rows};
 use crate::label::{self, LabelOwner};
-use crate::sql::{Sql, like_pattern, sql, to_json};
+use crate::sql::{Sql, StoredRow, like_pattern, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx, cursor, release};
 
@@ -33,7 +36,7 @@ pub use heartbeat::{
     record_heartbeats, set_connectivity,
 };
 pub use not_reporting::{count_not_online, list_not_reporting};
-pub use schema::{list_schema_digests, set_schema_digest};
+pub use schema::{list_reported_schemas, list_schema_digests, set_schema_digest};
 
 table_row! {
     Cluster as cluster in "cluster" => Cluster;
@@ -147,6 +150,7 @@ pub async fn get_name(tx: &mut Tx, id: ClusterId) -> Result<Option<String>, Erro
 /// Every cluster, by name, without its lists of kinds and namespaces: the input of placement.
 pub async fn list_all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
     let rows = select().push(FROM).push(" ORDER BY c.name").fetch_all(tx).await?;
+    admit_values(&rows)?;
     decode_rows(&rows, "cluster", read_row)
 }
 
@@ -156,6 +160,31 @@ pub async fn measure_others(tx: &mut Tx, id: ClusterId) -> Result<i64, Error> {
                   + OCTET_LENGTH(template_values) + OCTET_LENGTH(taints)), 0) AS bytes \
                   FROM cluster WHERE id <> $1";
     sql(select).bind_text(id).fetch_number(tx).await
+}
+
+/// The number of all clusters besides this one, and the values of their labels, annotations, values and taints together. All of them are
+/// read; what can't be read of one counts as the most that is accepted, so that it does not prevent changes of others.
+pub async fn count_values_of_others(tx: &mut Tx, id: ClusterId) -> Result<(u64, u64), Error> {
+    const COLUMNS: [&str; 4] = ["labels", "annotations", "template_values", "taints"];
+    let rows = sql("SELECT id, labels, annotations, template_values, taints FROM cluster WHERE id <> $1")
+        .bind_text(id)
+        .fetch_all(tx)
+        .await?;
+    let count = |row: &RowReader<'_>, column: &str| match row.text(column) {
+        Ok(text) => JsonSize::of_text(text.as_bytes()).values,
+        Err(_) => MAX_CLUSTER_VALUES,
+    };
+    let values = rows.iter().map(|row| {
+        let row = RowReader { row, table: "cluster" };
+        COLUMNS.iter().map(|column| count(&row, column)).fold(0, u64::saturating_add)
+    });
+    Ok((rows.len() as u64, values.fold(0, u64::saturating_add)))
+}
+
+/// Admits what these clusters need for their values where those are many ([`Error::NoMemory`]): an earlier version stored any number.
+fn admit_values(rows: &[StoredRow]) -> Result<(), Error> {
+    let sizes = rows.iter().filter_map(|row| measure_column(row, "cluster", "template_values"));
+    admit(sizes.fold(JsonSize::default(), JsonSize::and))
 }
 
 /// Those of these names that belong to clusters.
@@ -199,6 +228,7 @@ pub async fn get_many_with_facts(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<C
     let mut clusters = Vec::with_capacity(ids.len());
     for ids in ids.chunks(500) {
         let rows = select_with_lists().push(" AND c.id IN ").push_list(ids).fetch_all(tx).await?;
+        admit_values(&rows)?;
         clusters.extend(decode_rows(&rows, "cluster", read_with_lists)?);
     }
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
@@ -216,6 +246,7 @@ pub async fn list(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error
     }
     let limit = query.limit();
     let rows = page.push(" ORDER BY c.name LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
+    admit_values(&rows)?;
     let mut placed = decode_page(&rows, "cluster", |row| row.text("name"), read_row);
     let next = cursor::truncate_page(&mut placed, limit, |(name, _)| cursor::encode("cluster", &[name]));
     let items = placed.into_iter().filter_map(|(_, cluster)| cluster).collect();
@@ -255,7 +286,9 @@ pub async fn list_worst_first(
     let limit = query.limit();
     let page = page.push(" ORDER BY severity DESC, c.name LIMIT ").push_bind(i64::from(limit) + 1);
     let place = |row: &RowReader<'_>| Ok((row.int("severity")?, row.text("name")?));
-    let mut placed = decode_page(&page.fetch_all(tx).await?, "cluster", place, read_row);
+    let rows = page.fetch_all(tx).await?;
+    admit_values(&rows)?;
+    let mut placed = decode_page(&rows, "cluster", place, read_row);
     let next = cursor::truncate_page(&mut placed, limit, |((severity, name), _)| {
         cursor::encode(CURSOR, &[&severity.to_string(), name])
     });

@@ -18,8 +18,8 @@ pub(crate) type DecodeError = String;
 
 /// One row of a table, by column name. Values of encrypted columns are decrypted.
 pub(crate) struct RowReader<'r> {
-    row: &'r StoredRow,
-    table: &'static str,
+    pub(crate) row: &'r StoredRow,
+    pub(crate) table: &'static str,
 }
 
 impl<'r> RowReader<'r> {

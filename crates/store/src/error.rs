@@ -44,6 +44,9 @@ pub enum Error {
         /// The row's key.
         id: String,
     },
+    /// The values of a stored row need more memory than is free now ([`crate::set_decode_admission`]).
+    #[error("the memory for the stored values that are read is in use by other requests")]
+    NoMemory,
     /// The cursor or selector of a list query is invalid.
     #[error("{0}")]
     InvalidQuery(String),

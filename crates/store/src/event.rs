@@ -11,7 +11,8 @@ use domain::event::{Event, EventKind, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::decode_readable_rows;
-use crate::sql::{sql, to_json};
+use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, byte_length, find_fitting_rows};
+use crate::sql::{Sql, StoredRow, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
@@ -54,38 +55,90 @@ pub struct EventFilter {
     pub limit: u32,
 }
 
+impl EventFilter {
+    /// Adds the conditions to a statement.
+    fn push_to(&self, statement: Sql) -> Sql {
+        let mut some = statement.push(" WHERE seq < ").push_bind(self.before.unwrap_or(i64::MAX));
+        if let Some(workload) = self.workload {
+            some = some.push(" AND workload_id = ").push_bind(workload.to_string());
+        }
+        if let Some(cluster) = self.cluster {
+            some = some.push(" AND cluster_id = ").push_bind(cluster.to_string());
+        }
+        some
+    }
+}
+
+/// Events, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListedEvents {
+    /// Those of the page: fewer than the limit where they have many bytes, and at least one if there is one.
+    pub events: Vec<Event>,
+    /// The position before which the next page begins; `None` if no older event matches.
+    pub next: Option<i64>,
+}
+
 /// Appends events at the commit, which returns their last position ([`crate::CommitOutcome`]). Before, they are not
-/// visible, not even in this transaction.
+/// visible, not even in this transaction. What exceeds the limits of [`domain::event`] is cut; the audit log has it complete.
 pub async fn append(tx: &mut Tx, events: &[NewEvent], at: Timestamp) -> Result<(), Error> {
     tx.pending_events.extend(events.iter().map(|event| (event.clone(), at)));
     Ok(())
 }
 
-/// The events after this position, oldest first.
+/// The position of each event, and the bytes that reading it needs.
+fn select_sizes() -> Sql {
+    let bytes = byte_length(&["actor", "message", "detail"]);
+    sql("SELECT seq, ").push(&bytes).push(" AS bytes FROM event")
+}
+
+/// The readable ones of these rows. Those that were stored before there were limits are cut.
+fn decode_events(rows: &[StoredRow]) -> Vec<Event> {
+    decode_readable_rows(rows, "event", |row| read_row(row).map(Event::truncated))
+}
+
+/// The events after this position, oldest first; fewer than the limit where they have many bytes. One that can't be read is left out.
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
-    let some = table::select_from::<EventRow<'_>>()
+    let limit = PageLimit { rows: limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
+    let sizes = select_sizes()
         .push(" WHERE seq > $1 ORDER BY seq LIMIT $2")
         .bind(seq)
+        .bind(i64::from(limit.rows) + 1);
+    let Some((first, last)) = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?.ends else {
+        return Ok(Vec::new());
+    };
+    let some = table::select_from::<EventRow<'_>>()
+        .push(" WHERE seq BETWEEN $1 AND $2 ORDER BY seq")
+        .bind(first)
+        .bind(last);
+    Ok(decode_events(&some.fetch_all(tx).await?))
+}
+
+/// The same without actors, messages and details: what happened, and to what.
+pub async fn list_changes_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
+    let some = sql("SELECT seq, created_at, kind, severity, workload_id, workload_name, cluster_id, cluster_name, release_id, \
+         '' AS actor, '' AS message, CAST(NULL AS TEXT) AS detail FROM event WHERE seq > $1 ORDER BY seq LIMIT $2")
+        .bind(seq)
         .bind(i64::from(limit.min(LIMIT_MAX)));
-    Ok(decode_readable_rows(&some.fetch_all(tx).await?, "event", read_row))
+    Ok(decode_events(&some.fetch_all(tx).await?))
 }
 
 /// Events, newest first.
-pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<Vec<Event>, Error> {
-    let mut some =
-        table::select_from::<EventRow<'_>>().push(" WHERE seq < $1").bind(query.before.unwrap_or(i64::MAX));
-    if let Some(workload) = query.workload {
-        some = some.push(" AND workload_id = ").push_bind(workload.to_string());
-    }
-    if let Some(cluster) = query.cluster {
-        some = some.push(" AND cluster_id = ").push_bind(cluster.to_string());
-    }
-    let rows = some
-        .push(" ORDER BY seq DESC LIMIT ")
-        .push_bind(i64::from(query.limit.min(LIMIT_MAX)))
+pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<ListedEvents, Error> {
+    let limit = PageLimit { rows: query.limit.min(LIMIT_MAX), bytes: VALUES_PAGE_BYTES };
+    let sizes =
+        query.push_to(select_sizes()).push(" ORDER BY seq DESC LIMIT ").push_bind(i64::from(limit.rows) + 1);
+    let page = find_fitting_rows(tx, sizes, limit, |row| row.int("seq")).await?;
+    let Some((first, last)) = page.ends else { return Ok(ListedEvents::default()) };
+    let rows = query
+        .push_to(table::select_from::<EventRow<'_>>())
+        .push(" AND seq BETWEEN ")
+        .push_bind(last)
+        .push(" AND ")
+        .push_bind(first)
+        .push(" ORDER BY seq DESC")
         .fetch_all(tx)
         .await?;
-    Ok(decode_readable_rows(&rows, "event", read_row))
+    Ok(ListedEvents { events: decode_events(&rows), next: page.has_more.then_some(last) })
 }
 
 /// The newest event of this kind about a workload, at this time or later.
@@ -102,7 +155,7 @@ pub async fn get_latest_of_kind(
         .bind(since.millis())
         .fetch_all(tx)
         .await?;
-    Ok(decode_readable_rows(&rows, "event", read_row).pop())
+    Ok(decode_events(&rows).pop())
 }
 
 /// The latest change of a cluster by a user, or of its version, until `until`.
@@ -120,7 +173,7 @@ pub async fn get_latest_cluster_change(
         .bind(until.millis())
         .fetch_all(tx)
         .await?;
-    Ok(decode_readable_rows(&rows, "event", read_row).pop())
+    Ok(decode_events(&rows).pop())
 }
 
 /// Position of the newest event; 0 if there was never one.
@@ -134,6 +187,8 @@ pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
     if events.is_empty() {
         return Ok(None);
     }
+    let events: Vec<(NewEvent, Timestamp)> =
+        events.into_iter().map(|(event, at)| (event.truncated(), at)).collect();
     let allocate = "UPDATE counter SET value = value + $1 WHERE name = 'event' RETURNING value";
     let last = sql(allocate).bind(events.len() as i64).fetch_number(tx).await?;
     let first = last - events.len() as i64 + 1;

@@ -3,6 +3,7 @@
 use domain::helm_release::{HelmReleaseReading, HelmReleaseRequest};
 use domain::{ClusterId, Timestamp};
 
+use crate::admission::admit_column;
 use crate::decode::{decode_row, decode_rows};
 use crate::sealed::columns::HELM_READING;
 use crate::sql::{sql, to_json};
@@ -80,6 +81,9 @@ pub async fn get_reading(
     .bind(request.requested_at.millis())
     .fetch_optional(tx)
     .await?;
+    if let Some(row) = &row {
+        admit_column(row, TABLE, "reading")?;
+    }
     decode_row(row, TABLE, |row| row.json("reading"))
 }
 

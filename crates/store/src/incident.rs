@@ -7,6 +7,7 @@ use domain::page::Page;
 use domain::{ClusterId, IncidentId, ProjectId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_page, decode_row, decode_rows};
+use crate::page_bytes::{PageLimit, TEXTS_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::queue::INCIDENTS;
 use crate::sql::{Sql, sql, to_json};
 use crate::table::{self, table_row};
@@ -92,16 +93,18 @@ pub async fn list(tx: &mut Tx, project: ProjectId, query: &IncidentQuery) -> Res
         }
     };
     let total = filter(sql("SELECT COUNT(*) FROM incident WHERE ")).fetch_number(tx).await?;
-    let limit = query.limit();
-    let rows = filter(select())
-        .push(" AND id < ")
-        .push_bind(before)
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(i64::from(limit) + 1)
-        .fetch_all(tx)
-        .await?;
-    let mut placed = decode_page(&rows, TABLE, |row| row.text("id"), read_row);
-    let next = cursor::truncate_page(&mut placed, limit, |(id, _)| cursor::encode(TABLE, &[id]));
+    let first = |statement: Sql, count: i64| {
+        let statement = filter(statement).push(" AND id < ").push_bind(before.clone());
+        statement.push(" ORDER BY id DESC LIMIT ").push_bind(count)
+    };
+    let bytes = byte_length(&["cause", "clusters", "preceding_change"]);
+    let sizes = sql("SELECT id, ").push(&bytes).push(" AS bytes FROM incident WHERE ");
+    let limit = PageLimit { rows: query.limit(), bytes: TEXTS_PAGE_BYTES };
+    let sizes = first(sizes, i64::from(limit.rows) + 1);
+    let fitting = find_fitting_rows(tx, sizes, limit, |row| row.text("id")).await?;
+    let rows = first(select(), i64::from(fitting.count)).fetch_all(tx).await?;
+    let placed = decode_page(&rows, TABLE, |row| row.text("id"), read_row);
+    let next = placed.last().filter(|_| fitting.has_more).map(|(id, _)| cursor::encode(TABLE, &[id]));
     let items = placed.into_iter().filter_map(|(_, incident)| incident).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
 }

@@ -11,6 +11,7 @@
 //! their source. Writers do not deadlock: rows that every writer updates (marks, counts, desired-state versions, events)
 //! are collected in [`Tx`] and written at its commit, in sorted order, and others are locked in the order that [`Tx`] refers to.
 
+mod admission;
 pub mod artifact;
 pub mod audit;
 pub mod certificate;
@@ -23,6 +24,7 @@ pub mod decision;
 mod decode;
 pub mod delivery;
 pub mod dependency;
+pub mod drift;
 mod encryption;
 mod error;
 pub mod event;
@@ -44,6 +46,7 @@ mod open;
 pub mod operation;
 mod outage;
 mod outage_monitor;
+mod page_bytes;
 pub mod password_link;
 pub mod pending_removal;
 pub mod plan;
@@ -72,6 +75,7 @@ mod tx;
 pub mod user;
 pub mod workload;
 
+pub use admission::{DecodeAdmission, set_decode_admission};
 pub use encryption::{EncryptionStatus, default_key_file};
 pub use error::Error;
 pub use large_value::run_blocking_in_place;

@@ -41,6 +41,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 18, text: include_str!("../../../migrations/0018_repository_identity.sql") },
     Migration { version: 19, text: include_str!("../../../migrations/0019_helm_versions_and_project.sql") },
     Migration { version: 20, text: include_str!("../../../migrations/0020_response_headers.sql") },
+    Migration { version: 21, text: include_str!("../../../migrations/0021_drift_inbox.sql") },
 ];
 
 /// The migration since which columns are encrypted.

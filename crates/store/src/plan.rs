@@ -1,18 +1,28 @@
 //! Plans of publishes: their targets, the pending dry-run requests to agents, and the planned changes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
+use domain::bounded_json::JsonSize;
 use domain::plan::{ClusterPlan, Plan, PlanTarget};
 use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};
 
-use crate::decode::{decode_row, decode_rows};
+use crate::admission::admit;
+use crate::decode::{decode_json, decode_row, decode_rows};
+use crate::large_value::process_value;
 use crate::sealed::columns::{CLUSTER_PLAN_BODY, PLAN_BODY, PLAN_TARGET_BODY, PLAN_TARGET_REQUEST};
 use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx};
 
 /// Targets per statement; with five parameters each, below the parameter limit of both engines.
 const TARGETS_PER_STATEMENT: usize = 100;
+
+/// Most bytes of the changes on all clusters that are read of a plan, as they are stored.
+const MAX_CHANGES_BYTES: i64 = 16 << 20;
+/// Most values in them: each needs far more memory than its text.
+const MAX_CHANGES_VALUES: u64 = 250_000;
+/// Changes that are decrypted before they are decoded, one such part after the other.
+const CHANGES_PER_STATEMENT: usize = 100;
 
 /// A target with the dry-run request to its agent, if there is one.
 pub type TargetWithRequest = (PlanTarget, Option<DryRunRequest>);
@@ -87,8 +97,21 @@ async fn put_cluster_plan(
     .map(drop)
 }
 
-/// A plan with its targets and effects, and the id of its workload.
-pub async fn get(tx: &mut Tx, id: PlanId) -> Result<Option<(WorkloadId, Plan)>, Error> {
+/// A plan as it is stored.
+pub struct StoredPlan {
+    /// The id of its workload.
+    pub workload: WorkloadId,
+    /// The plan with its targets and their changes.
+    pub plan: Plan,
+    /// The changes that a target names and that are not read: those of all clusters together are too large.
+    pub unread: BTreeSet<Digest>,
+}
+
+/// A plan with its targets and the changes that they name.
+///
+/// # Errors
+/// [`Error::InvalidRow`], [`Error::NoMemory`]
+pub async fn get(tx: &mut Tx, id: PlanId) -> Result<Option<StoredPlan>, Error> {
     let row =
         sql("SELECT id, workload_id, body FROM plan WHERE id = $1").bind_text(id).fetch_optional(tx).await?;
     let found = decode_row(row, "plan", |row| {
@@ -101,19 +124,76 @@ pub async fn get(tx: &mut Tx, id: PlanId) -> Result<Option<(WorkloadId, Plan)>, 
         .await?;
     plan.targets = decode_rows(&rows, "plan_target", |row| row.json::<PlanTarget>("body"))?;
     plan.targets.sort_by(|a, b| a.name.cmp(&b.name));
-    let rows = sql("SELECT digest, plan_id, body FROM cluster_plan WHERE plan_id = $1")
-        .bind_text(id)
-        .fetch_all(tx)
-        .await?;
-    let effect = |row: &crate::decode::RowReader<'_>| {
-        Ok((row.parse::<Digest>("digest")?, row.json::<ClusterPlan>("body")?))
-    };
-    plan.cluster_plans = decode_rows(&rows, "cluster_plan", effect)?.into_iter().collect();
     // The estimate that an answer replaced is stored until the plan is deleted.
-    let referenced: HashSet<&Digest> =
+    let referenced: BTreeSet<&Digest> =
         plan.targets.iter().filter_map(|target| target.cluster_plan.as_ref()).collect();
-    plan.cluster_plans.retain(|digest, _| referenced.contains(digest));
-    Ok(Some((workload, plan)))
+    let (cluster_plans, unread) = load_changes(tx, id, &referenced).await?;
+    plan.cluster_plans = cluster_plans;
+    Ok(Some(StoredPlan { workload, plan, unread }))
+}
+
+/// These changes of a plan up to [`MAX_CHANGES_BYTES`] and [`MAX_CHANGES_VALUES`], and the digests of the others. What agents answered is
+/// counted before it is decoded.
+async fn load_changes(
+    tx: &mut Tx,
+    id: PlanId,
+    referenced: &BTreeSet<&Digest>,
+) -> Result<(BTreeMap<Digest, ClusterPlan>, BTreeSet<Digest>), Error> {
+    let rows = sql(
+        "SELECT digest, OCTET_LENGTH(body) AS bytes FROM cluster_plan WHERE plan_id = $1 ORDER BY digest",
+    )
+    .bind_text(id)
+    .fetch_all(tx)
+    .await?;
+    let measure =
+        |row: &crate::decode::RowReader<'_>| Ok((row.parse::<Digest>("digest")?, row.int("bytes")?));
+    let (mut fitting, mut unread, mut bytes) = (Vec::new(), BTreeSet::new(), 0);
+    for (digest, own) in decode_rows(&rows, "cluster_plan", measure)? {
+        if !referenced.contains(&digest) {
+            continue;
+        }
+        if bytes + own > MAX_CHANGES_BYTES {
+            unread.insert(digest);
+        } else {
+            bytes += own;
+            fitting.push(digest);
+        }
+    }
+    let (mut found, mut total) = (BTreeMap::new(), JsonSize::default());
+    for some in fitting.chunks(CHANGES_PER_STATEMENT) {
+        let rows = sql("SELECT digest, plan_id, body FROM cluster_plan WHERE plan_id = $1 AND digest IN ")
+            .bind_text(id)
+            .push_list(some)
+            .fetch_all(tx)
+            .await?;
+        let text =
+            |row: &crate::decode::RowReader<'_>| Ok((row.parse::<Digest>("digest")?, row.text("body")?));
+        let mut texts: BTreeMap<Digest, String> =
+            decode_rows(&rows, "cluster_plan", text)?.into_iter().collect();
+        drop(rows);
+        let before = total;
+        texts.retain(|digest, text| {
+            let size = process_value(text.len(), || JsonSize::of_text(text.as_bytes()));
+            let fits = total.and(size).values <= MAX_CHANGES_VALUES;
+            if fits {
+                total = total.and(size);
+            } else {
+                unread.insert(digest.clone());
+            }
+            fits
+        });
+        let (values, maps) = (total.values - before.values, total.maps - before.maps);
+        admit(JsonSize { bytes: 0, values, maps })?;
+        for (digest, text) in texts {
+            let changes = decode_json::<ClusterPlan>("body", &text).map_err(|why| Error::InvalidRow {
+                table: "cluster_plan",
+                id: digest.to_string(),
+                why,
+            })?;
+            found.insert(digest, changes);
+        }
+    }
+    Ok((found, unread))
 }
 
 /// The id of the newest plan of a workload with this hash.

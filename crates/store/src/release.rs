@@ -226,16 +226,16 @@ pub async fn delete_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Wo
     Ok(deleted.into_iter().map(|(workload, _)| workload).collect())
 }
 
-/// Stores the objects of a release as its cluster reported them, if they differ.
-pub async fn set_resources(tx: &mut Tx, id: ReleaseId, resources: &[ResourceStatus]) -> Result<(), Error> {
-    sql("INSERT INTO release_resources (release_id, resources) VALUES ($1, $2) \
+/// Stores the objects of a release as its cluster reported them, if they differ; returns whether they did.
+pub async fn set_resources(tx: &mut Tx, id: ReleaseId, resources: &[ResourceStatus]) -> Result<bool, Error> {
+    let changed = sql("INSERT INTO release_resources (release_id, resources) VALUES ($1, $2) \
          ON CONFLICT (release_id) DO UPDATE SET resources = excluded.resources \
          WHERE release_resources.resources <> excluded.resources")
     .bind_text(id)
     .bind(to_json(&resources)?)
     .execute(tx)
-    .await
-    .map(drop)
+    .await?;
+    Ok(changed > 0)
 }
 
 /// The objects of a release as its cluster last reported them; empty if it never did.
@@ -259,8 +259,8 @@ pub async fn count_drifted_fields(tx: &mut Tx, ids: &[ReleaseId]) -> Result<BTre
             .await?;
         counts.extend(decode_readable_rows(&rows, "release_resources", |row| {
             let resources = row.json::<Vec<ResourceStatus>>("resources")?;
-            let fields: usize = resources.iter().map(|resource| resource.drifted.len()).sum();
-            Ok((id, u32::try_from(fields).unwrap_or(u32::MAX)))
+            let fields = resources.iter().map(ResourceStatus::count_drifted);
+            Ok((id, fields.fold(0, u32::saturating_add)))
         }));
     }
     Ok(counts)

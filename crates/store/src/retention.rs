@@ -42,6 +42,8 @@ pub enum RetainedTable {
     Operation,
     /// Requests for Helm releases with their answers, by their age.
     HelmReleaseRequest,
+    /// Snoozes of drift, by their end.
+    DriftSnooze,
     /// Closed incidents with the messages about them, by the time at which they were closed.
     Incident,
     /// Events, by their age.
@@ -86,12 +88,15 @@ const DELETE_ARTIFACTS: &str = "DELETE FROM artifact WHERE digest IN \
       AND NOT EXISTS (SELECT 1 FROM git_snapshot g WHERE g.digest = a.digest) \
       ORDER BY a.last_put_at LIMIT $2)";
 
+const DELETE_SNOOZES: &str = "DELETE FROM drift_snooze WHERE (release_id, object_key) IN \
+     (SELECT release_id, object_key FROM drift_snooze WHERE until_at < $1 ORDER BY until_at LIMIT $2)";
+
 const DELETE_INCIDENTS: &str = "DELETE FROM incident WHERE id IN \
      (SELECT id FROM incident WHERE closed_at < $1 ORDER BY closed_at LIMIT $2)";
 
 impl RetainedTable {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Session,
         Self::SignInAttempt,
         Self::ApiToken,
@@ -108,6 +113,7 @@ impl RetainedTable {
         Self::Artifact,
         Self::Operation,
         Self::HelmReleaseRequest,
+        Self::DriftSnooze,
         Self::Incident,
         Self::Event,
     ];
@@ -131,6 +137,7 @@ impl RetainedTable {
             Self::Artifact => "artifact",
             Self::Operation => "operation",
             Self::HelmReleaseRequest => "helm_release_request",
+            Self::DriftSnooze => "drift_snooze",
             Self::Incident => "incident",
             Self::Event => "event",
         }
@@ -205,6 +212,7 @@ impl RetainedTable {
                 "DELETE FROM operation WHERE id IN \
                  (SELECT id FROM operation WHERE started_at < $1 AND closed_at IS NOT NULL ORDER BY started_at LIMIT $2)"
             }
+            Self::DriftSnooze => DELETE_SNOOZES,
             Self::Incident => DELETE_INCIDENTS,
             Self::Event => {
                 "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE created_at < $1 ORDER BY created_at LIMIT $2)"

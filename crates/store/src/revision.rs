@@ -3,11 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use domain::bounded_json::JsonSize;
 use domain::page::{ListQuery, Page};
 use domain::workload::Revision;
 use domain::{ClusterId, Timestamp, WorkloadId};
 
+use crate::admission::{admit, admit_column, measure_column};
 use crate::decode::{decode_one, decode_page, decode_row, decode_rows};
+use crate::page_bytes::{PageLimit, find_fitting_rows};
 use crate::sql::{Sql, StoredRow, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx, cursor, spec_reference};
@@ -24,7 +27,9 @@ table_row! {
 }
 
 /// Most bytes of the stored specs in one page: each has up to 10 MiB.
-const MAX_PAGE_BYTES: i64 = 4 << 20;
+const MAX_PAGE_BYTES: u64 = 4 << 20;
+/// Most values of the specs in one page, counted of those that are not small: each needs far more memory than its text.
+const MAX_PAGE_VALUES: u64 = 100_000;
 
 fn select() -> Sql {
     table::select_from::<Revision>().push(" WHERE workload_id = $1")
@@ -75,8 +80,9 @@ impl EncodedRevision {
     /// The revision.
     ///
     /// # Errors
-    /// [`Error::InvalidRow`]
+    /// [`Error::InvalidRow`], [`Error::NoMemory`]
     pub fn decode(&self) -> Result<Revision, Error> {
+        admit_column(&self.0, "revision", "spec")?;
         decode_one(&self.0, "revision", read_row)
     }
 }
@@ -161,7 +167,7 @@ pub async fn latest_number(tx: &mut Tx, workload: WorkloadId) -> Result<u32, Err
 }
 
 /// One page of the revisions of a workload, newest first. It ends before the specs that are stored in it have more than
-/// [`MAX_PAGE_BYTES`]; one revision is in it in any case.
+/// [`MAX_PAGE_BYTES`] or [`MAX_PAGE_VALUES`]; one revision is in it in any case.
 pub async fn list(tx: &mut Tx, workload: WorkloadId, query: &ListQuery) -> Result<Page<Revision>, Error> {
     let before = cursor::decode("revision", 1, query.cursor.as_deref())?;
     let before = before.map_or(Ok(i64::MAX), |parts| cursor::parse_number(&parts[0]))?;
@@ -169,18 +175,27 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId, query: &ListQuery) -> Resul
         .bind_text(workload)
         .fetch_number(tx)
         .await?;
-    let sized = list_sizes(tx, workload, before, query.limit()).await?;
-    let count = count_fitting(&sized, query.limit());
-    let oldest = sized.get(..count).and_then(<[_]>::last).map(|(number, _)| *number);
-    let next = oldest.filter(|_| sized.len() > count);
-    let next = next.map(|number| cursor::encode("revision", &[&number.to_string()]));
-    let rows = select()
+    let limit = PageLimit { rows: query.limit(), bytes: MAX_PAGE_BYTES };
+    let sizes = "SELECT number, OCTET_LENGTH(spec) AS bytes FROM revision WHERE workload_id = $1 AND number < $2 \
+                 ORDER BY number DESC LIMIT $3";
+    let sizes = sql(sizes).bind_text(workload).bind(before).bind(i64::from(limit.rows) + 1);
+    let fitting = find_fitting_rows(tx, sizes, limit, |row| row.int("number")).await?;
+    let oldest = fitting.ends.map(|(_, oldest)| oldest);
+    let mut last = oldest.filter(|_| fitting.has_more);
+    let mut rows = select()
         .push(" AND number < $2 AND number >= $3 ORDER BY number DESC")
         .bind_text(workload)
         .bind(before)
         .bind(oldest.unwrap_or(before))
         .fetch_all(tx)
         .await?;
+    let admitted = admit_first(&rows)?;
+    if admitted < rows.len() {
+        rows.truncate(admitted);
+        let number = |row| decode_one(row, "revision", |row| row.int("number"));
+        last = rows.last().map(number).transpose()?;
+    }
+    let next = last.map(|number| cursor::encode("revision", &[&number.to_string()]));
     let placed = decode_page(&rows, "revision", |row| row.int("number"), read_row);
     let items = placed.into_iter().filter_map(|(_, revision)| revision).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
@@ -196,26 +211,16 @@ pub async fn list_numbers(tx: &mut Tx, workload: WorkloadId, limit: u32) -> Resu
     decode_rows(&rows, "revision", |row| row.count("number"))
 }
 
-/// The numbers of the revisions before one, newest first, with the bytes of their specs: one more than the limit, if there are so many.
-async fn list_sizes(
-    tx: &mut Tx,
-    workload: WorkloadId,
-    before: i64,
-    limit: u32,
-) -> Result<Vec<(i64, i64)>, Error> {
-    let select = "SELECT number, OCTET_LENGTH(spec) AS bytes FROM revision WHERE workload_id = $1 AND number < $2 \
-                  ORDER BY number DESC LIMIT $3";
-    let rows = sql(select).bind_text(workload).bind(before).bind(i64::from(limit) + 1).fetch_all(tx).await?;
-    decode_rows(&rows, "revision", |row| Ok((row.int("number")?, row.int("bytes")?)))
-}
-
-/// How many of these revisions are in one page.
-fn count_fitting(sized: &[(i64, i64)], limit: u32) -> usize {
-    let mut bytes = 0;
-    let fits = |(_, size): &&(i64, i64)| {
-        bytes += *size;
-        bytes <= MAX_PAGE_BYTES
-    };
-    let fitting = sized.iter().take(limit as usize).take_while(fits).count();
-    fitting.max(1).min(sized.len())
+/// How many of these rows have at most [`MAX_PAGE_VALUES`] together, one in any case; they are admitted.
+fn admit_first(rows: &[StoredRow]) -> Result<usize, Error> {
+    let (mut count, mut total) = (0, JsonSize::default());
+    for row in rows {
+        let with_row = total.and(measure_column(row, "revision", "spec").unwrap_or_default());
+        if count > 0 && with_row.values > MAX_PAGE_VALUES {
+            break;
+        }
+        (count, total) = (count + 1, with_row);
+    }
+    admit(total)?;
+    Ok(count)
 }

@@ -6,6 +6,7 @@ mod clusters;
 mod concurrency;
 mod counts;
 pub(crate) mod databases;
+mod drift;
 mod encryption;
 mod events;
 mod exposures;

@@ -5,6 +5,7 @@ use domain::owner::normalize_owners;
 use domain::workload::{LatestEdit, Workload, WorkloadHead, WorkloadSpec};
 use domain::{ProjectId, WorkloadId};
 
+use crate::admission::admit_column;
 use crate::decode::{DecodeError, RowReader, decode_one, decode_row, decode_rows};
 use crate::git;
 use crate::label::{self, LabelOwner};
@@ -138,8 +139,9 @@ impl EncodedWorkload {
     /// The workload.
     ///
     /// # Errors
-    /// [`Error::InvalidRow`]
+    /// [`Error::InvalidRow`], [`Error::NoMemory`]
     pub fn decode(&self) -> Result<Workload, Error> {
+        admit_column(&self.0, "workload", "draft")?;
         decode_one(&self.0, "workload", read_workload)
     }
 }
@@ -199,7 +201,8 @@ pub async fn get_incident_subject(tx: &mut Tx, id: WorkloadId) -> Result<Option<
 
 /// The workload with this id.
 pub async fn get_by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Workload>, Error> {
-    decode_row(select().push("id = $1").bind_text(id).fetch_optional(tx).await?, "workload", read_workload)
+    let row = select().push("id = $1").bind_text(id).fetch_optional(tx).await?;
+    row.map(|row| EncodedWorkload(row).decode()).transpose()
 }
 
 /// Who created a workload; `None` if there is no such workload.

@@ -20,6 +20,7 @@ mod audit;
 mod chart;
 mod chart_repository;
 mod cluster;
+mod drift;
 mod event;
 mod git;
 mod helm_release;

@@ -200,7 +200,7 @@ impl EventStreamer {
     /// Sends the changes after the last position.
     async fn send_changes(&mut self, resumed: bool, last: i64) -> Result<(), ClientDisconnected> {
         let events = loop {
-            match self.site.hub().list_events_after(self.seq, MAX_EVENTS).await {
+            match self.site.hub().list_changes_after(self.seq, MAX_EVENTS).await {
                 Ok(events) => break events,
                 Err(error) => {
                     tracing::debug!(error = %crate::problem::error_chain(&error), "can't read events for a stream; retrying in 2 s");

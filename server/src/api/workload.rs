@@ -17,5 +17,6 @@ pub mod revisions;
 pub mod status;
 pub mod sync;
 pub mod unpublish;
+pub mod unwrap_chart;
 pub mod validate;
 pub mod values;

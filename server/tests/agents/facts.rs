@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use agent::{RegistryAccess, RegistryClient};
 use domain::Digest;
+use domain::condition::ConditionStatus;
+use domain::join::{ClusterCondition, ClusterConditionType};
 use domain::placement::{Placement, Predicate};
 use domain::report::ReportBatch;
 use domain::schema::EncodedSchema;
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use serde_json::json;
+use wire::AgentClient;
 use wire::agent::SessionRequest;
 
 use crate::test_server::{MemberCluster, TestServer, join_for_certificate, wait_until};
@@ -68,6 +71,76 @@ async fn g403_only_a_schema_that_a_report_has_named_is_accepted() {
     let no_schema = EncodedSchema::new("{\"kinds\":{\"v1/Ship\":7}}".to_owned());
     assert!(name(&no_schema.digest).await);
     assert!(client.upload_schema(&no_schema).await.is_err());
+}
+
+/// The condition of the cluster that its kinds are not known, if it has it.
+async fn kinds_condition(server: &TestServer, cluster: &str) -> Option<ClusterCondition> {
+    let conditions = server.hub.get_cluster(cluster).await.unwrap().conditions;
+    conditions.into_iter().find(|condition| condition.kind == ClusterConditionType::KindsKnown)
+}
+
+/// A schema of 1.6 MB, which needs some 300 MiB when it is parsed.
+fn large_schema() -> EncodedSchema {
+    let maps = "{\"a\":1},".repeat(200_000);
+    let shared = format!("\"shared\":[\"text\",{maps}\"text\"]");
+    EncodedSchema::new(format!("{{\"minor\":36,\"kinds\":{{}},{shared}}}"))
+}
+
+/// Reports a schema; returns whether the hub requests it.
+async fn report_schema(client: &AgentClient, (incarnation, seq): (i64, i64), digest: &Digest) -> bool {
+    let schema = Some(digest.clone());
+    let batch = ReportBatch { incarnation, seq, facts: None, schema, leftovers: None, releases: Vec::new() };
+    client.send_reports(&batch).await.unwrap().schema_requested
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_a_schema_that_needs_too_much_memory_is_refused_and_its_cluster_says_that_its_kinds_are_unknown()
+{
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let identity = join_for_certificate(&server, "eu", &token).await.unwrap();
+    let client = identity.client().unwrap();
+    let incarnation = client.start_session(&SessionRequest::default()).await.unwrap().incarnation;
+    assert_eq!(kinds_condition(&server, "eu").await, None);
+    let large = large_schema();
+    assert!(report_schema(&client, (incarnation, 1), &large.digest).await);
+    let refused = client.upload_schema(&large).await.unwrap_err();
+    assert_eq!(refused.error.code(), "Invalid", "{refused}");
+    let condition = kinds_condition(&server, "eu").await.unwrap();
+    assert_eq!((condition.status, condition.reason.as_str()), (ConditionStatus::False, "SchemaTooLarge"));
+    assert!(condition.message.contains("MiB of memory") && !condition.hint.is_empty(), "{condition:?}");
+    let listed = server.hub.list_clusters(&domain::page::ListQuery::default()).await.unwrap();
+    assert!(listed.items[0].conditions.contains(&condition), "{:?}", listed.items[0].conditions);
+
+    // A server that has been restarted has not seen it, and does not say that the kinds are known.
+    let server = server.restart().await;
+    let condition = kinds_condition(&server, "eu").await.unwrap();
+    assert_eq!((condition.status, condition.reason.as_str()), (ConditionStatus::Unknown, "SchemaMissing"));
+    // The connections of the first client have ended.
+    let client = identity.client().unwrap();
+    let good = EncodedSchema::new("{\"minor\":30,\"kinds\":{},\"shared\":[]}".to_owned());
+    assert!(report_schema(&client, (incarnation, 2), &good.digest).await);
+    client.upload_schema(&good).await.unwrap();
+    assert_eq!(kinds_condition(&server, "eu").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_a_large_schema_that_an_earlier_version_stored_is_named_by_its_cluster_and_by_checks() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let client = join_for_certificate(&server, "eu", &token).await.unwrap().client().unwrap();
+    let incarnation = client.start_session(&SessionRequest::default()).await.unwrap().incarnation;
+    let large = large_schema();
+    assert!(report_schema(&client, (incarnation, 1), &large.digest).await);
+    assert!(g403_findings(&server).await.is_empty(), "nothing is stored yet");
+    server.store_artifact(&large.digest, large.text.as_bytes()).await;
+    // The condition is there before anything else has measured it.
+    let listed = server.hub.list_clusters(&domain::page::ListQuery::default()).await.unwrap();
+    let is_too_large = |condition: &ClusterCondition| condition.reason == "SchemaTooLarge";
+    assert!(listed.items[0].conditions.iter().any(is_too_large), "{:?}", listed.items[0].conditions);
+    let found = g403_findings(&server).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].0.contains("were not read") && found[0].1 == ["eu"], "{found:?}");
 }
 
 /// An empty registry; returns its host.

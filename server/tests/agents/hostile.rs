@@ -1,6 +1,8 @@
 //! An agent whose credential was stolen: whatever it reports, it harms its own cluster only, and that one recovers.
 
-use domain::event::{Event, EventKind};
+use domain::event::{Event, EventKind, MAX_DETAIL_BYTES, MAX_MESSAGE_BYTES};
+use domain::report::limits::serialized_length;
+use domain::request::EventQuery;
 use serde_json::{Value, json};
 
 use crate::raw_agent::{RawAgent, operational_report};
@@ -69,10 +71,10 @@ async fn p19_a_batch_counts_once_per_release_and_one_with_too_many_entries_is_re
     for field in ["stages", "resources"] {
         small[field] = json!([]);
     }
-    let refused = agent.send("reports", &batch(incarnation, 1, &vec![small.clone(); 60_000])).await;
+    let refused = agent.send("reports", &batch(incarnation, 1, &vec![small.clone(); 10_000])).await;
     assert_eq!((refused.status, &refused.body["code"]), (422, &json!("Invalid")), "{refused:?}");
     let message = refused.body["findings"][0]["message"].as_str().unwrap();
-    assert!(message.contains("60000") && message.contains("4000"), "{message}");
+    assert!(message.contains("10000") && message.contains("4000"), "{message}");
 
     // The last entry of a release counts; the drift of the others is not recorded.
     let note = json!({"object": {"version": "v1", "kind": "ConfigMap", "namespace": "default", "name": "web"},
@@ -96,7 +98,7 @@ async fn p19_many_drift_notes_become_few_events_and_the_last_one_counts_the_rest
         "fields": ["/data"], "manager": "m".repeat(4 * 1024 * 1024), "outcome": "healed", "at": "2026-01-01T00:00:00Z"});
     let mut short = note.clone();
     short["manager"] = json!("kubectl");
-    let mut notes = vec![short; 59_999];
+    let mut notes = vec![short; 9_999];
     notes.insert(0, note);
     report["drift"] = json!(notes);
     assert_eq!(agent.post("reports", &batch(incarnation, 1, &[report])).await["accepted"], true);
@@ -104,7 +106,53 @@ async fn p19_many_drift_notes_become_few_events_and_the_last_one_counts_the_rest
     assert_eq!(events.len(), MAX_DRIFT_NOTES);
     assert!(events.iter().all(|event| event.message.len() < 2_000 && event.actor.len() <= 512));
     let last = events.iter().map(|event| event.message.as_str()).find(|message| message.contains("more"));
-    assert!(last.is_some_and(|message| message.contains("59990 more")), "{events:?}");
+    assert!(last.is_some_and(|message| message.contains("9990 more")), "{events:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_long_drift_is_cut_in_its_events_and_a_list_of_many_of_them_has_several_pages() {
+    const BATCHES: i64 = 8;
+    let server = TestServer::open().await;
+    let (agent, report) = join_with_release(&server).await;
+    let incarnation = agent.start_session().await;
+    let field = |number: usize| {
+        json!({"path": format!("/data/{number}{}", "p".repeat(400)), "applied": vec![0; 300], "live": "l".repeat(1_000),
+            "manager": "m".repeat(400)})
+    };
+    let values: Vec<Value> = (0..80).map(field).collect();
+    let fields: Vec<&Value> = values.iter().map(|value| &value["path"]).collect();
+    let note = json!({"object": {"version": "v1", "kind": "ConfigMap", "namespace": "default", "name": "web"},
+        "fields": fields, "values": values, "manager": "kubectl", "outcome": "found", "at": "2026-01-01T00:00:00Z"});
+    let mut drifted = report;
+    drifted["drift"] = json!(vec![note; MAX_DRIFT_NOTES]);
+    for seq in 1..=BATCHES {
+        assert_eq!(
+            agent.post("reports", &batch(incarnation, seq, std::slice::from_ref(&drifted))).await["accepted"],
+            true
+        );
+    }
+    let mut query = EventQuery { limit: Some(500), ..EventQuery::default() };
+    let (mut found, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = server.hub.list_events(&query).await.unwrap();
+        found.extend(page.events.into_iter().filter(|event| event.kind == EventKind::DriftFound));
+        pages += 1;
+        query.before = page.next;
+        if page.next.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found.len(), usize::try_from(BATCHES).unwrap() * MAX_DRIFT_NOTES);
+    assert!(pages > 1, "{pages} pages");
+    for event in &found {
+        assert!(
+            serialized_length(&event.detail) <= MAX_DETAIL_BYTES && event.message.len() <= MAX_MESSAGE_BYTES
+        );
+        let Some(domain::event::EventDetail::Drift(drift)) = &event.detail else { panic!("{event:?}") };
+        let counted = format!("… {} more", 80 - (drift.fields.len() - 1));
+        assert_eq!(drift.fields.last(), Some(&counted));
+        assert_eq!(drift.values.last().map(|field| &field.path), Some(&counted));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,13 +164,13 @@ async fn p19_long_lists_and_texts_of_a_report_are_truncated_with_a_mark() {
         json!({"ordinal": at, "object": {"version": "v1", "kind": "ConfigMap", "name": format!("c{at}")},
             "applied": true, "health": {"status": "Healthy"}})
     };
-    report["resources"] = (0..40_000).map(resource).collect();
+    report["resources"] = (0..10_000).map(resource).collect();
     report["resources"][0]["causes"] = json!(vec!["ä".repeat(10_000); 100]);
     report["resources"][0]["health"]["message"] = json!("ö".repeat(1024 * 1024));
     assert_eq!(agent.post("reports", &batch(incarnation, 1, &[report])).await["accepted"], true);
     let release = server.hub.get_release("web", "eu").await.unwrap();
     assert_eq!(release.resources.len(), 2_000);
-    assert_eq!(release.resources[1_999].object.name, "… 38001 more");
+    assert_eq!(release.resources[1_999].object.name, "… 8001 more");
     let causes = &release.resources[0].causes;
     assert_eq!(causes.last().map(String::as_str), Some("… 81 more"));
     let first = &causes[0];
@@ -130,12 +178,12 @@ async fn p19_long_lists_and_texts_of_a_report_are_truncated_with_a_mark() {
     let message = &release.resources[0].health.message;
     assert!(message.ends_with('…') && message.len() <= 4_096, "{}", message.len());
 
-    let zones: Vec<String> = (0..300_000).map(|at| format!("zone-{at}")).collect();
+    let zones: Vec<String> = (0..100_000).map(|at| format!("zone-{at}")).collect();
     let facts = json!({"kubernetesVersion": "v1.33.4", "zones": zones});
     let body = json!({"incarnation": incarnation, "seq": 2, "facts": facts, "releases": []});
     assert_eq!(agent.post("reports", &body).await["accepted"], true);
     let zones = server.hub.get_cluster("eu").await.unwrap().cluster.facts.zones;
-    assert_eq!((zones.len(), zones.last().map(String::as_str)), (100, Some("… 299901 more")));
+    assert_eq!((zones.len(), zones.last().map(String::as_str)), (100, Some("… 99901 more")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

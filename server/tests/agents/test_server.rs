@@ -160,6 +160,16 @@ impl TestServer {
         assert!(deleted.rows_affected() > 0);
     }
 
+    /// Stores bytes as an earlier version did, which had other limits.
+    pub async fn store_artifact(&self, digest: &domain::Digest, bytes: &[u8]) {
+        const INSERT: &str = "INSERT INTO artifact (digest, last_put_at, body) VALUES ($1, $2, $3)";
+        let options =
+            sqlx::sqlite::SqliteConnectOptions::new().filename(self._folder.path().join("flotilla.db"));
+        let mut connection = options.connect().await.unwrap();
+        let insert = sqlx::query(INSERT).bind(digest.to_string()).bind(i64::MAX / 2).bind(bytes.to_vec());
+        insert.execute(&mut connection).await.unwrap();
+    }
+
     /// Restarts the hub on the backup, on the same address.
     pub async fn restore(mut self, backup: &tempfile::TempDir) -> Self {
         self.stop().await;

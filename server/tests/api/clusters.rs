@@ -57,6 +57,31 @@ async fn e_6_a_preview_of_a_cluster_checks_the_change_and_stores_nothing() {
 }
 
 #[tokio::test]
+async fn g111_a_cluster_with_too_many_values_or_labels_is_rejected_with_the_limit() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[]).await;
+    let patch = async |body: Value| {
+        server.send_json(Method::PATCH, "/api/v1/clusters/eu-1", &[("if-match", "*")], &body).await
+    };
+    let labels: serde_json::Map<String, Value> = (0..501).map(|n| (format!("k{n}"), json!("v"))).collect();
+    let nested = (0..60).fold(json!(0), |inner, _| json!({ "a": inner }));
+    let cases = [
+        (json!({ "values": { "list": vec![nested; 20] } }), "at most 1000 are allowed"),
+        (json!({ "labels": labels }), "There are 501 labels; at most 500 are allowed."),
+        (json!({ "annotations": labels }), "There are 501 annotations; at most 500 are allowed."),
+    ];
+    for (body, expected) in cases {
+        let rejected = patch(body).await;
+        assert_eq!(rejected.problem(), (422, "Invalid".to_owned()), "{expected}");
+        assert_eq!(rejected.json()["findings"][0]["code"], "G111");
+        assert!(rejected.json()["detail"].as_str().unwrap().contains(expected), "{}", rejected.text);
+    }
+    let read = server.get("/api/v1/clusters/eu-1").await.json();
+    assert_eq!((&read["labels"], read.get("values")), (&json!({}), None));
+    assert_eq!(patch(json!({ "values": { "tier": "gold" } })).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn g215_an_invalid_label_is_rejected() {
     let server = TestServer::start().await;
     server.register_cluster("eu-1", &[]).await;

@@ -3,8 +3,11 @@
 mod access;
 mod assets;
 mod audit;
+mod chart_unwrapping;
 mod clusters;
+mod drift;
 mod evaluation_budgets;
+mod events;
 mod generated_input;
 mod groups;
 mod idempotency;

@@ -31,6 +31,12 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/audit GET listAudit
     /api/v1/audit/export GET exportAudit
     /api/v1/audit/verification GET verifyAudit
+    /api/v1/drift GET listDrift
+    /api/v1/drift/{drift} GET getDrift
+    /api/v1/drift/{drift}:adopt POST adoptDrift
+    /api/v1/drift/{drift}:ignore POST ignoreDrift
+    /api/v1/drift/{drift}:revert POST revertDrift
+    /api/v1/drift/{drift}:snooze POST snoozeDrift
     /api/v1/events GET listEvents
     /api/v1/fleet GET getFleet
     /api/v1/operations/{operation} GET getOperation
@@ -72,11 +78,13 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/projects/{project}/workloads/{workload}/status GET getWorkloadStatus
     /api/v1/projects/{project}/workloads/{workload}/values GET getValues
     /api/v1/projects/{project}/workloads/{workload}:plan POST planWorkload
+    /api/v1/projects/{project}/workloads/{workload}:previewUnwrapping POST previewUnwrapping
     /api/v1/projects/{project}/workloads/{workload}:publish POST publishWorkload
     /api/v1/projects/{project}/workloads/{workload}:restore POST restoreRevision
     /api/v1/projects/{project}/workloads/{workload}:retain POST retainWorkload
     /api/v1/projects/{project}/workloads/{workload}:sync POST syncWorkload
     /api/v1/projects/{project}/workloads/{workload}:unpublish POST unpublishWorkload
+    /api/v1/projects/{project}/workloads/{workload}:unwrapChart POST unwrapChart
     /api/v1/projects/{project}/workloads:validate POST validateWorkload
     /api/v1/search GET search
     /api/v1/server-status GET getServerStatus

@@ -308,6 +308,10 @@ async fn g111_too_many_or_too_large_overrides_are_rejected_with_the_limit() {
     let cases = [
         (many, "2001 patches in its overrides; at most 2000"),
         (vec![patch(Value::Object(keys))], "10001 values; at most 10000"),
+        (
+            (0..2_000).map(|n| patch(json!({ "a": [n, n, n, n, n] }))).collect(),
+            "Override \"eu\" has patches with 14000 values; at most 10000",
+        ),
         (vec![patch(json!({ "a": "x".repeat(10 << 20) }))], "bytes; at most 1048576"),
     ];
     for (patches, expected) in cases {

@@ -12,7 +12,7 @@ use crate::test_server::{TestResponse, TestServer, WORKLOADS, options_with_agent
 
 /// The pages without a dialog, in each of their tabs. The workloads `web`, `chart` and `git` have their files in the draft, in a chart and in a
 /// Git repository.
-const PAGES: [&str; 49] = [
+const PAGES: [&str; 50] = [
     "/",
     "/workloads",
     "/workloads/new",
@@ -51,6 +51,7 @@ const PAGES: [&str; 49] = [
     "/join?cluster=eu-1",
     "/charts",
     "/incidents",
+    "/drift",
     "/events",
     "/search?q=web",
     "/people",
@@ -65,7 +66,7 @@ const PAGES: [&str; 49] = [
 ];
 
 /// Pages with a dialog, which reads the facts that it states itself.
-const DIALOGS: [&str; 18] = [
+const DIALOGS: [&str; 19] = [
     "/workloads?dialog=sync&w=web",
     "/workloads?dialog=unpublish&w=web",
     "/workloads?done=sync&w=web",
@@ -74,6 +75,7 @@ const DIALOGS: [&str; 18] = [
     "/workloads/web?dialog=delete",
     "/workloads/web?dialog=abort",
     "/workloads/web?tab=history&dialog=copy&revision=1",
+    "/workloads/web/edit/source?dialog=unwrap",
     "/clusters/eu-1?dialog=delete",
     "/clusters/eu-1?tab=access&dialog=revoke",
     "/groups/edge?disable=deployment",

@@ -19,10 +19,11 @@ use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{TestResponse, TestServer, WORKLOADS, new_workload};
 
 /// The operations with another method than `GET` that the walk leaves out, and why.
-const EXEMPT: [(&str, &str); 19] = [
+const EXEMPT: [(&str, &str); 24] = [
     ("previewCluster", "reads"),
     ("previewGroup", "reads"),
     ("previewPlacement", "reads"),
+    ("previewUnwrapping", "reads"),
     ("validateWorkload", "reads"),
     (
         "planWorkload",
@@ -41,6 +42,10 @@ const EXEMPT: [(&str, &str); 19] = [
     ("adoptHelmRelease", "needs an agent that answers; it is the transaction of createWorkload"),
     ("retainWorkload", "needs the placer: crates/hub/tests/publishing/repeated_requests.rs"),
     ("acknowledgeIncident", "needs reports: crates/hub/tests/publishing/incidents.rs"),
+    ("revertDrift", "needs reports: server/tests/api/drift.rs"),
+    ("adoptDrift", "needs reports: server/tests/api/drift.rs"),
+    ("ignoreDrift", "needs reports: server/tests/api/drift.rs"),
+    ("snoozeDrift", "needs reports: server/tests/api/drift.rs"),
     ("createDeployment", "needs Helm: server/tests/fleet/repeated_requests.rs"),
     ("updateDeployment", "needs Helm: server/tests/fleet/repeated_requests.rs"),
     ("deleteDeployment", "needs Helm: server/tests/fleet/repeated_requests.rs"),
@@ -259,12 +264,28 @@ fn pack_chart() -> Vec<u8> {
     archive.into_inner().unwrap().finish().unwrap()
 }
 
+/// Unwraps a chart of a repository of its own, which the draft then uses.
+async fn unwrap_chart(walk: &mut RepeatedChanges<'_>) {
+    let new = json!({"name": "own", "url": "https://charts.example.com/own"});
+    let created = walk.server.post(CHART_REPOSITORIES, &new).await;
+    assert_eq!(created.status, 201, "{}", created.text);
+    let text = "apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {name: web}\nspec: {repo: 'https://charts.example.com/own', \
+                chart: web, version: 1.0.0}\n";
+    let mut new = new_workload("wrapped");
+    new["spec"]["source"]["files"] = json!([{"name": "chart.yaml", "text": text}]);
+    let created = walk.server.post(WORKLOADS, &new).await;
+    assert_eq!(created.status, 201, "{}", created.text);
+    let path = format!("{WORKLOADS}/wrapped:unwrapChart");
+    walk.repeat("unwrapChart", Method::POST, &path, &json!({})).await;
+}
+
 async fn change_repositories(walk: &mut RepeatedChanges<'_>) {
     let new = json!({"name": "corp", "url": "https://charts.example.com"});
     walk.repeat("createChartRepository", Method::POST, CHART_REPOSITORIES, &new).await;
     let corp = format!("{CHART_REPOSITORIES}/corp");
     let put = json!({"url": "https://charts.example.com/other"});
     walk.repeat("putChartRepository", Method::PUT, &corp, &put).await;
+    unwrap_chart(walk).await;
     walk.repeat("deleteChartRepository", Method::DELETE, &corp, &Value::Null).await;
 
     let charts = "/api/v1/projects/default/charts";

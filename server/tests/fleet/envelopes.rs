@@ -136,7 +136,7 @@ async fn g128_a_chart_in_an_object_of_another_tool_is_named_with_the_way_to_mana
         assert_eq!(found.len(), 1, "{findings:?}");
         let message = &found[0].message;
         assert!(message.starts_with("HelmChart traefik names the chart \"traefik\" 27.0.2 of https://charts.example.com."), "{message}");
-        assert!(!found[0].is_blocking() && found[0].hint.contains("flotilla apply --chart"), "{:?}", found[0]);
+        assert!(!found[0].is_blocking() && found[0].hint.contains("flotilla apply -f FILE --unwrap-chart"), "{:?}", found[0]);
         fleet.stop().await;
     })
     .await;

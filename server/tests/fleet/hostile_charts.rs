@@ -1,6 +1,7 @@
 //! Charts that are meant to harm: refused with the entry named, wherever they come from, and without effect outside of their sandbox.
 
 use domain::Digest;
+use domain::chart::{ChartDetails, ChartRef};
 use reqwest::StatusCode;
 use tar::EntryType;
 use testkit::{HttpResponse, HttpServer};
@@ -8,6 +9,7 @@ use wire::ValidateRequest;
 
 use super::chart_repositories::{fleet_with_repositories, new_repository, workload_of};
 use super::charts::{chart, chart_workload, fleet_with_helm, set_helm, update_chart, values_of};
+use super::draft_sources::viewer_of;
 use super::raw_archive::{RawEntry, file, pack_raw, special};
 use super::*;
 
@@ -161,6 +163,94 @@ async fn p33_a_published_chart_has_read_no_file_and_opened_no_connection_and_one
         // Other renderings go on.
         update_chart(&fleet, |spec| *spec = chart_workload("1.0.0", "replicas: 2\n").spec).await;
         fleet.wait_for_web(|_| values_of(&fleet, 2)["replicas"] == "2").await;
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g113_p19_a_schema_with_too_many_values_is_named_and_hides_all_values_from_viewers() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_helm().await;
+        let schema = json!({"x-list": vec![0; 60_000]}).to_string();
+        fleet.client.upload_chart(chart("1.0.0", &[("values.schema.json", &schema)])).await.unwrap();
+        let new = chart_workload("1.0.0", "region: visible-region\n");
+        fleet.client.create_workload(&new).await.unwrap();
+        let request = ValidateRequest { name: "web".into(), spec: new.spec };
+        let findings = fleet.client.validate_workload(&request).await.unwrap().findings;
+        let is_named = |found: &domain::Finding| {
+            found.code == "G113"
+                && !found.is_blocking()
+                && found.message.contains("has 60002 values, and at most 50000 are read")
+        };
+        assert!(findings.iter().any(is_named), "{findings:?}");
+        let read_values = async |client: &Client| {
+            let view = client.get_workload("web").await.unwrap();
+            let Source::Chart(source) = view.workload.draft.source else { unreachable!() };
+            source.values
+        };
+        assert_eq!(read_values(&fleet.client).await, "region: visible-region\n");
+        assert_eq!(read_values(&viewer_of(&fleet).await).await, "region: \"(hidden)\"\n");
+        let reference = ChartRef { repository: "local", name: "web" };
+        let (_, form) = fleet.hub.get_values_form(reference, "1.0.0").await.unwrap();
+        assert!(form.is_schema_too_large && !form.has_schema && form.fields.len() == 2, "{form:?}");
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g114_p19_of_a_chart_with_too_many_words_it_is_said_that_unknown_keys_are_not_found() {
+    with_timeout(Box::pin(async {
+        let fleet = fleet_with_helm().await;
+        let words: String = (0..70_000).map(|number| format!("w{number:06} ")).collect();
+        let template = format!("{{{{/* {words} */}}}}");
+        fleet.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
+        fleet.client.upload_chart(chart("2.0.0", &[("templates/_words.tpl", &template)])).await.unwrap();
+        for (version, expected) in
+            [("1.0.0", "\"regionn\" is not a value"), ("2.0.0", "too many different words")]
+        {
+            let spec = chart_workload(version, "regionn: eu\n").spec;
+            let request = ValidateRequest { name: "web".into(), spec };
+            let findings = fleet.client.validate_workload(&request).await.unwrap().findings;
+            let of_keys: Vec<_> = findings.iter().filter(|found| found.code == "G114").collect();
+            assert_eq!(of_keys.len(), 1, "{findings:?}");
+            assert!(of_keys[0].message.contains(expected) && !of_keys[0].is_blocking(), "{of_keys:?}");
+        }
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_texts_of_a_chart_that_are_too_long_for_a_response_are_left_out_and_named() {
+    with_timeout(Box::pin(async {
+        let fleet = TestFleet::start_with(&[]).await;
+        let readme = "# Web ".repeat(100_000);
+        fleet.client.upload_chart(chart("1.0.0", &[("README.md", &readme)])).await.unwrap();
+        let details = fleet.client.get_chart("local", "web", "1.0.0").await.unwrap();
+        assert!(readme.starts_with(&details.readme), "{:.100}", details.readme);
+        assert!((200_000..300_000).contains(&details.readme.len()), "{} bytes", details.readme.len());
+        let named = |details: &ChartDetails| -> Vec<String> {
+            details.shortened.iter().map(|one| one.path.clone()).collect()
+        };
+        assert_eq!(named(&details), ["README.md"]);
+        // Each of these characters has six bytes in JSON.
+        let long = "\u{1}".repeat(750_000);
+        let (values, schema) = (format!("# {long}\n"), "{\"type\": \"object\"}");
+        let files = [("values.yaml", values.as_str()), ("values.schema.json", schema)];
+        fleet.client.upload_chart(chart("2.0.0", &files)).await.unwrap();
+        let details = fleet.client.get_chart("local", "web", "2.0.0").await.unwrap();
+        assert_eq!(
+            (&*details.default_values, &*details.values_schema, &*details.readme),
+            ("", schema, "# Web")
+        );
+        assert_eq!(named(&details), ["values.yaml"]);
+        let reason = &details.shortened[0].reason;
+        assert!(reason.contains("is not in the response: it has 4500004 bytes there"), "{reason}");
+        let reference = ChartRef { repository: "local", name: "web" };
+        let page = Box::pin(fleet.hub.describe_chart(reference, Some("2.0.0"))).await.unwrap();
+        assert_eq!((page.findings.len(), named(&page.details.unwrap())), (0, vec!["values.yaml".to_owned()]));
         fleet.stop().await;
     }))
     .await;

@@ -161,6 +161,7 @@ impl<'c> CheckedClient<'c> {
         let put = json!({"target": {"clusters": ["eu-1"]}, "patches": patches});
         self.send("PUT", &format!("{ORDERS}/overrides/eu"), put).await;
         self.get(&format!("{ORDERS}/overrides/eu")).await;
+        self.send("POST", &format!("{ORDERS}:previewUnwrapping"), Value::Null).await;
         self.send("POST", &format!("{ORDERS}:publish"), json!({"message": "first"})).await;
     }
 

@@ -41,30 +41,35 @@ const FORMS: usize = 12;
 const NESTED_FIELDS: usize = 50_000;
 const MAX_FORM_GROWTH: u64 = 200 * MIB;
 
-/// A chart of about 1 MiB whose content has 50 MiB.
-pub fn large_chart(number: usize) -> Vec<u8> {
+/// A packed chart with these files.
+pub fn pack_chart<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    let mut add = |path: &str, bytes: &[u8]| {
+    for (path, bytes) in files {
         let mut header = Header::new_gnu();
         header.set_size(bytes.len() as u64);
         header.set_mode(0o644);
         builder.append_data(&mut header, path, bytes).unwrap();
-    };
-    let description = format!("apiVersion: v2\nname: large\nversion: 1.0.{number}\n");
-    add("large/Chart.yaml", description.as_bytes());
-    // The content may not be out of proportion to the packed size.
-    let mut state = number as u64 + 1;
-    let noise: Vec<u8> = (0..(3 << 18))
-        .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        })
-        .collect();
-    add("large/noise", &noise);
-    for file in 0..5 {
-        add(&format!("large/files/{file}"), &vec![b' '; 10 << 20]);
     }
     builder.into_inner().unwrap().finish().unwrap()
+}
+
+/// Bytes that can't be packed: the content of a chart may not be out of proportion to its packed size.
+pub fn make_noise(seed: usize, bytes: usize) -> Vec<u8> {
+    let mut state = seed as u64 + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+/// A chart of about 1 MiB whose content has 50 MiB.
+pub fn large_chart(number: usize) -> Vec<u8> {
+    let description = format!("apiVersion: v2\nname: large\nversion: 1.0.{number}\n");
+    let (noise, spaces) = (make_noise(number, 3 << 18), vec![b' '; 10 << 20]);
+    let paths: Vec<String> = (0..5).map(|file| format!("large/files/{file}")).collect();
+    let described = [("large/Chart.yaml", description.as_bytes()), ("large/noise", noise.as_slice())];
+    pack_chart(described.into_iter().chain(paths.iter().map(|path| (path.as_str(), spaces.as_slice()))))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -261,11 +266,5 @@ async fn read_answer(mut stream: impl AsyncRead + Unpin) -> String {
 
 /// A chart whose upload needs no reservation for its body.
 pub fn small_chart() -> Vec<u8> {
-    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    let text = "apiVersion: v2\nname: small\nversion: 1.0.0\n";
-    let mut header = Header::new_gnu();
-    header.set_size(text.len() as u64);
-    header.set_mode(0o644);
-    builder.append_data(&mut header, "small/Chart.yaml", text.as_bytes()).unwrap();
-    builder.into_inner().unwrap().finish().unwrap()
+    pack_chart([("small/Chart.yaml", b"apiVersion: v2\nname: small\nversion: 1.0.0\n".as_slice())])
 }

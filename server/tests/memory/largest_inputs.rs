@@ -144,12 +144,17 @@ async fn p19_the_largest_report_needs_a_bounded_amount_of_memory() {
 
 /// A batch with one report that has so many drifted fields, none of which says anything.
 fn batch_of_fields(count: usize) -> ReportBatch {
+    batch_of(vec![DriftedField::default(); count])
+}
+
+/// A batch with one report that has these drifted fields.
+pub fn batch_of(drifted_fields: Vec<DriftedField>) -> ReportBatch {
     let object = json!({"version": "v1", "kind": "ConfigMap", "name": "web"});
     let resource = json!({"ordinal": 0, "object": object, "applied": true, "health": {"status": "Healthy"}});
     let report = json!({"release": ReleaseId::from_parts(1, 1), "generation": 1, "stages": [], "sync": "Synced",
         "health": {"status": "Healthy"}, "resources": [resource], "removed": false});
     let mut report: ReleaseReport = serde_json::from_value(report).unwrap();
-    report.resources[0].drifted_fields = vec![DriftedField::default(); count];
+    report.resources[0].drifted_fields = drifted_fields;
     ReportBatch { incarnation: 0, seq: 1, facts: None, schema: None, leftovers: None, releases: vec![report] }
 }
 

@@ -13,6 +13,10 @@ use wire::ValidateRequest;
 
 use crate::budgets::{call_server_fn, large_chart};
 use crate::control_group::ControlGroup;
+use crate::nested_charts::{read_nested_charts, upload_nested_charts};
+use crate::nested_json::{
+    create_with_nested_patches, read_clusters_with_nested_values, report_nested_values,
+};
 use crate::responses::sign_in;
 use crate::server_process::{ServerProcess, wait_until, workload_spec};
 
@@ -217,11 +221,19 @@ async fn p19_p20_a_server_with_1_gib_survives_hostile_inputs_and_serves_others_m
     server.client.create_workload(&new).await.unwrap();
 
     limited.survive("uploads of charts", upload_charts(server)).await;
+    let viewer = upload_nested_charts(server).await;
+    let nested = async { drop(read_nested_charts(server, &viewer, &cookie).await) };
+    limited.survive("charts with millions of values", nested).await;
     limited.survive("bodies with many fields", send_json(server)).await;
     limited.survive("forms with nested names", send_forms(server, &cookie)).await;
     limited.survive("webhooks of anyone", send_webhooks(server)).await;
     limited.survive("responses that nobody reads", read_nothing(server)).await;
     limited.survive("connections that send a part of a head", open_connections(server)).await;
+
+    limited.survive("patches with nested values", create_with_nested_patches(server)).await;
+    let agents = [server.join_agent("eu").await, server.join_agent("us").await];
+    limited.survive("reports with nested values", report_nested_values(&agents)).await;
+    limited.survive("clusters with nested values", read_clusters_with_nested_values(server)).await;
 
     let doubling = format!("${{{{ cluster.name{} }}}}", " | map(\"{}{}\")".repeat(40));
     let doubling = config_map("doubling", &doubling);

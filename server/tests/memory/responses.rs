@@ -67,7 +67,7 @@ pub async fn sign_in(server: &ServerProcess) -> String {
 }
 
 /// The response to a request of a signed-in browser.
-async fn read(server: &ServerProcess, path: &str, cookie: &str) -> String {
+pub async fn read(server: &ServerProcess, path: &str, cookie: &str) -> String {
     let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{cookie}\r\n\r\n");
     let mut stream = TcpStream::connect(&server.console).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();

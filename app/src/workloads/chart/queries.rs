@@ -128,7 +128,7 @@ pub async fn chart_values_read(chart: String, version: String) -> AppResult<Char
 async fn find_values(hub: &hub::Hub, source: &ChartSource) -> Result<ChartDefaults, hub::Error> {
     let Some(reference) = source.reference() else { return Ok(ChartDefaults::default()) };
     match hub.get_values_form(reference, &source.version).await {
-        Ok((details, form)) => Ok(ChartDefaults { defaults: details.default_values, form }),
+        Ok((defaults, form)) => Ok(ChartDefaults { defaults, form }),
         // The finding about the chart says why it is not there.
         Err(hub::Error::NotFound { .. } | hub::Error::Invalid(_)) => Ok(ChartDefaults::default()),
         Err(error) => Err(error),

@@ -31,7 +31,7 @@ pub fn ValuesFormFields(form: ValuesForm, text: ValuesText, findings: Memo<Vec<F
     let origin = if has_schema {
         "Fields as the schema and the default values of the chart describe them."
     } else if is_schema_too_large {
-        "The schema of the chart is larger than 1 MiB, too large for a form: the fields follow from its default values. The chart still checks what is entered when it is rendered."
+        "The schema of the chart is larger than 1 MiB or has more than 50 000 values, too large for a form: the fields follow from its default values. The chart still checks what is entered when it is rendered."
     } else {
         "The chart has no schema: the fields follow from its default values, and their types are not checked."
     };

@@ -91,6 +91,7 @@ fn change_group(
     let what = match (&group.dry_run, group.change) {
         (_, TargetChange::Remove) => "lose the workload",
         (DryRunState::NotRendered { .. }, _) => "can't be planned",
+        _ if group.cluster_plan.is_none() => "changes not known",
         _ if group.counts.rejected > 0 => "rejected",
         _ if is_unchanged(group.counts) => "unchanged",
         _ if count > 1 => "identical change",

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::causes::qualified_name;
 use crate::components::error::action_error;
 use crate::errors::AppResult;
+use crate::paths;
 use crate::permission::Permission;
 use crate::workloads::publish::changes::{dotted_path, format_value};
 
@@ -35,6 +36,7 @@ pub(super) fn DriftedFields(view: ReleaseView, desired: DesiredValues) -> impl I
     }
     let applied = view.release.applied_revision().map_or_else(String::new, |number| format!(" r{number}"));
     let wanted = view.release.revision().map_or_else(String::new, |number| format!(" r{number}"));
+    let inbox = paths::drift_of(&view.workload_name, &view.cluster_name);
     let rows = drifted.into_iter().flat_map(|resource| {
         let (workload, desired) = (view.workload_name.clone(), desired.clone());
         let object = resource.object.clone();
@@ -45,7 +47,12 @@ pub(super) fn DriftedFields(view: ReleaseView, desired: DesiredValues) -> impl I
     });
     view! {
         <section class="stack-sm pt-6">
-            <h2 class="section">"Drift"</h2>
+            <div class="flex flex-wrap items-baseline justify-between gap-2">
+                <h2 class="section">"Drift"</h2>
+                <a class="link meta" href=inbox>
+                    "Adopt or snooze in the inbox"
+                </a>
+            </div>
             <table class="table">
                 <thead>
                     <tr>

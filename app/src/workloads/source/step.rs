@@ -11,6 +11,7 @@ use super::fields::{FileDrafts, FilesEditor};
 use super::form::{ContainersForm, NamedContainer, SourceText};
 use super::queries::{SourceContent, create_source_resource};
 use super::save::{SourceForm, SourceSave, build_typed_source};
+use super::unwrap::{UnwrapDialog, unwrap_offer};
 use crate::components::editor::form_switch;
 use crate::components::{ErrorBanner, render_resource};
 use crate::live;
@@ -33,6 +34,7 @@ pub fn SourcePage() -> impl IntoView {
     view! {
         {move || view! { <Title text=format!("Source of {}", name.get()) /> }}
         {render_resource(data, move |content| show_files(content, |content| view! { <SourceStep content=content action=action /> }.into_any()))}
+        <UnwrapDialog name=name />
     }
     .into_any()
 }
@@ -91,6 +93,7 @@ fn SourceStep(content: SourceContent, action: ServerAction<SourceSave>) -> impl 
             let findings = show(drafts.findings(name, namespace.into()).into());
             let text = SourceText::new(drafts, findings);
             let fields = view! {
+                {unwrap_offer(findings, &workload.name)}
                 <div class="source-split">
                     {form_switch()}
                     <ContainersForm text=text name=workload.name.clone() intent=workload.intent named=named.clone() />

@@ -24,6 +24,7 @@ use crate::git_source::{GitChange, GitSourceArgs};
 use crate::output::{Format, OutputArgs, Printer, count_findings};
 use crate::placement::PlacementArgs;
 use crate::source::{self, CollectedFiles};
+use crate::unwrapped_source::UnwrappedSource;
 
 /// Attempts to store the draft when it is changed concurrently.
 const MAX_ATTEMPTS: u32 = 3;
@@ -37,6 +38,9 @@ pub struct ApplyArgs {
     /// Manifests: a file, a folder (its *.yaml, *.yml, *.json), a workload definition file, or - for stdin
     #[arg(short = 'f', long = "filename", required_unless_present_any = ["chart", "chart_version", "values", "release_name", "set", "set_string", "git", "oci", "reference", "path", "on_new_commit"], value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
+    /// Make the chart that a HelmChart (K3s), HelmRelease (Flux) or Application (Argo CD) of the files names the source, instead of the files
+    #[arg(long, requires = "filename")]
+    unwrap_chart: bool,
     /// Read the folders below the folders of -f too; hidden ones never
     #[arg(short = 'R', long, requires = "filename")]
     recursive: bool,
@@ -103,7 +107,7 @@ struct ApplyOutput<'a> {
 impl ApplyArgs {
     /// Runs it.
     pub async fn run(mut self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        let collected = self.collect_source(remote).await?;
+        let collected = self.collect_source(remote, out).await?;
         let name = self.workload_name(&collected)?;
         if !self.dry_run {
             reject_unreadable(&collected, out)?;
@@ -129,15 +133,29 @@ impl ApplyArgs {
     }
 
     /// Collects the source: the chart of the flags or of a definition file, or files.
-    async fn collect_source(&mut self, remote: &ServerConnection) -> Result<CollectedSource, Failure> {
+    async fn collect_source(
+        &mut self,
+        remote: &ServerConnection,
+        out: &Printer,
+    ) -> Result<CollectedSource, Failure> {
         let is_named = self.chart.is_set() || self.git.is_set();
         let files = if is_named { None } else { self.collect_files()? };
+        if self.unwrap_chart && files.is_none() {
+            return Err(Failure::usage(
+                "--unwrap-chart needs the manifests with the object, and the definition names another source.",
+                "Name the file of the object: flotilla apply -f FILE --unwrap-chart",
+            ));
+        }
         if self.git.is_set() {
             let values = self.chart.values.as_deref().map(read_values).transpose()?;
             let change = self.git.clone().into_change(values, self.chart.release_name.clone());
             return Ok(CollectedSource::Git(change));
         }
         match files {
+            Some(files) if self.unwrap_chart => {
+                let unwrapped = UnwrappedSource::read(files, remote, out).await?;
+                Ok(CollectedSource::Unwrapped(Box::new(unwrapped)))
+            }
             Some(files) => Ok(CollectedSource::Files(files)),
             None => Ok(CollectedSource::Chart(self.chart.resolve(remote, self.dry_run).await?)),
         }
@@ -223,7 +241,10 @@ impl ApplyArgs {
         there: Option<&WorkloadView>,
     ) -> Result<WorkloadSpec, Failure> {
         let mut spec = there.map(|view| view.workload.draft.clone()).unwrap_or_default();
-        spec.source = collected.build_source(&spec.source)?;
+        match collected {
+            CollectedSource::Unwrapped(unwrapped) => unwrapped.apply_to(&mut spec),
+            _ => spec.source = collected.build_source(&spec.source)?,
+        }
         spec.placement = self.placement.apply_to(spec.placement)?;
         spec.addon = self.addon.unwrap_or(spec.addon);
         if let Some(names) = &self.depends_on {
@@ -260,6 +281,9 @@ impl ApplyArgs {
         {
             out.print_warning("Objects without a namespace go to \"default\"; set one with --namespace.");
         }
+        if let CollectedSource::Unwrapped(unwrapped) = collected {
+            unwrapped.print_not_carried(&spec.policies, out);
+        }
         let findings = [&check.findings[..], collected.left_out()].concat();
         out.print_findings_note(&findings, &|file| collected.display_path(file));
         if !findings.is_empty() {
@@ -268,6 +292,7 @@ impl ApplyArgs {
         self.warn_unknown_clusters(&check.decision, out);
         if spec.placement.predicates.is_empty() {
             let source = match self.filename.first() {
+                Some(file) if self.unwrap_chart => format!("-f {} --unwrap-chart", file.display()),
                 Some(file) => format!("-f {}", file.display()),
                 None => match &spec.source {
                     Source::Git(source) => format!("--git {}", source.repository),
@@ -340,6 +365,7 @@ enum CollectedSource {
     Files(CollectedFiles),
     Chart(ChartChange),
     Git(GitChange),
+    Unwrapped(Box<UnwrappedSource>),
 }
 
 impl CollectedSource {
@@ -348,6 +374,7 @@ impl CollectedSource {
             Self::Files(files) => files.suggested_name.clone(),
             Self::Chart(change) => change.suggested_name(),
             Self::Git(change) => change.suggested_name(),
+            Self::Unwrapped(unwrapped) => unwrapped.suggested_name.clone(),
         }
     }
 
@@ -355,7 +382,7 @@ impl CollectedSource {
     fn left_out(&self) -> &[Finding] {
         match self {
             Self::Files(files) => &files.left_out,
-            Self::Chart(_) | Self::Git(_) => &[],
+            Self::Chart(_) | Self::Git(_) | Self::Unwrapped(_) => &[],
         }
     }
 
@@ -364,6 +391,7 @@ impl CollectedSource {
             Self::Files(files) => Ok(Source::Yaml { files: files.files.clone() }),
             Self::Chart(change) => change.apply_to(current.chart()),
             Self::Git(change) => change.apply_to(current.remote()),
+            Self::Unwrapped(unwrapped) => Ok(unwrapped.source.clone()),
         }
     }
 
@@ -371,7 +399,7 @@ impl CollectedSource {
     fn display_path(&self, file: &str) -> String {
         match self {
             Self::Files(files) => files.display_path(file),
-            Self::Chart(_) | Self::Git(_) => file.to_owned(),
+            Self::Chart(_) | Self::Git(_) | Self::Unwrapped(_) => file.to_owned(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use domain::audit::{AuditEntry, AuditHead, AuditOutcome, AuditQuery, AuditVerification};
+use domain::audit::{AuditEntry, AuditHead, AuditOutcome, AuditPage, AuditQuery, AuditVerification};
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -86,7 +86,7 @@ impl AuditCommand {
 
 impl ListArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        let query = AuditQuery {
+        let mut query = AuditQuery {
             actor: self.actor.unwrap_or_default(),
             action: self.action.unwrap_or_default(),
             subject: self.subject.unwrap_or_default(),
@@ -94,7 +94,17 @@ impl ListArgs {
             before: None,
             limit: Some(self.limit),
         };
-        let page = remote.client.list_audit(&query).await?;
+        // A page of long entries ends early.
+        let mut page = AuditPage { items: Vec::new(), next: None };
+        while let Some(missing) = count_missing(self.limit, page.items.len()) {
+            (query.before, query.limit) = (page.next, Some(missing));
+            let AuditPage { items, next } = remote.client.list_audit(&query).await?;
+            page.items.extend(items);
+            page.next = next;
+            if page.next.is_none() {
+                break;
+            }
+        }
         if self.output.format.is_machine() {
             out.print_value(&page, self.output.format)?;
         } else {
@@ -102,6 +112,12 @@ impl ListArgs {
         }
         Ok(ExitStatus::Success)
     }
+}
+
+/// How many entries are missing to the limit; `None` if there are enough.
+fn count_missing(limit: u32, found: usize) -> Option<u32> {
+    let found = u32::try_from(found).unwrap_or(u32::MAX);
+    limit.checked_sub(found).filter(|missing| *missing > 0)
 }
 
 fn entries_table(entries: &[AuditEntry]) -> Table {

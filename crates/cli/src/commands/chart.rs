@@ -14,6 +14,7 @@ use crate::output::{Format, OutputArgs, Printer, Table};
 
 mod repo;
 mod search;
+mod unwrap;
 
 /// The subcommands for charts.
 #[derive(Subcommand)]
@@ -35,6 +36,7 @@ pub enum ChartCommand {
     },
     Get(GetChartArgs),
     Search(search::ChartSearchArgs),
+    Unwrap(unwrap::UnwrapArgs),
     /// List the versions of a chart, newest first
     Versions {
         /// The chart, such as bitnami/nginx
@@ -100,6 +102,7 @@ impl ChartCommand {
             }
             Self::Get(get) => get.run(remote, out).await?,
             Self::Search(search) => search.run(remote, out).await?,
+            Self::Unwrap(unwrap) => unwrap.run(remote, out).await?,
             Self::Versions { chart, output } => {
                 let ChartRef { repository, name } = split_reference(&chart)?;
                 let versions = remote.client.list_chart_versions(repository, name).await?;
@@ -140,14 +143,23 @@ impl GetChartArgs {
             }
         };
         let details = remote.client.get_chart(repository, name, &version).await?;
-        let text = match (self.values, self.readme, self.schema) {
-            (true, ..) => Some(&details.default_values),
-            (_, true, _) => Some(&details.readme),
-            (.., true) => Some(&details.values_schema),
+        let file = match (self.values, self.readme, self.schema) {
+            (true, ..) => Some(("values.yaml", &details.default_values)),
+            (_, true, _) => Some(("README.md", &details.readme)),
+            (.., true) => Some(("values.schema.json", &details.values_schema)),
             _ => None,
         };
-        match text {
-            Some(text) => out.print_line(text.trim_end_matches('\n')),
+        if let Some((path, text)) = file
+            && let Some(shortened) = details.find_shortened(path)
+        {
+            if text.is_empty() {
+                let hint = "Pull the packed chart from its repository, or unpack the one that was uploaded.";
+                return Err(Failure::new(&shortened.reason, hint));
+            }
+            out.print_warning(&shortened.reason);
+        }
+        match file {
+            Some((_, text)) => out.print_line(text.trim_end_matches('\n')),
             None if self.output.format.is_machine() => out.print_value(&details, self.output.format),
             None => print_list(&[details.chart], self.output.format, out),
         }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use domain::event::Event;
-use wire::EventQuery;
+use wire::{EventPage, EventQuery};
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -38,7 +38,7 @@ impl EventsArgs {
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         // The stream is opened before the first request, so that no event is missed in between.
         let signals = self.watch.then(|| ChangeSignals::start(&remote.client));
-        let page = remote.client.list_events(&self.build_filter(None, self.limit)).await?;
+        let page = self.list_newest(remote).await?;
         let last = page.items.first().map_or(0, |event| event.seq);
         if let Some(signals) = signals {
             for event in page.items.iter().rev() {
@@ -90,18 +90,34 @@ impl EventsArgs {
         }
     }
 
+    /// The newest events, from as many pages as they need: a page of long ones ends early.
+    async fn list_newest(&self, remote: &ServerConnection) -> Result<EventPage, wire::Error> {
+        let mut all = EventPage::default();
+        loop {
+            let missing = self.limit.saturating_sub(u32::try_from(all.items.len()).unwrap_or(u32::MAX));
+            if missing == 0 {
+                return Ok(all);
+            }
+            let page = remote.client.list_events(&self.build_filter(all.next, missing)).await?;
+            all.items.extend(page.items);
+            all.next = page.next;
+            if all.next.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
     /// The events after `last`, newest first.
     async fn list_since(&self, remote: &ServerConnection, last: i64) -> Result<Vec<Event>, wire::Error> {
-        let mut events: Vec<Event> = Vec::new();
+        let (mut events, mut before) = (Vec::new(), None);
         loop {
-            let before = events.last().map(|event| event.seq);
             let page = remote.client.list_events(&self.build_filter(before, PAGE_SIZE)).await?;
-            let given = page.items.len();
-            let before = events.len();
+            let (given, known) = (page.items.len(), events.len());
             events.extend(page.items.into_iter().take_while(|event| event.seq > last));
-            if events.len() - before < given || page.next.is_none() {
+            if events.len() - known < given || page.next.is_none() {
                 return Ok(events);
             }
+            before = page.next;
         }
     }
 

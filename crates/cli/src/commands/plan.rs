@@ -235,7 +235,11 @@ fn format_group(group: &ClusterPlanGroup, paint: ColourMode) -> String {
     };
     let names = sanitize(&join_names(&group.clusters));
     let title = paint.bold(&format!("{count} {}{verb}", pluralize(count, "cluster")));
-    format!("{title} ({names}): {}; {state}", format_counts(group.counts))
+    let changes = match group.cluster_plan {
+        None if group.change == TargetChange::Deploy => "changes not known".to_owned(),
+        _ => format_counts(group.counts),
+    };
+    format!("{title} ({names}): {changes}; {state}")
 }
 
 pub(super) fn format_counts(counts: ChangeCounts) -> String {

@@ -108,3 +108,37 @@ fn s1_10_a_chart_of_a_repository_is_added_found_pinned_and_published_by_commands
     assert_eq!(removed.stdout, "chart repository/acme removed\n", "{removed}");
     assert_eq!(server.run_cli_json(&["chart", "repo", "list", "-o", "json"]), serde_json::json!([]));
 }
+
+#[test]
+fn s3_2_the_chart_of_an_object_is_printed_and_applied_in_place_of_the_object() {
+    let server = TestServer::start_with_variable(("FLOTILLA_CHART_REPOSITORIES", "private-http"));
+    let repository = TestRepository::start(server.folder());
+    let url = repository.server.url("/charts");
+    let path = server.folder().join("front.yaml");
+    let text = format!(
+        "apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {{name: web}}\nspec:\n  repo: {url}/\n  chart: web\n  version: 1.0.0\n  \
+         targetNamespace: shop\n  bootstrap: true\n  valuesContent: |\n    replicas: 2 # two\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    let file = path.to_str().unwrap();
+    let unknown = server.run_cli(&["chart", "unwrap", "-f", file]);
+    assert_eq!((unknown.exit_code, &*unknown.stdout), (3, ""), "{unknown}");
+    assert!(unknown.stderr.contains("flotilla chart repo add NAME"), "{unknown}");
+
+    server.run_cli(&["chart", "repo", "add", "acme", &url]);
+    let printed = server.run_cli(&["chart", "unwrap", "-f", file]);
+    assert_eq!(printed.exit_code, 0, "{printed}");
+    for expected in ["name: front\n", "payload: acme/web\n", "namespace: shop\n", "replicas: 2 # two\n"] {
+        assert!(printed.stdout.contains(expected), "{expected}: {printed}");
+    }
+    let left = "not carried over: HelmChart web /spec/bootstrap: ";
+    assert!(printed.stderr.contains(left), "{printed}");
+
+    let applied = server.run_cli(&["apply", "-f", file, "--unwrap-chart", "--clusters", "eu-west-1"]);
+    assert_eq!(applied.stdout, "workload/front created (draft)\n", "{applied}");
+    assert!(applied.stderr.contains(left), "{applied}");
+    let workload = server.run_cli_json(&["get", "front", "-o", "json"]);
+    let (draft, source) = (&workload["draft"], &workload["draft"]["source"]);
+    assert_eq!((&source["chart"], &draft["namespace"]), (&"acme/web".into(), &"shop".into()), "{workload}");
+    assert_eq!((&source["releaseName"], &source["version"]), (&"web".into(), &"1.0.0".into()), "{workload}");
+}

@@ -11,16 +11,18 @@ use crate::test_server::TestServer;
 
 /// Writes a packed chart with one ConfigMap.
 pub fn write_chart(path: &Path, version: &str) {
+    write_chart_with(path, version, &[("values.yaml", "replicas: 1\n")]);
+}
+
+/// The same with these files in place of its values.
+fn write_chart_with(path: &Path, version: &str, files: &[(&str, &str)]) {
     let description =
         format!("apiVersion: v2\nname: web\nversion: {version}\ndescription: Shows its values\n");
     let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}\ndata: {replicas: {{ .Values.replicas | quote }}}\n";
     let file = std::fs::File::create(path).unwrap();
     let mut builder = Builder::new(GzEncoder::new(file, Compression::fast()));
-    for (name, text) in [
-        ("Chart.yaml", description.as_str()),
-        ("values.yaml", "replicas: 1\n"),
-        ("templates/a.yaml", template),
-    ] {
+    let described = [("Chart.yaml", description.as_str()), ("templates/a.yaml", template)];
+    for &(name, text) in described.iter().chain(files) {
         let mut header = Header::new_gnu();
         header.set_size(text.len() as u64);
         header.set_mode(0o644);
@@ -91,4 +93,27 @@ fn s1_10_r1_r6_a_chart_is_pushed_applied_with_values_published_and_explained() {
     std::fs::write(path("no.tgz"), "not a chart").unwrap();
     let hostile = server.run_cli(&["chart", "push", &path("no.tgz")]);
     assert!(hostile.exit_code == 3 && hostile.stderr.contains("is no readable .tgz file"), "{hostile}");
+}
+
+#[test]
+fn p19_a_file_of_a_chart_that_is_too_long_for_a_response_is_a_failure_and_a_cut_readme_has_a_warning() {
+    let server = TestServer::start_new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("web-1.0.0.tgz");
+    // Each of these characters has six bytes in JSON.
+    let values = format!("# {}\n", "\u{1}".repeat(720_000));
+    let readme = "# Web ".repeat(50_000);
+    let schema = "{\"type\":\"object\"}";
+    let files = [("values.yaml", &*values), ("README.md", &*readme), ("values.schema.json", schema)];
+    write_chart_with(&path, "1.0.0", &files);
+    let pushed = server.run_cli(&["chart", "push", &path.display().to_string()]);
+    assert_eq!(pushed.exit_code, 0, "{pushed}");
+    let values = server.run_cli(&["chart", "get", "local/web", "--values"]);
+    assert_eq!((values.exit_code, &*values.stdout), (1, ""), "{values}");
+    assert!(values.stderr.contains("values.yaml is not in the response: it has 4320004 bytes"), "{values}");
+    let shown = server.run_cli(&["chart", "get", "local/web", "--readme"]);
+    assert!(shown.exit_code == 0 && readme.starts_with(shown.stdout.trim_end()), "{}", shown.stderr);
+    assert!(shown.stderr.contains("warning: README.md has 300000 bytes"), "{}", shown.stderr);
+    let schema = server.run_cli(&["chart", "get", "local/web", "--schema"]);
+    assert_eq!((schema.exit_code, &*schema.stdout), (0, "{\"type\":\"object\"}\n"), "{schema}");
 }

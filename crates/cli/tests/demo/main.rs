@@ -7,6 +7,7 @@ mod charts;
 mod confirmations;
 mod dependencies;
 mod describe;
+mod drift;
 mod facts;
 mod formats;
 mod group_deployments;

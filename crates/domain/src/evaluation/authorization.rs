@@ -40,6 +40,8 @@ pub enum UserAction {
     CheckSource,
     /// Acknowledge incidents.
     AcknowledgeIncident,
+    /// Hide drift until a time, and show it again.
+    SnoozeDrift,
     /// Create and delete subscriptions to incidents.
     Subscribe,
     /// Upload and delete charts, read the index of a chart repository again.
@@ -132,6 +134,7 @@ impl UserAction {
             | Self::Plan
             | Self::CheckSource
             | Self::AcknowledgeIncident
+            | Self::SnoozeDrift
             | Self::Subscribe
             | Self::ChangeCharts => Role::Editor,
             Self::Publish
@@ -168,6 +171,7 @@ impl UserAction {
             Self::Plan => "plan a publish",
             Self::CheckSource => "read Git repositories and registries",
             Self::AcknowledgeIncident => "acknowledge incidents",
+            Self::SnoozeDrift => "snooze drift",
             Self::Subscribe => "change subscriptions to incidents",
             Self::ChangeCharts => "change charts",
             Self::Publish => "publish",

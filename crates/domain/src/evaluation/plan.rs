@@ -14,6 +14,7 @@ mod diff;
 mod field_position;
 mod fields;
 mod lists;
+mod plan_size;
 #[cfg(test)]
 mod properties;
 mod publish_plan;
@@ -34,6 +35,7 @@ pub use cluster_plan::{
 };
 pub use diff::diff;
 pub use fields::{SERVER_ASSIGNED, SERVER_METADATA, STATUS_FIELD};
+pub use plan_size::{MAX_PLAN_BYTES, MAX_PLAN_VALUES};
 pub use publish_plan::{
     ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,
 };

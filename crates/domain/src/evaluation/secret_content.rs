@@ -3,9 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::evaluation::authorization::UserAction;
+use crate::model::chart_envelope::ChartUnwrapping;
 use crate::model::cluster::{Cluster, ClusterSummary};
 use crate::model::deployment::DeploymentView;
+use crate::model::drift::DriftItem;
 use crate::model::overrides::Override;
 use crate::model::page::Page;
 use crate::model::placement::{ClusterGroup, FeatureStatus, GroupView};
@@ -14,7 +18,8 @@ use crate::model::role::Role;
 use crate::model::source::Source;
 use crate::model::values::{EffectiveValues, ValuesLayer};
 use crate::model::workload::{Revision, Workload, WorkloadSpec, WorkloadView};
-use crate::text::secret_text::HIDDEN_VALUE;
+use crate::text::secret_name::is_secret_name;
+use crate::text::secret_text::{HIDDEN_VALUE, hide_field};
 use crate::text::secret_values::SecretMarks;
 
 /// The least role that reads the secrets of drafts in clear text, because it may write them.
@@ -120,6 +125,25 @@ impl SecretContent for WorkloadView {
     fn hide_secrets(&mut self, role: Role, marks: &ChartMarks) {
         self.workload.hide_secrets(role, marks);
         self.published_revision.iter_mut().for_each(|revision| revision.hide_secrets(role, marks));
+    }
+}
+
+impl SecretContent for ChartUnwrapping {
+    /// The version of the chart need not be known yet, so no chart says which values are secrets: all are hidden.
+    fn hide_secrets(&mut self, role: Role, _: &ChartMarks) {
+        if role >= draft_secrets_role() {
+            return;
+        }
+        if let Some(chart) = &mut self.chart {
+            chart.values = SecretMarks::Unknown.hide_in_text(&chart.values);
+        }
+        match &mut self.source {
+            Some(Source::Chart(chart)) => chart.values = SecretMarks::Unknown.hide_in_text(&chart.values),
+            Some(Source::Git(source) | Source::Oci(source)) => {
+                source.values = SecretMarks::Unknown.hide_in_text(&source.values);
+            }
+            Some(Source::Yaml { .. }) | None => {}
+        }
     }
 }
 
@@ -235,6 +259,52 @@ impl SecretContent for Cluster {
 impl SecretContent for ClusterSummary {
     fn hide_secrets(&mut self, role: Role, marks: &ChartMarks) {
         self.cluster.hide_secrets(role, marks);
+    }
+}
+
+/// What a cluster reports of a Secret, or of one that stands in another object, is hidden from everybody; other values of fields with the
+/// name of a secret, such as the password in a ConfigMap, from those who may not write them.
+impl SecretContent for DriftItem {
+    fn hide_secrets(&mut self, role: Role, _: &ChartMarks) {
+        // Whatever its group: one that is wrong makes a value no less a secret.
+        let is_secret = self.object.kind == "Secret";
+        for field in &mut self.fields {
+            let is_named = role < draft_secrets_role() && names_secret(&field.path);
+            for value in [&mut field.applied, &mut field.live, &mut field.desired].into_iter().flatten() {
+                if is_secret || is_named {
+                    *value = HIDDEN_VALUE.into();
+                    continue;
+                }
+                // The manifest of a Secret in it: an agent of an earlier version reports it.
+                hide_field(field.path.contains("stringData"), &field.path, value);
+                if role < draft_secrets_role() {
+                    hide_named(value);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a part of a path is the name of a secret: a key, or the name of an item such as `env[name=DB_PASSWORD]`.
+fn names_secret(path: &str) -> bool {
+    path.split(['/', '[', ']', '=']).any(is_secret_name)
+}
+
+/// Hides what has the name of a secret within a value.
+fn hide_named(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let is_named = fields.get("name").and_then(Value::as_str).is_some_and(is_secret_name);
+            for (key, field) in fields.iter_mut() {
+                if is_secret_name(key) || (is_named && key == "value") {
+                    *field = HIDDEN_VALUE.into();
+                } else {
+                    hide_named(field);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide_named),
+        _ => {}
     }
 }
 

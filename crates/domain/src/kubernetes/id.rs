@@ -128,6 +128,11 @@ typed_id!(
     "release"
 );
 typed_id!(
+    /// An object of a release that drifts.
+    DriftId,
+    "drift"
+);
+typed_id!(
     /// An operation on a workload.
     OperationId,
     "operation"

@@ -12,6 +12,7 @@
 use serde_json::Value;
 
 use super::field_path::{FieldPath, PathSegment, SELF_FIELD, scalar_text};
+use super::time::Timestamp;
 
 /// The field manager of every write by Flotilla.
 pub const FIELD_MANAGER: &str = "flotilla";
@@ -163,9 +164,20 @@ pub fn is_owned_by_flotilla(live: &Value, path: &str) -> bool {
         .any(|entry| owns_path(&entry["fieldsV1"], &steps))
 }
 
+/// Who wrote a field last, as `metadata.managedFields` records it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldWriter {
+    /// The field manager; [`UNKNOWN_MANAGER`] if none is recorded.
+    pub manager: String,
+    /// `Apply` or `Update`; empty if it is not recorded.
+    pub operation: String,
+    /// When the manager last wrote the object, by the clock of the API server; `None` if it is not recorded or can't be read.
+    pub at: Option<Timestamp>,
+}
+
 /// The manager that changed these fields: the newest one that owns any of them. Who only removed fields owns none of them and is
 /// unknown: the newest other manager may be one that wrote something else, such as the number of replicas.
-pub fn changing_manager(live: &Value, paths: &[String]) -> String {
+pub fn find_writer(live: &Value, paths: &[String]) -> FieldWriter {
     let steps: Vec<Vec<PathSegment>> = paths.iter().map(|path| parse_segments(path)).collect();
     let owners = manager_entries(live).iter().filter(|entry| {
         entry["manager"] != FIELD_MANAGER
@@ -173,7 +185,17 @@ pub fn changing_manager(live: &Value, paths: &[String]) -> String {
             && steps.iter().any(|steps| owns_path(&entry["fieldsV1"], steps))
     });
     let newest = owners.max_by(|a, b| a["time"].as_str().cmp(&b["time"].as_str()));
-    newest.and_then(|entry| entry["manager"].as_str()).unwrap_or(UNKNOWN_MANAGER).to_owned()
+    let text = |field: &str| newest.and_then(|entry| entry[field].as_str());
+    FieldWriter {
+        manager: text("manager").unwrap_or(UNKNOWN_MANAGER).to_owned(),
+        operation: text("operation").unwrap_or_default().to_owned(),
+        at: text("time").and_then(|time| time.parse().ok()),
+    }
+}
+
+/// The field manager of [`find_writer`].
+pub fn changing_manager(live: &Value, paths: &[String]) -> String {
+    find_writer(live, paths).manager
 }
 
 /// The entries without those for the object itself that `is_former` selects by manager and operation; `None` if there are none.
@@ -271,6 +293,9 @@ mod tests {
         assert_eq!(changing_manager(&live(), &["/data/key".into()]), "kubectl-edit", "owned as a whole");
         assert_eq!(changing_manager(&live(), &["/spec/replicas".into()]), "kube-controller-manager");
         assert_eq!(changing_manager(&json!({}), &[]), UNKNOWN_MANAGER);
+        let writer = find_writer(&live(), &["/data/key".into()]);
+        assert_eq!((writer.operation.as_str(), writer.at), ("Update", "2026-01-03T00:00:00Z".parse().ok()));
+        assert_eq!(find_writer(&live(), &["/spec/gone".into()]).at, None, "nobody is known");
     }
 
     #[test]

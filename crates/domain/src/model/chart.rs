@@ -250,6 +250,27 @@ pub struct ChartDetails {
     /// Whether the maintainers advise against it.
     #[serde(default)]
     pub deprecated: bool,
+    /// The files that are too long for a response: the text of one of them is missing here, or is its beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortened: Vec<ShortenedFile>,
+}
+
+impl ChartDetails {
+    /// Why the text of this file is missing here, or is its beginning; `None` if it is complete.
+    pub fn find_shortened(&self, path: &str) -> Option<&ShortenedFile> {
+        self.shortened.iter().find(|one| one.path == path)
+    }
+}
+
+/// A file of a chart that is too long for a response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ShortenedFile {
+    /// Its path in the chart.
+    pub path: String,
+    /// What is missing and why, in sentences.
+    pub reason: String,
 }
 
 /// A chart that a chart depends on.

@@ -8,6 +8,7 @@ use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::labels::{self, Labels};
 use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
+use crate::text::bounded_json::JsonSize;
 use crate::text::finding::Finding;
 use crate::text::secret_text::check_hidden_value;
 
@@ -334,19 +335,41 @@ pub fn check_annotations(annotations: &Labels) -> Vec<Finding> {
     });
     let bytes: usize = annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
     let too_large = (bytes > MAX_CLUSTER_DATA_BYTES).then(|| too_large("annotations", bytes));
-    bad_key.chain(too_large).collect()
+    bad_key.chain(too_large).chain(too_many_labels("annotations", annotations)).collect()
 }
 
 /// Checks the values that a user gives a cluster (G111, G124).
 pub fn check_values(values: &Map<String, Value>) -> Vec<Finding> {
-    let bytes = serde_json::to_vec(values).map_or(usize::MAX, |text| text.len());
+    let size = JsonSize::of_serialized(values);
+    let bytes = usize::try_from(size.bytes).unwrap_or(usize::MAX);
     let too_large = (bytes > MAX_CLUSTER_DATA_BYTES).then(|| too_large("values", bytes));
+    let too_many = (size.values > MAX_CLUSTER_VALUES).then(|| {
+        let message = format!(
+            "The values of the cluster are {} with the maps and lists among them; at most {MAX_CLUSTER_VALUES} are allowed.",
+            size.values
+        );
+        let hint = "Keep only what templates use, and write what belongs together as one text.";
+        Finding::error("G111", message, hint)
+    });
     let hidden = check_hidden_value("The values", &Value::Object(values.clone()));
-    too_large.into_iter().chain(hidden).collect()
+    too_large.into_iter().chain(too_many).chain(hidden).collect()
 }
 
 /// The largest labels, the largest annotations, and the largest values, of one cluster.
 pub const MAX_CLUSTER_DATA_BYTES: usize = 32 * 1024;
+
+/// The most values of one cluster, maps and lists included. Each needs far more memory than its text, whenever clusters are listed.
+pub const MAX_CLUSTER_VALUES: u64 = 1_000;
+
+/// The most labels, and the most annotations, of one cluster; the most labels of a workload.
+pub const MAX_LABELS: usize = 500;
+
+fn too_many_labels(what: &str, labels: &Labels) -> Option<Finding> {
+    (labels.len() > MAX_LABELS).then(|| {
+        let message = format!("There are {} {what}; at most {MAX_LABELS} are allowed.", labels.len());
+        Finding::error("G111", message, "Keep only those that selectors or templates use.")
+    })
+}
 
 fn too_large(what: &str, bytes: usize) -> Finding {
     let message =
@@ -378,6 +401,7 @@ pub fn check_labels(labels: &Labels) -> Vec<Finding> {
             )
         })
         .chain(too_large)
+        .chain(too_many_labels("labels", labels))
         .collect()
 }
 
@@ -402,6 +426,24 @@ mod tests {
             Connectivity::from_last_seen(None, DEFAULT_LEASE_SECONDS, last_seen),
             Connectivity::Offline
         );
+    }
+
+    #[test]
+    fn p19_labels_annotations_and_values_of_a_cluster_have_a_limit_on_their_number() {
+        let of = |count: usize| -> Labels { (0..count).map(|n| (format!("k{n}"), String::new())).collect() };
+        for check in [check_labels, check_annotations] {
+            assert_eq!(check(&of(MAX_LABELS)), []);
+            let findings = check(&of(MAX_LABELS + 1));
+            assert_eq!((findings.len(), findings[0].code.as_str()), (1, "G111"));
+            assert!(findings[0].message.contains("501"), "{findings:?}");
+        }
+        let values = |count: usize| -> Map<String, Value> {
+            [("list".to_owned(), Value::Array(vec![Value::Null; count]))].into_iter().collect()
+        };
+        assert_eq!(check_values(&values(998)), []);
+        let findings = check_values(&values(999));
+        assert_eq!((findings.len(), findings[0].code.as_str()), (1, "G111"));
+        assert!(findings[0].message.contains("are 1001 with"), "{findings:?}");
     }
 
     #[test]

@@ -7,9 +7,11 @@ use crate::kubernetes::time::Timestamp;
 use crate::text::finding::Severity;
 
 mod detail;
+mod limits;
 mod message;
 
 pub use detail::{ClusterChanges, DriftDetail, EditAction, EventDetail};
+pub use limits::{MAX_DETAIL_BYTES, MAX_MESSAGE_BYTES};
 
 /// The kind of an event. Its name is stored and displayed: kinds may be added, never renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -88,6 +90,8 @@ pub enum EventKind {
     GitRepositoryRemoved,
     /// A new commit of a Git source is not used, because it can't be read or published.
     GitCommitBlocked,
+    /// A user hid drift until a time, or showed it again.
+    DriftSnoozed,
     /// An incident was opened.
     IncidentOpened,
     /// A user acknowledged an incident.

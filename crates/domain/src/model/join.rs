@@ -93,6 +93,8 @@ pub enum ClusterConditionType {
     Healthy,
     /// The facts that it reports are those that placement uses.
     FactsConfirmed,
+    /// The schema of the kinds of its API server is known. Only a cluster of which it is not known has this condition.
+    KindsKnown,
 }
 
 impl ClusterConditionType {
@@ -190,12 +192,24 @@ fn hint_for(condition: &ClusterCondition, cluster: &Cluster) -> String {
         (ClusterConditionType::Healthy, "Offline" | "ApiServerUnreachable") => {
             "Restore its connection first.".to_owned()
         }
+        // Its reason has a hint of its own.
+        (ClusterConditionType::KindsKnown, _) => condition.hint.clone(),
         (ClusterConditionType::FactsConfirmed, _) => {
             format!("Only if they are right, confirm them: flotilla cluster confirm-facts {name}.")
         }
         (ClusterConditionType::Healthy, _) => "Check its nodes: kubectl get nodes.".to_owned(),
         (ClusterConditionType::Accepted, _) => format!("Accept it: flotilla cluster accept {name}."),
     }
+}
+
+/// The condition of a cluster of whose kinds the schema is not known.
+pub fn kinds_unknown(
+    status: ConditionStatus,
+    reason: &str,
+    message: String,
+    hint: String,
+) -> ClusterCondition {
+    ClusterCondition { hint, ..new_condition(ClusterConditionType::KindsKnown, status, reason, message) }
 }
 
 fn new_condition(

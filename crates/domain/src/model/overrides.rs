@@ -29,7 +29,8 @@ mod work;
 pub use apply::{OverrideResult, apply_overrides};
 pub use check::{check, check_targets};
 pub use limits::{
-    MAX_OVERRIDE_BYTES, MAX_OVERRIDES, MAX_PATCH_NODES, MAX_PATCHES, MAX_TARGET_VALUES, check_limits,
+    MAX_OVERRIDE_BYTES, MAX_OVERRIDE_VALUES, MAX_OVERRIDES, MAX_PATCH_VALUES, MAX_PATCHES, MAX_TARGET_VALUES,
+    check_limits,
 };
 pub use merge::merge;
 pub use provenance::{Provenance, ProvenanceLayer};

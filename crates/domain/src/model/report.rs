@@ -241,6 +241,16 @@ impl ResourceStatus {
         }
     }
 
+    /// The number of its drifted fields, those that the report left out included.
+    pub fn count_drifted(&self) -> u32 {
+        let count = u32::try_from(self.drifted.len()).unwrap_or(u32::MAX);
+        match self.drifted.last().and_then(|last| limits::omitted_count(last)) {
+            // The last one stands for them.
+            Some(omitted) => (count - 1).saturating_add(omitted),
+            None => count,
+        }
+    }
+
     /// The drifted fields; those of an agent of an earlier version have no values.
     pub fn list_drifted_fields(&self) -> Vec<DriftedField> {
         match self.drifted_fields.as_slice() {

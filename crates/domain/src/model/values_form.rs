@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::text::bounded_json::{self, UnreadableJson};
+use crate::text::secret_values::MAX_SCHEMA_VALUES;
+
 mod build;
 mod schema;
 
@@ -20,7 +23,8 @@ pub struct ValuesForm {
     pub fields: Vec<ValuesField>,
     /// Whether types and limits come from a schema of the chart; otherwise they follow from the default values.
     pub has_schema: bool,
-    /// Whether the chart has a schema that is larger than [`MAX_SCHEMA_BYTES`], so that the form is made without it.
+    /// Whether the chart has a schema that is larger than [`MAX_SCHEMA_BYTES`], or has more values than
+    /// [`MAX_SCHEMA_VALUES`], so that the form is made without it.
     #[serde(default)]
     pub is_schema_too_large: bool,
     /// Whether the chart has more values than the form shows.
@@ -92,11 +96,20 @@ impl ValuesForm {
 
     /// The same with the text of the schema, which is empty without one. A text that is no JSON counts as none.
     pub fn build_with_text(defaults: &Value, schema: &str, descriptions: &BTreeMap<String, String>) -> Self {
-        if schema.len() > MAX_SCHEMA_BYTES {
-            return Self { is_schema_too_large: true, ..Self::build(defaults, None, descriptions) };
+        let read = match schema.len() {
+            ..=MAX_SCHEMA_BYTES => bounded_json::read::<Value>(schema, MAX_SCHEMA_VALUES),
+            _ => return Self::build_without_schema(defaults, descriptions),
+        };
+        match read {
+            Ok(schema) => Self::build(defaults, Some(&schema), descriptions),
+            Err(UnreadableJson::TooManyValues { .. }) => Self::build_without_schema(defaults, descriptions),
+            Err(UnreadableJson::Invalid(_)) => Self::build(defaults, None, descriptions),
         }
-        let schema: Option<Value> = serde_json::from_str(schema).ok();
-        Self::build(defaults, schema.as_ref(), descriptions)
+    }
+
+    /// The form for a chart whose schema is too large.
+    pub fn build_without_schema(defaults: &Value, descriptions: &BTreeMap<String, String>) -> Self {
+        Self { is_schema_too_large: true, ..Self::build(defaults, None, descriptions) }
     }
 }
 

@@ -5,11 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use crate::text::bounded_json;
 use crate::text::secret_text::HIDDEN_VALUE;
 use crate::text::secret_values::SecretMarks;
 
 /// The least length of a secret that is searched for in messages: a shorter text stands in many words.
 const MIN_SECRET_BYTES: usize = 4;
+/// Most values that are searched for secrets: as many as one layer of them may have. With more, every message is hidden.
+const MAX_VALUES: usize = 100_000;
 /// Most characters of a message that are shown. Messages are cut here only: a secret of which a part was cut before would not be found.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 /// Rules of a schema whose violation names the number.
@@ -27,9 +30,9 @@ pub struct MessageRedactor {
 }
 
 impl MessageRedactor {
-    /// For values in JSON. If they can't be read, every message is hidden as a whole.
+    /// For values in JSON. If they can't be read, or are too many, every message is hidden as a whole.
     pub fn new(marks: &SecretMarks, values: &str) -> Self {
-        let values: Option<Value> = serde_json::from_str(values).ok();
+        let values: Option<Value> = bounded_json::read(values, MAX_VALUES).ok();
         let mut hidden = values.clone().unwrap_or_default();
         marks.hide_in_value(&mut hidden);
         let mut texts = BTreeSet::new();
@@ -265,5 +268,15 @@ mod tests {
         let shown = redactor.redact_violation("/db/name", "'hunter2' does not match pattern '^a'");
         assert_eq!(shown, "(hidden)");
         assert_eq!(redactor.redact("execution error: hunter2 is weak"), "(hidden)");
+    }
+
+    #[test]
+    fn p19_with_too_many_values_to_be_searched_no_message_is_shown() {
+        let redact = |values: usize| {
+            let values = format!("{{\"a\":[{}0]}}", "0,".repeat(values - 3));
+            MessageRedactor::new(&SecretMarks::Names, &values).redact("execution error")
+        };
+        assert_eq!(redact(MAX_VALUES), "execution error");
+        assert_eq!(redact(MAX_VALUES + 1), "(hidden)");
     }
 }

@@ -16,6 +16,7 @@ use crate::kubernetes::digest::Digest;
 mod check;
 mod definition;
 mod json_form;
+mod memory;
 mod messages;
 mod misplaced;
 mod openapi;
@@ -23,10 +24,12 @@ mod path_step;
 mod position;
 #[cfg(test)]
 mod tests;
+mod without_descriptions;
 
 pub use check::{MAX_VIOLATIONS, SchemaViolation};
 pub(crate) use definition::parse_definition;
 pub use json_form::{InvalidSchema, MAX_BYTES};
+pub use memory::{MAX_MEMORY_BYTES, estimate_memory};
 pub use openapi::OpenApiDocuments;
 
 /// Group, version and kind.

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::kubernetes::field_path::FieldPath;
+use crate::text::bounded_json;
 use crate::text::manifest::yaml_value;
 use crate::text::secret_name::{has_high_entropy, has_secret_format, is_secret_name, looks_like_secret};
 use crate::text::secret_text::HIDDEN_VALUE;
 use crate::text::yaml_edit;
 
+/// Most values of a `values.schema.json` that is read. Large schemas of charts have a tenth of it.
+pub const MAX_SCHEMA_VALUES: usize = 50_000;
 /// Endings of names that contain a part of a secret's name and refer to an object.
 const REFERENCE_ENDINGS: [&str; 3] = ["existingsecret", "pullsecret", "pullsecrets"];
 /// Most schemas that are followed for one place of the values; a place with more is hidden.
@@ -27,7 +30,7 @@ pub enum SecretMarks {
     Names,
     /// Also those that the schema of the chart marks: `writeOnly: true` or `format: password`.
     Schema(Arc<Value>),
-    /// Not known, because the schema can't be read: any of them.
+    /// Not known, because the schema can't be read, or has too many values: any of them.
     Unknown,
 }
 
@@ -35,12 +38,14 @@ pub enum SecretMarks {
 type Schemas<'s> = Option<Vec<&'s Value>>;
 
 impl SecretMarks {
-    /// The marks of the text of `values.schema.json`; empty for a chart without one.
+    /// The marks of the text of `values.schema.json`; empty for a chart without one. They are unknown if it has more than
+    /// [`MAX_SCHEMA_VALUES`].
     pub fn from_schema(text: &str) -> Self {
         if text.trim().is_empty() {
             return Self::Names;
         }
-        serde_json::from_str(text).map_or(Self::Unknown, |schema| Self::Schema(Arc::new(schema)))
+        bounded_json::read(text, MAX_SCHEMA_VALUES)
+            .map_or(Self::Unknown, |schema| Self::Schema(Arc::new(schema)))
     }
 
     /// Replaces every secret by [`HIDDEN_VALUE`].
@@ -315,6 +320,15 @@ mod tests {
         let marks = SecretMarks::from_schema("{not json");
         assert_eq!(marks, SecretMarks::Unknown);
         assert_eq!(marks.hide_in_text("size: large\nready: true\n"), "size: \"(hidden)\"\nready: true\n");
+    }
+
+    #[test]
+    fn p19_every_value_is_hidden_if_the_schema_has_too_many_values_to_be_read() {
+        let schema = |values: usize| format!("{{\"x\":[{}0]}}", "0,".repeat(values - 3));
+        assert!(matches!(SecretMarks::from_schema(&schema(MAX_SCHEMA_VALUES)), SecretMarks::Schema(_)));
+        let marks = SecretMarks::from_schema(&schema(MAX_SCHEMA_VALUES + 1));
+        assert_eq!(marks, SecretMarks::Unknown);
+        assert_eq!(marks.hide_in_text("size: large\n"), "size: \"(hidden)\"\n");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use domain::drift::CONTESTED;
 use domain::finding::Finding;
 use domain::managed_fields;
 use domain::object::ObjectRef;
@@ -140,7 +141,7 @@ fn report_contest(
     let fields = if fields.is_empty() { "it".to_owned() } else { field_paths(fields).join(", ") };
     pass.targets[at].problem = Some(
         Finding::warning(
-            "Contested",
+            CONTESTED,
             format!("{object}: {manager} repeatedly changes {fields}; self-heal reverted it {CONTESTED_AFTER} times within 10 min."),
             "Stop the other manager and sync the cluster, or remove or ignore the field in the workload.",
         )
@@ -188,11 +189,17 @@ fn changing_manager(fields: &[String], live: Option<&Value>) -> String {
 
 /// The changed fields with their values and the managers that changed them.
 pub(crate) fn describe_fields(changes: &[FieldChange], live: Option<&Value>) -> Vec<DriftedField> {
-    let describe = |change: &FieldChange| DriftedField {
-        path: change.path.clone(),
-        applied: change.desired.clone(),
-        live: change.live.clone(),
-        manager: changing_manager(std::slice::from_ref(&change.path), live),
+    let describe = |change: &FieldChange| {
+        let writer = live.map(|live| managed_fields::find_writer(live, std::slice::from_ref(&change.path)));
+        let unknown = || managed_fields::UNKNOWN_MANAGER.to_owned();
+        DriftedField {
+            path: change.path.clone(),
+            applied: change.desired.clone(),
+            live: change.live.clone(),
+            manager: writer.as_ref().map_or_else(unknown, |writer| writer.manager.clone()),
+            operation: writer.as_ref().map(|writer| writer.operation.clone()).unwrap_or_default(),
+            changed_at: writer.and_then(|writer| writer.at),
+        }
     };
     changes.iter().map(describe).collect()
 }

@@ -144,6 +144,7 @@ async fn r_4_with_the_notify_policy_drift_is_reported_once_and_not_healed() {
     assert_eq!(report.resources[0].drifted, ["/data/key"]);
     let drifted = &report.resources[0].drifted_fields[0];
     assert_eq!((drifted.path.as_str(), drifted.manager.as_str()), ("/data/key", "kubectl-edit"));
+    assert_eq!((drifted.operation.as_str(), drifted.changed_at.is_some()), ("Update", true), "{drifted:?}");
     assert!(drifted.applied.is_some() && drifted.live.is_some(), "{drifted:?}");
     assert!(is_done(&report, StageName::Applied));
     wait_until("reported", || !agent.drift().is_empty()).await;

@@ -5,7 +5,7 @@ use domain::chart::ChartInputs;
 use domain::message_redactor::MessageRedactor;
 use domain::release::Reason;
 use domain::secret_values::SecretMarks;
-use source::helm::{FailureKind, RenderFailed, ValuesViolation};
+use source::helm::{FailureKind, PARSED_RENDERINGS, RenderFailed, ValuesViolation};
 
 use super::RenderingFailure;
 use crate::Error;
@@ -27,6 +27,7 @@ pub(super) async fn explain_failure(
         _ => Reason::RenderFailed,
     };
     let values = inputs.values.clone();
+    let alone = PARSED_RENDERINGS.acquire().await;
     let explain = move || {
         let marks = match failed.kind {
             // Their messages are not those of Helm.
@@ -38,7 +39,9 @@ pub(super) async fn explain_failure(
             | FailureKind::Dependency
             | FailureKind::Template => SecretMarks::from_schema(&schema),
         };
-        list_findings(failed, &MessageRedactor::new(&marks, &values))
+        let findings = list_findings(failed, &MessageRedactor::new(&marks, &values));
+        drop(alone);
+        findings
     };
     Ok(RenderingFailure { findings: run_blocking(explain).await?, reason })
 }

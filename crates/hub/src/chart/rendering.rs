@@ -19,14 +19,14 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use source::client_shares::ClientReservation;
-use source::helm::{Helm, PreparedChart, RenderedChart};
+use source::helm::{Helm, PARSED_RENDERINGS, PreparedChart, RenderedChart};
 use source::request_context::RequestContext;
 use source::sandbox::{Sandbox, max_processes};
 use store::chart::ChartRendering;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::failure::explain_failure;
-use super::secret_marks::SecretMarksCache;
+use super::secret_marks::{SecretMarksCache, explain_unread_schema};
 use super::values_check::KnownValuesCache;
 use crate::blocking::run_blocking;
 use crate::fair_queue::{FairQueue, QueueFull, QueueKey, QueueLimits, QueuePosition};
@@ -308,7 +308,12 @@ async fn render_and_store(
         Ok(rendered) => rendered,
         Err(failed) => return Ok(Err(explain_failure(failed, &inputs, schema).await?)),
     };
-    let bounded = run_blocking(move || discard_unusable(rendered));
+    let alone = PARSED_RENDERINGS.acquire().await;
+    let bounded = run_blocking(move || {
+        let bounded = discard_unusable(rendered);
+        drop(alone);
+        bounded
+    });
     let (rendered, findings) = bounded.await?;
     let files = serde_json::to_vec(&rendered.files).map_err(|error| Error::Internal(Box::new(error)))?;
     let rendering = ChartRendering {
@@ -404,6 +409,7 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
         let hint = "Use a chart whose values.schema.json is complete, or check the values by hand.";
         findings.push(Finding::warning("G113", message, hint));
     }
+    findings.extend(rendered.unread_schema_values.map(explain_unread_schema));
     if !rendered.revision_files.is_empty() {
         let message = format!(
             "{} of the chart reads .Release.Revision, which is always 1 here: what depends on it does not change with a publish.",
@@ -454,6 +460,7 @@ mod tests {
             random_files: Vec::new(),
             generated: GeneratedFields::default(),
             unchecked_schema_refs: Vec::new(),
+            unread_schema_values: None,
             revision_files: Vec::new(),
             lookup_files: Vec::new(),
         })

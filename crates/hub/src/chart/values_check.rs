@@ -1,6 +1,6 @@
 //! Checks values of a chart before they are published: against its schema and for keys that it does not know.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use domain::authorization::UserAction;
@@ -21,6 +21,7 @@ use source::requester::current_turn;
 use source::unknown_values::KnownValues;
 use store::run_blocking_in_place;
 
+use super::byte_cache::ByteCache;
 use super::failure::explain_failure;
 use super::rendering::{RenderingFailure, too_many_renderings};
 use super::upload::rejected_archive;
@@ -29,12 +30,17 @@ use crate::placement::{PlacementInputs, decide, load_placement_inputs};
 use crate::workload::hide_values;
 use crate::{Actor, Error, Hub};
 
-/// Most charts whose known values stay in memory; each has up to some 100 kB of words.
-const MAX_CACHED: usize = 32;
+/// Most memory for the known values of charts that stay in memory, in bytes; those of a chart need some 100 KiB, and 13 MiB at most.
+const MAX_CACHED_BYTES: u64 = 16 << 20;
 
 /// What charts know of their values, by the digest of the archive.
-#[derive(Default)]
-pub(crate) struct KnownValuesCache(Mutex<HashMap<Digest, Arc<KnownValues>>>);
+pub(crate) struct KnownValuesCache(Mutex<ByteCache<Arc<KnownValues>>>);
+
+impl Default for KnownValuesCache {
+    fn default() -> Self {
+        Self(Mutex::new(ByteCache::new(MAX_CACHED_BYTES)))
+    }
+}
 
 /// What a check reads of the workload whose values are edited.
 struct EditedWorkload {
@@ -106,6 +112,9 @@ impl Hub {
         let mut tx = self.read().await?;
         let project = store::project::get(&mut tx, self.project()).await?;
         let stored = store::workload::get_by_name(&mut tx, self.project(), workload).await;
+        if matches!(stored, Err(store::Error::NoMemory)) {
+            return Err(store::Error::NoMemory.into());
+        }
         let Some(stored) = stored.ok().flatten() else {
             return Ok(EditedWorkload {
                 policies: Policies::default(),
@@ -163,6 +172,9 @@ impl Hub {
             return Ok(Vec::new());
         }
         let known = self.load_known_values(&chart.digest).await?;
+        if known.has_too_many_words() {
+            return Ok(vec![unknown_words(chart)]);
+        }
         let mut findings = Vec::new();
         for (origin, text) in texts {
             // The static checks report values that can't be read.
@@ -189,20 +201,26 @@ impl Hub {
 
     async fn load_known_values(&self, digest: &Digest) -> Result<Arc<KnownValues>, Error> {
         let cache = &self.chart_renderer().known_values.0;
-        if let Some(known) = cache.lock().get(digest) {
-            return Ok(known.clone());
+        let cached = cache.lock().get(digest);
+        if let Some(known) = cached {
+            return Ok(known);
         }
-        let read = self.read_stored_archive(digest, |archive| {
+        let read = self.read_stored_archive_with(digest, KnownValues::READ_BYTES, |archive| {
             ChartArchive::read(&archive).map(|chart| KnownValues::read(&chart))
         });
         let known = Arc::new(read.await?.map_err(|rejected| rejected_archive(&rejected))?);
-        let mut cache = cache.lock();
-        if cache.len() >= MAX_CACHED {
-            cache.clear();
-        }
-        cache.insert(digest.clone(), known.clone());
+        cache.lock().insert(digest, &known, known.bytes());
         Ok(known)
     }
+}
+
+/// G114: it is not known which keys a chart reads.
+fn unknown_words(chart: &ChartVersion) -> Finding {
+    let message = format!(
+        "The templates and values of chart {} {} have too many different words to know which keys they read: keys that the chart does not know are not found.",
+        chart.name, chart.version
+    );
+    Finding::warning("G114", message, "Compare the keys of your values with the default values of the chart.")
 }
 
 /// Whether the value at the path of a finding contains a template expression.

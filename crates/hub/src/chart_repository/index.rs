@@ -6,6 +6,7 @@ use std::sync::Arc;
 use domain::Digest;
 use domain::chart_repository::IndexedChart;
 use source::client_shares::INDEXES_OF_USERS;
+use source::memory_limit::process_memory;
 use source::requester::current_turn;
 use store::chart_repository::ChartRepositoryRow;
 
@@ -16,7 +17,9 @@ use crate::{Error, Hub};
 /// Memory that a list needs while it is parsed and afterwards, per byte of JSON.
 const MEMORY_PER_BYTE: u64 = 8;
 /// Most bytes of JSON of all lists that are cached; the last one that was read is cached in any case.
-const MAX_CACHED_BYTES: usize = 32 << 20;
+const MAX_CACHED_BYTES: u64 = 32 << 20;
+/// The part of the memory of the process that they have at most: parsed, they need [`MEMORY_PER_BYTE`] times as much.
+const CACHED_PART: u64 = 256;
 
 impl Hub {
     /// The charts of the last complete index; `None` if there is none.
@@ -43,7 +46,8 @@ impl Hub {
         .await?;
         let charts = Arc::new(parsed.map_err(|error| Error::Internal(Box::new(error)))?);
         let entry = ParsedIndex { digest: digest.clone(), bytes: stored_bytes, charts: charts.clone() };
-        insert_bounded(&mut self.repository_reader().indexes.lock(), row.name.clone(), entry);
+        let most = max_cached_bytes(process_memory());
+        insert_bounded(&mut self.repository_reader().indexes.lock(), row.name.clone(), entry, most);
         Ok(Some(charts))
     }
 
@@ -53,11 +57,21 @@ impl Hub {
     }
 }
 
+/// Most bytes of JSON that a process with so much memory caches.
+fn max_cached_bytes(memory: Option<u64>) -> usize {
+    let most = memory.map_or(MAX_CACHED_BYTES, |memory| MAX_CACHED_BYTES.min(memory / CACHED_PART));
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
 /// Inserts a list. The largest others are removed if all of them are too large together: they are parsed again when they are needed.
-fn insert_bounded(indexes: &mut HashMap<String, ParsedIndex>, repository: String, entry: ParsedIndex) {
+fn insert_bounded(
+    indexes: &mut HashMap<String, ParsedIndex>,
+    repository: String,
+    entry: ParsedIndex,
+    most: usize,
+) {
     indexes.remove(&repository);
-    while !indexes.is_empty()
-        && indexes.values().map(|index| index.bytes).sum::<usize>() + entry.bytes > MAX_CACHED_BYTES
+    while !indexes.is_empty() && indexes.values().map(|index| index.bytes).sum::<usize>() + entry.bytes > most
     {
         let largest = indexes.iter().max_by_key(|(_, index)| index.bytes).map(|(name, _)| name.clone());
         indexes.remove(&largest.unwrap_or_default());
@@ -76,14 +90,19 @@ mod tests {
             bytes,
             charts: Arc::new(Vec::new()),
         };
+        let most = max_cached_bytes(Some(1 << 30));
+        assert_eq!(
+            (most, max_cached_bytes(None), max_cached_bytes(Some(1 << 40))),
+            (4 << 20, 32 << 20, 32 << 20)
+        );
         let mut indexes = HashMap::new();
         for number in 0..100 {
-            insert_bounded(&mut indexes, format!("r{number}"), index(MAX_CACHED_BYTES / 10));
+            insert_bounded(&mut indexes, format!("r{number}"), index(most / 10), most);
         }
         assert!(indexes.len() == 10 && indexes.contains_key("r99"), "{} lists", indexes.len());
-        insert_bounded(&mut indexes, "large".to_owned(), index(2 * MAX_CACHED_BYTES));
+        insert_bounded(&mut indexes, "large".to_owned(), index(2 * most), most);
         assert_eq!(indexes.keys().collect::<Vec<_>>(), ["large"]);
-        insert_bounded(&mut indexes, "small".to_owned(), index(1));
+        insert_bounded(&mut indexes, "small".to_owned(), index(1), most);
         assert_eq!(indexes.keys().collect::<Vec<_>>(), ["small"]);
     }
 }

@@ -50,9 +50,17 @@ pub(super) async fn check_edit(
     before: &Cluster,
     after: &Cluster,
 ) -> Result<Vec<Finding>, Error> {
-    let mut findings = check_labels(&after.labels);
-    findings.extend(check_annotations(&after.annotations));
-    findings.extend(check_values(&after.values));
+    // What an earlier version stored stays possible where it is not changed.
+    let mut findings = Vec::new();
+    if after.labels != before.labels {
+        findings.extend(check_labels(&after.labels));
+    }
+    if after.annotations != before.annotations {
+        findings.extend(check_annotations(&after.annotations));
+    }
+    if after.values != before.values {
+        findings.extend(check_values(&after.values));
+    }
     findings.extend(check_taints(&after.taints));
     findings.extend(check_all_clusters(tx, before, after).await?);
     if after.labels != before.labels {
@@ -93,5 +101,6 @@ fn find_changes(before: &Cluster, after: &Cluster) -> ClusterChanges {
         values: before.values != after.values,
         taints: (before.taints != after.taints).then(|| after.taints.clone()),
         schedulable: (before.schedulable != after.schedulable).then_some(after.schedulable),
+        more: 0,
     }
 }

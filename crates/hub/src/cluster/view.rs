@@ -21,7 +21,9 @@ impl Hub {
     pub async fn list_clusters(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
         let mut tx = self.read().await?;
         let page = store::cluster::list(&mut tx, query).await?;
-        load_summaries(&mut tx, page).await
+        let mut page = load_summaries(&mut tx, page).await?;
+        self.add_unknown_kinds(&mut tx, &mut page.items).await?;
+        Ok(page)
     }
 
     /// One page of clusters: those that do not report first, then those with failing releases, then by name. Only those with this
@@ -33,14 +35,18 @@ impl Hub {
     ) -> Result<Page<ClusterSummary>, Error> {
         let mut tx = self.read().await?;
         let page = store::cluster::list_worst_first(&mut tx, query, connectivity).await?;
-        load_summaries(&mut tx, page).await
+        let mut page = load_summaries(&mut tx, page).await?;
+        self.add_unknown_kinds(&mut tx, &mut page.items).await?;
+        Ok(page)
     }
 
     /// One cluster with its facts and counts.
     pub async fn get_cluster(&self, name: &str) -> Result<ClusterSummary, Error> {
         let mut tx = self.read().await?;
         let found = load_cluster(&mut tx, name).await?;
-        load_summary(&mut tx, found, self.clock().now()).await
+        let mut summary = load_summary(&mut tx, found, self.clock().now()).await?;
+        self.add_unknown_kinds(&mut tx, std::slice::from_mut(&mut summary)).await?;
+        Ok(summary)
     }
 
     /// One cluster, one page of the releases on it, its pending removals and its groups, from one read transaction.
@@ -54,7 +60,8 @@ impl Hub {
             groups.into_iter().filter(|one| one.contains(&found)).map(|one| one.name).collect();
         let groups_total = u32::try_from(groups.len()).unwrap_or(u32::MAX);
         groups.truncate(MAX_GROUPS);
-        let summary = load_summary(&mut tx, found, self.clock().now()).await?;
+        let mut summary = load_summary(&mut tx, found, self.clock().now()).await?;
+        self.add_unknown_kinds(&mut tx, std::slice::from_mut(&mut summary)).await?;
         Ok(ClusterDetails { summary, releases, pending_removals, groups, groups_total })
     }
 

@@ -20,6 +20,7 @@ const fn retention_millis(table: RetainedTable) -> i64 {
         RetainedTable::Session
         | RetainedTable::SignInAttempt
         | RetainedTable::PasswordLink
+        | RetainedTable::DriftSnooze
         | RetainedTable::Plan => 0,
         // Its values can contain passwords.
         RetainedTable::HelmReleaseRequest => 60_000,

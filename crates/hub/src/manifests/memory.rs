@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use domain::bounded_json::JsonSize;
+use domain::manifest::yaml_value::READ_VALUE_BYTES;
 use domain::overrides::Override;
 use domain::template;
 use domain::workload::Source;
@@ -15,15 +17,14 @@ use crate::Error;
 
 /// How often the text is in memory: as it is stored, in the parsed values and in what is rendered of them.
 const TEXT_COPIES: u64 = 6;
-/// What a value needs when it is parsed, with its position and its part of a map or a list.
-const VALUE_BYTES: u64 = 256;
-
+/// What patches may need that are counted with the objects that they change.
+const COVERED_PATCH_BYTES: u64 = 1 << 20;
 /// What rendered objects need while they are compared.
 const COMPARED_BYTES: u64 = 4 << 20;
 
 /// Memory that is reserved for as long as manifests exist; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ManifestsMemory {
+pub(crate) struct ManifestsMemory {
     reserved: Option<Arc<ClientReservation>>,
 }
 
@@ -78,7 +79,7 @@ pub(super) fn estimate_memory<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Memo
     let (mut parsed, mut expansion) = (0, 0);
     for text in texts {
         let values = text.iter().filter(is_value).count() as u64;
-        parsed += VALUE_BYTES * values + TEXT_COPIES * text.len() as u64;
+        parsed += READ_VALUE_BYTES * values + TEXT_COPIES * text.len() as u64;
         expansion = expansion.max(template::estimate_expansion(text));
     }
     MemoryNeed { parsed, copied: parsed / 2, expansion }
@@ -89,11 +90,14 @@ pub(super) fn estimate_files(source: &Source) -> MemoryNeed {
     estimate_memory(source.files().iter().map(|file| file.text.as_bytes()))
 }
 
-/// What the expressions in patches add to the objects of one cluster.
+/// What patches add to the objects of one cluster: their values where they are many, and what their expressions produce.
 pub(super) fn estimate_patches(overrides: &[Override]) -> MemoryNeed {
+    let sizes = overrides.iter().map(|item| JsonSize::of_serialized(&item.patches));
+    let values = sizes.fold(JsonSize::default(), JsonSize::and).decoded_bytes();
     let mut patches = overrides.iter().flat_map(|item| &item.patches);
     let has_expressions = patches.any(|patch| patch.op.value().is_some_and(template::is_templated));
     MemoryNeed {
+        parsed: values.saturating_sub(COVERED_PATCH_BYTES),
         expansion: if has_expressions { template::MAX_EXPANSION_BYTES } else { 0 },
         ..MemoryNeed::default()
     }
@@ -145,9 +149,10 @@ mod tests {
     }
 
     #[test]
-    fn p19_expressions_in_a_patch_are_filled_in_as_those_of_the_files_are() {
-        let with_patch = |value: &str| {
-            let value = serde_json::json!({"data": {"a": value}});
+    fn p19_expressions_in_a_patch_are_filled_in_as_those_of_the_files_are_and_many_values_count() {
+        let with_patch = |value: &str, more: usize| {
+            let value =
+                serde_json::json!({"data": {"a": value, "b": vec![serde_json::json!({"c": 1}); more]}});
             [Override {
                 id: OverrideId::from_parts(1, 0),
                 name: "all".to_owned(),
@@ -157,8 +162,10 @@ mod tests {
                 patches: vec![Patch { object: ObjectSelector::default(), op: PatchOp::Merge { value } }],
             }]
         };
-        assert_eq!(estimate_patches(&with_patch("plain")), MemoryNeed::default());
-        let need = estimate_patches(&with_patch("${{ cluster.name }}"));
+        assert_eq!(estimate_patches(&with_patch("plain", 10)), MemoryNeed::default());
+        let many = estimate_patches(&with_patch("plain", 10_000));
+        assert!(many.parsed > 8 << 20 && many.bytes() == many.parsed, "{many:?}");
+        let need = estimate_patches(&with_patch("${{ cluster.name }}", 0));
         assert_eq!(need.bytes(), template::MAX_EXPANSION_BYTES);
         let plain = estimate_memory(["name: web\n".repeat(1_000).as_bytes()].into_iter());
         let filled = plain.and(need).bytes() - plain.bytes();

@@ -197,7 +197,8 @@ impl TargetPlanner {
         Ok(Some(bundle))
     }
 
-    fn insert_expected(&mut self, effect: ClusterPlan) -> Digest {
+    fn insert_expected(&mut self, mut effect: ClusterPlan) -> Digest {
+        effect.limit_fields();
         let digest = effect.digest();
         self.expected_plans.insert(digest.clone(), effect);
         digest

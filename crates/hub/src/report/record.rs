@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use domain::cluster::{Cluster, ClusterFacts, ClusterKind, PendingFact};
 use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
-use domain::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState};
+use domain::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState, SyncStatus};
 use domain::report::limits::MAX_RELEASES;
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
 use domain::{ClusterId, Finding, ReleaseId, Timestamp};
@@ -182,6 +182,7 @@ impl Hub {
         };
         let (before, was_available) = (release.state(), release.is_available());
         let message = release.message();
+        let was_drifted = release.sync() == SyncStatus::Drifted;
         if let Err(why) = release.apply_report(report, self.clock().now()) {
             tracing::debug!(%cluster, release = %report.release, ?why, "rejected a report");
             return Ok(());
@@ -189,7 +190,8 @@ impl Hub {
         // Late while the API server does not respond: the report repeats what was observed before (P29).
         release.set_connectivity(reporter.release_connectivity(), self.clock().now());
         store::release::update(tx, &release).await?;
-        store::release::set_resources(tx, release.id(), &report.resources).await?;
+        let is_changed = store::release::set_resources(tx, release.id(), &report.resources).await?;
+        self.record_drift(tx, &release, report, is_changed || was_drifted).await?;
         effects.events.extend(report_events(tx, &release, before, report, self.clock().now()).await?);
         let has_changed = release.state() != before && release.wave().is_some();
         if has_changed && store::rollout::has_active(tx, release.workload()).await? {
@@ -322,7 +324,8 @@ async fn report_events(
     }
     let drift_event = |drift: DriftDetail| {
         let actor = drift.actor().to_owned();
-        event(EventDetail::Drift(drift), &actor)
+        // At once: a batch may have thousands of them.
+        event(EventDetail::Drift(drift), &actor).truncated()
     };
     let mut events: Vec<NewEvent> = drift.into_iter().map(drift_event).collect();
     if after != before {

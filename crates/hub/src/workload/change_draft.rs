@@ -85,6 +85,9 @@ impl Hub {
         let mut patch = patch;
         if let Some(source) = &mut patch.source {
             let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
+            if matches!(stored, Err(store::Error::NoMemory)) {
+                return Err(store::Error::NoMemory.into());
+            }
             // One that can't be read has no commit to keep; the edit reports it.
             let before = stored.ok().flatten().map(|workload| workload.draft.source);
             keep_pin(source, before.as_ref());

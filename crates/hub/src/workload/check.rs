@@ -26,6 +26,7 @@ use super::snapshot::{
 use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
 use crate::plan::check_findings;
+use crate::report::ReportedSchemas;
 use crate::secret_content::list_marked_charts;
 use crate::{Actor, Error, Hub, placement};
 
@@ -143,8 +144,9 @@ impl Hub {
             published: None,
         };
         let snapshot = self.load_draft_snapshot(tx, source).await?;
+        let schemas = Box::pin(self.load_schemas(&snapshot.schemas)).await?;
         let (snapshot, found) = run_blocking(move || {
-            let found = snapshot.run_guard_rails();
+            let found = snapshot.run_guard_rails(&schemas);
             (snapshot, found)
         })
         .await?;
@@ -163,8 +165,9 @@ impl Hub {
         &self,
         snapshot: PublishSnapshot,
     ) -> Result<(PublishSnapshot, DraftCheck), Error> {
+        let schemas = Box::pin(self.load_schemas(&snapshot.draft.schemas)).await?;
         let (snapshot, found) = run_blocking(move || {
-            let mut found = snapshot.draft.run_guard_rails();
+            let mut found = snapshot.draft.run_guard_rails(&schemas);
             found.placement.extend(snapshot.check_changes());
             (snapshot, found)
         })
@@ -234,9 +237,10 @@ struct GuardRailFindings {
 
 impl DraftSnapshot {
     /// Runs the guard rails. It renders for every selected cluster: call it off the async threads.
-    fn run_guard_rails(&self) -> GuardRailFindings {
-        let known = ClusterSchemas::for_clusters(kubernetes_schema(), &self.targets, &self.schemas);
+    fn run_guard_rails(&self, reported: &ReportedSchemas) -> GuardRailFindings {
+        let known = ClusterSchemas::for_clusters(kubernetes_schema(), &self.targets, reported.by_cluster());
         let mut findings = self.manifests.findings().to_vec();
+        findings.extend(reported.unread_finding(&self.targets));
         for parsed in self.manifests.sets_or_empty() {
             let found = guard::check_static_with(&known, &self.name, &self.spec, &parsed);
             findings

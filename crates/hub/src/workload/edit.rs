@@ -38,6 +38,9 @@ impl Hub {
         let mut edit = edit;
         if let Some(spec) = &mut edit.spec {
             let stored = store::workload::get_by_name(&mut self.read().await?, self.project(), name).await;
+            if matches!(stored, Err(store::Error::NoMemory)) {
+                return Err(store::Error::NoMemory.into());
+            }
             // One that can't be read has no commit to keep, and is replaced below.
             let before = stored.ok().flatten().map(|workload| workload.draft.source);
             self.pin_source(&mut spec.source, before.as_ref()).await?;

@@ -9,6 +9,7 @@ use domain::overrides::ObjectSelector;
 use domain::policy::{self, IgnoreRule, IgnoreWhen};
 use domain::workload::Workload;
 
+use super::check_if_match;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -25,9 +26,26 @@ impl Hub {
         path: &str,
     ) -> Result<Workload, Error> {
         actor.authorize(UserAction::Edit)?;
+        let paths = [path.to_owned()];
+        Box::pin(self.add_ignore_rules(actor, name, (&object, &paths[..]), None)).await
+    }
+
+    /// Adds a rule for each of these fields of an object. `if_match` is the resource version that this is based on.
+    pub(crate) async fn add_ignore_rules(
+        &self,
+        actor: &Actor,
+        name: &str,
+        (object, paths): (&ObjectSelector, &[String]),
+        if_match: Option<i64>,
+    ) -> Result<Workload, Error> {
         let change = |before: &Workload, workload: &mut Workload| -> Result<Option<NewEvent>, Error> {
+            check_if_match(before.revision, if_match)?;
             actions::check_edit(before)?;
-            if !add_rule(&mut workload.draft.policies.ignore, object.clone(), path) {
+            let mut is_changed = false;
+            for path in paths {
+                is_changed |= add_rule(&mut workload.draft.policies.ignore, object.clone(), path);
+            }
+            if !is_changed {
                 return Ok(None);
             }
             let is_about_rules = |finding: &Finding| finding.path.starts_with("/policies/ignore");

@@ -5,7 +5,6 @@
 //! digest names, which does not change.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
 use domain::authorization::{UserAction, authorize};
 use domain::cluster::Cluster;
@@ -16,7 +15,6 @@ use domain::release::Release;
 use domain::render::BundleRenderer;
 use domain::role::Role;
 use domain::rollout::{self, WavePreview};
-use domain::schema::Schema;
 use domain::secret_content::{ChartMarks, SecretContent, draft_secrets_role};
 use domain::workload::{Revision, Source, Workload, WorkloadSpec};
 use domain::{ClusterId, Digest, Finding, WorkloadId, actions};
@@ -24,11 +22,11 @@ use store::Tx;
 
 use super::publish_content::{ResolvedContent, load_published};
 use super::{PublishOptions, check_if_match};
-use crate::blocking::run_blocking;
 use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests, load_project, unrendered};
 use crate::overrides::OverrideChange;
 use crate::placement::decide;
 use crate::render::restore_facts;
+use crate::report::NamedSchemas;
 use crate::{Error, Hub};
 
 /// A draft, the fleet, and where the draft would be placed.
@@ -49,8 +47,8 @@ pub(crate) struct DraftSnapshot {
     pub targets: Vec<Cluster>,
     /// The targets whose recorded facts are lost, so that their present ones stand here, with the error to report for each.
     pub lost_facts: HashMap<ClusterId, Error>,
-    /// The schemas of those of the selected clusters that have reported one.
-    pub schemas: HashMap<ClusterId, Arc<Schema>>,
+    /// The schemas of those of the selected clusters that have reported one. They are read for the check only.
+    pub schemas: NamedSchemas,
     /// Findings about the workloads that it depends on.
     pub dependencies: Vec<Finding>,
 }
@@ -283,12 +281,12 @@ impl Hub {
                 restored => restored?,
             }
         }
-        let schemas = self.load_schemas(&mut tx, &selected).await?;
+        let schemas = self.find_schemas(&mut tx, &selected).await?;
         let depends_on = (source.name, source.spec.depends_on.as_slice());
         let dependencies = self.check_draft_dependencies(&mut tx, depends_on, &targets).await?;
         drop(tx);
         hide_values(source.author_role, &mut targets, &mut groups, project.as_mut());
-        let (hub, name, mut spec) = (self.clone(), source.name.to_owned(), source.spec);
+        let (name, mut spec) = (source.name.to_owned(), source.spec);
         let pinned = match authorize(source.author_role, UserAction::CheckSource) {
             Ok(()) => self.pin_for_check(&mut spec).await?,
             Err(refused) => Box::pin(self.pin_stored(&mut spec, &refused)).await?,
@@ -313,9 +311,9 @@ impl Hub {
                 unrendered.reserve_replaced(query.replaced, RenderWait::Request).await?
             }
         };
-        let parse = move || DraftSnapshot {
+        Ok(DraftSnapshot {
             manifests,
-            schemas: hub.parse_schemas(schemas),
+            schemas,
             name,
             spec,
             clusters,
@@ -324,8 +322,7 @@ impl Hub {
             targets,
             lost_facts,
             dependencies,
-        };
-        run_blocking(parse).await
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::chart_values::ChartRelease;
+use domain::manifest::yaml_value;
 use domain::render::RenderError;
 use domain::values::{EffectiveValues, LayerValues, ValuesLayer, trace_values};
 use domain::workload::{Source, WorkloadSpec};
@@ -72,7 +73,10 @@ impl Hub {
             targets: &targets,
             installed: &installed,
         };
-        let _memory = CHART_VALUES_OF_USERS.reserve(current_turn(), release.estimate_values()).await?;
+        let defaults = self.load_default_values(&spec.source).await?;
+        let of_defaults = defaults.as_deref().map_or(0, yaml_value::estimate_memory);
+        let needed = release.estimate_values() + of_defaults;
+        let _memory = CHART_VALUES_OF_USERS.reserve(current_turn(), needed).await?;
         let evaluate = || {
             let own = release.layers(&target)?;
             let values = release.merge_values(&own, Some(&target))?;
@@ -80,8 +84,8 @@ impl Hub {
         };
         let evaluated = run_blocking_in_place(evaluate);
         let (own, values) = evaluated.map_err(|error| Error::Invalid(error.into_findings()))?;
-        let mut layers: Vec<LayerValues> =
-            self.load_chart_defaults(&spec.source).await?.into_iter().collect();
+        let of_chart = run_blocking_in_place(|| read_default_values(defaults.as_deref()))?;
+        let mut layers: Vec<LayerValues> = of_chart.into_iter().collect();
         layers.extend(own);
         let traced = run_blocking_in_place(|| trace_values(&layers));
         let provenance = traced.map_err(|finding| Error::Invalid(vec![*finding]))?;
@@ -89,13 +93,13 @@ impl Hub {
         Ok((spec.source.clone(), effective))
     }
 
-    /// The values of the chart itself; `None` if the chart is not there.
-    async fn load_chart_defaults(&self, source: &Source) -> Result<Option<LayerValues>, Error> {
+    /// The text of the values of the chart itself; `None` if the chart is not there.
+    async fn load_default_values(&self, source: &Source) -> Result<Option<String>, Error> {
         let text = match source {
             Source::Chart(source) => {
                 let loaded = self.load_source_chart(source, RenderWait::Request).await?;
                 let Ok(chart) = loaded else { return Ok(None) };
-                self.get_chart(&chart.repository, &chart.name, &chart.version).await?.default_values
+                self.load_chart_details(&chart.repository, &chart.name, &chart.version).await?.default_values
             }
             Source::Git(source) | Source::Oci(source) => {
                 let Some(pinned) = &source.pinned else { return Ok(None) };
@@ -103,10 +107,19 @@ impl Hub {
             }
             Source::Yaml { .. } => return Ok(None),
         };
-        let values = domain::manifest::yaml_value::read(&text)
-            .map_err(|finding: Finding| Error::Invalid(vec![finding]))?;
-        Ok(values.map(|values| LayerValues { layer: ValuesLayer::ChartDefault, values }))
+        if text.len() > yaml_value::MAX_VALUE_BYTES {
+            // It is refused before it is in memory while the request waits for that of values.
+            return read_default_values(Some(&text)).map(|_| None);
+        }
+        Ok(Some(text))
     }
+}
+
+/// The values of the chart itself, from their text.
+fn read_default_values(text: Option<&str>) -> Result<Option<LayerValues>, Error> {
+    let Some(text) = text else { return Ok(None) };
+    let values = yaml_value::read(text).map_err(|finding: Finding| Error::Invalid(vec![finding]))?;
+    Ok(values.map(|values| LayerValues { layer: ValuesLayer::ChartDefault, values }))
 }
 
 /// Names of the clusters that the placement selects, sorted.

@@ -14,6 +14,7 @@ mod addons;
 mod dependencies;
 mod desired_state;
 mod draft_changes;
+mod drift_inbox;
 mod exposures;
 mod facts;
 mod generated_values;

@@ -86,7 +86,7 @@ async fn g111_overrides_that_need_too_much_work_on_all_clusters_are_not_applied(
     }
     test.create_draft("web", everywhere()).await;
     let keys = |n: usize| -> Value {
-        json!({ "data": (0..20).map(|key| (format!("k-{n}-{key}"), json!("v"))).collect::<serde_json::Map<_, _>>() })
+        json!({ "data": (0..3).map(|key| (format!("k-{n}-{key}"), json!("v"))).collect::<serde_json::Map<_, _>>() })
     };
     let patches = (0..MAX_PATCHES).map(|n| merge(keys(n))).collect();
     edit_spec(&test, |spec| spec.overrides = vec![override_everywhere(1, patches)]).await.unwrap();

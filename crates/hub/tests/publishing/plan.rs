@@ -2,7 +2,7 @@
 
 use domain::object::ObjectRef;
 use domain::placement::Placement;
-use domain::plan::{ClusterPlan, DryRunState, Plan, PlannedAction, PlannedChange, TargetChange};
+use domain::plan::{ClusterPlan, DryRunState, FieldChange, Plan, PlannedAction, PlannedChange, TargetChange};
 use domain::report::DesiredPhase;
 use domain::workload::PublishValidation;
 use domain::{Digest, Finding};
@@ -303,6 +303,53 @@ async fn e_2_a_dry_run_request_is_answered_once_and_only_by_its_cluster() {
     );
     let complete = wait_for_plan(&test, &created).await;
     assert_eq!(complete.groups()[0].counts.create, 1);
+    test.close().await;
+}
+
+/// A change of a field to so many values.
+fn change_of_values(count: usize, value: usize) -> PlannedAction {
+    let desired = Some(vec![value; count].into());
+    PlannedAction::Change {
+        fields: vec![FieldChange { path: "/data".to_owned(), desired, live: None }],
+        omitted: 0,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_an_answer_with_too_many_values_makes_the_changes_unknown_and_never_none() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.publish_new("web", everywhere()).await;
+    east.apply_release().await;
+    let created = create_plan(&test).await;
+    answer_dry_run(&mut east, change_of_values(60_000, 0)).await;
+    let complete = wait_for_plan(&test, &created).await;
+    let DryRunState::NotRendered { message } = &complete.targets[0].dry_run else { panic!("{complete:#?}") };
+    assert!(message.starts_with("The answer of its agent is too large"), "{message}");
+    assert!(message.contains("at most 2048 KiB and 50000 values are stored"), "{message}");
+    assert_eq!((complete.targets[0].cluster_plan.as_ref(), complete.no_op), (None, false));
+    assert!(complete.cluster_plans.is_empty(), "an estimate is not shown in its place");
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p19_answers_that_are_too_large_together_are_read_up_to_a_limit_and_the_others_are_unknown() {
+    let test = TestHub::open().await;
+    let mut agents = Vec::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        agents.push(test.register_cluster(name, &[]).await);
+    }
+    test.create_draft("web", everywhere()).await;
+    let created = create_plan(&test).await;
+    for (number, agent) in agents.iter_mut().enumerate() {
+        answer_dry_run(agent, change_of_values(49_000, number)).await;
+    }
+    let complete = wait_for_plan(&test, &created).await;
+    let is_unknown = |state: &DryRunState| matches!(state, DryRunState::NotRendered { message } if message.contains("too large together"));
+    let unknown: Vec<_> = complete.targets.iter().filter(|target| is_unknown(&target.dry_run)).collect();
+    assert_eq!((unknown.len(), complete.dry_run_counts()), (1, (5, 1, 0)));
+    assert_eq!((unknown[0].cluster_plan.as_ref(), complete.cluster_plans.len()), (None, 5));
+    assert!(!complete.no_op);
     test.close().await;
 }
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Take};
 
+use domain::manifest::yaml_value::READ_VALUE_BYTES;
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, EntryType};
 use unicode_normalization::UnicodeNormalization;
 
+use super::metadata::MAX_CHART_FILE_VALUES;
 use super::{
     ArchiveRejected, MAX_CHART_BYTES, MAX_FILE_BYTES, MAX_FILES, MAX_PATH_BYTES, MAX_RATIO, RATIO_FREE_BYTES,
     reject,
@@ -14,6 +16,9 @@ use super::{
 
 /// What the headers and the padding of an archive may have in addition to its content, in bytes.
 const HEADER_BYTES: u64 = 8 << 20;
+
+/// What the values of a `Chart.yaml` need while they are read, in bytes.
+const CHART_FILE_BYTES: u64 = MAX_CHART_FILE_VALUES as u64 * READ_VALUE_BYTES;
 
 /// How the entries of an archive are arranged.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,9 +56,9 @@ impl Budget {
         Self { content, files: files.len(), ..Self::new(content) }
     }
 
-    /// The most memory that the outermost archive and its content need.
+    /// The most memory that the outermost archive and its content need, and the values of a `Chart.yaml`.
     pub(super) fn max_memory(&self) -> u64 {
-        self.max_content().saturating_add(self.packed)
+        self.max_content().saturating_add(self.packed).saturating_add(CHART_FILE_BYTES)
     }
 
     /// The most content that the outermost archive may have.

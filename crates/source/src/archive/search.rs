@@ -1,7 +1,8 @@
 //! What the texts of a chart use that Helm evaluates, to find the inputs that its output depends on.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
+use super::json_texts::{JsonText, visit_texts};
 use super::{ChartArchive, metadata};
 
 /// The function that evaluates any text as a template: a value, or a file of the chart.
@@ -32,6 +33,10 @@ const RANDOM_FUNCTIONS: [&str; 21] = [
     "uuidv4",
 ];
 
+/// Most addresses of schemas that are listed, and most characters of one of them. A message names three.
+const MAX_REMOTE_REFS: usize = 100;
+const MAX_REMOTE_REF_CHARS: usize = 500;
+
 impl ChartArchive {
     /// Whether any text that Helm may evaluate contains `needle`: templates and values of the chart and its subcharts, and all
     /// their texts if one of them is evaluated by `tpl`.
@@ -58,24 +63,28 @@ impl ChartArchive {
         if self.searched_texts().any(|(_, text)| uses_random_function(text)) {
             return true;
         }
-        self.uses_tpl
-            && match serde_json::from_str(values) {
-                Ok(values) => has_text(&values, uses_random_function),
-                Err(_) => uses_random_function(values),
-            }
+        self.uses_tpl && has_random_function(values)
     }
 
-    /// Addresses that values schemas refer to; they are not fetched.
+    /// Addresses that values schemas refer to; they are not fetched. The first hundred of them, cut. A schema that is no JSON has none: Helm
+    /// reports it.
     pub fn remote_schema_refs(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut found = BTreeSet::new();
         for text in self.values_schemas() {
-            if let Ok(schema) = serde_json::from_str(text) {
-                metadata::collect_remote_refs(&schema, &mut found);
+            let mut of_schema = BTreeSet::new();
+            let read = visit_texts(text, &mut |field| {
+                if let JsonText::Value { key, text } = field
+                    && of_schema.len() < MAX_REMOTE_REFS
+                    && metadata::is_remote_ref(key, text)
+                {
+                    of_schema.insert(text.chars().take(MAX_REMOTE_REF_CHARS).collect::<String>());
+                }
+            });
+            if read.is_ok() {
+                found.extend(of_schema.into_iter().take(MAX_REMOTE_REFS.saturating_sub(found.len())));
             }
         }
-        found.sort_unstable();
-        found.dedup();
-        found
+        found.into_iter().collect()
     }
 
     /// The texts of all values schemas, those of subcharts included.
@@ -122,14 +131,14 @@ fn is_evaluated(path: &str) -> bool {
     path.split('/').any(|part| part == "templates") || name == "values.yaml"
 }
 
-/// Whether a key or a text of a value is one that is searched for.
-fn has_text(value: &Value, is_searched: fn(&str) -> bool) -> bool {
-    match value {
-        Value::String(text) => is_searched(text),
-        Value::Array(items) => items.iter().any(|item| has_text(item, is_searched)),
-        Value::Object(map) => map.iter().any(|(key, value)| is_searched(key) || has_text(value, is_searched)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
+/// Whether a key or a text of values, which are JSON, uses a random function; of a text that is no JSON, the text itself.
+fn has_random_function(values: &str) -> bool {
+    let mut is_found = false;
+    let read = visit_texts(values, &mut |field| {
+        let (JsonText::Key(text) | JsonText::Value { text, .. }) = field;
+        is_found |= uses_random_function(text);
+    });
+    if read.is_ok() { is_found } else { uses_random_function(values) }
 }
 
 fn uses_random_function(text: &str) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::manifest::yaml_value;
 
+use super::metadata::MAX_CHART_FILE_VALUES;
 use super::{ArchiveRejected, Budget, EntryReader, Layout, MAX_PACKED_DEPTH, reject};
 
 const SUBCHART_HINT: &str =
@@ -30,8 +31,11 @@ impl PackedSubcharts {
         let names = texts.iter().filter_map(|(path, text)| {
             let archive = path.strip_prefix("charts/")?.strip_suffix("/Chart.yaml")?;
             // Not of a subchart in a subchart.
-            let chart = if archive.contains('/') { None } else { yaml_value::read(text).ok()? };
-            Some(chart?["name"].as_str()?.to_owned())
+            if archive.contains('/') {
+                return None;
+            }
+            let chart = yaml_value::read_within(text, MAX_CHART_FILE_VALUES).ok()??;
+            Some(chart["name"].as_str()?.to_owned())
         });
         let names = names.collect();
         Ok(Self { texts, names })

@@ -211,6 +211,37 @@ fn addresses_in_a_values_schema_are_listed() {
     assert_eq!(refs, ["http://127.0.0.1/b.json", "http://127.0.0.1/meta.json"]);
 }
 
+#[test]
+fn p19_addresses_in_a_schema_of_millions_of_values_are_listed_up_to_a_bound() {
+    let nested = "[[[]]],".repeat(200_000);
+    let refs: String =
+        (0..1_000).map(|number| format!("{{\"$ref\":\"https://a.test/{number}\"}},")).collect();
+    let schema = format!("{{\"x\":[{nested}{refs}{{\"$ref\":\"https://b.test/{}\"}}]}}", "b".repeat(10_000));
+    let chart = |schema: String| {
+        let files = [("Chart.yaml", CHART.to_owned()), ("values.schema.json", schema)];
+        let files = files.map(|(name, text)| (name.to_owned(), text.into_bytes()));
+        ChartArchive::from_files(files.into_iter().collect()).unwrap()
+    };
+    let found = chart(schema).remote_schema_refs();
+    assert_eq!(found.len(), 100);
+    assert!(found.iter().all(|one| one.starts_with("https://a.test/")), "{found:?}");
+    let long = format!("{{\"$ref\":\"https://b.test/{}\"}}", "b".repeat(10_000));
+    assert_eq!(chart(long).remote_schema_refs()[0].len(), 500);
+    assert_eq!(chart("{\"$ref\": \"https://a.test\"".to_owned()).remote_schema_refs(), Vec::<String>::new());
+}
+
+#[test]
+fn p19_a_chart_file_with_too_many_values_is_refused_with_its_name() {
+    let read = |annotations: usize| {
+        let annotations: String = (0..annotations).map(|number| format!("  k{number}: v\n")).collect();
+        let text = format!("{CHART}annotations:\n{annotations}");
+        ChartArchive::read(&pack(&[file("web/Chart.yaml", &text)]))
+    };
+    assert!(read(1_000).is_ok());
+    let refused = read(5_000).unwrap_err().to_string();
+    assert!(refused.contains("\"Chart.yaml\"") && refused.contains("more than 4000 values"), "{refused}");
+}
+
 #[tokio::test]
 async fn p20_a_user_who_reads_large_charts_waits_for_them_and_others_do_not() {
     let reserve = async |user: &str, bytes: usize| {

@@ -25,6 +25,8 @@ const GENERATORS: [&str; 2] = ["configMapGenerator", "secretGenerator"];
 const REFUSED: [&str; 2] = ["helmCharts", "helmChartInflationGenerator"];
 /// Hosts that kustomize knows without a scheme.
 const KNOWN_HOSTS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "dev.azure.com"];
+/// Most values of one of them: some 13 MiB of memory while it is read.
+const MAX_VALUES: usize = 20_000;
 /// Most folders that refer to each other.
 const MAX_FOLDERS: usize = 200;
 
@@ -71,7 +73,7 @@ fn list_references(folder: &str, files: &BTreeMap<String, Vec<u8>>) -> Result<Ve
     let name = join(folder, name);
     let refuse = |reason: &str, hint: &str| Err(GitError::rejected(&name, reason, hint));
     let Ok(text) = std::str::from_utf8(bytes) else { return refuse("is not UTF-8", "Store it as UTF-8.") };
-    let value = match yaml_value::read(text) {
+    let value = match yaml_value::read_within(text, MAX_VALUES) {
         Ok(value) => value.unwrap_or_default(),
         Err(finding) => {
             return refuse(

@@ -59,6 +59,12 @@ impl MemoryQueue {
         memory
     }
 
+    /// Memory that is free at once; `None` if it would have to wait.
+    pub fn try_acquire(&self, bytes: u64) -> Option<QueuedMemory> {
+        let (memory, mut admitted) = self.enqueue(bytes);
+        admitted.try_recv().is_ok().then_some(memory)
+    }
+
     /// The bytes that nobody has.
     pub fn free_bytes(&self) -> u64 {
         self.0.lock().free

@@ -16,6 +16,25 @@ pub async fn set_schema_digest(tx: &mut Tx, id: ClusterId, digest: &Digest) -> R
         .map(drop)
 }
 
+/// The digests of the API schemas of these clusters, `None` where one can't be read, and whether each is stored; clusters that reported none
+/// are left out.
+pub async fn list_reported_schemas(
+    tx: &mut Tx,
+    ids: &[ClusterId],
+) -> Result<Vec<(ClusterId, Option<Digest>, bool)>, Error> {
+    let mut found = Vec::new();
+    for ids in ids.chunks(500) {
+        let select = "SELECT f.cluster_id, f.schema_digest, CAST(CASE WHEN a.digest IS NULL THEN 0 ELSE 1 END AS BIGINT) AS stored \
+                      FROM cluster_facts f LEFT JOIN artifact a ON a.digest = f.schema_digest \
+                      WHERE f.schema_digest <> '' AND f.cluster_id IN ";
+        let rows = sql(select).push_list(ids).fetch_all(tx).await?;
+        found.extend(decode_rows(&rows, "cluster_facts", |row| {
+            Ok((row.parse("cluster_id")?, row.parse("schema_digest").ok(), row.flag("stored")?))
+        })?);
+    }
+    Ok(found)
+}
+
 /// The digests of the API schemas of these clusters; clusters that reported none are left out.
 pub async fn list_schema_digests(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<(ClusterId, Digest)>, Error> {
     let mut found = Vec::new();

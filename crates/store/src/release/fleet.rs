@@ -2,6 +2,7 @@
 
 use domain::fleet::{AttentionItem, FleetCell};
 use domain::release::ReleaseState;
+use domain::report::limits::truncate_text;
 use domain::{ClusterId, WorkloadId};
 
 use super::row::{read_state, state_rank};
@@ -14,6 +15,9 @@ use crate::{Error, Tx};
 const SCANNED_MAX: i64 = 10_000;
 /// Maximum number of clusters named per cause.
 const CLUSTERS_NAMED_MAX: usize = 5;
+
+/// Longest message of a cell, in bytes: a page has up to 30 000 of them. The page of the release has it complete.
+const CELL_MESSAGE_MAX: usize = 1_000;
 
 /// A cell of the fleet matrix, with its row and column.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,14 +39,13 @@ pub async fn list_cells(
     let mut cells = Vec::new();
     for workloads in workloads.chunks(100) {
         for clusters in clusters.chunks(500) {
-            let rows =
-                sql("SELECT id, workload_id, cluster_id, state, last_known_state, state_since, message \
-                            FROM release WHERE workload_id IN ")
-                .push_list(workloads)
-                .push(" AND cluster_id IN ")
-                .push_list(clusters)
-                .fetch_all(tx)
-                .await?;
+            let rows = sql("SELECT id, workload_id, cluster_id, state, last_known_state, state_since, \
+                            SUBSTR(message, 1, 1001) AS message FROM release WHERE workload_id IN ")
+            .push_list(workloads)
+            .push(" AND cluster_id IN ")
+            .push_list(clusters)
+            .fetch_all(tx)
+            .await?;
             cells.extend(decode_readable_rows(&rows, "release", read_cell));
         }
     }
@@ -53,7 +56,11 @@ fn read_cell(row: &RowReader<'_>) -> Result<MatrixCell, DecodeError> {
     let (state, last_known) = (read_state(row, "state")?, read_state(row, "last_known_state")?);
     let message = match state {
         ReleaseState::Unknown => last_known.last_known_message(),
-        _ => row.text("message")?,
+        _ => {
+            let mut message = row.text("message")?;
+            truncate_text(&mut message, CELL_MESSAGE_MAX);
+            message
+        }
     };
     Ok(MatrixCell {
         workload: row.parse("workload_id")?,

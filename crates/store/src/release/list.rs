@@ -6,6 +6,7 @@ use domain::{ClusterId, WorkloadId};
 
 use super::row::{read_release, select_releases, state_rank};
 use crate::decode::{DecodeError, RowReader, decode_page};
+use crate::page_bytes::{PageLimit, TEXTS_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::sql::{Sql, like_pattern, sql};
 use crate::{Error, Tx, cursor};
 
@@ -16,6 +17,10 @@ struct ReleaseListColumns {
     name_column: &'static str,
     cursor_kind: &'static str,
 }
+
+/// The columns with texts that a cluster reported, or that follow from a revision.
+const LONG_COLUMNS: [&str; 6] =
+    ["r.facts_comparison", "r.message", "r.goal", "r.policies", "r.health_detail", "r.stages"];
 
 const BY_WORKLOAD: ReleaseListColumns = ReleaseListColumns {
     owner_column: "r.workload_id",
@@ -73,32 +78,45 @@ async fn list_page<T>(
     let total = push_filters(sql("SELECT COUNT(*) FROM release r"), shape, owner.clone(), query)
         .fetch_number(tx)
         .await?;
+    let after = after.map(|after| Ok::<_, Error>((cursor::parse_number(&after[0])?, after[1].clone())));
+    let after = after.transpose()?;
+    let first = |statement: Sql, count: i64| {
+        let statement = push_filters(statement, shape, owner.clone(), query);
+        push_place(statement, shape, after.as_ref()).push_bind(count)
+    };
+    let bytes = byte_length(&LONG_COLUMNS);
+    let sizes = sql("SELECT r.id, ").push(&bytes).push(" AS bytes FROM release r");
+    let limit = PageLimit { rows: query.limit(), bytes: TEXTS_PAGE_BYTES };
+    let sizes = first(sizes, i64::from(limit.rows) + 1);
+    let fitting = find_fitting_rows(tx, sizes, limit, |row| row.text("id")).await?;
     let head = select_releases().push(", c.region FROM release r JOIN cluster c ON c.id = r.cluster_id");
-    let mut statement = push_filters(head, shape, owner, query);
-    if let Some(after) = after {
-        let rank = cursor::parse_number(&after[0])?;
-        statement = statement
+    let rows = first(head, i64::from(fitting.count)).fetch_all(tx).await?;
+    let name = &shape.name_column["r.".len()..];
+    let placed = decode_page(&rows, "release", |row| Ok((row.int("state_rank")?, row.text(name)?)), read);
+    let next = placed
+        .last()
+        .filter(|_| fitting.has_more)
+        .map(|((rank, name), _)| cursor::encode(shape.cursor_kind, &[&rank.to_string(), name]));
+    let items = placed.into_iter().filter_map(|(_, item)| item).collect();
+    Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
+/// Adds the place where the page begins, the order, and a limit without its value.
+fn push_place(statement: Sql, shape: &ReleaseListColumns, after: Option<&(i64, String)>) -> Sql {
+    let statement = match after {
+        None => statement,
+        Some((rank, name)) => statement
             .push(" AND (r.state_rank < ")
-            .push_bind(rank)
+            .push_bind(*rank)
             .push(" OR (r.state_rank = ")
-            .push_bind(rank);
-        statement = statement
+            .push_bind(*rank)
             .push(" AND ")
             .push(shape.name_column)
             .push(" > ")
-            .push_bind(after[1].clone())
-            .push("))");
-    }
-    let limit = query.limit();
-    statement = statement.push(" ORDER BY r.state_rank DESC, ").push(shape.name_column);
-    let rows = statement.push(" LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
-    let name = &shape.name_column["r.".len()..];
-    let mut placed = decode_page(&rows, "release", |row| Ok((row.int("state_rank")?, row.text(name)?)), read);
-    let next = cursor::truncate_page(&mut placed, limit, |((rank, name), _)| {
-        cursor::encode(shape.cursor_kind, &[&rank.to_string(), name])
-    });
-    let items = placed.into_iter().filter_map(|(_, item)| item).collect();
-    Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
+            .push_bind(name.clone())
+            .push("))"),
+    };
+    statement.push(" ORDER BY r.state_rank DESC, ").push(shape.name_column).push(" LIMIT ")
 }
 
 fn push_filters(head: Sql, shape: &ReleaseListColumns, owner: String, query: &ListQuery) -> Sql {

@@ -3,8 +3,10 @@
 use domain::audit::{AuditHead, AuditOutcome, AuditQuery, AuditRecord, BrokenAuditChain};
 use domain::event::{EventDetail, EventKind, NewEvent};
 
-use super::databases::for_each_engine;
+use super::databases::{execute_directly, for_each_address, for_each_engine};
 use super::fixtures::{at, workload_id};
+use crate::audit::ListedEntries;
+use crate::page_bytes::VALUES_PAGE_BYTES;
 use crate::sql::sql;
 use crate::{Store, audit, event};
 
@@ -52,7 +54,7 @@ async fn a_committed_transaction_is_recorded_with_its_events_and_a_rolled_back_o
         commit(&store, record("bob", "sync"), &[], 7).await;
 
         let mut tx = store.read().await.unwrap();
-        let entries = audit::list(&mut tx, &AuditQuery::default(), 10).await.unwrap();
+        let entries = audit::list(&mut tx, &AuditQuery::default(), 10).await.unwrap().entries;
         assert_eq!(entries.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2, 1]);
         let first = &entries[1];
         assert_eq!((first.at, &*first.record.subject), (at(5), "workload web"));
@@ -60,9 +62,9 @@ async fn a_committed_transaction_is_recorded_with_its_events_and_a_rolled_back_o
         assert_eq!(first.record.changes.len(), 1, "{:?}", first.record.changes);
         assert_eq!(entries[0].previous, first.hash);
         let query = AuditQuery { subject: "WEB".into(), before: Some(2), ..AuditQuery::default() };
-        assert_eq!(audit::list(&mut tx, &query, 10).await.unwrap().len(), 1);
+        assert_eq!(audit::list(&mut tx, &query, 10).await.unwrap().entries.len(), 1);
         let query = AuditQuery { actor: "bob".into(), action: "publish".into(), ..AuditQuery::default() };
-        assert_eq!(audit::list(&mut tx, &query, 10).await.unwrap(), []);
+        assert_eq!(audit::list(&mut tx, &query, 10).await.unwrap(), ListedEntries::default());
         assert!(audit::is_recorded_since(&mut tx, &record("bob", "sync"), at(6)).await.unwrap());
         assert!(!audit::is_recorded_since(&mut tx, &record("bob", "sync"), at(7)).await.unwrap());
         drop(tx);
@@ -103,6 +105,34 @@ async fn a_changed_and_a_deleted_row_are_found() {
         assert_eq!(verify(&store).await.unwrap_err().seq, 2);
         change("DELETE FROM audit_entry WHERE seq = 1").await;
         assert_eq!(verify(&store).await.unwrap_err().seq, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p19_pages_of_long_entries_end_early_and_continue_without_a_gap() {
+    for_each_address(|url| async move {
+        let store = Store::open_for_test(&url).await.unwrap();
+        for n in 1..=4 {
+            commit(&store, record("ana", "edit"), &[], n).await;
+        }
+        let long = "x".repeat(usize::try_from(VALUES_PAGE_BYTES).unwrap());
+        execute_directly(&url, &format!("UPDATE audit_entry SET message = '{long}' WHERE seq > 1")).await;
+        let mut tx = store.read().await.unwrap();
+        let (mut query, mut found) = (AuditQuery::default(), Vec::new());
+        loop {
+            let page = audit::list(&mut tx, &query, 10).await.unwrap();
+            found.push(page.entries.iter().map(|entry| entry.seq).collect::<Vec<_>>());
+            query.before = page.next;
+            if page.next.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, [vec![4], vec![3], vec![2], vec![1]]);
+        let exported = audit::list_after(&mut tx, 0, 10).await.unwrap();
+        assert_eq!(exported.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1]);
+        drop(tx);
+        store.close().await;
     })
     .await;
 }

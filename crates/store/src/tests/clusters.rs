@@ -56,6 +56,9 @@ async fn a_cluster_reads_back_as_it_was_written() {
         assert_eq!(cluster::measure_others(&mut tx, cluster.id).await.unwrap(), 0);
         let bytes = cluster::measure_others(&mut tx, cluster_id(2)).await.unwrap();
         assert!((60..500).contains(&bytes), "{bytes} bytes of labels and taints");
+        assert_eq!(cluster::count_values_of_others(&mut tx, cluster.id).await.unwrap(), (0, 0));
+        let (others, values) = cluster::count_values_of_others(&mut tx, cluster_id(2)).await.unwrap();
+        assert!(others == 1 && (8..=12).contains(&values), "{values} values of two labels and a taint");
         let short = cluster::list_all(&mut tx).await.unwrap();
         assert_eq!(short[0].facts.nodes, Some(3));
         assert!(

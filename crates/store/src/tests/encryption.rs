@@ -240,6 +240,8 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.incident_id",
             "*.acknowledged_by",
             "*.channel",
+            "*.object_key",
+            "*.snoozed_by",
         ],
     ),
     (
@@ -300,6 +302,8 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "release.stages",
             "release.facts_comparison",
             "release_resources.resources",
+            "drift_item.object",
+            "drift_item.fields",
             "release_tombstone.deletion",
             "release_tombstone.policies",
             "event.message",

@@ -1,13 +1,15 @@
 //! The event log and its order.
 
 use domain::Severity;
-use domain::event::{EventDetail, EventKind, NewEvent};
+use domain::audit::{AuditOutcome, AuditQuery, AuditRecord};
+use domain::event::{EditAction, EventDetail, EventKind, MAX_MESSAGE_BYTES, NewEvent};
 
-use super::databases::for_each_engine;
+use super::databases::{execute_directly, for_each_address, for_each_engine};
 use super::fixtures::{at, cluster_id, release_id, workload_id};
-use crate::event::EventFilter;
+use crate::event::{EventFilter, ListedEvents};
+use crate::page_bytes::VALUES_PAGE_BYTES;
 use crate::retention::{RetainedTable, delete_batch};
-use crate::{Store, event};
+use crate::{Store, audit, event};
 
 fn new_event(message: &str) -> NewEvent {
     NewEvent::new(EventKind::WorkloadEdited, "ana", message)
@@ -43,13 +45,13 @@ async fn events_read_back_and_are_filtered_by_workload_and_cluster() {
         assert_eq!(event::list_after(&mut tx, 1, 1).await.unwrap()[0].message, "two");
         let newest = EventFilter { limit: 2, ..EventFilter::default() };
         let seqs = |all: Vec<domain::event::Event>| all.into_iter().map(|one| one.seq).collect::<Vec<_>>();
-        assert_eq!(seqs(event::list(&mut tx, &newest).await.unwrap()), [3, 2]);
+        assert_eq!(seqs(event::list(&mut tx, &newest).await.unwrap().events), [3, 2]);
         let before = EventFilter { before: Some(3), limit: 9, ..EventFilter::default() };
-        assert_eq!(seqs(event::list(&mut tx, &before).await.unwrap()), [2, 1]);
+        assert_eq!(seqs(event::list(&mut tx, &before).await.unwrap().events), [2, 1]);
         let of_cluster = EventFilter { cluster: Some(cluster_id(2)), limit: 9, ..EventFilter::default() };
-        assert_eq!(seqs(event::list(&mut tx, &of_cluster).await.unwrap()), [1]);
+        assert_eq!(seqs(event::list(&mut tx, &of_cluster).await.unwrap().events), [1]);
         let of_other = EventFilter { workload: Some(workload_id(9)), limit: 9, ..EventFilter::default() };
-        assert_eq!(event::list(&mut tx, &of_other).await.unwrap(), []);
+        assert_eq!(event::list(&mut tx, &of_other).await.unwrap(), ListedEvents::default());
     })
     .await;
 }
@@ -117,6 +119,89 @@ async fn a_resuming_reader_misses_no_event_while_many_writers_append() {
         for task in tasks {
             task.await.unwrap();
         }
+    })
+    .await;
+}
+
+/// A saved group with so many members.
+fn saved_group(members: usize) -> NewEvent {
+    let joined = (0..members).map(|number| format!("cluster-{number:05}")).collect();
+    let name = "eu".to_owned();
+    let detail = EventDetail::ClusterGroup { name, action: EditAction::Saved, joined, left: Vec::new() };
+    NewEvent { detail: Some(detail), ..new_event("Cluster group eu was saved.") }
+}
+
+fn joined_names(detail: Option<&EventDetail>) -> &[String] {
+    let Some(EventDetail::ClusterGroup { joined, .. }) = detail else { panic!("{detail:?}") };
+    joined
+}
+
+#[tokio::test]
+async fn p19_a_long_event_is_cut_when_it_is_stored_and_complete_in_the_audit_log() {
+    for_each_engine(|store| async move {
+        let mut tx = store.write().await.unwrap();
+        let record = AuditRecord {
+            actor: "ana".to_owned(),
+            credential: String::new(),
+            address: String::new(),
+            request_id: String::new(),
+            action: "save-group".to_owned(),
+            outcome: AuditOutcome::Succeeded,
+            subject: String::new(),
+            message: String::new(),
+            changes: Vec::new(),
+        };
+        tx.record_audit(record, at(1));
+        event::append(&mut tx, &[saved_group(5_000)], at(1)).await.unwrap();
+        tx.commit().await.unwrap();
+        let mut tx = store.read().await.unwrap();
+        let stored = event::list_after(&mut tx, 0, 10).await.unwrap();
+        let joined = joined_names(stored[0].detail.as_ref());
+        assert_eq!((joined.len(), joined[49].as_str()), (50, "… 4951 more"));
+        let audited = audit::list(&mut tx, &AuditQuery::default(), 10).await.unwrap();
+        assert_eq!(audited.entries[0].record.changes[0]["joined"].as_array().unwrap().len(), 5_000);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p19_pages_of_long_events_of_an_earlier_version_end_early_and_continue_without_a_gap() {
+    for_each_address(|url| async move {
+        let store = Store::open_for_test(&url).await.unwrap();
+        let many: Vec<NewEvent> = (1..=9).map(|n| new_event(&n.to_string())).collect();
+        append_events(&store, &many, 1).await;
+        let long = "x".repeat(usize::try_from(VALUES_PAGE_BYTES / 3).unwrap());
+        execute_directly(&url, &format!("UPDATE event SET message = '{long}' WHERE seq > 2")).await;
+        let huge = "x".repeat(3 * usize::try_from(VALUES_PAGE_BYTES).unwrap());
+        execute_directly(&url, &format!("UPDATE event SET message = '{huge}' WHERE seq = 5")).await;
+
+        let mut tx = store.read().await.unwrap();
+        let (mut query, mut pages) = (EventFilter { limit: 500, ..EventFilter::default() }, Vec::new());
+        loop {
+            let page = event::list(&mut tx, &query).await.unwrap();
+            assert!(page.events.iter().all(|event| event.message.len() <= MAX_MESSAGE_BYTES));
+            pages.push(page.events.iter().map(|event| event.seq).collect::<Vec<_>>());
+            query.before = page.next;
+            if page.next.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages, [vec![9, 8], vec![7, 6], vec![5], vec![4, 3, 2, 1]]);
+
+        let (mut position, mut batches) = (0, Vec::new());
+        while position < 9 {
+            let batch = event::list_after(&mut tx, position, 500).await.unwrap();
+            batches.push(batch.iter().map(|event| event.seq).collect::<Vec<_>>());
+            position = batch.last().unwrap().seq;
+        }
+        assert_eq!(batches, [vec![1, 2, 3, 4], vec![5], vec![6, 7], vec![8, 9]]);
+
+        let changes = event::list_changes_after(&mut tx, 0, 500).await.unwrap();
+        assert_eq!(changes.len(), 9, "without texts all of them fit");
+        assert!(changes.iter().all(|change| change.message.is_empty() && change.detail.is_none()));
+        assert_eq!(changes[8].kind, EventKind::WorkloadEdited);
+        drop(tx);
+        store.close().await;
     })
     .await;
 }

@@ -109,6 +109,11 @@ async fn the_objects_of_a_release_read_back_as_they_were_written() {
         release::set_resources(&mut tx, id, &[one.clone(), drifted]).await.unwrap();
         let fields = release::count_drifted_fields(&mut tx, &[id, release_id(999_999)]).await.unwrap();
         assert_eq!(fields.into_iter().collect::<Vec<_>>(), [(id, 3)]);
+        let many =
+            ResourceStatus { drifted: vec!["/a".to_owned(), "… 9999 more".to_owned()], ..one.clone() };
+        release::set_resources(&mut tx, id, &[many]).await.unwrap();
+        let fields = release::count_drifted_fields(&mut tx, &[id]).await.unwrap();
+        assert_eq!(fields.into_iter().collect::<Vec<_>>(), [(id, 10_000)], "those left out are counted");
         release::set_resources(&mut tx, id, &[one.clone(), one]).await.unwrap();
         let fields = release::count_drifted_fields(&mut tx, &[id]).await.unwrap();
         assert_eq!(fields.into_iter().collect::<Vec<_>>(), [(id, 2)]);

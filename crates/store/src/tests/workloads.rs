@@ -1,5 +1,7 @@
 //! Workloads, their revisions and decisions.
 
+use domain::OverrideId;
+use domain::overrides::{ClusterSelector, ObjectSelector, Override, Patch, PatchOp};
 use domain::page::ListQuery;
 use domain::placement::{Decision, DecisionTrigger, PendingRemoval, RemovalWait};
 use domain::workload::{Intent, Revision, Source, SourceFile, WorkloadOrder};
@@ -178,6 +180,44 @@ async fn p19_a_page_of_revisions_ends_before_it_has_too_many_bytes_and_the_next_
         }
         assert_eq!(pages, [vec![4, 3], vec![2, 1]]);
         assert_eq!(revision::list_numbers(&mut tx, workload_id(1), 3).await.unwrap(), [4, 3, 2]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p19_a_page_of_revisions_ends_before_it_has_too_many_values_and_the_next_one_continues() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let value = serde_json::json!({ "data": vec![0; 45_000] });
+        let wide = Override {
+            id: OverrideId::from_parts(1, 1),
+            name: "wide".to_owned(),
+            target: ClusterSelector::default(),
+            priority: 1,
+            values: String::new(),
+            patches: vec![Patch { object: ObjectSelector::default(), op: PatchOp::Merge { value } }],
+        };
+        for number in 1..=3 {
+            let mut spec = some_workload(1, "w").draft;
+            spec.overrides = vec![wide.clone()];
+            let revision = Revision {
+                workload: workload_id(1),
+                number,
+                spec,
+                author: "ana".to_owned(),
+                message: String::new(),
+                created_at: at(i64::from(number)),
+                helm_versions: Vec::new(),
+            };
+            revision::insert(&mut tx, &revision).await.unwrap();
+        }
+        let first = revision::list(&mut tx, workload_id(1), &ListQuery::default()).await.unwrap();
+        let numbers = |items: &[Revision]| items.iter().map(|one| one.number).collect::<Vec<u32>>();
+        assert_eq!((numbers(&first.items), first.total), (vec![3, 2], 3));
+        let query = ListQuery { cursor: first.next, ..ListQuery::default() };
+        let second = revision::list(&mut tx, workload_id(1), &query).await.unwrap();
+        assert_eq!((numbers(&second.items), second.next), (vec![1], None));
     })
     .await;
 }

@@ -11,6 +11,7 @@ use domain::workload::{
 };
 use domain::{ProjectId, WorkloadId};
 
+use crate::admission::admit_column;
 use crate::decode::{DecodeError, RowReader, decode_page, decode_row};
 use crate::label::{self, LabelOwner};
 use crate::sql::{Sql, like_pattern, sql};
@@ -119,7 +120,8 @@ struct ListedRow {
     unchecked_length: Option<i64>,
 }
 
-/// Marks the workloads whose large drafts can't be read, as far as [`MAX_CHECKED_BYTES`] suffice.
+/// Marks the workloads whose large drafts can't be read, as far as [`MAX_CHECKED_BYTES`] and the memory for their values suffice: one draft
+/// must not make the list of all fail.
 async fn check_large_drafts(tx: &mut Tx, rows: &mut [ListedRow]) -> Result<(), Error> {
     let mut remaining = MAX_CHECKED_BYTES;
     for row in rows {
@@ -127,7 +129,11 @@ async fn check_large_drafts(tx: &mut Tx, rows: &mut [ListedRow]) -> Result<(), E
         remaining -= length;
         let draft = sql("SELECT id, draft FROM workload WHERE id = $1").bind_text(row.summary.id);
         let check = |row: &RowReader<'_>| Ok(row.json::<WorkloadSpec>("draft").err());
-        let why = decode_row(draft.fetch_optional(tx).await?, "workload", check)?.flatten();
+        let draft = draft.fetch_optional(tx).await?;
+        if draft.as_ref().is_some_and(|draft| admit_column(draft, "workload", "draft").is_err()) {
+            continue;
+        }
+        let why = decode_row(draft, "workload", check)?.flatten();
         row.summary.unreadable = why.map(|why| unreadable(&why));
     }
     Ok(())

@@ -38,7 +38,7 @@ pub struct AuditExportParams {
     pub format: AuditFormat,
 }
 
-/// The next 1000 entries after a position, oldest first, one JSON document per line. An empty response is the end.
+/// The next entries after a position, at most 1000, oldest first, one JSON document per line. An empty response is the end.
 #[utoipa::path(
     get,
     path = "/api/v1/audit/export",

@@ -9,7 +9,8 @@ use super::ChartPath;
 use crate::input::Path;
 use crate::problem::ApiError;
 
-/// One version of a chart with its default values, README and values schema; fetched from its repository if it is not stored yet.
+/// One version of a chart with its default values, README and values schema; fetched from its repository if it is not stored yet. What is too
+/// long for a response is named in `shortened`.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/charts/{repository}/{chart}/{version}",

@@ -9,7 +9,7 @@ use wire::{EventPage, EventQuery};
 use crate::input::Query;
 use crate::problem::ApiError;
 
-/// Events, newest first. Follow `next` as `before` for older ones.
+/// Events, newest first. Follow `next` as `before` for older ones: a page has fewer than `limit` where its events are long.
 #[utoipa::path(
     get,
     path = "/api/v1/events",
@@ -25,8 +25,6 @@ pub async fn list_events(
     if limit == 0 || limit > MAX_LIMIT {
         return Err(ApiError::bad_request(format!("limit must be 1 to {MAX_LIMIT}.")));
     }
-    let items = hub.list_events(&query).await?;
-    let full = u32::try_from(items.len()).is_ok_and(|n| n == limit);
-    let next = items.last().filter(|_| full).map(|event| event.seq);
-    Ok(Json(EventPage { items, next }))
+    let listed = hub.list_events(&query).await?;
+    Ok(Json(EventPage { items: listed.events, next: listed.next }))
 }

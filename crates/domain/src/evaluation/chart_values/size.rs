@@ -7,17 +7,15 @@ use crate::evaluation::render::RenderError;
 use crate::model::cluster::Cluster;
 use crate::model::values::{LayerValues, merge_layers};
 use crate::text::finding::Finding;
-use crate::text::manifest::{LIMIT_EXCEEDED, json_size};
+use crate::text::manifest::{LIMIT_EXCEEDED, json_size, yaml_value};
 use crate::text::template::{MAX_VALUES_BYTES, estimate_expansion};
 
 /// Most bytes of the effective values for one cluster, as JSON.
 const MAX_EFFECTIVE_BYTES: usize = 1 << 20;
 /// Most bytes of all layers for one cluster as they are written, as JSON: aliases can make them longer than their texts.
 const MAX_LAYERS_BYTES: usize = 8 << 20;
-/// How often a text of values is in memory: as layers, merged, and as JSON.
+/// How often what expressions make is in memory: as layers, merged, and as JSON.
 const TEXT_COPIES: u64 = 4;
-/// What a value needs in the layers and merged.
-const VALUE_BYTES: u64 = 256;
 
 /// What the layers for one cluster may still have.
 #[derive(Clone)]
@@ -82,10 +80,9 @@ impl ChartRelease<'_> {
         let common = self.source.values.as_str();
         let texts = overrides.chain(locks).chain(of_project).chain([common]);
         let (mut needed, mut expansion) = (0, 0);
-        let is_value = |byte: &u8| matches!(byte, b'\n' | b',' | b'{' | b'[');
-        for text in texts {
-            let values = text.bytes().filter(is_value).count() as u64;
-            needed += TEXT_COPIES * text.len() as u64 + VALUE_BYTES * values;
+        for text in texts.filter(|text| !text.is_empty()) {
+            // A layer has no positions once it is read, so that its values and the merged ones do not need more than reading it.
+            needed += yaml_value::estimate_memory(text);
             let has_aliases = text.contains('&') && text.contains('*');
             if has_aliases || estimate_expansion(text.as_bytes()) > 0 {
                 expansion = TEXT_COPIES * MAX_VALUES_BYTES as u64;

@@ -6,7 +6,7 @@ use super::rule_context::{RuleContext, RuleObject, quote};
 use crate::text::finding::Finding;
 
 const HINT: &str = "To manage its objects here, add the repository of the chart: flotilla chart repo add; \
-     then make the chart the source of a workload, with the values of this object: flotilla apply --chart.";
+     then make the chart the source, with the values of this object: Use the chart itself, or flotilla apply -f FILE --unwrap-chart.";
 
 /// G128: a chart that a controller of the cluster installs. The workload has the object that names the chart, and not what is made of it.
 pub(super) fn charts(context: &RuleContext<'_>) -> Vec<Finding> {

@@ -43,8 +43,8 @@ pub enum DryRunState {
         /// The reason.
         message: String,
     },
-    /// No dry run, because nothing could be rendered for the cluster or a stored bundle can't be read: the changes are
-    /// unknown.
+    /// No dry run, because nothing could be rendered for the cluster or a stored bundle can't be read, or one whose answer is
+    /// too large: the changes are unknown.
     NotRendered {
         /// The reason.
         message: String,

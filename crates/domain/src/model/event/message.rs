@@ -2,12 +2,16 @@
 
 use super::EventSubject;
 use super::detail::{ClusterChanges, DriftDetail, EditAction, EventDetail};
+use super::limits::read_mark;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{Connectivity, PendingFact, format_pending_facts};
 use crate::model::placement::REMOVAL_NOTICE_MINUTES;
 use crate::model::policy::DeletionPolicy;
 use crate::model::report::{DriftOutcome, DriftedField};
 use crate::text::name_list::join_first;
+
+/// Most names of a list in a sentence; the others are counted.
+const MAX_NAMES: usize = 10;
 
 impl EventDetail {
     /// What happened to `subject` at `at`, as a sentence for people.
@@ -33,7 +37,7 @@ impl EventDetail {
                 "{name} no longer matches {clusters} clusters at once. Nothing was removed; publish it again to remove it there."
             ),
             Self::RemovalsCancelled { clusters } => {
-                let clusters = clusters.join(", ");
+                let clusters = join_first(clusters, MAX_NAMES);
                 format!("The removal of {name} from {clusters} was cancelled until the next publish.")
             }
             Self::Rollout { revision, change } => change.message(name, *revision, at),
@@ -142,9 +146,9 @@ impl DriftDetail {
     }
 }
 
-/// What was done to a group, and which clusters joined or left it; at most ten names each.
+/// What was done to a group, and which clusters joined or left it.
 fn group_message(name: &str, action: EditAction, (joined, left): (&[String], &[String])) -> String {
-    let list = |names: &[String]| join_first(names, 10);
+    let list = |names: &[String]| join_first(names, MAX_NAMES);
     let mut message = format!("Cluster group {name} was {}", action.verb());
     if !joined.is_empty() {
         message.push_str(&format!("; {} joined", list(joined)));
@@ -172,7 +176,7 @@ fn api_server_message(cluster: &str, responds: bool, error: &str) -> String {
 }
 
 fn removals_message(workload: &str, clusters: &[String]) -> String {
-    let (clusters, minutes) = (clusters.join(", "), REMOVAL_NOTICE_MINUTES);
+    let (clusters, minutes) = (join_first(clusters, MAX_NAMES), REMOVAL_NOTICE_MINUTES);
     format!(
         "{workload} no longer matches {clusters} and will be removed in {minutes} minutes. Undo the change or cancel the removal, or publish to remove it now."
     )
@@ -216,7 +220,15 @@ fn list_fields(paths: &[String], values: &[DriftedField]) -> String {
         let change = values.iter().find(|field| field.path == *path).and_then(DriftedField::short_change);
         change.map_or_else(|| path.clone(), |change| format!("{path} {change}"))
     };
-    paths.iter().map(describe).collect::<Vec<_>>().join(", ")
+    let described: Vec<String> = paths.iter().map(describe).collect();
+    // The last path of a list that was cut before counts those left out.
+    match paths.last().and_then(|last| read_mark(last)) {
+        Some(counted) if described.len() > MAX_NAMES => {
+            let omitted = (described.len() - MAX_NAMES - 1).saturating_add(counted);
+            format!("{} and {omitted} more", described[..MAX_NAMES].join(", "))
+        }
+        _ => join_first(&described, MAX_NAMES),
+    }
 }
 
 fn connectivity_message(name: &str, (from, to): (Connectivity, Connectivity), age: &str) -> String {

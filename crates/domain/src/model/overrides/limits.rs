@@ -13,8 +13,10 @@ use crate::text::manifest::{MAX_DEPTH, MAX_OBJECT_BYTES, json_size, value_depth}
 pub const MAX_OVERRIDES: usize = 1_000;
 /// Most patches of all overrides of one workload together.
 pub const MAX_PATCHES: usize = 2_000;
-/// Most values (maps, lists, texts, numbers …) in one patch.
-pub const MAX_PATCH_NODES: usize = 10_000;
+/// Most values (maps, lists, texts, numbers …) in the patches of one override. Each needs far more memory than its text.
+pub const MAX_OVERRIDE_VALUES: usize = 10_000;
+/// Most values in the patches of all overrides of one workload together: they are in memory whenever its draft or a revision is read.
+pub const MAX_PATCH_VALUES: usize = 30_000;
 /// Most bytes of all overrides of one workload together, as JSON: no cluster takes more in one object.
 pub const MAX_OVERRIDE_BYTES: usize = MAX_OBJECT_BYTES;
 
@@ -43,6 +45,7 @@ pub fn check_limits(overrides: &[Override]) -> Vec<Finding> {
             "Give the clusters one label that says what the values say together, or name the clusters.",
         ))
         .collect();
+    findings.extend(check_all_values(overrides));
     let bytes = json_size(overrides);
     if bytes > MAX_OVERRIDE_BYTES {
         let message = format!(
@@ -54,6 +57,7 @@ pub fn check_limits(overrides: &[Override]) -> Vec<Finding> {
     // Beyond the limits above there may be any number of patches.
     if findings.is_empty() {
         for (at, over) in overrides.iter().enumerate() {
+            findings.extend(check_values(over).map(|finding| finding.with_path(format!("/overrides/{at}"))));
             let of_patches = over.patches.iter().enumerate().filter_map(|(n, patch)| {
                 Some(check_patch(&over.name, patch)?.with_path(format!("/overrides/{at}/patches/{n}")))
             });
@@ -69,23 +73,47 @@ fn count_target_values(target: &ClusterSelector) -> usize {
     target.groups.len() + labels + target.field_selector.count_values()
 }
 
+/// The finding for overrides whose patches have too many values together; it names the one that has most of them.
+fn check_all_values(overrides: &[Override]) -> Option<Finding> {
+    let values = overrides.iter().map(override_values).fold(0_usize, usize::saturating_add);
+    let largest = overrides.iter().max_by_key(|over| override_values(over))?;
+    (values > MAX_PATCH_VALUES).then(|| {
+        let message = format!(
+            "The patches of all overrides of the workload have {values} values; at most {MAX_PATCH_VALUES} are allowed. \
+             Override {:?} has {} of them.",
+            largest.name,
+            override_values(largest)
+        );
+        Finding::error("G111", message, SPLIT_HINT).with_path("/overrides")
+    })
+}
+
+fn check_values(over: &Override) -> Option<Finding> {
+    let values = override_values(over);
+    (values > MAX_OVERRIDE_VALUES).then(|| {
+        let message = format!(
+            "Override {:?} has patches with {values} values; at most {MAX_OVERRIDE_VALUES} are allowed.",
+            over.name
+        );
+        Finding::error("G111", message, SPLIT_HINT)
+    })
+}
+
+/// The number of values in the patches of an override.
+fn override_values(over: &Override) -> usize {
+    over.patches.iter().map(patch_nodes).fold(0, usize::saturating_add)
+}
+
 fn check_patch(name: &str, patch: &Patch) -> Option<Finding> {
     let depth = patch_depth(patch);
-    if depth > MAX_DEPTH {
-        return Some(Finding::error(
+    (depth > MAX_DEPTH).then(|| {
+        Finding::error(
             "G111",
             format!(
                 "Override {name:?} has a patch that nests values {depth} deep; at most {MAX_DEPTH} levels are allowed."
             ),
             "Write a value with fewer levels, or a shorter path.",
-        ));
-    }
-    let nodes = patch_nodes(patch);
-    (nodes > MAX_PATCH_NODES).then(|| {
-        let message = format!(
-            "Override {name:?} has a patch with {nodes} values; at most {MAX_PATCH_NODES} are allowed."
-        );
-        Finding::error("G111", message, SPLIT_HINT)
+        )
     })
 }
 
@@ -112,6 +140,38 @@ pub(super) fn value_nodes(value: &Value) -> usize {
 mod tests {
     use super::*;
     use crate::kubernetes::id::OverrideId;
+    use crate::model::overrides::{ObjectSelector, PatchOp};
+
+    /// An override with patches that have so many values each.
+    fn patched(name: &str, values: &[usize]) -> Override {
+        let merge = |count: &usize| {
+            let value = Value::Array(vec![Value::Null; count - 1]);
+            Patch { object: ObjectSelector::default(), op: PatchOp::Merge { value } }
+        };
+        Override {
+            id: OverrideId::from_parts(0, 0),
+            name: name.to_owned(),
+            target: ClusterSelector::default(),
+            priority: 1,
+            values: String::new(),
+            patches: values.iter().map(merge).collect(),
+        }
+    }
+
+    #[test]
+    fn p19_the_patches_of_one_override_and_of_all_have_a_limit_on_their_values() {
+        let most = [MAX_OVERRIDE_VALUES - 10, 10];
+        let full: Vec<Override> = ["a", "b", "c"].map(|name| patched(name, &most)).into();
+        assert_eq!(check_limits(&full), []);
+        let one = check_limits(&[patched("a", &[10]), patched("wide", &[MAX_OVERRIDE_VALUES - 9, 10])]);
+        assert_eq!((one.len(), one[0].path.as_str()), (1, "/overrides/1"), "{one:?}");
+        let expected = "Override \"wide\" has patches with 10001 values; at most 10000 are allowed.";
+        assert_eq!((one[0].message.as_str(), one[0].is_blocking()), (expected, true));
+        let all = check_limits(&[full, vec![patched("last", &[1])]].concat());
+        assert_eq!((all.len(), all[0].path.as_str()), (1, "/overrides"), "{all:?}");
+        assert!(all[0].message.contains("have 30001 values; at most 30000 are allowed."), "{all:?}");
+        assert!(all[0].message.contains("has 10000 of them."), "{all:?}");
+    }
 
     #[test]
     fn p20_the_targets_of_all_overrides_have_a_limit_on_their_values_together() {

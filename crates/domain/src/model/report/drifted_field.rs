@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::kubernetes::time::Timestamp;
+
 /// A field that differs, with its values and the client that changed it. Values of Secrets are hidden by the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -19,6 +21,12 @@ pub struct DriftedField {
     /// The field manager that changed it; empty if it is unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub manager: String,
+    /// How that manager wrote, `Apply` or `Update`; empty if it is unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub operation: String,
+    /// When that manager last wrote the object, by the clock of its API server: shown, never compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_at: Option<Timestamp>,
 }
 
 impl DriftedField {
@@ -64,6 +72,7 @@ mod tests {
             applied: Some(json!(2)),
             live: Some(json!(5)),
             manager: "kubectl-edit".to_owned(),
+            ..DriftedField::default()
         };
         assert_eq!(field.short_change().as_deref(), Some("2 → 5"));
         assert_eq!(

@@ -10,6 +10,7 @@ use crate::model::health::Health;
 use crate::model::policy::{Feedback, MAX_FEEDBACK_BYTES};
 use crate::model::release::{Reason, StageState};
 use crate::model::report::{DriftReport, DriftedField, ReleaseReport, ReportBatch, ResourceStatus};
+use crate::text::bounded_json::JsonSize;
 use crate::text::finding::Finding;
 use crate::text::null_character;
 
@@ -23,6 +24,14 @@ pub const MAX_LEFTOVERS: usize = 10_000;
 pub const MAX_RESOURCES: usize = 2_000;
 /// The most bytes of the objects of one release; beyond it, they are reported without causes and values.
 pub const MAX_RESOURCES_BYTES: usize = 4 * 1024 * 1024;
+/// The most values of the objects of one release; beyond it, they are reported without causes and values. Each needs far more memory than
+/// its text.
+pub const MAX_RESOURCES_VALUES: u64 = 60_000;
+/// The most values of the facts of a cluster: they are read for its page and for each check of a workload on it. Beyond it, its namespaces
+/// are reported without lists, and then not all of them.
+pub const MAX_FACTS_VALUES: u64 = 100_000;
+/// The most bytes of these facts, as JSON.
+pub const MAX_FACTS_BYTES: u64 = 4 * 1024 * 1024;
 /// The most drift notes of one release in one report; each becomes an event.
 pub const MAX_DRIFT_NOTES: usize = 10;
 /// The most bytes of a message, a hint or a cause.
@@ -93,7 +102,7 @@ fn truncate_resources(resources: &mut Vec<ResourceStatus>) {
         let omitted = resources.split_off(MAX_RESOURCES - 1);
         resources.push(omitted_resources(&omitted));
     }
-    let mut bytes = 0_usize;
+    let mut total = JsonSize::default();
     for resource in resources {
         truncate_object(&mut resource.object);
         truncate_text(&mut resource.resource, MAX_NAME_BYTES);
@@ -107,10 +116,13 @@ fn truncate_resources(resources: &mut Vec<ResourceStatus>) {
         resource.feedback.iter_mut().for_each(truncate_feedback);
         // Derived by the hub.
         resource.conditions = Vec::new();
-        if bytes.saturating_add(serialized_length(resource)) > MAX_RESOURCES_BYTES {
+        let mut size = JsonSize::of_serialized(resource);
+        let with_details = total.and(size);
+        if with_details.bytes > MAX_RESOURCES_BYTES as u64 || with_details.values > MAX_RESOURCES_VALUES {
             drop_details(resource);
+            size = JsonSize::of_serialized(resource);
         }
-        bytes = bytes.saturating_add(serialized_length(resource));
+        total = total.and(size);
     }
 }
 
@@ -189,8 +201,8 @@ fn truncate_fields(fields: &mut Vec<DriftedField>) {
         let omitted = fields.split_off(MAX_FIELDS - 1);
         fields.push(DriftedField::from_path(mark(omitted.len())));
     }
-    for DriftedField { path, applied, live, manager } in fields {
-        shorten_names([path, manager]);
+    for DriftedField { path, applied, live, manager, operation, changed_at: _ } in fields {
+        shorten_names([path, manager, operation]);
         [applied, live].into_iter().flatten().for_each(truncate_value);
     }
 }
@@ -254,7 +266,29 @@ impl ClusterFacts {
         }
         self.namespaces.truncate(MAX_NAMESPACES);
         self.namespaces.iter_mut().for_each(truncate_namespace);
+        limit_namespaces(self);
     }
+}
+
+/// Leaves out the lists of the namespaces where the facts are too large together, because a list that is not complete is not known, and then
+/// the last namespaces, which are not known either.
+fn limit_namespaces(facts: &mut ClusterFacts) {
+    let fits = |size: JsonSize| size.values <= MAX_FACTS_VALUES && size.bytes <= MAX_FACTS_BYTES;
+    if fits(JsonSize::of_serialized(facts)) {
+        return;
+    }
+    let mut namespaces = std::mem::take(&mut facts.namespaces);
+    // The list itself and the commas in it belong to the facts.
+    let mut total = JsonSize::of_serialized(facts).and(JsonSize::of_text(br#","namespaces":[]"#));
+    for namespace in &mut namespaces {
+        (namespace.pull_accounts, namespace.granted, namespace.helm_releases) = (None, None, None);
+    }
+    let has_room = |namespace: &NamespaceFacts| {
+        total =
+            total.and(JsonSize::of_serialized(namespace)).and(JsonSize { bytes: 1, ..JsonSize::default() });
+        fits(total)
+    };
+    facts.namespaces = namespaces.into_iter().take_while(has_room).collect();
 }
 
 fn truncate_namespace(namespace: &mut NamespaceFacts) {
@@ -290,8 +324,25 @@ fn shorten_names<const N: usize>(names: [&mut String; N]) {
     }
 }
 
-fn mark(omitted: usize) -> String {
+/// The item that stands for this many items left out.
+pub(crate) fn mark(omitted: usize) -> String {
     format!("… {omitted} more")
+}
+
+/// How many items the last text of a truncated list stands for; `None` if it is an item of the list.
+pub fn omitted_count(text: &str) -> Option<u32> {
+    text.strip_prefix("… ")?.strip_suffix(" more")?.parse().ok()
+}
+
+/// Whether a value of a drifted field may be the beginning of a longer one.
+pub fn is_truncated_value(value: &serde_json::Value) -> bool {
+    value.as_str().is_some_and(|text| text.len() <= MAX_FIELD_VALUE_BYTES / 8 && text.ends_with('…'))
+}
+
+/// Whether a name or a path may be the beginning of a longer one.
+pub fn is_truncated_name(text: &str) -> bool {
+    // The mark has three bytes, and a text is cut between characters.
+    (MAX_NAME_BYTES - 6..=MAX_NAME_BYTES).contains(&text.len()) && text.ends_with('…')
 }
 
 fn truncate_names(names: &mut Vec<String>, max: usize) {

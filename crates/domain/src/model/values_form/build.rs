@@ -225,6 +225,7 @@ mod tests {
 
     use super::super::MAX_SCHEMA_BYTES;
     use super::*;
+    use crate::text::secret_values::MAX_SCHEMA_VALUES;
 
     /// One line per field: path, kind, default.
     fn describe(fields: &[ValuesField]) -> Vec<String> {
@@ -355,6 +356,9 @@ mod tests {
         let large = build(&schema(MAX_SCHEMA_BYTES));
         assert!(!large.has_schema && large.is_schema_too_large);
         assert!(matches!(large.fields[0].kind, FieldKind::Number { .. }), "by its default");
+        let many =
+            json!({"properties": {"a": {"type": "string"}}, "x": vec![0; MAX_SCHEMA_VALUES]}).to_string();
+        assert!(many.len() < MAX_SCHEMA_BYTES && build(&many).is_schema_too_large);
         assert!(!build("{no json").is_schema_too_large);
     }
 

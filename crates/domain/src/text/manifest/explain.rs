@@ -4,8 +4,8 @@ use serde_json::Value;
 use serde_saphyr::Error;
 use serde_saphyr::budget::BudgetBreach;
 
+use super::foreign;
 use super::location::{DuplicateKey, INVALID_KEY, LONG_KEY};
-use super::{MAX_DOCUMENT_NODES, foreign};
 use crate::text::finding::Finding;
 use crate::text::name_list::join_first;
 
@@ -37,10 +37,10 @@ pub(super) fn not_an_object(value: &Value) -> Finding {
     )
 }
 
-/// A document that the parser rejected.
-pub(super) fn invalid_yaml(error: &Error, text: &str) -> Finding {
+/// A document that the parser rejected, which could have so many values.
+pub(super) fn invalid_yaml(error: &Error, text: &str, max_values: usize) -> Finding {
     let error = innermost_error(error);
-    if let Some(finding) = too_large(error) {
+    if let Some(finding) = too_large(error, max_values) {
         return finding;
     }
     let (why, hint) = explain_error(error, text);
@@ -55,7 +55,7 @@ fn innermost_error(error: &Error) -> &Error {
     }
 }
 
-fn too_large(error: &Error) -> Option<Finding> {
+fn too_large(error: &Error, max_values: usize) -> Option<Finding> {
     if first_line(error).contains(LONG_KEY) {
         let message =
             format!("This document was not read: {LONG_KEY}, because paths to the fields below repeat it.");
@@ -71,7 +71,7 @@ fn too_large(error: &Error) -> Option<Finding> {
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. } => {
-            format!("holds more than {MAX_DOCUMENT_NODES} values, or aliases that repeat too many of them")
+            format!("holds more than {max_values} values, or aliases that repeat too many of them")
         }
         _ => return None,
     };

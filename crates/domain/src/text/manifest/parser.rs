@@ -12,7 +12,7 @@ use super::{MAX_DEPTH, MAX_DOCUMENT_NODES};
 /// Most bytes of text in the values of one document, aliases written out.
 const MAX_SCALAR_BYTES: usize = 8 << 20;
 /// Most parser events that aliases may replay: the limit against YAML bombs.
-const MAX_ALIAS_EVENTS: usize = 20_000;
+pub(super) const MAX_ALIAS_EVENTS: usize = 20_000;
 
 /// Reads one document of at most `nodes` values.
 pub(super) fn parse_document(document: &YamlDocument<'_>, nodes: usize) -> Result<LocatedValue, Error> {

@@ -7,7 +7,8 @@ use super::documents::{self, YamlDocument};
 use super::envelope::{self, Contents};
 use super::location::{LocatedValue, TextPosition};
 use super::{
-    MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES, Manifest, ParsedManifests, explain, foreign, identity, parser,
+    MAX_DOCUMENT_NODES, MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES, Manifest, ParsedManifests, explain,
+    foreign, identity, parser,
 };
 use crate::kubernetes::object::object_ref;
 use crate::text::finding::Finding;
@@ -169,9 +170,8 @@ impl SourceReader {
             .map_or(TextPosition { line: document.first_line, column: 1, byte: None }, |location| {
                 TextPosition::from_location(location, document.first_line)
             });
-        self.parsed.findings.push(
-            explain::invalid_yaml(error, document.text).with_location(Some(position.in_file(&file.name))),
-        );
+        let finding = explain::invalid_yaml(error, document.text, MAX_DOCUMENT_NODES);
+        self.parsed.findings.push(finding.with_location(Some(position.in_file(&file.name))));
         ReadFlow::Continue
     }
 

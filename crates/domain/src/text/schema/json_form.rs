@@ -18,6 +18,7 @@ use std::fmt::{self, Write as _};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
+use super::memory::{MAX_MEMORY_BYTES, estimate_memory};
 use super::{KindKey, ListType, ObjectField, ObjectType, Schema, ValueType};
 
 /// Maximum size of a schema in its JSON form, in bytes: many times the size of Kubernetes' own kinds.
@@ -49,6 +50,10 @@ impl InvalidSchema {
     pub(super) fn from_json_error(error: serde_json::Error) -> Self {
         Self(error.to_string())
     }
+
+    pub(super) const fn new(message: String) -> Self {
+        Self(message)
+    }
 }
 
 #[derive(serde::Deserialize)]
@@ -62,10 +67,17 @@ impl Schema {
     /// Parses a schema from its JSON form.
     ///
     /// # Errors
-    /// It is longer than [`MAX_BYTES`], not of this form, or refers to a type that does not exist.
+    /// It is longer than [`MAX_BYTES`], needs more than [`MAX_MEMORY_BYTES`], is not of this form, or refers to a type that does not exist.
     pub fn from_json(bytes: &[u8]) -> Result<Self, InvalidSchema> {
         if bytes.len() > MAX_BYTES {
             return Err(InvalidSchema(format!("it is longer than {MAX_BYTES} bytes")));
+        }
+        let needed = estimate_memory(bytes);
+        if needed > MAX_MEMORY_BYTES {
+            let (needed, allowed) = (needed >> 20, MAX_MEMORY_BYTES >> 20);
+            return Err(InvalidSchema(format!(
+                "it needs {needed} MiB of memory, and at most {allowed} MiB are read"
+            )));
         }
         let written: SchemaJson = serde_json::from_slice(bytes).map_err(InvalidSchema::from_json_error)?;
         let all = written.shared.iter().chain(written.kinds.values());

@@ -3,12 +3,14 @@
 //! Not every field that they mark as required is: Go types have no absent text or number, and the server sets some
 //! defaults. Only fields whose absence the server rejects become required; a test verifies that against a real server.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::definition::root_type;
+use super::memory::{MAX_MEMORY_BYTES, count_values, estimate_memory};
+use super::without_descriptions::{WithoutDescriptions, count_parsed};
 use super::{InvalidSchema, KindKey, ListType, MAX_BYTES, ObjectField, ObjectType, Schema, ValueType};
 
 /// Fields that are marked as required but optional: the server sets a default, or accepts an empty value.
@@ -49,6 +51,17 @@ const REFERENCE_PREFIX: &str = "#/components/schemas/";
 const BUILT_IN_PREFIXES: [&str; 3] =
     ["io.k8s.api.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator."];
 
+/// The most values in one document; the largest of Kubernetes itself has about a tenth. A value needs up to 450 bytes.
+const MAX_DOCUMENT_VALUES: u64 = 500_000;
+/// The most values that are retained of all documents together: those of several hundred large custom kinds.
+const MAX_RETAINED_VALUES: u64 = 1_000_000;
+/// The most types that are built of definitions: those without fields of their own are built wherever others refer to them.
+const MAX_TYPES: u64 = 250_000;
+/// The most types around one, definitions that refer to each other included; what is deeper is not checked.
+const MAX_DEPTH: u32 = 100;
+/// The values of the name of a kind.
+const KIND_VALUES: u64 = 4;
+
 /// The definition of `metadata`, common to all kinds.
 const METADATA_DEFINITION: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
@@ -59,6 +72,8 @@ pub struct OpenApiDocuments {
     definitions: BTreeMap<String, Value>,
     /// The kinds whose named objects can be patched.
     patchable: BTreeSet<KindKey>,
+    /// The values in both.
+    values: u64,
 }
 
 /// The parsed part of one document.
@@ -91,12 +106,33 @@ impl OpenApiDocuments {
     /// Adds the document of one group and version.
     ///
     /// # Errors
-    /// It is not an OpenAPI document.
+    /// It is not an OpenAPI document, or has too many values, alone or with the others: nothing is added.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), InvalidSchema> {
+        let values = count_values(bytes);
+        if values > MAX_DOCUMENT_VALUES {
+            return Err(InvalidSchema::new(format!(
+                "it has {values} values, and at most {MAX_DOCUMENT_VALUES} are read"
+            )));
+        }
         let document: OpenApiDocument =
             serde_json::from_slice(bytes).map_err(InvalidSchema::from_json_error)?;
         let named = document.paths.into_iter().filter(|(path, _)| path.ends_with("/{name}"));
-        self.patchable.extend(named.filter_map(|(_, methods)| parse_kind(&methods.patch?.kind)));
+        let mut patchable: BTreeSet<KindKey> =
+            named.filter_map(|(_, methods)| parse_kind(&methods.patch?.kind)).collect();
+        patchable.retain(|kind| !self.patchable.contains(kind));
+        let mut added = KIND_VALUES * patchable.len() as u64;
+        for (name, WithoutDescriptions(definition)) in &document.components.schemas {
+            if !self.definitions.contains_key(name) {
+                added += count_parsed(definition);
+            }
+        }
+        if self.values + added > MAX_RETAINED_VALUES {
+            return Err(InvalidSchema::new(format!(
+                "with the other documents it has more than {MAX_RETAINED_VALUES} values"
+            )));
+        }
+        self.values += added;
+        self.patchable.extend(patchable);
         for (name, WithoutDescriptions(definition)) in document.components.schemas {
             self.definitions.entry(name).or_insert(definition);
         }
@@ -112,6 +148,8 @@ impl Schema {
             definitions: &documents.definitions,
             indexes: BTreeMap::new(),
             shared: Vec::new(),
+            types: 0,
+            depth: 0,
         };
         let metadata = if builder.definitions.contains_key(METADATA_DEFINITION) {
             builder.shared_type(METADATA_DEFINITION)
@@ -140,20 +178,36 @@ impl Schema {
         schema
     }
 
-    /// The JSON form, at most [`MAX_BYTES`] long so that it can be parsed again: if a cluster has too many custom kinds,
-    /// the largest are omitted and not checked.
-    pub fn to_bounded_json(mut self) -> String {
-        loop {
-            let text = self.to_json();
-            if text.len() <= MAX_BYTES {
-                return text;
-            }
-            let length = |of: &ValueType| serde_json::to_string(of).map_or(0, |text| text.len());
-            let longest = self.kinds.iter().max_by_key(|(_, of)| length(of)).map(|(kind, _)| kind.clone());
-            let Some(longest) = longest else { return text };
-            self.kinds.remove(&longest);
-            self.drop_unused();
+    /// The JSON form, at most [`MAX_BYTES`] long and with at most [`MAX_MEMORY_BYTES`] so that it can be parsed again: if a cluster has
+    /// too many custom kinds, the largest are omitted and not checked.
+    pub fn to_bounded_json(&self) -> String {
+        let fits =
+            |text: &str| text.len() <= MAX_BYTES && estimate_memory(text.as_bytes()) <= MAX_MEMORY_BYTES;
+        let text = self.to_json();
+        if fits(&text) {
+            return text;
         }
+        let length = |of: &ValueType| serde_json::to_string(of).map_or(0, |text| text.len());
+        let mut kinds: Vec<(usize, &KindKey)> =
+            self.kinds.iter().map(|(kind, of)| (length(of), kind)).collect();
+        kinds.sort_unstable_by(|one, other| other.cmp(one));
+        // So many are too few, and so many are enough: without kinds it always fits.
+        let (mut few, mut enough) = (0, kinds.len());
+        while enough - few > 1 {
+            let middle = usize::midpoint(few, enough);
+            let is_enough = fits(&self.without_kinds(&kinds[..middle]).to_json());
+            (few, enough) = if is_enough { (few, middle) } else { (middle, enough) };
+        }
+        self.without_kinds(&kinds[..enough]).to_json()
+    }
+
+    fn without_kinds(&self, omitted: &[(usize, &KindKey)]) -> Self {
+        let mut left = self.clone();
+        for (_, kind) in omitted {
+            left.kinds.remove(*kind);
+        }
+        left.drop_unused();
+        left
     }
 
     fn clear_status(&mut self) {
@@ -211,18 +265,18 @@ impl Schema {
 
     /// Retains the shared types that a kind refers to, in order of first reference.
     fn drop_unused(&mut self) {
-        let mut order: Vec<usize> = Vec::new();
+        let (mut order, mut new) = (Vec::new(), BTreeMap::new());
         let mut open: Vec<usize> = Vec::new();
         for of in self.kinds.values() {
             collect_references(of, &mut open);
             while let Some(at) = open.pop() {
-                if !order.contains(&at) {
+                if let Entry::Vacant(entry) = new.entry(at) {
+                    entry.insert(order.len());
                     order.push(at);
                     collect_references(&self.shared[at], &mut open);
                 }
             }
         }
-        let new: BTreeMap<usize, usize> = order.iter().enumerate().map(|(new, old)| (*old, new)).collect();
         let mut used: Vec<ValueType> = order.iter().map(|at| self.shared[*at].clone()).collect();
         for of in used.iter_mut().chain(self.kinds.values_mut()) {
             renumber(of, &new);
@@ -274,74 +328,14 @@ fn parse_kind(value: &Value) -> Option<KindKey> {
     Some((text("group")?, text("version")?, text("kind")?))
 }
 
-/// A JSON value without descriptions, which are most of these documents.
-struct WithoutDescriptions(Value);
-
-impl<'de> Deserialize<'de> for WithoutDescriptions {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WithoutDescriptionsVisitor).map(Self)
-    }
-}
-
-struct WithoutDescriptionsVisitor;
-
-impl<'de> Visitor<'de> for WithoutDescriptionsVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(WithoutDescriptions(item)) = access.next_element()? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut fields = serde_json::Map::new();
-        while let Some((name, WithoutDescriptions(value))) =
-            access.next_entry::<String, WithoutDescriptions>()?
-        {
-            // A field named `description` has a schema as its value, not a text.
-            if name != "description" || !value.is_string() {
-                fields.insert(name, value);
-            }
-        }
-        Ok(Value::Object(fields))
-    }
-}
-
 struct SchemaBuilder<'a> {
     definitions: &'a BTreeMap<String, Value>,
     indexes: BTreeMap<&'a str, usize>,
     shared: Vec<ValueType>,
+    /// How many types were built.
+    types: u64,
+    /// How many types are being built.
+    depth: u32,
 }
 
 impl<'a> SchemaBuilder<'a> {
@@ -361,8 +355,19 @@ impl<'a> SchemaBuilder<'a> {
         ValueType::Shared(at)
     }
 
-    /// The type of a schema; `owner` is the short name of the enclosing definition.
+    /// The type of a schema; `owner` is the short name of the enclosing definition. One that nothing is known of if there are too many types,
+    /// or too many around it: definitions may refer to themselves.
     fn build_type(&mut self, owner: &str, schema: &'a Value) -> ValueType {
+        if self.types >= MAX_TYPES || self.depth >= MAX_DEPTH {
+            return ValueType::Any;
+        }
+        (self.types, self.depth) = (self.types + 1, self.depth + 1);
+        let built = self.build_known_type(owner, schema);
+        self.depth -= 1;
+        built
+    }
+
+    fn build_known_type(&mut self, owner: &str, schema: &'a Value) -> ValueType {
         let reference = [&schema["$ref"], &schema["allOf"][0]["$ref"]].into_iter().find_map(Value::as_str);
         if let Some(name) = reference.and_then(|reference| reference.strip_prefix(REFERENCE_PREFIX)) {
             return self.shared_type(name);

@@ -274,6 +274,44 @@ fn schema_from_documents(definitions: &Value) -> Schema {
     Schema::from_openapi(36, &documents)
 }
 
+#[test]
+fn p19_documents_with_too_many_values_are_refused_alone_and_together() {
+    let mut documents = OpenApiDocuments::default();
+    let mut add = |name: &str, values: usize| {
+        let list = "0,".repeat(values);
+        let text = format!(r#"{{"components":{{"schemas":{{"{name}":{{"enum":[{list}0]}}}}}}}}"#);
+        documents.add(text.as_bytes()).map_err(|error| error.to_string())
+    };
+    let refused = add("a", 500_000).unwrap_err();
+    assert!(refused.contains("at most 500000 are read"), "{refused}");
+    assert_eq!((add("a", 490_000), add("b", 490_000)), (Ok(()), Ok(())));
+    let refused = add("c", 490_000).unwrap_err();
+    assert!(refused.contains("with the other documents it has more than 1000000 values"), "{refused}");
+    assert_eq!(add("a", 490_000), Ok(()), "a repeated definition counts once");
+    assert_eq!(add("c", 10_000), Ok(()), "nothing of what was refused is retained");
+}
+
+#[test]
+fn p19_definitions_that_refer_to_themselves_become_a_bounded_schema() {
+    let reference = json!({"$ref": "#/components/schemas/list"});
+    let pair = json!({"type": "object", "properties": {"a": reference, "b": reference}});
+    for items in [reference.clone(), pair] {
+        let ship = custom_definition("Ship", &json!({"spec": reference}));
+        let mut documents = OpenApiDocuments::default();
+        let kind = &ship["x-kubernetes-group-version-kind"][0];
+        let path = json!({"patch": {"x-kubernetes-group-version-kind": kind}});
+        let document = json!({"paths": {"/apis/Ship/{name}": path},
+            "components": {"schemas": {"io.k8s.api.sea.v1.Ship": ship, "list": {"type": "array", "items": items}}}});
+        documents.add(document.to_string().as_bytes()).unwrap();
+        let text = Schema::from_openapi(36, &documents).to_bounded_json();
+        assert!(
+            text.len() <= MAX_BYTES && Schema::from_json(text.as_bytes()).is_ok(),
+            "{} bytes",
+            text.len()
+        );
+    }
+}
+
 fn custom_definition(kind: &str, properties: &Value) -> Value {
     let names = json!([{"group": "sea.example.com", "version": "v1", "kind": kind}]);
     json!({"type": "object", "properties": properties, "required": ["spec"], "x-kubernetes-group-version-kind": names})

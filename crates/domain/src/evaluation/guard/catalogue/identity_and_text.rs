@@ -98,14 +98,14 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G113",
         title: "Values violate the chart's schema",
         severities: &[(Fleet, &[Error, Warning])],
-        finds: "The values of a cluster violate values.schema.json of the chart or of a subchart; a warning if the schema refers to addresses, which are not fetched.",
+        finds: "The values of a cluster violate values.schema.json of the chart or of a subchart; a warning if the schema refers to addresses, which are not fetched, or has so many values that it is not known which values are secrets.",
         fix: "Change the common values, or those of the override that sets the value.",
     },
     GuardRail {
         code: "G114",
         title: "Value that the chart does not know",
         severities: &[(Fleet, &[Warning])],
-        finds: "A key of the common values or of an override is not in the chart's default values beside it and occurs nowhere in the chart, so that nothing reads it.",
+        finds: "A key of the common values or of an override is not in the chart's default values beside it and occurs nowhere in the chart, so that nothing reads it; or the chart has too many words to know which keys it reads.",
         fix: "Correct the key as the default values spell it, or remove it.",
     },
     GuardRail {

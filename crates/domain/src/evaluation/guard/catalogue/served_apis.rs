@@ -23,7 +23,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G403",
         title: "Schema violation",
         severities: &[(Static, &[Error, Warning]), (Fleet, &[Error, Warning]), (Agent, &[Error])],
-        finds: "An object has an unknown, missing or mistyped field by the schema of its kind, as written or with its overrides, or the API server rejects it as invalid.",
+        finds: "An object has an unknown, missing or mistyped field by the schema of its kind, as written or with its overrides, or the API server rejects it as invalid; or the schema of a selected cluster was not read.",
         fix: "Correct the field; the finding names the nearest one.",
     },
     GuardRail {

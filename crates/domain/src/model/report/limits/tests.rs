@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::kubernetes::id::ReleaseId;
+use crate::kubernetes::quantity::Quantity;
+use crate::model::cluster::Quota;
 use crate::model::health::HealthStatus;
 use crate::model::release::SyncStatus;
 use crate::model::report::DriftOutcome;
@@ -17,7 +19,7 @@ fn report(resources: usize, notes: usize) -> ReleaseReport {
                 path: "/data".to_owned(),
                 applied: Some("\"\n".repeat(5_000).into()),
                 live: Some(serde_json::json!({"a": ["ä".repeat(5_000)]})),
-                manager: String::new(),
+                ..DriftedField::default()
             };
             100
         ],
@@ -83,4 +85,53 @@ fn a_text_is_truncated_between_characters() {
     let mut text = "aäöü".to_owned();
     truncate_text(&mut text, 6);
     assert_eq!(text, "aä…");
+}
+
+#[test]
+fn p19_facts_beyond_the_limit_leave_out_lists_and_then_namespaces_and_say_so_by_not_knowing_them() {
+    let namespace = |n: usize, quotas: usize| {
+        let hard = (0..MAX_VALUES).map(|at| (format!("r{at}"), Quantity::default())).collect();
+        let quota = Quota { name: "q".to_owned(), hard, ..Quota::default() };
+        NamespaceFacts {
+            name: format!("n{n}"),
+            quotas: vec![quota; quotas],
+            granted: Some(vec!["Secret".to_owned(); 200]),
+            ..NamespaceFacts::default()
+        }
+    };
+    let facts = |quotas: usize| ClusterFacts {
+        kubernetes_version: "v1.33.4".to_owned(),
+        namespaces: (0..MAX_NAMESPACES).map(|n| namespace(n, quotas)).collect(),
+        ..ClusterFacts::default()
+    };
+    let mut without_lists = facts(0);
+    without_lists.truncate();
+    assert_eq!(without_lists.namespaces.len(), MAX_NAMESPACES);
+    assert!(without_lists.namespaces.iter().all(|namespace| namespace.granted.is_none()));
+    let mut fewer = facts(5);
+    fewer.truncate();
+    assert!((100..MAX_NAMESPACES).contains(&fewer.namespaces.len()), "{}", fewer.namespaces.len());
+    assert_eq!(fewer.namespaces[0].quotas.len(), 5, "what is reported of quotas is complete");
+    assert!(JsonSize::of_serialized(&fewer).values <= MAX_FACTS_VALUES);
+    let mut twice = fewer.clone();
+    twice.truncate();
+    assert_eq!(twice, fewer);
+    let mut usual = ClusterFacts { namespaces: vec![namespace(1, 1)], ..facts(0) };
+    usual.truncate();
+    assert_eq!(usual.namespaces[0].granted.as_ref().map(Vec::len), Some(200));
+}
+
+#[test]
+fn a_truncated_list_and_a_truncated_value_are_recognized() {
+    let mut paths: Vec<String> = (0..10_000).map(|n| format!("/data/k{n}")).collect();
+    truncate_names(&mut paths, MAX_FIELDS);
+    assert_eq!((paths.len(), omitted_count(&paths[MAX_FIELDS - 1])), (MAX_FIELDS, Some(9_951)));
+    assert_eq!(omitted_count("/data/k1"), None);
+    let mut path = DriftedField::from_path(format!("/data/{}", "ä😀".repeat(MAX_NAME_BYTES)));
+    shorten_names([&mut path.path]);
+    assert!(is_truncated_name(&path.path) && !is_truncated_name("/data/k…"), "{}", path.path);
+    let mut long = serde_json::Value::from("a".repeat(MAX_FIELD_VALUE_BYTES * 2));
+    truncate_value(&mut long);
+    assert!(is_truncated_value(&long), "{long}");
+    assert!(!is_truncated_value(&"nginx:1.29".into()));
 }
