@@ -164,6 +164,10 @@ async fn apply_step(
         let policies = revision.spec.policies;
         let clusters: Vec<ClusterId> = gated.iter().map(Release::cluster).collect();
         let waits = hub.find_waits(tx, &revision.spec.depends_on, &clusters).await?;
+        if !waits.is_empty() {
+            // The placer gates them again. A pass that runs now may have read that the wait is over before they are written.
+            store::queue::PLACER.mark(tx, &[rollout.workload], now).await?;
+        }
         let mut admitted = 0_u32;
         for mut release in gated {
             if let (Some(wait), Some(desired)) = (waits.get(&release.cluster()), release.desired().cloned()) {

@@ -166,13 +166,12 @@ impl Hub {
         snapshot: PublishSnapshot,
     ) -> Result<(PublishSnapshot, DraftCheck), Error> {
         let schemas = Box::pin(self.load_schemas(&snapshot.draft.schemas)).await?;
-        let (snapshot, found) = run_blocking(move || {
+        let (snapshot, mut found) = run_blocking(move || {
             let mut found = snapshot.draft.run_guard_rails(&schemas);
             found.placement.extend(snapshot.check_changes());
             (snapshot, found)
         })
         .await?;
-        let mut found = found;
         let workload = &snapshot.stored.workload;
         let lost = snapshot.lost_clusters();
         if !lost.is_empty() {

@@ -122,8 +122,10 @@ fn g401_a_kind_that_a_dependency_may_bring_is_a_warning_and_one_of_kubernetes_is
     let accepted = check(PLANET, &["planets"]);
     assert_eq!(accepted.severity, Severity::Warning);
     assert!(accepted.message.ends_with("has to bring it: planets."), "{}", accepted.message);
-    let slip = "apiVersion: apps/v1\nkind: Deploymint\nmetadata: {name: d}\n";
-    assert!(check(slip, &["planets"]).is_blocking());
+    for kind in ["apps/v1\nkind: Deploymint", "networking.k8s.io/v1\nkind: Ingres"] {
+        let slip = format!("apiVersion: {kind}\nmetadata: {{name: d}}\n");
+        assert!(check(&slip, &["planets"]).is_blocking(), "{kind}");
+    }
 }
 
 #[test]
