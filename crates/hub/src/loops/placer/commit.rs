@@ -7,7 +7,7 @@ use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::placement::Decision;
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
-use domain::workload::{Intent, WorkloadHead};
+use domain::workload::Intent;
 use domain::{ClusterId, Digest, ReleaseId};
 use store::Tx;
 use store::queue::PLACER;
