@@ -115,7 +115,7 @@ impl Hub {
     ) -> Result<(), Error> {
         let present = releases.iter().filter(|release| release.is_present());
         let lost = present.map(Release::cluster).collect();
-        let hint = "Remove those workloads or their dependency first, or confirm the removal with ignoreDependents (--ignore-dependents).";
+        let hint = "Remove those workloads or their dependency first, or confirm the removal with ignoreDependents (--ignore-dependents), that of a deployment with force.";
         match self.find_dependents(tx, (workload.id, &workload.name), &lost, hint).await? {
             Some(finding) => Err(Error::ConfirmationRequired(Box::new(finding))),
             None => Ok(()),

@@ -116,6 +116,34 @@ async fn a_wave_does_not_admit_a_cluster_that_waits_for_another_workload() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_workload_that_waits_for_one_that_is_gone_is_delivered_without_the_dependency_and_can_be_deleted() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    for name in ["web", "site"] {
+        create_dependent(&test, name, everywhere(), &["db"]).await;
+        test.publish(name).await;
+    }
+    wait_for_message(&test, "east", "Waits for db on east: there is no readable workload of this name.")
+        .await;
+    wait_until("the site waits", async || {
+        let view = test.hub.get_release("site", "east").await;
+        view.is_ok_and(|view| view.release.is_awaiting_dependency())
+    })
+    .await;
+    test.edit_draft("web", |spec| spec.depends_on.clear()).await;
+    test.publish("web").await;
+    let web = wait_for_revision(&mut east, "web", 2).await;
+    east.report_applied(&web).await;
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
+    Box::pin(test.hub.delete_workload(&test.actor, "site", RemovalOptions::default())).await.unwrap();
+    wait_until("the site is deleted", async || {
+        matches!(test.hub.get_workload("site").await, Err(Error::NotFound { .. }))
+    })
+    .await;
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn g312_of_two_edits_that_would_close_a_cycle_only_one_is_stored() {
     let test = TestHub::open().await;
     for name in ["web", "db"] {
