@@ -247,8 +247,10 @@ async fn write_target(
     if is_changed {
         effects.changed_clusters.push(target.cluster);
     }
-    // While it waits for another workload, that one may add kinds to the facts: it is rendered with those of its delivery.
-    let facts = target.facts.as_ref().filter(|_| !release.is_awaiting_dependency());
+    // While its revision waits for another workload, that one may add kinds to the facts: it is rendered with those of its delivery.
+    let is_undelivered =
+        release.is_awaiting_dependency() && release.released_revision() != Some(target.revision);
+    let facts = target.facts.as_ref().filter(|_| !is_undelivered);
     let facts = facts.map(|facts| facts.digest.clone());
     release.record_rendered_facts(facts, target.comparison.clone());
     changes.record(&before, &release);
